@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.measures.ranking import ndcg_arrays
-from embassay.protocols.choose.signals import DEPTH, probe, ranks, told_apart
+from embassay.protocols.choose.questions import DEPTH, probe, ranks, told_apart
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.randomness import generator
 from embassay.runs.folder import write_atomic

@@ -19,19 +19,21 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from embassay.protocols.choose.belief import Belief, believed, updated
-from embassay.protocols.choose.conclusions import SIGNALS, in_common
-from embassay.protocols.choose.options import FOUND, ChoiceOptions
-from embassay.protocols.choose.prediction import (
+from embassay.protocols.choose.belief import (
     CHANCE,
     NUGGET,
+    Belief,
     Evidence,
     Weights,
+    believed,
     evidence,
     fitted,
+    updated,
     whitened,
 )
-from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
+from embassay.protocols.choose.conclusions import SIGNALS, in_common
+from embassay.protocols.choose.options import FOUND, ChoiceOptions
+from embassay.protocols.choose.questions import AGREED, FITTED, gains, nearness
 from embassay.randomness import generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.ranks import kendall_tau

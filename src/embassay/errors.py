@@ -5,7 +5,7 @@ EmbassayError            exit code
 ├── ModelError            3    a system under test, or what it needs, failed
 │   └── TextRefused       3    a server will never take this text; the item is left out, the run goes on
 │       └── Unanswered    3    a language model was asked and gave nothing that is an answer
-├── DataError             4    a file does not hold what it should (file, line, expected, found)
+├── DataError             4    a file is wrong, or may not be read or written (file, line, expected, found)
 ├── BudgetExceeded        5    stopped by a limit; resumable
 └── Interrupted           130  stopped by the user; resumable
 """

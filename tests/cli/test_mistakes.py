@@ -61,6 +61,10 @@ WORDS = {
     "sage run -m minilm": "-s NAME",
     "sage run -s jaccard -o out": "--out DIR",
     "sage run -s jaccard --add": "A run grows",
+    "sage run -s jaccard -n 5": "Did you mean --limit?",
+    "hume sample -d sample -n 5": "Did you mean --n?",
+    "sage run -s jaccard -w 2": "--workers",
+    "rag questions --corpus sample -z 5": "-h",
     "sage run -s jaccard --data notes.jsonl": "-d FILE",
     "sage run -s jaccard --datset notes.jsonl": "--dataset",
     "sage run -s jaccard --seed abc": "whole number",
@@ -233,6 +237,44 @@ LOCKED = {
 """Words on a folder or file without permission to read -> the exit code."""
 
 
+UNWRITABLE = (
+    "sage run -s jaccard --tokenizer words -d notes.jsonl --out shut/run",
+    "calibrate -s jaccard --tokenizer words -d notes.jsonl --out shut",
+    "choose sample -s jaccard -s bm25 --out shut/choice",
+    "rag questions --corpus sample --out shut/asked",
+    "hume sample -d sample --out shut/study",
+    "sage run -s jaccard --tokenizer words -d notes.jsonl --out notes.jsonl/run",
+)
+"""Words that write where nothing may be written."""
+
+
+@pytest.mark.slow
+def test_what_may_not_be_written(tmp_path):
+    """The place is named, with the exit code of a file that is at fault, and no traceback."""
+    (tmp_path / "shut").mkdir()
+    (tmp_path / "notes.jsonl").write_text("\n".join(json.dumps(one) for one in NOTES))
+    (tmp_path / "shut").chmod(0o555)
+    plain, env = _without_rights()
+    try:
+        for words in UNWRITABLE:
+            command = [*plain, sys.executable, "-m", "embassay", *words.split()]
+            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True)
+            assert done.returncode == 4, (words, done.stderr)
+            assert "Traceback" not in done.stderr
+            assert words.rpartition(" ")[2] in done.stderr, (words, done.stderr)
+    finally:
+        (tmp_path / "shut").chmod(0o755)
+
+
+def _without_rights():
+    """What a command begins with where it may not read and write all, and its environment."""
+    less = "-dac_override,-dac_read_search"
+    plain = ["setpriv", f"--bounding-set={less}", f"--inh-caps={less}"] if os.geteuid() == 0 else []
+    if plain and shutil.which("setpriv") is None:
+        pytest.skip("root without setpriv may read everything")
+    return plain, {**os.environ, "PYTHONPATH": str(Path(embassay.__file__).parents[1])}
+
+
 @pytest.mark.slow
 def test_what_may_not_be_read(tmp_path):
     """The folder itself is named, not a file that was looked for in it; what to do; no traceback. Root may read all, so
@@ -244,11 +286,7 @@ def test_what_may_not_be_read(tmp_path):
         (tmp_path / name).write_text("\n".join(lines))
     (tmp_path / "locked").chmod(0)
     (tmp_path / "secret.jsonl").chmod(0)
-    less = "-dac_override,-dac_read_search"
-    plain = ["setpriv", f"--bounding-set={less}", f"--inh-caps={less}"] if os.geteuid() == 0 else []
-    if plain and shutil.which("setpriv") is None:
-        pytest.skip("root without setpriv may read everything")
-    env = {**os.environ, "PYTHONPATH": str(Path(embassay.__file__).parents[1])}
+    plain, env = _without_rights()
     try:
         for words, code in LOCKED.items():
             command = [*plain, sys.executable, "-m", "embassay", *words.split()]

@@ -174,3 +174,11 @@ def test_what_a_check_suggests_reads_every_row_or_says_which_not(
     same = [list(map(unquoted, row)) for row in found] == [list(map(unquoted, row)) for row in rows]
     said = [one for one in (*told.remarks, *told.faults) if isinstance(one, str) is False or "quotes" in one]
     assert same or said, (text, found, rows)
+
+
+def test_a_blank_after_the_mark_is_of_no_name(tmp_path: Path) -> None:
+    """`text, label` has a column `label`; where a blank is all that tells two names apart it stays."""
+    path = written(tmp_path, "own.csv", "text, label\none,1\n")
+    assert Delimited(path, ",").columns() == ("text", "label")
+    path = written(tmp_path, "odd.csv", "text, text\none,1\n")
+    assert Delimited(path, ",").columns() == ("text", " text")

@@ -41,7 +41,34 @@ def test_scored_pairs_under_other_names(table: Table) -> None:
     assert (loaded.data.ids, loaded.data.first, loaded.data.second) == (("1", "4"), ("a", "a"), ("b", "b"))
     assert loaded.data.scores.tolist() == [4.5, 0.0]
     assert [(left.reason, left.count) for left in loaded.skipped] == [("no text2", 1), ("no score", 1)]
-    assert loaded.warnings == ("repeats of an earlier pair: 1 (4)",)
+    assert set(loaded.warnings) == {
+        "repeats of an earlier pair: 1 (4)", "pairs that were judged before, otherwise: 1 (4)",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("score", "mend"), [("2,4", "2.4"), ("48%", "48"), ("good", "leave the row out")])
+def test_numbers_of_spreadsheets_are_told_how_to_be_written(table: Table, score: str, mend: str) -> None:
+    path = table({"text": "a", "text2": "b", "score": score}, {"text": "c", "text2": "d", "score": "1"})
+    with pytest.raises(DataError, match="expected a number") as refused:
+        open_dataset(path).load("pairs")
+    assert mend in refused.value.mend
+
+
+@pytest.mark.parametrize("written", [" NA ", "null", "N/A", "None"])
+def test_what_other_programs_write_for_no_score_is_left_out(table: Table, written: str) -> None:
+    row = {"text": "a", "text2": "b"}
+    loaded = open_dataset(table({**row, "score": written}, {**row, "score": 1})).load("pairs")
+    assert loaded.data.scores.tolist() == [1.0]
+    assert [(left.reason, left.count) for left in loaded.skipped] == [("no score", 1)]
+
+
+def test_a_score_of_parquet_with_fixed_decimals(tmp_path: Path) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    scores = pyarrow.array([0.25, 1.5]).cast(pyarrow.decimal128(5, 2))
+    path = tmp_path / "own.parquet"
+    parquet.write_table(pyarrow.table({"text": ["a", "c"], "text2": ["b", "d"], "score": scores}), path)
+    assert open_dataset(str(path)).load("pairs").data.scores.tolist() == [0.25, 1.5]
 
 
 def test_a_labelled_pair_is_no_labelled_text(table: Table) -> None:
@@ -79,9 +106,23 @@ def test_which_of_other_words_is_alike_has_to_be_said(table: Table) -> None:
     loaded = open_dataset(path, mapping={"same": "duplicate"}).load("labelled_pairs")
     assert loaded.data.labels.tolist() == [1, 0, 1, 0]
     assert [one.reason for one in loaded.skipped] == ["no label"]
+    assert set(loaded.warnings) == {
+        "label not duplicate, counted as different: 1 (2)", "label related, counted as different: 1 (5)",
+    }  # fmt: skip
     assert loaded.fingerprint != open_dataset(path).fingerprint
-    with pytest.raises(DataError, match=r"4 of label 0.*same=VALUE"):
+    with pytest.raises(DataError, match=r"4 of label 0: duplicate, not duplicate.*same=VALUE"):
         open_dataset(path, mapping={"same": "paraphrase"}).load("labelled_pairs")
+
+
+@pytest.mark.parametrize("missing", ["NA", "n/a", "NaN", "null", " "])
+@pytest.mark.parametrize("mapping", [{}, {"same": "1"}])
+def test_what_other_programs_write_for_no_label_is_none(table: Table, missing: str, mapping) -> None:
+    """Neither an error nor, once a word is named, the label of what is different."""
+    labels = ("1", "0", missing, missing, "0")
+    path = table(*({"text": f"a{n}", "text2": "b", "label": label} for n, label in enumerate(labels)))
+    loaded = open_dataset(path, mapping=mapping).load("labelled_pairs")
+    assert loaded.data.labels.tolist() == [1, 0, 0]
+    assert [(one.reason, one.count) for one in loaded.skipped] == [("no label", 2)]
 
 
 def test_draws_of_labelled_pairs_keep_the_labels(table: Table) -> None:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 import embassay as eb
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, write_standings
@@ -30,6 +31,7 @@ from embassay.report.answers import (
 from embassay.report.overview import overview
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import render_answers
+from embassay.stats import Freedom
 
 from .hume_run import study, write_hume_run
 from .sweep_run import write_sweep_run
@@ -76,6 +78,30 @@ def test_open_names_all_that_may_be_first_and_what_would_decide() -> None:
     assert wanted == pytest.approx(684, rel=0.05)
     assert wanted is not None
     assert wanted % 10 == 0
+
+
+def test_few_units_that_were_resampled_need_more() -> None:
+    """Two runs leave one degree of freedom: what more items buy is told by Student's t, as the test is."""
+    known = evidence(1.0, [(1, 2), (1, 2)], n=4)
+    more = _answer(BY_NAME["search"], known).more
+    few = _answer(BY_NAME["search"], replace(known, free=Freedom(1.0))).more
+    assert more is not None
+    wanted = (more + known.n) * ((t.ppf(0.975, 1) + t.ppf(0.8, 1)) / 2.8) ** 2 - known.n
+    assert few == pytest.approx(wanted, rel=0.1)
+
+
+def test_texts_of_one_collection_are_not_counted_as_collections(tmp_path: Path) -> None:
+    """A file without sets is one collection however many texts it has: no answer is sure, and none is foreseen."""
+    rows = [{"text": f"{['tide', 'bee'][n % 2]} {n} {n * 7}", "label": n % 2} for n in range(24)]
+    given: dict[str, Any] = {"datasets": [rows], "tasks": ["clustering"], "tokenizer": "words"}
+    found = eb.sage.run(["jaccard", "levenshtein"], out=tmp_path / "run", **given)
+    answer = next(
+        one for one in answers_of(read_runs([cast(Path, found.path)])) if one.question.name == "groups"
+    )
+    assert answer.n == 1
+    assert answer.level != "sure"
+    assert answer.more is None
+    assert "collections" not in answer.said
 
 
 def test_a_difference_near_nothing_is_no_advice_to_collect() -> None:

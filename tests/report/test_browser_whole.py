@@ -381,12 +381,31 @@ def test_signs_and_strips_are_there_on_a_phone(see: See) -> None:
     )
     assert strips
     assert min(strips) > 150
+    rows = page.eval_on_selector_all(
+        "#systems .standing th", "all => all.map(one => one.getBoundingClientRect().height)"
+    )
+    assert max(rows) < 60  # a run's title had a letter to a line
     turn_to(page, "items?g=2")
     signs = page.eval_on_selector_all(
         "#item .line i", "all => all.map(one => one.getBoundingClientRect().width)"
     )
     assert signs
     assert min(signs) >= 10
+
+
+@pytest.mark.parametrize("width", [390, 1024, 1440])
+def test_a_measure_stays_in_one_line_of_its_heading(see: See, width: int) -> None:
+    """RA-nWG@5 had been broken at its hyphen."""
+    page = see(width=width)
+    lines = """all => all.map(one => {
+        const text = document.createTreeWalker(one, NodeFilter.SHOW_TEXT).nextNode();
+        const range = document.createRange();
+        range.selectNodeContents(text);
+        return [one.textContent, new Set([...range.getClientRects()].map(box => box.top)).size];
+    })"""
+    found = page.eval_on_selector_all("#overview thead .whole", lines)
+    assert found
+    assert {count for _, count in found} == {1}, found
 
 
 def test_numbers_stand_under_their_headings(see: See) -> None:

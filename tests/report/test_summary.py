@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from typer.testing import CliRunner
 
+import embassay as eb
 from embassay.cli.main import app
-from embassay.document.blocks import Bullets, Figure, Heading, Table, plain
+from embassay.document.blocks import Bullets, Figure, Heading, Table, Text, plain
 from embassay.report import write_report
 from embassay.report.answers import QUESTIONS, Answer, answers_of
 from embassay.report.overview import run_verdict
@@ -80,6 +81,39 @@ def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> N
     assert found.answers == ()
     assert found.use[0] == f"{plain(run_verdict(alone[0]).heading)}."
     assert len(parts(found, Figure)) == 1
+
+
+def test_a_single_run_shows_every_task_on_the_second_page(tmp_path: Path, runs: list[ReportRun]) -> None:
+    """Values of the board, bold where the run's tests leave a system the first place; several runs have no room."""
+    rows = [{"text": f"{['tide', 'bee'][n % 2]} number {n} of {n * 7}", "label": n % 2} for n in range(24)]
+    given: dict[str, Any] = {"datasets": [rows], "tasks": ["clustering", "sensitivity"], "tokenizer": "words"}
+    made = eb.sage.run(["jaccard", "levenshtein"], out=tmp_path / "run", **given)
+    single = read_runs([cast(Path, made.path)])
+    found, board = summary_of_runs(single), single[0].board
+    table = next(one for one in parts(found, Table) if one.title == "Every task")
+    assert {line.label for line in table.lines} == {"jaccard", "levenshtein"}
+    for line in table.lines:
+        row = next(row for row in board.rows if row.label == line.label)
+        assert [entry.text for entry in line.entries] == [value.text for value in row.tasks]
+        assert [entry.bold for entry in line.entries] == [value.best for value in row.tasks]
+    assert not [one for one in parts(summary_of_runs(runs), Table) if one.title == "Every task"]
+
+
+def test_a_language_that_is_not_stated_is_none_that_was_tested(runs: list[ReportRun]) -> None:
+    record = runs[0].record
+    datasets = [{**one, "lang": "und"} for one in record.manifest["datasets"]]
+    unsaid = replace(runs[0], record=replace(record, manifest={**record.manifest, "datasets": datasets}))
+    bullets = [item for one in parts(summary_of_runs([unsaid]), Bullets) for item in one.items]
+    assert not [item for item in bullets if isinstance(item, str) and "und" in item.split()]
+
+
+def test_a_long_command_leaves_room(runs: list[ReportRun]) -> None:
+    """It is cut, with where the whole of it stands."""
+    record = runs[0].record
+    long = replace(runs[0], record=replace(record, manifest={**record.manifest, "command": "x" * 5000}))
+    page = summary_of_runs([long])
+    assert max(len(plain(one.said)) for one in parts(page, Text)) < 400
+    assert "full report" in str(parts(page, Text)[-1].said)
 
 
 def test_a_study_of_scripts_is_told_with_its_tables(tmp_path: Path) -> None:

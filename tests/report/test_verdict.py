@@ -200,3 +200,19 @@ def test_the_share_of_nothing_is_said_plainly(make_run: MakeRun) -> None:
     record = read_record(run)
     said = sentences(sage_verdict(record, make_board(record)))
     assert said[1].startswith("No system keeps every superficial edit above every meaning change")
+
+
+def test_a_handful_of_items_beats_nobody(make_run: MakeRun) -> None:
+    """As the answers of several runs have it: below ten items nothing is decided, however far apart values are."""
+    levels = {"aster-large": 0.9, "birch-base": 0.3, "jaccard": 0.2, "bm25": 0.1}
+    record = read_record(make_run(tasks=("robustness",), levels=levels))
+    assert " beats " in plain(board_verdict(record, make_board(record)).heading)
+    datasets = [
+        {**one, "tasks": {task: {**facts, "n": 9} for task, facts in one["tasks"].items()}}
+        for one in record.manifest["datasets"]
+    ]
+    few = replace(record, manifest={**record.manifest, "datasets": datasets})
+    verdict = board_verdict(few, make_board(few))
+    assert " beats " not in plain(verdict.heading)
+    assert "9 items" in plain(verdict.heading)
+    assert "beat" not in " ".join(sentences(verdict))

@@ -8,8 +8,9 @@ import pytest
 
 from embassay.errors import BudgetExceeded, ModelError
 from embassay.records import Component, Score, TaskOutcome
-from embassay.runs.execution import Crew
+from embassay.runs.execution import Crew, in_words
 from embassay.runs.folder import Cell, RunFolder
+from embassay.systems import SYSTEMS
 
 
 class Ear:
@@ -143,3 +144,22 @@ def test_the_end_of_the_money_ends_the_run(tmp_path):
     with pytest.raises(BudgetExceeded):
         next(steps)
     assert [folder.read_cell(cell) is not None for cell in jobs] == [False, False, True]
+
+
+def test_a_bug_in_code_that_was_registered_is_told_with_its_place(monkeypatch):
+    """The user's own file and line; nothing of where a library failed."""
+    assert in_words(_raised(int, "x")) == "ValueError: invalid literal for int() with base 10: 'x'"
+    monkeypatch.setattr(SYSTEMS, "_entries", dict(SYSTEMS._entries))
+    SYSTEMS.add("own-bug", _bug, "a system of this file")
+    assert in_words(_raised(_bug)).startswith("ZeroDivisionError: division by zero (test_execution.py, line ")
+
+
+def _bug():
+    return 1 / 0
+
+
+def _raised(call, *arguments):
+    try:
+        call(*arguments)
+    except Exception as error:
+        return error

@@ -18,13 +18,25 @@ def test_write_atomic_replaces_and_leaves_nothing_else(tmp_path):
     assert [one.name for one in path.parent.iterdir()] == ["file.json"]
 
 
-def test_a_failed_write_keeps_the_old_file(tmp_path):
-    """What cannot be encoded leaves the old content alone."""
+def test_a_failed_write_keeps_the_old_file(tmp_path, monkeypatch):
+    """What cannot be written leaves the old content alone."""
     path = tmp_path / "file"
     write_atomic(path, "old")
-    with pytest.raises(UnicodeEncodeError):
-        write_atomic(path, "\ud800")
+
+    def full(number):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        write_atomic(path, "new")
     assert path.read_text() == "old"
+
+
+def test_a_name_that_is_not_utf8_is_kept(tmp_path):
+    """A folder of documents may hold one, and its path stands in the manifest."""
+    name = b"bad\xff.md".decode("utf-8", "surrogateescape")
+    write_atomic(tmp_path / "manifest.json", to_json({"path": name}))
+    assert json.loads((tmp_path / "manifest.json").read_text("utf-8")) == {"path": name}
 
 
 def test_digest_does_not_depend_on_key_order():

@@ -61,12 +61,16 @@ def test_objects_functions_and_names_run_together(tmp_path: Path) -> None:
     assert made.report().read_text("utf-8").count("own:letters")
 
 
-@pytest.mark.parametrize("frame", ["polars", "pandas", "rows"])
+@pytest.mark.parametrize("frame", ["polars", "lazy", "arrow", "pandas", "rows"])
 def test_a_frame_is_its_rows(tmp_path: Path, frame: str) -> None:
     """Whatever holds them, the file and so the values are the same."""
     rows: Any = ROWS
     if frame == "polars":
         rows = pl.DataFrame(ROWS)
+    if frame == "lazy":
+        rows = pl.LazyFrame(ROWS)
+    if frame == "arrow":
+        rows = pytest.importorskip("pyarrow").Table.from_pylist(ROWS)
     if frame == "pandas":
         rows = pytest.importorskip("pandas").DataFrame(ROWS)
     made = run(["jaccard"], tmp_path / "run", datasets={"notes": rows})
@@ -141,6 +145,73 @@ def test_what_an_object_gives_is_checked(made: Any) -> None:
     (spec,) = given({"odd": made})
     with pytest.raises(ModelError, match="own:odd"):
         open_given(spec.removeprefix("own:")).encode(["a", "b"])
+
+
+def test_what_encoders_of_other_libraries_give_is_taken() -> None:
+    """Half precision of torch, which numpy has not; a generator; a function that embeds documents."""
+
+    class Half:
+        """A tensor of bfloat16, as far as it is asked for."""
+
+        def detach(self) -> Half:
+            return self
+
+        cpu = detach
+
+        def float(self) -> Any:
+            return np.ones((2, 3))
+
+        def __array__(self, *arguments: Any, **more: Any) -> Any:
+            raise TypeError("Got unsupported ScalarType BFloat16")
+
+    assert GivenEncoder(lambda texts: Half(), "half").encode(["a", "b"]).shape == (2, 3)
+    assert GivenEncoder(lambda texts: ([1.0, 2.0] for _ in texts), "lazy").encode(["a", "b"]).shape == (2, 2)
+
+
+def test_what_is_no_array_is_told_for_what_it_is() -> None:
+    """A coroutine, a mapping, a class and an embedder of another library: each with what to write."""
+
+    async def later(texts: list[str]) -> list[list[float]]:
+        return [[1.0] for _ in texts]
+
+    class Embedder:
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [[1.0] for _ in texts]
+
+    with pytest.raises(ModelError, match=r"asyncio\.run"):
+        GivenEncoder(later, "later").encode(["a"])
+    with pytest.raises(ModelError, match="dense_vecs"):
+        GivenEncoder(lambda texts: {"dense_vecs": [[1.0]]}, "keyed").encode(["a"])
+    for wrong, mend in ((Mine, "Mine("), (Embedder(), "model.embed_documents")):
+        with pytest.raises(UsageError) as told:
+            given([wrong])
+        assert mend in told.value.mend
+
+
+@pytest.mark.parametrize("call", [embassay.sage.run, embassay.pteb.run])
+def test_arguments_of_another_type_are_refused_before_anything_is_done(call: Any, tmp_path: Path) -> None:
+    """A seed that is no number had spoilt the results of a whole run; no system at all made an empty one."""
+    wrong = {"seed": "a", "limit": 2.5, "systems": []}
+    for name, value in wrong.items():
+        with pytest.raises(UsageError, match=r"whole number|no system"):
+            call(**{"systems": ["jaccard"], "out": tmp_path / "run", name: value})
+    with pytest.raises(UsageError, match="resamples"):
+        embassay.sage.SageOptions(resamples="a")
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_task_may_be_named_by_itself(tmp_path: Path) -> None:
+    found = run(["jaccard"], tmp_path / "run", tasks="preference")
+    assert "jaccard" in set(found.ranks("preference")["system"])
+
+
+def test_runs_that_begin_within_a_second_have_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked: dict[str, Any] = {"datasets": [ROWS], "tasks": ["preference"], "tokenizer": "words"}
+    found = [embassay.sage.run(["jaccard"], cache=tmp_path / "vectors.sqlite", **asked) for _ in range(3)]
+    assert len({one.path for one in found}) == 3
 
 
 def test_a_spec_keeps_its_own_name() -> None:

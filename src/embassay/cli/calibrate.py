@@ -58,6 +58,7 @@ def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved
 
     asked = _threshold(retrieved.origin) if retrieved.origin else None
     check_sources(request.systems, retrieved.runs, retrieved.qrels)
+    _check_translation(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
         request = replace(request, mapping={**request.mapping, "same": retrieved.positive})
     if retrieved.runs:
@@ -86,6 +87,20 @@ def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str 
         raise UsageError("--qrels is of --run.", mend="Add --run FILE.")
     if not run and not systems:
         raise UsageError("There is nothing to calibrate.", mend="Name a --system, or a --run with --qrels.")
+
+
+def _check_translation(systems: Sequence[str], origin: str | None, targets: Sequence[str]) -> None:
+    """UsageError for a translation that is sure to fail, before any work. A system may be called by a part of what it
+    was asked for by."""
+    if targets and origin is None:
+        raise UsageError("--to has no threshold to translate.", mend="Add --from SYSTEM=SCORE.")
+    for name in [*([origin] if origin else []), *targets] if systems else []:
+        if not any(name in system for system in systems):
+            raise UsageError(
+                f"There is no system {name!r} to translate.", mend=f"There are {', '.join(systems)}."
+            )
+    if origin and len(systems) == 1:
+        raise UsageError("There is no system to translate --from into.", mend="Name another one with -s.")
 
 
 def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: Spread) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,7 @@ from embassay.data.rows import (
 )
 from embassay.data.shapes import axis_columns
 from embassay.data.tables import unrolled
-from embassay.data.views import Draw, View, check_limit, distinct, draw_stratified
+from embassay.data.views import OTHER, Draw, View, check_limit, distinct, draw_stratified
 from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 from embassay.records import (
@@ -110,7 +110,7 @@ def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
 
 def _item(row: Row, key: str, intake: Intake) -> _Item | None:
     texts = intake.texts(row, key, "text")
-    return None if texts is None else _Item(texts[0], [one for one in texts_of(row, "references") if one])
+    return None if texts is None else _Item(texts[0], [text for text in texts_of(row, "references") if text])
 
 
 def _cells(row: Row, summary: Any, relevance: Any) -> Row:
@@ -162,13 +162,13 @@ class Paired(View):
         for row in self.source.rows(distinct(("id", "text", "summary", *lang, *self.group, self.rank))):
             groups.setdefault(tuple(key_of(row, column) for column in self.group), []).append(row)
         for members in groups.values():
-            for one, other in combinations(members, 2):
-                yield self._compared(one, other)
+            for first, second in combinations(members, 2):
+                yield self._compared(first, second)
 
-    def _compared(self, one: Row, other: Row) -> Row:
-        ids = key_of(one, "id"), key_of(other, "id")
+    def _compared(self, left: Row, right: Row) -> Row:
+        ids = key_of(left, "id"), key_of(right, "id")
         swapped = random_bytes(1, 0, "pairs", *ids)[0] & 1
-        first, second = (other, one) if swapped else (one, other)
+        first, second = (right, left) if swapped else (left, right)
         cells = {
             **first.cells,
             "id": f"{key_of(first, 'id')} + {key_of(second, 'id')}",
@@ -201,8 +201,8 @@ def summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> 
     """Texts with their summaries; rows without either are skipped."""
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
-        found = intake.texts(row, key, "text", "summary")
-        return found and (*found, label_of(row, "lang") or "")
+        pair = intake.texts(row, key, "text", "summary")
+        return pair and (*pair, label_of(row, "lang") or "")
 
     ids, (texts, summaries, langs) = columns_of(
         intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 3
@@ -227,8 +227,8 @@ def comparisons(source: Source, intake: Intake, limit: int | None, seed: int) ->
     columns = ["text", "summary_1", "summary_2", "choice"]
     taken = intake.read(source, columns, parse, Draw(limit, seed))
     ids, (sources, first, second) = columns_of([(key, texts) for key, (texts, _) in taken], 3)
-    for key, one, other in zip(ids, first, second, strict=True):
-        if one == other:
+    for key, x, y in zip(ids, first, second, strict=True):
+        if x == y:
             intake.tally.note("comparisons of identical summaries", key)
     return Comparisons(ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8))
 
@@ -250,7 +250,7 @@ def ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Rat
     taken = intake.read(source, ["text", "summary", *axes.values()], parse, Draw(limit, seed))
     ids, (sources, summaries) = columns_of([(key, texts) for key, (texts, _) in taken], 2)
     table = np.array([values for _, (_, values) in taken], np.float64)
-    return Ratings(ids, sources, summaries, {axis: table[:, place] for place, axis in enumerate(axes)})
+    return Ratings(ids, sources, summaries, {axis: table[:, i] for i, axis in enumerate(axes)})
 
 
 def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledTexts:
@@ -274,15 +274,15 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
 
     columns = ["text", "label", *(["set"] if has_sets else [])]
     ids, (texts, labels, sets) = columns_of(intake.read(source, columns, parse, Draw(None, seed)), 3)
-    kept: list[int] = []
+    chosen_rows: list[int] = []
     for members in _sets(labels, sets, ids, intake).values():
         chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
-        kept.extend(members[place] for place in chosen)
-    if not kept:
+        chosen_rows.extend(members[i] for i in chosen)
+    if not chosen_rows:
         raise nothing_usable(source, len(ids), intake.tally.skipped())
-    kept.sort()
-    intake.note_texts([ids[k] for k in kept], [f"{sets[k]}\0{texts[k]}" for k in kept])
-    return LabelledTexts(*(tuple(column[k] for k in kept) for column in (ids, texts, labels, sets)))
+    chosen_rows.sort()
+    intake.note_texts([ids[k] for k in chosen_rows], [f"{sets[k]}\0{texts[k]}" for k in chosen_rows])
+    return LabelledTexts(*(tuple(column[k] for k in chosen_rows) for column in (ids, texts, labels, sets)))
 
 
 def _sets(
@@ -320,8 +320,9 @@ def pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> Score
 
     taken = intake.read(source, ["text", "text2", "score"], parse, Draw(limit, seed))
     ids, (first, second) = columns_of([(key, texts) for key, (texts, _) in taken], 2)
-    _note_repeats(ids, first, second, intake)
-    return ScoredPairs(ids, first, second, np.array([score for _, (_, score) in taken], np.float64))
+    scores = [score for _, (_, score) in taken]
+    _note_repeats(ids, first, second, intake, scores)
+    return ScoredPairs(ids, first, second, np.array(scores, np.float64))
 
 
 def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledPairs:
@@ -331,14 +332,19 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     pairs have one label.
     """
     source = unrolled(source, ("text", "text2", "label"))
+    others: dict[str, list[str]] = {}
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
         texts = intake.texts(row, key, "text", "text2")
         label = binary_of(
-            row, "label", "Say which value pairs that mean the same have: --map same=VALUE; {value} is one."
-        )
+            row, "label",
+            "If labels are words, name that of pairs that mean the same: --map same=VALUE (every other is counted as "
+            "different). If it is a slip, correct it or leave the row out.",
+        )  # fmt: skip
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
+        elif OTHER in row.cells:
+            others.setdefault(row.cells[OTHER], []).append(key)
         return None if texts is None or label is None else (texts, label)
 
     taken = intake.read(source, ["text", "text2", "label"], parse, Draw(None, seed))
@@ -346,20 +352,34 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     if len(set(labels)) < 2:
         raise DataError(
             "all pairs have the same label", path=source.path, expected="pairs of label 0 and of label 1",
-            found=f"{len(labels)} of label {labels[0]}",
+            found=f"{len(labels)} of label {labels[0]}" + (f": {', '.join(islice(others, 5))}" if others else ""),
             mend="Check the column read as label (--map label=COLUMN), and its value that is 1 (--map same=VALUE).",
         )  # fmt: skip
-    kept = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
-    ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in kept], 2)
-    _note_repeats(ids, first, second, intake)
-    return LabelledPairs(ids, first, second, np.array([labels[k] for k in kept], np.int8))
+    if len(others) > 1:
+        for value, keys in islice(others.items(), 10):
+            for key in keys:
+                intake.tally.note(f"label {value}, counted as different", key)
+    rows = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
+    ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in rows], 2)
+    drawn = [labels[k] for k in rows]
+    _note_repeats(ids, first, second, intake, drawn)
+    return LabelledPairs(ids, first, second, np.array(drawn, np.int8))
 
 
 def _note_repeats(
-    ids: tuple[str, ...], first: tuple[str, ...], second: tuple[str, ...], intake: Intake
+    ids: tuple[str, ...],
+    first: tuple[str, ...],
+    second: tuple[str, ...],
+    intake: Intake,
+    given: Sequence[float],
 ) -> None:
     # As one text each: the second text of many pairs is rightly the same.
-    intake.note_texts(ids, [f"{one}\0{other}" for one, other in zip(first, second, strict=True)], "pair")
+    pairs = [f"{x}\0{y}" for x, y in zip(first, second, strict=True)]
+    intake.note_texts(ids, pairs, "pair")
+    before: dict[str, float] = {}
+    for key, pair, value in zip(ids, pairs, given, strict=True):
+        if before.setdefault(pair, value) != value:
+            intake.tally.note("pairs that were judged before, otherwise", key)
 
 
 TRAIN, TEST = "train", "test"
@@ -403,14 +423,14 @@ def classification(source: Source, intake: Intake, limit: int | None, seed: int)
 
     taken = intake.read(source, ["text", "label", "split"], parse, Draw(None, seed))
     train, test = (_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
-    known = set(train.labels)
-    if len(known) < 2:
+    trained = set(train.labels)
+    if len(trained) < 2:
         raise DataError(
             "the texts to train on have one label only", path=source.path, expected="two or more labels",
             found=train.labels[0], mend="Check the columns read as label and split (--map label=COLUMN).",
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
-        if label not in known:
+        if label not in trained:
             intake.tally.note("test texts whose label is not trained on", f"{key}: {label}")
     return Classification(train, test)
 
@@ -420,14 +440,14 @@ def _side(
 ) -> LabelledTexts:
     rows = [(key, text, label) for key, (text, label, split) in taken if split == side]
     if not rows:
-        others = ", ".join(left.reason for left in intake.tally.skipped())
+        reasons = ", ".join(skip.reason for skip in intake.tally.skipped())
         raise DataError(
             f"there is no usable row of the split {side!r}", path=source.path,
-            expected="a column split that says train or test", found=others or f"{len(taken)} of the other",
+            expected="a column split that says train or test", found=reasons or f"{len(taken)} of the other",
             mend="Name the test split with --split, and call the other one train.",
         )  # fmt: skip
-    kept = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
-    ids, texts, labels = zip(*(rows[k] for k in kept), strict=True)
+    chosen = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
+    ids, texts, labels = zip(*(rows[k] for k in chosen), strict=True)
     intake.note_texts(ids, texts)
     return LabelledTexts(ids, texts, labels, ("",) * len(ids))
 
@@ -441,21 +461,21 @@ def paraphrases(source: Source, intake: Intake, limit: int | None, seed: int) ->
 
     A row with `text2` and `paraphrases2` gives two texts. DataError for a text that comes again with others.
     """
-    known: dict[str, tuple[str, ...]] = {}
+    wordings_of: dict[str, tuple[str, ...]] = {}
     draw = Draw[tuple[str, tuple[str, ...]]](limit, seed)
     for row, text, wordings in _given(source, intake):
-        if text in known:
-            if known[text] != wordings:
+        if text in wordings_of:
+            if wordings_of[text] != wordings:
                 fault(_differs(row, text))
             continue
-        known[text] = wordings
+        wordings_of[text] = wordings
         draw.offer(text, (text, wordings))
-    if not known:
+    if not wordings_of:
         raise nothing_usable(
-            source, sum(left.count for left in intake.tally.skipped()), intake.tally.skipped()
+            source, sum(skip.count for skip in intake.tally.skipped()), intake.tally.skipped()
         )
-    texts, others = zip(*draw.taken(), strict=True)
-    return Paraphrases(texts, others)
+    texts, rest = zip(*draw.taken(), strict=True)
+    return Paraphrases(texts, rest)
 
 
 def _given(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
@@ -465,7 +485,7 @@ def _given(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str
         for column, others in columns.items():
             try:
                 text = text_of(row, column)
-                wordings = tuple(one for one in texts_of(row, others) if one)
+                wordings = tuple(wording for wording in texts_of(row, others) if wording)
             except DataError as error:
                 fault(error)
                 continue

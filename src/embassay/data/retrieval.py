@@ -78,7 +78,7 @@ class Gains:
         if self.complete and value not in self.table:
             raise DataError(
                 "the judgement is not in the grade map", path=row.path, line=row.line,
-                expected=", ".join(f"{known:g}" for known in self.table), found=shown(row.cells["relevance"]),
+                expected=", ".join(f"{graded:g}" for graded in self.table), found=shown(row.cells["relevance"]),
                 mend="Name a fitting map with --grades, or write one as value=grade,...",
             )  # fmt: skip
         gain = self.table.get(value)
@@ -94,13 +94,13 @@ def fitting_map(values: Iterable[float]) -> str:
     >>> fitting_map([0, 1]), fitting_map([0, 1, 2, 3]), fitting_map([-1, 1, 2, 3, 4]), fitting_map([0, 10])
     ('binary', 'trec3', 'cranfield', '0=1,10=5')
     """
-    found = sorted(set(values))
+    levels = sorted(set(values))
     for name in ("binary", "trec3", "identity", "cranfield"):
-        if set(found) <= set(GRADE_MAPS[name]):
+        if set(levels) <= set(GRADE_MAPS[name]):
             return name
-    step = 4 / max(1, len(found) - 1)
-    spread = [1 + round(i * step) for i in range(len(found))] if len(found) > 1 else [5]
-    return ",".join(f"{value:g}={grade}" for value, grade in zip(found, spread, strict=True))
+    step = 4 / max(1, len(levels) - 1)
+    spread = [1 + round(i * step) for i in range(len(levels))] if len(levels) > 1 else [5]
+    return ",".join(f"{value:g}={grade}" for value, grade in zip(levels, spread, strict=True))
 
 
 Judgements = Mapping[str, Mapping[str, float]]
@@ -119,18 +119,18 @@ def retrieval_set(
     judged = _judgements(parts["qrels"], gains, queries, intake)
     relevant = {doc for grades in judged.values() for doc, gain in grades.items() if gain > 0}
     whole = read_corpus(parts["corpus"], _text, intake, "texts, blank ones empty")
-    wanted = {doc for grades in judged.values() for doc in grades}
-    known = wanted.intersection(whole.ids)
-    _note_unknown(parts["qrels"], judged, known, intake)
-    kept = [query for query in queries if _is_answerable(query, judged, known, intake)]
-    if not kept:
+    named = {doc for grades in judged.values() for doc in grades}
+    here = named.intersection(whole.ids)
+    _note_unknown(parts["qrels"], judged, here, intake)
+    answerable = [query for query in queries if _is_answerable(query, judged, here, intake)]
+    if not answerable:
         raise nothing_usable(parts["queries"], len(queries), intake.tally.skipped())
     corpus = recorded(limited(whole, limit, seed, relevant), intake)
-    present = known if limit is None else known.intersection(corpus.ids)
+    present = here if limit is None else here.intersection(corpus.ids)
     return RetrievalSet(
         corpus,
-        Documents(tuple(kept), tuple(queries[query] for query in kept)),
-        {query: {doc: gain for doc, gain in judged[query].items() if doc in present} for query in kept},
+        Documents(tuple(answerable), tuple(queries[query] for query in answerable)),
+        {query: {doc: gain for doc, gain in judged[query].items() if doc in present} for query in answerable},
     )
 
 
@@ -243,11 +243,11 @@ class Candidates:
         lang = ("lang",) if "lang" in self.queries.columns() else ()
         judged = self._judged()
         shown: Mapping[str, Iterable[str]] = judged if self.top_ranked is None else _shown(self.top_ranked)
-        wanted = {doc for docs in shown.values() for doc in docs}
+        needed = {doc for docs in shown.values() for doc in docs}
         texts = {
             key: text_of(row, "text")
             for row in self.corpus.rows(("id", "text"))
-            if (key := key_of(row, "id")) in wanted
+            if (key := key_of(row, "id")) in needed
         }
         for row in self.queries.rows(("id", "text", *lang)):
             key = key_of(row, "id")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
@@ -85,14 +87,14 @@ class File:
 
     def digest(self) -> bytes:
         """SHA-256 of its bytes; a large file that has not been touched is read once in a process."""
-        own = self._of_bytes()
-        return hashlib.sha256(own + self.how.encode()).digest() if self.how else own
+        of_bytes = self._of_bytes()
+        return hashlib.sha256(of_bytes + self.how.encode()).digest() if self.how else of_bytes
 
     def _of_bytes(self) -> bytes:
-        found = self.path.stat()
-        if found.st_size < _LARGE:
+        status = self.path.stat()
+        if status.st_size < _LARGE:
             return _digest(self.path)
-        stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
+        stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
         return _remembered_digest(self.path.absolute(), stamp)
 
 
@@ -135,12 +137,13 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
 
     `target` is the canonical name when `column` is what a mapping reads it from.
     """
+    # Here, since `shapes` imports this module.
     from embassay.data.shapes import CALLED
 
-    found = source.columns()
-    lower = {name.lower(): name for name in found if name not in CALLED or name == "summary"}
+    names = source.columns()
+    lower = {name.lower(): name for name in names if name not in CALLED or name == "summary"}
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
-    likely = called[0] if len(called) == 1 else "" if called else nearest(column, found)
+    likely = called[0] if len(called) == 1 else "" if called else nearest(column, names, LIKE)
     pair = target or column, likely or "COLUMN"
     mend = (
         f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
@@ -152,14 +155,14 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
         mend = f"Put commas between pairs: --map '{target}={','.join(column.split())}'."
     elif len(called) > 1:
         mend += f" It may be {' or '.join(called)}: `embassay data check` looks at what they hold."
-    if len(found) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in found[0]]):
+    if len(names) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in names[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
     elif offer := _offer(source):
         mend = offer
     return DataError(
         f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
         path=source.path,
-        found="columns " + ", ".join(found),
+        found="columns " + ", ".join(names),
         mend=mend,
     )
 
@@ -171,9 +174,13 @@ def _offer(source: object) -> str:
     return str(getattr(source, "offer", ""))
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+LIKE = 0.6
+"""How like a column must be to the one that is wanted to be named in its place: `meta` is no `text`."""
+
+
+def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """The known name most like `name`, empty if none is near."""
-    return next(iter(get_close_matches(name, list(known), n=1, cutoff=0.5)), "")
+    return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
 
 def text_of(row: Row, column: str) -> str | None:
@@ -196,7 +203,7 @@ def key_of(row: Row, column: str) -> str:
     return value
 
 
-def plain_number(value: str | int | float) -> float:
+def plain_number(value: str | int | float | Decimal) -> float:
     """A number, or the one that a text spells in ASCII digits: Python reads `1_0` as 10 and Arabic digits too, and no
     file that other programs write or read means that. ValueError or OverflowError for what is none.
 
@@ -208,20 +215,33 @@ def plain_number(value: str | int | float) -> float:
     return float(value)
 
 
+MISSING = frozenset({"", "nan", "na", "n/a", "<na>", "#n/a", "null", "none"})
+"""What other programs write where there is no value, in small letters."""
+
+
 def number_of(row: Row, column: str) -> float | None:
-    """A finite number, from a number or its text; None if it is missing, empty or NaN."""
+    """A finite number, from a number or its text; None if it is missing: empty, NaN, NA or null."""
     value = row.cells.get(column)
-    if value is None or (isinstance(value, str) and not value.strip()):
+    if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return None
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise wrong(row, column, "a number")
     try:
         number = plain_number(value)
     except (ValueError, OverflowError):
-        raise wrong(row, column, "a number") from None
+        raise wrong(row, column, "a number", _spelt(str(value).strip())) from None
     if math.isinf(number):
         raise wrong(row, column, "a finite number")
     return None if math.isnan(number) else number
+
+
+def _spelt(text: str) -> str:
+    """How a number that a spreadsheet wrote is to be written; empty for what is none."""
+    if re.fullmatch(r"[+-]?\d+,\d+", text):
+        return f"Write decimals with a point in the whole column: {text.replace(',', '.')}."
+    if re.fullmatch(r"[+-]?[\d.]+ ?%", text):
+        return f"Write numbers without a sign in the whole column: {text.rstrip(' %')}."
+    return ""
 
 
 def choice_of(row: Row, column: str) -> int | None:
@@ -245,8 +265,8 @@ _WORDS = {"1": 1, "yes": 1, "y": 1, "true": 1, "t": 1, "0": 0, "no": 0, "n": 0, 
 
 
 def binary_of(row: Row, column: str, mend: str = "") -> int | None:
-    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, empty or NaN. `mend` is said where it
-    is another word."""
+    """A label of 0 or 1, a truth value or one of `_WORDS`; None if it is missing, as in `number_of`. `mend` is said
+    where it is another word."""
     value = row.cells.get(column)
     if isinstance(value, bool):
         return int(value)
@@ -258,8 +278,7 @@ def binary_of(row: Row, column: str, mend: str = "") -> int | None:
         number = math.inf
     if number in (None, 0, 1):
         return None if number is None else int(number)
-    told = mend.format(value=shown(value)) if mend and isinstance(value, str) else ""
-    raise wrong(row, column, "0 or 1, yes or no, true or false", told)
+    raise wrong(row, column, "0 or 1, yes or no, true or false", mend)
 
 
 def texts_of(row: Row, column: str) -> list[str | None]:
@@ -269,9 +288,9 @@ def texts_of(row: Row, column: str) -> list[str | None]:
     """
     value = row.cells.get(column)
     values = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(one is None or isinstance(one, str) for one in values):
+    if not all(text is None or isinstance(text, str) for text in values):
         raise wrong(row, column, "texts")
-    return [one if one is not None and one.strip() else None for one in values]
+    return [text if text is not None and text.strip() else None for text in values]
 
 
 def label_of(row: Row, column: str) -> str | None:

@@ -67,7 +67,7 @@ def sample_from(folder: Path) -> Dataset:
     rated = Renamed(
         Joined(summaries, document, "doc_id", ("document",)), {"text": "document", "summary": "text"}
     )
-    preferred, other = (Filtered(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
+    preferred, rest = (Filtered(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
     reference = Renamed(Selected(preferred, ("doc_id", "summary")), {"references": "summary"})
     second = Renamed(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
     passages, grades = Passages(texts), Grades(questions)
@@ -86,7 +86,7 @@ def sample_from(folder: Path) -> Dataset:
         "corpus": passages,
         "queries": questions,
         "qrels": grades,
-        "summaries": Renamed(Joined(other, reference, "doc_id", ("references",)), {"relevance": "coverage"}),
+        "summaries": Renamed(Joined(rest, reference, "doc_id", ("references",)), {"relevance": "coverage"}),
         "paraphrases": Chained((pairs, second, labelled, questions, summaries)),
     }
     return Dataset("sample", parts, gains=Gains.from_grades("identity"))
@@ -182,7 +182,7 @@ class Shown(View):
             graded.setdefault(str(row.cells["query_id"]), []).append(row)
         for question, rows in graded.items():
             subject = question.partition("-")[0]
-            shown = [one for one in documents if one.partition("-")[0] == subject]
+            shown = [document for document in documents if document.partition("-")[0] == subject]
             for document in dict.fromkeys((*shown, *(str(row.cells["doc_id"]) for row in rows))):
                 cells = {"query_id": question, "doc_id": document}
                 yield Row(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
@@ -230,14 +230,14 @@ def has_documents(folder: Path) -> bool:
 def assembled(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, Source]:
     """Part -> its source. Two sides make a classification; with `top_ranked`, what would be a retrieval set is
     one of candidates to rerank."""
-    given = {role: source for roles, source in tables for role in roles}
-    parts = {role: source for role, source in given.items() if role not in PARTS}
-    if all(side in given for side in SIDES):
-        sides = (Stated(Prefixed(given[side], side), {"split": side}) for side in SIDES)
+    by_role = {role: source for roles, source in tables for role in roles}
+    parts = {role: source for role, source in by_role.items() if role not in PARTS}
+    if all(side in by_role for side in SIDES):
+        sides = (Stated(Prefixed(by_role[side], side), {"split": side}) for side in SIDES)
         parts["classification"] = Chained(tuple(sides))
-    tables_of_set = {role: given[role] for role in RETRIEVAL_PARTS if role in given}
-    if "top_ranked" in given and len(tables_of_set) == len(RETRIEVAL_PARTS):
-        parts["reranking"] = Candidates(**tables_of_set, top_ranked=given["top_ranked"])
+    tables_of_set = {role: by_role[role] for role in RETRIEVAL_PARTS if role in by_role}
+    if "top_ranked" in by_role and len(tables_of_set) == len(RETRIEVAL_PARTS):
+        parts["reranking"] = Candidates(**tables_of_set, top_ranked=by_role["top_ranked"])
         return parts
     return parts | tables_of_set
 
@@ -314,8 +314,8 @@ def _table(folder: Path, stem: str) -> Path | None:
 
 
 def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
-    own = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
-    renamed = Renamed(raw, own)
+    present = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
+    renamed = Renamed(raw, present)
     if missing := missing_columns(part, renamed.columns()):
         raise missing_column(renamed, missing[0])
     return Titled(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
@@ -348,12 +348,12 @@ def _only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
     for suffix in suffixes:
         if (path := folder / (stem + suffix)).is_file():
             return path
-    found = sorted(path.name for path in bounded_entries(folder.iterdir(), folder))
+    names = sorted(path.name for path in bounded_entries(folder.iterdir(), folder))
     raise DataError(
         f"the folder has no {stem} file",
         path=folder,
         expected="corpus.jsonl, queries.jsonl and qrels/<split>.tsv, qrels.tsv or qrels.jsonl, plain or .gz",
-        found=", ".join(found[:8]) + (", ..." if len(found) > 8 else "") if found else "nothing",
+        found=", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "nothing",
         mend="Give a folder in BEIR's layout, or one file of it.",
     )
 
@@ -369,7 +369,11 @@ _NOTHING: Mapping[str, str] = {}
 
 
 def open_dataset(
-    spec: str, *, mapping: Mapping[str, str] = _NOTHING, split: str | None = None, grades: str | None = None
+    spec: str | Path,
+    *,
+    mapping: Mapping[str, str] = _NOTHING,
+    split: str | None = None,
+    grades: str | None = None,
 ) -> Dataset:
     """The dataset that `spec` names: a catalogue name, or a path to a table, a BEIR folder or a description.
 
@@ -386,8 +390,8 @@ def open_dataset(
     DataError for files that are not what they should be. Cells are checked when a shape is loaded.
     """
     check_targets(mapping)
-    place, tasks = chosen_tasks(spec)
-    opened = _opened(place, mapping, split, grades)
+    source, tasks = chosen_tasks(str(spec))
+    opened = _opened(source, mapping, split, grades)
     return replace(opened, tasks={"": tasks}) if tasks else opened
 
 
@@ -401,7 +405,7 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
     if not mark or "tasks=" not in tail or Path(spec).expanduser().exists():
         return spec, ()
     parts = tail.split("&")
-    names = [one.strip() for part in parts if part.startswith("tasks=") for one in part[6:].split(",")]
+    names = [name.strip() for part in parts if part.startswith("tasks=") for name in part[6:].split(",")]
     if not all(names):
         raise UsageError(f"Cannot read the tasks of {spec!r}.", mend=f"Write {head}?tasks=sts,clustering.")
     rest = "&".join(part for part in parts if not part.startswith("tasks="))
@@ -511,19 +515,19 @@ def _unknown(spec: str, path: Path) -> UsageError:
         )
     if "://" in spec:
         hub = "hub:" + "/".join(spec.partition("datasets/")[2].split("/")[:2])
-        there = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
+        on_hub = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
         return UsageError(
             f"{spec!r} is an address, and Embassay fetches no data by address.",
             mend=f"Read it from the Hugging Face hub: -d {hub}"
-            if there
+            if on_hub
             else f"Download it first: curl -LO {spec}",
         )
     names = [*(entry.name for entry in DATASETS), *suites()]
     several = spec.replace(",", " ").split()
-    if len(several) > 1 and all(one in names or Path(one).expanduser().exists() for one in several):
+    if len(several) > 1 and all(name in names or Path(name).expanduser().exists() for name in several):
         return UsageError(
             f"{spec!r} names {len(several)} datasets at once.",
-            mend=f"Every dataset has its own -d: {' '.join(f'-d {one}' for one in several)}",
+            mend=f"Every dataset has its own -d: {' '.join(f'-d {name}' for name in several)}",
         )
     folder = path.parent
     files = (

@@ -11,7 +11,17 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Origin, Row, Source, key_of, missing_column, number_of, plain, text_of
+from embassay.data.rows import (
+    MISSING,
+    Origin,
+    Row,
+    Source,
+    key_of,
+    missing_column,
+    number_of,
+    plain,
+    text_of,
+)
 from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 
@@ -50,8 +60,8 @@ class Draw(Generic[T]):
     def taken(self) -> list[T]:
         """The drawn items, in the order they were offered."""
         room = max((self._limit or 0) - len(self._kept), 0)
-        others = [(place, item) for _, place, item in heapq.nlargest(room, self._others, key=lambda e: e[:2])]
-        return [item for _, item in sorted((*self._kept, *others), key=lambda entry: entry[0])]
+        rest = [(at, item) for _, at, item in heapq.nlargest(room, self._others, key=lambda e: e[:2])]
+        return [item for _, item in sorted((*self._kept, *rest), key=lambda entry: entry[0])]
 
 
 def draw(ids: Sequence[str], limit: int | None, seed: int) -> list[int]:
@@ -67,15 +77,15 @@ def drawn_places(
 ) -> NDArray[np.int64]:
     """Positions of what `Draw` takes of the ids, ascending, in 9 bytes an id."""
     check_limit(limit)
-    ranks, kept = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
-    for place, key in enumerate(ids):
-        ranks[place], kept[place] = _rank(key, seed), key in required
-    room = max(limit - int(kept.sum()), 0)
-    others = np.flatnonzero(~kept)
-    if room < len(others):
+    ranks, is_required = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
+    for i, key in enumerate(ids):
+        ranks[i], is_required[i] = _rank(key, seed), key in required
+    room = max(limit - int(is_required.sum()), 0)
+    rest = np.flatnonzero(~is_required)
+    if room < len(rest):
         # Of equal ranks the first: a stable order.
-        others = others[np.argsort(ranks[others], kind="stable")[:room]]
-    return np.sort(np.concatenate([np.flatnonzero(kept), others]))
+        rest = rest[np.argsort(ranks[rest], kind="stable")[:room]]
+    return np.sort(np.concatenate([np.flatnonzero(is_required), rest]))
 
 
 def draw_stratified(ids: Sequence[str], labels: Sequence[str], limit: int | None, seed: int) -> list[int]:
@@ -113,9 +123,9 @@ def _places(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
         return {label: int(position < limit) for position, label in enumerate(order)}
     # One place each first; what is left is shared in proportion to what each label still has.
     spare = {label: size - 1 for label, size in sizes.items()}
-    left, total = limit - len(sizes), sum(spare.values())
-    places = {label: 1 + left * spare[label] // total for label in sizes}
-    remainders = {label: left * spare[label] % total for label in sizes}
+    spare_places, total = limit - len(sizes), sum(spare.values())
+    places = {label: 1 + spare_places * spare[label] // total for label in sizes}
+    remainders = {label: spare_places * spare[label] % total for label in sizes}
     neediest = sorted(order, key=lambda label: -remainders[label])
     for label in neediest[: limit - sum(places.values())]:
         places[label] += 1
@@ -174,10 +184,10 @@ class Renamed(View):
 
     def columns(self) -> tuple[str, ...]:
         """The mapped targets, the source's own columns, and canonical names of BEIR's."""
-        own = self.source.columns()
-        aliased = (target for target, alias in ALIASES.items() if alias in own)
+        names = self.source.columns()
+        aliased = (target for target, alias in ALIASES.items() if alias in names)
         gone = {target for target, column in self.mapping.items() if not column}
-        return tuple(name for name in distinct((*self.mapping, *own, *aliased)) if name not in gone)
+        return tuple(name for name in distinct((*self.mapping, *names, *aliased)) if name not in gone)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under these names."""
@@ -191,8 +201,8 @@ class Renamed(View):
             yield Row(path, line, {column: cells.get(name) for column, name in names.items()})
 
     def _source_column(self, column: str) -> str:
-        own = column if column in self.source.columns() else ALIASES.get(column, column)
-        return self.mapping.get(column, own)
+        usual = column if column in self.source.columns() else ALIASES.get(column, column)
+        return self.mapping.get(column, usual)
 
 
 @dataclass(frozen=True)
@@ -208,21 +218,21 @@ class Filtered(View):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows that pass; DataError with values that were found when none does."""
-        passed, found = False, set[str]()
+        passed, seen = False, set[str]()
         for row in self.source.rows(distinct((*columns, *self.allowed))):
             values = {column: plain(row.cells.get(column)) for column in self.allowed}
             if all(value in self.allowed[column] for column, value in values.items()):
                 passed = True
                 yield row
-            elif len(found) < 8:
-                found.update(f"{column}={value}" for column, value in values.items())
+            elif len(seen) < 8:
+                seen.update(f"{column}={value}" for column, value in values.items())
         if not passed:
-            wanted = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in self.allowed.items())
+            text = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in self.allowed.items())
             raise DataError(
                 "no row passes the filter",
                 path=self.path,
-                expected=wanted,
-                found=", ".join(sorted(found)),
+                expected=text,
+                found=", ".join(sorted(seen)),
                 mend="Choose values that are there.",
             )
 
@@ -370,12 +380,17 @@ class Prefixed(View):
             yield Row(path, line, {**cells, **keys})
 
     def _own(self, key: Any) -> Any:
-        return [self._own(one) for one in key] if isinstance(key, list) else f"{self.prefix}/{key}"
+        return [self._own(part) for part in key] if isinstance(key, list) else f"{self.prefix}/{key}"
+
+
+OTHER = "other label"
+"""The cell with a label that is not the one asked for."""
 
 
 @dataclass(frozen=True)
 class Same(View):
-    """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none."""
+    """`label` is 1 where it is `value`, as text and in any case, 0 where it is another; None where there is none.
+    `OTHER` is what the row has where that is another."""
 
     value: str
 
@@ -385,13 +400,14 @@ class Same(View):
             if "label" not in row.cells:
                 yield row
                 continue
-            said = row.cells["label"]
-            own = [self._label(one) for one in said] if isinstance(said, list) else self._label(said)
-            yield Row(row.path, row.line, {**row.cells, "label": own})
+            value = row.cells["label"]
+            label = [self._label(item) for item in value] if isinstance(value, list) else self._label(value)
+            other = {OTHER: plain(value).strip()} if label == 0 else {}
+            yield Row(row.path, row.line, {**row.cells, "label": label, **other})
 
-    def _label(self, said: Any) -> int | None:
-        text = plain(said).strip().lower()
-        return int(text == self.value.strip().lower()) if text else None
+    def _label(self, value: Any) -> int | None:
+        text, same = ("" if item is None else plain(item).strip().lower() for item in (value, self.value))
+        return int(text == same) if text == same or text not in MISSING else None
 
 
 @dataclass(frozen=True)
@@ -407,8 +423,8 @@ class Labelled(View):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with their label."""
-        own = [name for name in columns if name != "label"]
-        for row in self.source.rows(distinct((*own, self.by))):
+        names = [name for name in columns if name != "label"]
+        for row in self.source.rows(distinct((*names, self.by))):
             number = number_of(row, self.by)
             label = None if number is None else int(number >= self.least)
             yield Row(row.path, row.line, {**row.cells, "label": label})

@@ -406,13 +406,15 @@ def compare_systems(
     check_names(first, tasks, measures)
     how = pairing(first.manifest, other.manifest) if second else Pairing(True)
     found = []
-    for place in first.places:
+    for place in dict.fromkeys((*first.places, *other.places)):
         sides = first.side(place, a), other.side(place, b)
         if sides[0] is not None and sides[1] is not None and wanted(place, tasks, measures):
             why = first.no_verdict(place) or other.no_verdict(place)
             most = None if second else most_degrees(first.at(place), sides[0].standing.group)
             made = contrast(sides[0], sides[1], paired=how.paired, most=most, seed=seed)
-            found.append(without_test(made, f"no verdict: {why}") if why else made)
+            if data := other_data(first, other, place):
+                made = replace(without_test(made, data), difference=None, error=_NONE, by_item=None)
+            found.append(without_test(made, f"no verdict: {why}") if why and not data else made)
     if not found:
         raise UsageError(
             f"{a} and {b} have nothing in common to compare.",
@@ -421,6 +423,22 @@ def compare_systems(
     contrasts = adjusted(_named(found, first, other))
     among = None if second else _among(first, leading(contrasts), a, b)
     return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how, among)
+
+
+def other_data(first: RunValues, second: RunValues, place: Place) -> str:
+    """Why a mean over datasets does not compare two runs: they have it over different ones, so that their difference
+    is one of texts, not of systems. Empty where it does."""
+    task, dataset, _ = place
+    ours, theirs = first.datasets_of(task), second.datasets_of(task)
+    if dataset or ours == theirs:
+        return ""
+    runs = zip(tails([first.path, second.path]), (ours - theirs, theirs - ours), strict=True)
+    only = [
+        f"{', '.join(sorted(names)[:3])}{' ...' * (len(names) > 3)} only in {run}"
+        for run, names in runs
+        if names
+    ]
+    return f"the runs have other data: {'; '.join(only)}"
 
 
 def leading(contrasts: Sequence[Contrast]) -> Contrast:

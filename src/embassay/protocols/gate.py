@@ -23,11 +23,12 @@ from embassay.protocols.compare import (
     folder_of,
     higher_is_better,
     one_sided,
+    other_data,
     pairing,
     read_values,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.comparisons import read_standings
+from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.outcome import in_words
 from embassay.protocols.kernel.quantities import REACH, found_at
 from embassay.protocols.kernel.tables import counted
@@ -400,7 +401,7 @@ def judged_against(
     how = pairing(now.manifest, base.manifest)
     tests = [
         _tested(now, base, place, system, paired=how.paired, margin=margin)
-        for place in _places(base, tasks, measures)
+        for place in _comparable(now, base, _places(base, tasks, measures))
         for system in systems or [one.system for one in base.at(place)]
         if _has_value(base, place, system) or _has_value(now, place, system)
     ]
@@ -420,6 +421,18 @@ def _places(base: RunValues, tasks: Sequence[str], measures: Sequence[str]) -> l
     return [place for place in named if not place[1]] or named
 
 
+def _comparable(now: RunValues, base: RunValues, places: Sequence[Place]) -> Iterator[Place]:
+    """The places, with those over datasets that are not the same in both runs taken apart into the datasets that both
+    have; as they are where they have none, or are overall."""
+    for place in places:
+        task, _, measure = place
+        shared = base.datasets_of(task) & now.datasets_of(task)
+        if not other_data(now, base, place) or task == OVERALL or not shared:
+            yield place
+            continue
+        yield from ((task, name, measure) for name in sorted(shared))
+
+
 def _tested(
     now: RunValues, base: RunValues, place: Place, system: str, *, paired: bool, margin: float
 ) -> _Test:
@@ -429,6 +442,9 @@ def _tested(
     if after is None or after.headline.value is None:
         why = after.headline.reason if after else "not in this run (-s judges only the systems that it names)"
         return _Test(place, system, None, reason=f"no value now: {why}", stops=True)
+    if data := other_data(now, base, place):
+        shared = base.datasets_of(place[0]) & now.datasets_of(place[0])
+        return _Test(place, system, None, reason=data, stops=not shared)
     found = contrast(Side(after), Side(before), paired=paired)
     sign = 1.0 if higher_is_better(place[2]) else -1.0
     shifted = replace(found, difference=sign * (found.difference or 0.0) + margin)

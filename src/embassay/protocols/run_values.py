@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,9 +71,15 @@ class RunValues:
 
     def at(self, place: Place) -> tuple[Standing, ...]:
         """The ranked systems at a place."""
-        return tuple(
-            standing for standing in self.standings if standing.place == place and standing.group != REFERENCE
-        )
+        return tuple(found for found in self._all_at(place) if found.group != REFERENCE)
+
+    def _all_at(self, place: Place) -> list[Standing]:
+        """Every system there. Over one dataset a headline is that dataset's."""
+        task, dataset, measure = place
+        found = [own for own in self.standings if own.place == place]
+        if found or not dataset or self.datasets_of(task) != {dataset}:
+            return found
+        return [replace(own, dataset=dataset) for own in self._all_at((task, "", measure))]
 
     def no_verdict(self, place: Place) -> str:
         """Why nobody is ahead at a place whatever the values: a reference row reaches the leader. Else empty."""
@@ -86,13 +92,14 @@ class RunValues:
 
     def standing(self, place: Place, system: str) -> Standing | None:
         """A system at a place; None where it is not there."""
-        return next(
-            (
-                standing
-                for standing in self.standings
-                if standing.place == place and standing.system == system
-            ),
-            None,
+        return next((found for found in self._all_at(place) if found.system == system), None)
+
+    def datasets_of(self, task: str) -> frozenset[str]:
+        """The names of the datasets that the run has the task on; all for `overall`."""
+        return frozenset(
+            str(dataset["name"])
+            for dataset in self.manifest.get("datasets", ())
+            if task == OVERALL or task in (dataset.get("tasks") or {task: 0})
         )
 
     def side(self, place: Place, system: str) -> Side | None:
@@ -116,13 +123,9 @@ class RunValues:
                 )
 
     def _only_dataset(self, task: str) -> str:
-        """Over one dataset a headline is that dataset's."""
-        names = [
-            str(dataset["name"])
-            for dataset in self.manifest.get("datasets", ())
-            if task in (dataset.get("tasks") or {task: 0})
-        ]
-        return names[0] if len(names) == 1 else ""
+        """The only dataset of a task; empty where there are others."""
+        names = self.datasets_of(task)
+        return next(iter(names)) if len(names) == 1 else ""
 
 
 def read_values(folder: Path) -> RunValues:

@@ -9,6 +9,7 @@ resamples that its run kept: *ahead* is the share of them in which the leader sc
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
@@ -31,6 +32,8 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.randomness import generator
 from embassay.report.runs import ReportRun, score_of, summary_of, sweep_of
+from embassay.stats import NORMAL, Freedom, freedom_of_difference, smallest_difference
+from embassay.stats.intervals import shared_degrees
 from embassay.stats.resampling import resample_means
 
 if TYPE_CHECKING:
@@ -43,8 +46,6 @@ LIKELY, NEARLY_ALL = 80, 99.5
 """Resamples of 100 from which a leader is likely first, and from which more than 99 are said."""
 LEAST_ITEMS, LEAST_COLLECTIONS = 10, 5
 """Below so many items nothing is decided; below so many collections nothing is sure."""
-POWER = 2.8
-"""1.96 + 0.84: a difference of so many standard errors is found in 80 of 100 studies at a level of 5%, two-sided."""
 MOST_MORE = 2000
 """More items than these are no advice."""
 RESAMPLES = 2000
@@ -189,10 +190,14 @@ class Answer:
         """The same in half a line."""
         noun = f"{self.question.noun}s"
         briefly = {
-            "open": f"{self.more:,} more {noun} would" if self.more else f"more {noun} hardly would",
+            "open": f"{self.more:,} more {noun} would" if self.more else _hardly(self),
             "likely": _from(f"{_hundred(self)} of 100", self).replace("from only", "only"),
         }
         return self.note or briefly.get(self.level) or self.said
+
+
+def _hardly(answer: Answer) -> str:
+    return _said(answer) if _few(answer) else f"more {answer.question.noun}s hardly would"
 
 
 def _said(answer: Answer) -> str:
@@ -202,6 +207,8 @@ def _said(answer: Answer) -> str:
     more = f"about {answer.more:,} more would decide" if answer.more else ""
     if answer.level == "open":
         few = f"{answer.n} {noun}s are too few" if answer.n != 1 else f"one {noun} is too few"
+        if _few(answer) and not more:
+            return few
         return f"{few}; {more}" if more else f"more {noun}s will hardly decide; choose by price or speed"
     if answer.level == "likely" and more and not _few(answer):
         return f"ahead in {_hundred(answer)} of 100; {more}"
@@ -217,14 +224,15 @@ def _few(answer: Answer) -> bool:
 
 
 def _from(ahead: str, answer: Answer) -> str:
-    return f"{ahead}, from only {answer.n} {answer.question.noun}s" if _few(answer) else ahead
+    return f"{ahead}, from only {tables.counted(answer.n, answer.question.noun)}" if _few(answer) else ahead
 
 
 @dataclass(frozen=True)
 class Evidence:
     """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples). `note`
     says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader, `uneven`
-    why its systems don't compare; `people` and `beside` are those of an answer."""
+    why its systems don't compare; `people` and `beside` are those of an answer. Without an outlook the resamples don't
+    tell what more of what is counted would do. `free` are the degrees of the difference of the first two."""
 
     run: ReportRun
     contenders: tuple[Contender, ...]
@@ -236,6 +244,8 @@ class Evidence:
     uneven: str = ""
     people: Contender | None = None
     beside: str = ""
+    has_outlook: bool = True
+    free: Freedom = NORMAL
 
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
@@ -303,14 +313,17 @@ def _ahead(replicates: NDArray[np.float64]) -> int | None:
 
 
 def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
-    """How many more items would tell the leader from the next, if the difference stays as measured; two digits."""
-    if len(names) < 2:
+    """How many more items would tell the leader from the next in 80 of 100 studies at a level of 5%, if the difference
+    stays as measured; two digits."""
+    if len(names) < 2 or not evidence.has_outlook:
         return None
     apart = evidence.replicates[0] - evidence.replicates[1]
     difference = evidence.contenders[0].value - evidence.contenders[1].value
-    if not difference > 0 or not np.isfinite(apart).any():
+    apart = apart[np.isfinite(apart)]
+    if not difference > 0 or len(apart) < 2:
         return None
-    wanted = evidence.n * (POWER * float(np.nanstd(apart)) / difference) ** 2 - evidence.n
+    found = smallest_difference(evidence.free.error(apart), df=evidence.free.df)
+    wanted = evidence.n * (found / difference) ** 2 - evidence.n
     if not 0 < wanted <= MOST_MORE:
         return None
     step = int(10 ** max(0, math.floor(math.log10(wanted)) - 1))
@@ -356,12 +369,31 @@ def _of_standings(
         )
         for standing in ordered
     ]
-    n = (
-        ordered[0].headline.strata[0].units
-        if collections and ordered[0].headline.strata
-        else ordered[0].headline.n
-    )
-    return Evidence(run, tuple(contenders), replicates, n, unit)
+    strata = [one.headline.resampled for one in ordered]
+    free = freedom_of_difference(*strata[:2], most=shared_degrees(strata))
+    found = Evidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
+    if not collections:
+        return found
+    sets, whole = _collections(run, ordered[0].system)
+    return replace(found, n=sets, has_outlook=whole or sets >= LEAST_COLLECTIONS)
+
+
+OVER_SETS = re.compile(r"over ([\d,]+) sets?\b")
+
+
+def _collections(run: ReportRun, system: str) -> tuple[int, bool]:
+    """How many collections a system was asked to group, and whether these are what was resampled: a dataset of one is
+    resampled over its texts, which says nothing of other collections."""
+    methods = {
+        row.dataset: row.method
+        for row in run.record.rows.values()
+        if (row.task, row.system, row.measure, row.subset) == ("clustering", system, "v_measure", "")
+        and row.dataset
+        and row.variant in ("", "original")
+    }
+    found = [OVER_SETS.search(method) for method in methods.values()]
+    many = [int(match[1].replace(",", "")) if match else 1 for match in found]
+    return sum(many), all(found) and bool(found)
 
 
 def _scored(run: ReportRun) -> Evidence | None:
@@ -568,7 +600,8 @@ def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[An
         return f"These data do not choose {among}" + (f"; take the faster, {fast}" if fast else "")
     if len(winners) == 1:
         ((name, where),) = winners.items()
-        return f"On texts like these, use {name}: it leads {_listed(where)}"
+        said = [IN_GROUPING if one == WHERE["groups"] else one for one in where]
+        return f"On texts like these, use {name}: it leads {_listed(said)}"
     return "On texts like these, use " + "; ".join(
         f"{name} {_listed(where)}" for name, where in winners.items()
     )
@@ -580,6 +613,8 @@ WHERE = {
     "damaged": "where copies are damaged",
     "groups": "to group documents",
 }
+IN_GROUPING = "in grouping documents"
+"""What a system leads in, which is not what it is used for."""
 
 
 def _rest(left: Sequence[Answer], never: Sequence[Answer]) -> Iterator[str]:

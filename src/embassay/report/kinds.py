@@ -204,7 +204,7 @@ OPTIONS = {
     "judge": "embassay.protocols.pteb.options:JudgeOptions",
     "paraphrasers": "embassay.protocols.pteb.candidates:SelectionOptions",
     "golden": "embassay.protocols.rag.golden.options:GoldenOptions",
-    "questions": "embassay.protocols.questions.options:QuestionsOptions",
+    "questions": "embassay.protocols.questions:QuestionsOptions",
 }
 """Where the options of the other commands say their defaults and what they decide."""
 

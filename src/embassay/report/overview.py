@@ -26,7 +26,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
 from embassay.registry import attribute
-from embassay.report.answers import Answer, Place, answers_of, places, recommendation
+from embassay.report.answers import LEAST_ITEMS, Answer, Place, answers_of, places, recommendation
 from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, value_table
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes, weighed
@@ -250,7 +250,9 @@ def overview(runs: Sequence[ReportRun]) -> Overview:
 def _verdict(runs: Sequence[ReportRun]) -> Verdict:
     """That of the first run, which it names where there are several; then what the other protocols found."""
     first = runs[0]
-    verdict = board_verdict(first.record, first.board) if first.board.tasks else run_verdict(first)
+    # Of a calibration nobody asks which system is first.
+    is_board = first.board.tasks and first.record.kind != "calibration"
+    verdict = board_verdict(first.record, first.board) if is_board else run_verdict(first)
     if len(runs) == 1:
         return verdict
     return Verdict((f"{first.title}: ", *verdict.heading), (*verdict.lede[:LEDE], *_others(runs[1:])))
@@ -388,6 +390,8 @@ def _whole(record: Record, board: Board) -> Verdict:
         return _single(board)
     if not board.has_ranks:
         return _unranked(board, scope)
+    if 0 < (items := _items_behind(record, board.lead)) < LEAST_ITEMS:
+        return _too_few(record, board, items)
     first = [board.row(name) for name in scope.first]
     heading = _heading(record, board, scope, first)
     lede = [
@@ -396,6 +400,27 @@ def _whole(record: Record, board: Board) -> Verdict:
         *_leaders(record, board, first),
     ]
     return Verdict(heading, tuple(sentence for sentence in lede if sentence))
+
+
+def _items_behind(record: Record, task: str) -> int:
+    """The items that a task was measured on, over its datasets; 0 for overall, or where it is not recorded."""
+    datasets = record.manifest.get("datasets", ())
+    return sum(int(((one.get("tasks") or {}).get(task) or {}).get("n") or 0) for one in datasets)
+
+
+def _too_few(record: Record, board: Board, items: int) -> Verdict:
+    """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
+    best, second = board.ranked[:2]
+    values = [(name(row), f" {board.unit.said(row.lead.value or 0.0)}") for row in (best, second)]
+    said = numbers.counted(items, "item")
+    heading = f"{said} {'is' if items == 1 else 'are'} too few to say who is first{_where(record, board)}"
+    lede: Sentence = (
+        *values[0],
+        " and ",
+        *values[1],
+        f" are the highest values. Use {LEAST_ITEMS} items or more.",
+    )
+    return Verdict((heading,), (lede,))
 
 
 def noun_of(rows: Sequence[Row]) -> str:

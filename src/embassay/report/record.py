@@ -322,24 +322,35 @@ SERVING = {
 
 def labels(names: Sequence[str]) -> dict[str, str]:
     """A label per name: names over 28 characters lose the organisation and how the model is served first, then
-    their end.
+    their end, or their middle where they begin alike.
 
     Labels are distinct: names that would share one keep more, or get their number.
 
     >>> list(labels(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
     ['bm25', 'all-MiniLM-L6-v2']
+    >>> list(labels([f"own:a-model-that-was-tuned-on-our-tickets-step-{n}00" for n in (1, 2)]).values())
+    ['own:a-model-that-was-tuned…-tickets-step-100', 'own:a-model-that-was-tuned…-tickets-step-200']
     """
     short = {name: _without_organisation(name) for name in names}
     shared = Counter(short.values())
     kept = {name: short[name] if shared[short[name]] == 1 else name for name in names}
-    cut = {
-        name: label if len(label) <= LONGEST else label[: LONGEST - 1] + "…" for name, label in kept.items()
+    ends = {name: _cut(label, 0) for name, label in kept.items()}
+    shared = Counter(ends.values())
+    middles = {
+        name: end if shared[end] == 1 else _cut(kept[name], LONGEST * 2 // 5) for name, end in ends.items()
     }
-    shared = Counter(cut.values())
+    shared = Counter(middles.values())
     return {
-        name: label if shared[label] == 1 else f"{label[: LONGEST - 6]}… #{i + 1}"
-        for i, (name, label) in enumerate(cut.items())
+        name: label if shared[label] == 1 else f"{kept[name][: LONGEST - 6]}… #{i + 1}"
+        for i, (name, label) in enumerate(middles.items())
     }
+
+
+def _cut(label: str, tail: int) -> str:
+    """The label, or its beginning and its last `tail` letters around what is left out."""
+    if len(label) <= LONGEST:
+        return label
+    return f"{label[: LONGEST - 1 - tail]}…{label[len(label) - tail :]}"
 
 
 def _without_organisation(name: str) -> str:

@@ -34,10 +34,12 @@ from embassay.document.html import asset, tight
 from embassay.document.marks import CLASSES, LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.answers import QUESTIONS, Answer, Contender, answers_of, recommendation, times_of
+from embassay.report.board import Value
 from embassay.report.html import POLICY_PLACE, STYLE_PLACE, environment, policy
 from embassay.report.method import OWN, SAMPLE, licence_of
 from embassay.report.notes import gathered_notes
 from embassay.report.overview import run_verdict
+from embassay.report.record import OVERALL, labels
 from embassay.report.runs import ReportRun, sweep_of
 from embassay.runs.folder import write_atomic
 from embassay.runs.spending import dollars
@@ -58,6 +60,10 @@ LANGUAGES = {
 }
 """Names of the commonest codes; others stand as they are."""
 MOST_LINES, MOST_COLUMNS, MOST_NOTES = 12, 6, 6
+ROOM, LETTERS = 37, 105
+"""Rows of the second page, a heading counted as two, and letters of a row."""
+LONGEST_COMMAND, MOST_TASKS, NAME = 300, 8, 16
+"""The last: letters of a row of the column of answers."""
 LEVELS = (
     ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
     ("likely", "Likely", "Not so, but ahead in at least 80 of 100 resamples of the data."),
@@ -68,7 +74,7 @@ LEVELS = (
 @dataclass(frozen=True)
 class Summary:
     """Both pages: the lines of their heads and feet, the answers with what to `use`, and the blocks of each page; one
-    page where the first `is_short`."""
+    page where the first `is_short`. `labels` are those of all systems."""
 
     head: str
     systems: str
@@ -77,6 +83,11 @@ class Summary:
     use: tuple[str, str]
     first: tuple[Block, ...]
     second: tuple[Block, ...]
+    labels: Mapping[str, str]
+
+    def short(self, said: str) -> str:
+        """A sentence with the labels of long names."""
+        return _short(said, self.labels)
 
     @property
     def is_short(self) -> bool:
@@ -132,7 +143,18 @@ def summary_of_runs(runs: Sequence[ReportRun]) -> Summary:
         use=recommendation(answers) if answers else _found(runs),
         first=tuple(_first(runs, answers)),
         second=tuple(_second(runs, answers)),
+        labels=_labels(answers),
     )
+
+
+def _labels(answers: Sequence[Answer]) -> Mapping[str, str]:
+    return labels(tuple(dict.fromkeys(contender.name for answer in answers for contender in answer.all)))
+
+
+def _short(said: str, names: Mapping[str, str]) -> str:
+    for name in sorted(names, key=len, reverse=True):
+        said = said.replace(name, names[name])
+    return said
 
 
 def _found(runs: Sequence[ReportRun]) -> tuple[str, str]:
@@ -277,15 +299,18 @@ def _down(y: Scale, value: float) -> float:
 
 
 def _scores(answers: Sequence[Answer]) -> Table:
+    """Of each answer the first systems: fewer where long names take the rows."""
+    label, asked = _labels(answers), sum(bool(answer.all) for answer in answers)
+    long = sum(max(0, len(_short(answer.answer, label)) // NAME - 2) for answer in answers)
     lines = [
         Line(
-            top.name,
+            label[top.name],
             (_value(answer, top),),
             kind=None if top.kind == "human" else top.kind,
             group=answer.question.asks,
         )
         for answer in answers
-        for top in answer.all[: max(3, MOST_LINES // sum(bool(answer.all) for answer in answers))]
+        for top in answer.all[: max(3, (MOST_LINES - 2 * long) // asked)]
     ]
     return _table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
 
@@ -303,6 +328,21 @@ def _table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Lin
 
 
 def _second(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+    """Conditions, data and cost; then as much as there is room for of a single run's tasks, and of the notes."""
+    head, tail = tuple(_held(runs, answers)), tuple(_ended(runs, answers))
+    room = ROOM - sum(map(_rows, (*head, *tail)))
+    tasks = tuple(_tasks(runs[0], room - 3)) if answers and len(runs) == 1 else ()
+    notes = gathered_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
+    care = Bullets(tuple(_short(note.plain, _labels(answers)) for note in notes))
+    fits = not answers or _rows(care) + 2 <= room - sum(map(_rows, tasks))
+    yield from (*head, *tasks)
+    if notes and fits:
+        yield Heading("Read with care")
+        yield care
+    yield from tail
+
+
+def _held(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
     yield Heading("The recommendation holds if" if answers else "This holds if")
     yield Bullets(tuple(_conditions(runs, answers)))
     if answers:
@@ -315,13 +355,48 @@ def _second(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Bl
     if untested := tuple(_untested(runs, answers)):
         yield Heading("What was not tested")
         yield Bullets(untested)
-    notes = () if answers else gathered_notes(runs)[:MOST_NOTES]
-    if notes:
-        yield Heading("Read with care")
-        yield Bullets(tuple(note.plain for note in notes))
+
+
+def _ended(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
     yield _table("What it costs", "Of", ("Time and money",), tuple(_costs(runs, answers)))
     yield Heading("Run it again", level=3)
     yield from _again(runs)
+
+
+def _tasks(run: ReportRun, room: int) -> Iterator[Table]:
+    """Every system on every task, as many as fit: those that may be first on a task are bold, by its paired tests."""
+    board = run.board
+    rows = [row for row in board.rows if row.system.ranked][: min(MOST_LINES, room)]
+    if len(board.tasks) < 2 or len(rows) < 2:
+        return
+    overall = (board.lead_title,) if board.lead == OVERALL else ()
+    lines = tuple(
+        Line(
+            row.label,
+            tuple(_bold(value) for value in (*(row.lead for _ in overall), *row.tasks)[:MOST_TASKS]),
+        )
+        for row in rows
+    )
+    columns = (*overall, *(task.short for task in board.tasks))[:MOST_TASKS]
+    table = _table("Every task", "System", columns, lines)
+    yield replace(table, note="Bold: may be first on the task, by its paired tests.")
+
+
+def _bold(value: Value) -> Entry:
+    return Entry(value.text, bold=value.best)
+
+
+def _rows(block: Block) -> int:
+    """How many rows of the page a block takes, as far as its letters tell."""
+    if isinstance(block, Table):
+        return 3 + len(block.lines) + bool(block.note)
+    if isinstance(block, Bullets):
+        return sum(
+            -(-len(plain(item) if isinstance(item, tuple) else item) // LETTERS) for item in block.items
+        )
+    if isinstance(block, Text):
+        return -(-len(plain(block.said) if isinstance(block.said, tuple) else block.said) // LETTERS)
+    return 2
 
 
 def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Sentence, ...]:
@@ -433,7 +508,7 @@ def _untested(
         {dataset.get("lang") for run in runs for dataset in run.record.manifest.get("datasets", ())}
         - {"", None}
     )
-    if languages and "mul" not in languages:
+    if languages and not {"mul", "und"} & set(languages):
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
         yield f"languages other than {plain(listed([*named]))}"
     if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
@@ -464,6 +539,12 @@ def _costs(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Lin
 def _again(runs: Sequence[ReportRun]) -> Iterator[Text]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
     for command in [one for one in commands if one][:MOST_COMMANDS]:
-        yield Text((Words(command, "command"),))
+        yield Text((Words(_cut(command), "command"),))
+    if any(len(command) > LONGEST_COMMAND for command in commands):
+        yield Text("The whole command: full report, Method.")
     if len(commands) > MOST_COMMANDS:
         yield Text(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")
+
+
+def _cut(command: str) -> str:
+    return command if len(command) <= LONGEST_COMMAND else f"{command[:LONGEST_COMMAND]} …"

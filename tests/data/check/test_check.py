@@ -130,6 +130,7 @@ def test_progress_is_told(tmp_path: Path) -> None:
     [
         (["sentence1", "sentence2", "score"], {}, {"pairs": "--map text=sentence1,text2=sentence2"}),
         (["question", "positive", "negative"], {}, {"reranking": "--map query=question"}),
+        (["query", "pos", "neg"], {}, {"reranking": "--map positive=pos,negative=neg"}),
         (["text", "topic"], {}, {"labelled": "--map label=topic"}),
         (["text", "txet2", "label"], {}, {"labelled_pairs": "--map text2=txet2"}),
         (["headline", "body"], {"text": "body"}, {"summarised": "--map text=body,summary=headline"}),
@@ -152,6 +153,14 @@ def test_no_offers_without_a_likeness() -> None:
     assert near_misses(["text", "price"], {}) == ()
     (miss,) = near_misses(["price", "colour"], {})
     assert (miss.shape, miss.missing, miss.mend) == ("documents", ("text",), "")
+
+
+def test_a_column_of_objects_is_offered_for_nothing(tmp_path: Path) -> None:
+    """`meta` is not like `text`, and what is inside it cannot be mapped."""
+    path = tmp_path / "nested.jsonl"
+    rows = [{"id": n, "document": {"text": f"text {n}"}, "meta": {"label": n % 2}} for n in range(12)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert "text=meta" not in str(Check(str(path)).report())
 
 
 def test_one_fault_many_places() -> None:

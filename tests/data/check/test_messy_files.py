@@ -13,6 +13,8 @@ import polars as pl
 import pytest
 
 from embassay.cli.main import run
+from embassay.data.check.files import advice
+from embassay.data.lines import Reading
 
 
 @dataclass(frozen=True)
@@ -393,3 +395,10 @@ def test_json_says_the_same(
     report = json.loads(printed, parse_constant=pytest.fail)  # NaN is no JSON
     assert report["usable"] == messy.usable == (code == 0)
     assert report["usable"] == any(shape["ready"] for shape in report["shapes"])
+
+
+def test_semicolons_in_json_are_no_delimiters(tmp_path: Path) -> None:
+    """What is advised would be a table of broken JSON."""
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps([{"text": "one; two"}, {"text": "three; four"}]))
+    assert advice(path, Reading()) == (Reading(), ())

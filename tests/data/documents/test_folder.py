@@ -126,6 +126,23 @@ def test_links_are_never_followed(folder: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes")
+def test_a_folder_that_may_not_be_read_is_counted(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in it would be missing, and nobody told."""
+    scanned = os.scandir
+
+    def refusing(path: str) -> object:
+        if os.fspath(path).endswith("sub dir"):
+            raise PermissionError(13, "Permission denied", path)
+        return scanned(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    found = survey(folder)
+    assert "sub%20dir/note.txt" not in {one.id for one in found.entries}
+    left = {one.reason: (one.count, one.examples) for one in open_dataset(folder).load("documents").skipped}
+    assert list(left).index("folders that cannot be read") < list(left).index("hidden files and folders")
+    assert left["folders that cannot be read"] == (1, ("sub%20dir",))
+
+
 def test_what_is_no_regular_file_is_not_opened(folder: Path) -> None:
     """Reading a pipe would wait for ever."""
     os.mkfifo(folder / "pipe.md")

@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.documents.markup import declared_charset, html_text
-from embassay.data.documents.prose import Unread, cleaned, decoded, front_matter, markdown
+from embassay.data.documents.markup import (
+    Unread,
+    cleaned,
+    declared_charset,
+    decoded,
+    front_matter,
+    html_text,
+    markdown,
+)
 
 WORDS = "Größe, Mühe, Straße und viele Vögel über der Brücke; später schöne Äpfel für die Gäste."
 
@@ -17,6 +24,23 @@ WORDS = "Größe, Mühe, Straße und viele Vögel über der Brücke; später sch
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_encodings_are_told(encoding: str) -> None:
     assert decoded(WORDS.encode(encoding))[0] == WORDS
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text"),
+    [
+        ("cp1252", "Les élèves ont été très étonnés par la façon dont l'œuvre a été reçue."),
+        ("cp1252", "Perché no? È già così: la città è più bella."),
+        ("cp1252", "Não há informação sobre as opções. As crianças estão à espera."),
+        ("cp1252", "Alle mennesker er født frie og lige i værdighed, også på øen."),
+        ("cp1250", "Wszyscy ludzie rodzą się wolni i równi pod względem swej godności i swych praw."),
+        ("cp1250", "Árvíztűrő tükörfúrógép. A gyerekek az iskolában nagyon jól érezték magukat."),
+        ("cp1250", "Příliš žluťoučký kůň úpěl ďábelské ódy. Dnes je hezké počasí."),
+    ],
+)
+def test_old_encodings_of_the_west_and_of_the_middle_of_europe(encoding: str, text: str) -> None:
+    """Many bytes are a letter in both, so a detector finds them equal and named the Czech letters."""
+    assert decoded(text.encode(encoding)) == (text, encoding)
 
 
 @pytest.mark.parametrize("content", [b"a\0b", b"\x01\x02\x03\x04abc", b"\xff\xfe\x00"])

@@ -193,6 +193,24 @@ def test_a_passage_that_comes_twice_counts_once(tmp_path: Path) -> None:
     assert run_of(tmp_path, {"q1": [REFUND, REFUND]}).frame["doc"].to_list() == ["d1", "d1!again"]
 
 
+def test_what_comes_twice_is_told(tmp_path: Path) -> None:
+    """A passage that is found again, and a question that is answered again: neither may pass unseen."""
+    notes = run_of(tmp_path, [RAGAS, RAGAS]).notes
+    assert any(note.startswith("2 of 4 passages stand further up") for note in notes)
+    assert any(note.startswith("1 question is answered more than once") for note in notes)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_documents_with_scores_and_lists_of_ids(known: bool, tmp_path: Path) -> None:
+    """As pytrec_eval, ranx and BEIR keep runs, numbers as text too; and the ids alone, best first."""
+    rows = [("q1", "d2", 2.5), ("q1", "d1", 1.0), ("q2", "d3", 0.5)]
+    for number in (float, str):
+        run = {"q1": {"d1": number(1), "d2": number(2.5)}, "q2": {"d3": number(0.5)}}
+        assert run_of(tmp_path, run, known).frame.rows() == rows
+    listed = run_of(tmp_path, {"q1": ["d2", "d1"], "q2": ["d3"]}, known)
+    assert listed.frame.rows() == [("q1", "d2", -1.0), ("q1", "d1", -2.0), ("q2", "d3", -1.0)]
+
+
 def test_places_are_taken_along(tmp_path: Path) -> None:
     assert run_of(tmp_path, [LANGCHAIN]).places == {"d1": ("shop.md", 30, 30 + len(REFUND))}
 
@@ -205,6 +223,7 @@ def test_places_are_taken_along(tmp_path: Path) -> None:
         ('{"q1": [], "q2": []}', "no answer holds"),
         ('{"query_id": "q1", "hits": {"hits": 3}}', "cannot be read"),
         ('{"query_id": "q1", "documents": [3]}', "cannot be read"),
+        ('{"q1": {"d1": "nan"}}', "document -> score"),
         (
             '{"query_id": "q1", "error": {"type": "index_not_found_exception", "reason": "no such index [x]"}}',
             "no such index",

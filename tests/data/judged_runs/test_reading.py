@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -311,3 +312,24 @@ def test_layouts_say_what_they_are() -> None:
     assert layout_of(Path("x"), QRELS_TREC.encode(), QRELS, {}).title == "TREC qrels"
     assert layout_of(Path("x"), TREC.encode(), RUN, {}).title == "TREC run"
     assert Layout("", ",", ()).split('a,"b,c"') == ["a", "b,c"]
+
+
+@pytest.mark.parametrize("end", ["trec", "csv"])
+def test_distances_are_not_taken_for_scores(end: str, tmp_path: Path) -> None:
+    """Where the score rises with every rank the last would be ranked first; ranks of 0 or a tie say nothing."""
+
+    def run(score: Callable[[int], float], rank: Callable[[int], int]) -> Path:
+        lines = [(f"q{n}", f"d{i}", rank(i), score(i)) for n in range(3) for i in range(1, 7)]
+        rows = [f"{q} Q0 {d} {r} {s} x" if end == "trec" else f"{q},{d},{r},{s}" for q, d, r, s in lines]
+        path = tmp_path / f"run.{end}"
+        path.write_text("\n".join([*(["query_id,doc_id,rank,score"] if end == "csv" else []), *rows]))
+        return path
+
+    with pytest.raises(DataError, match="rise with the rank"):
+        read_run(run(lambda i: 0.1 * i, lambda i: i))
+    for score, rank in (
+        (lambda i: 0.1 * i, lambda _: 0),
+        (lambda i: -0.1 * i, lambda i: i),
+        (lambda _: 0, lambda i: i),
+    ):
+        assert len(read_run(run(score, rank)).frame) == 18

@@ -14,9 +14,10 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration import CalibrationOptions, translations
 from embassay.protocols.calibration.probability import read_pairs
+from embassay.protocols.calibration.slices import KnownPairs, slices
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
-from embassay.records import Result
+from embassay.records import LabelledPairs, Result
 from embassay.runs.folder import RunFolder
 from report.pages import printed
 
@@ -219,7 +220,7 @@ def test_pairs_that_share_texts_count_once(tmp_path: Path) -> None:
     made = eb.calibrate(["jaccard"], datasets={"copies": copies}, out=tmp_path / "run", tokenizer="words")
     saved = eb.calibration(next((made.path / "calibrations").glob("jaccard*")))
     assert (saved.curve.n, saved.curve.units) == (200, 40)
-    assert "40 of them" in str(made)
+    assert "count 40 of 200" in str(made)
 
 
 def test_too_few_of_a_label_has_a_reason_and_no_file(tmp_path: Path) -> None:
@@ -240,7 +241,7 @@ def test_grades_need_a_cut(tmp_path: Path) -> None:
         {**{k: v for k, v in row.items() if k != "label"}, "score": 4.5 if row["label"] else place % 4}
         for place, row in enumerate(rows(120))
     ]
-    with pytest.raises(UsageError, match=r"grades from 0 to 4\.5"):
+    with pytest.raises(UsageError, match=r"grades from 0 to 4\.5(.|\n)*--same-from 3\.6"):
         eb.calibrate(["jaccard"], datasets={"graded": graded}, out=tmp_path / "a", tokenizer="words")
     options = CalibrationOptions(same_from=4, resamples=50)
     made = eb.calibrate(
@@ -299,6 +300,8 @@ def test_the_page_has_thresholds_and_the_view_fits(run: Run) -> None:
     text = printed(run_view(run.path))
     saved = eb.calibration(run.path / "calibrations" / "jaccard--pairs.json")
     assert f"{saved.threshold():.3f}" in text
+    first = page[page.index("<h1") :].partition("</h1>")[0]
+    assert "on at least 80% mean the same" in first, "the answer, and not which system has the most skill"
     assert all(len(line) <= 80 for line in text.splitlines() if str(run.path) not in line)
 
 
@@ -508,6 +511,10 @@ def test_scores_of_a_run_say_when_to_answer(retrieved: dict[str, str], tmp_path:
         ["--run", "a.trec"],
         ["-s", "jaccard", "--qrels", "q"],
         ["-s", "jaccard", "--run", "a", "--qrels", "q"],
+        ["-s", "jaccard", "-s", "rouge", "--from", "jacard=0.5"],
+        ["-s", "jaccard", "-s", "rouge", "--from", "jaccard=0.5", "--to", "wordllama"],
+        ["-s", "jaccard", "--from", "jaccard=0.5"],
+        ["-s", "jaccard", "-s", "rouge", "--to", "rouge"],
     ],
 )
 def test_what_is_calibrated_is_one_thing(words: list[str]) -> None:
@@ -515,6 +522,7 @@ def test_what_is_calibrated_is_one_thing(words: list[str]) -> None:
 
     told = CliRunner().invoke(with_commands("calibrate", "list"), ["calibrate", *words])
     assert isinstance(told.exception, UsageError)
+    assert "cells" not in told.output, "before any work"
 
 
 def test_what_more_labels_would_buy_is_told_with_every_promise_that_is_missing(tmp_path: Path) -> None:
@@ -538,6 +546,10 @@ def test_what_more_labels_would_buy_is_told_with_every_promise_that_is_missing(t
     assert halves == sorted(halves, reverse=True)
     assert chances == sorted(chances)
     assert threshold.labels is not None
+    more = threshold.labels - 60
+    assert f"about {round(more, 2 - len(str(more))):,} more" in " ".join(shown.output.split()), (
+        "in two figures"
+    )
     assert all((one.chance >= 0.8) == (60 + one.more >= threshold.labels) for one in threshold.ahead)
     for one in threshold.ahead:
         row = found(made, "chance_of_threshold", variant="precision", subset=f"{one.more} more labels")
@@ -575,3 +587,11 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
     rows_of = RunFolder(tmp_path / "run").read_results()
     [reason] = {row.reason for row in rows_of if row.system == "jaccard" and row.dataset}
     assert reason.startswith("1 pair is the same and 19 are not")
+
+
+@pytest.mark.parametrize("negated", ["It isn't low.", "It isn\N{RIGHT SINGLE QUOTATION MARK}t low."])
+def test_a_negation_is_one_with_either_apostrophe(negated: str) -> None:
+    """The kinds of pairs that are looked at by themselves: one side denies, whatever the apostrophe."""
+    pairs = LabelledPairs(("a", "b"), ("It is low.",) * 2, (negated, "It was low."), np.array([0, 1]))
+    kinds = dict(slices(KnownPairs(pairs, {}), np.arange(2)))
+    assert kinds["pairs with one negation"].tolist() == [True, False]

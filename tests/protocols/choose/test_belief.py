@@ -5,17 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
-from embassay.protocols.choose.prediction import (
+from embassay.protocols.choose.belief import (
     CHANCE,
+    Belief,
     Evidence,
     Weights,
+    believed,
     contrasts,
     error,
     evidence,
     fitted,
+    labels_for,
     scores,
     spread,
+    updated,
 )
 
 AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])

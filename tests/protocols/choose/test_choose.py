@@ -16,9 +16,7 @@ import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.choose import ChoiceOptions
 from embassay.protocols.choose.conclusions import Answers, shipped, standing
-from embassay.protocols.choose.library import asked_of
-from embassay.protocols.choose.model_questions import cell_options
-from embassay.protocols.choose.signals import FITTED
+from embassay.protocols.choose.questions import FITTED, asked_of, cell_options
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
 from embassay.report.terminal import run_view
@@ -405,3 +403,18 @@ def test_the_shipped_weights_are_those_of_the_signals() -> None:
     assert len(fit.collections) >= 8
     assert {"scifact", "cranfield", "med"} <= set(fit.collections)
     assert np.linalg.eigvalsh(fit.weights.covariance).min() > 0
+
+
+def test_where_nothing_can_be_asked_nothing_is_to_be_judged(tmp_path: Path) -> None:
+    """A single passage asks no question that tells systems apart: no empty file, and no commands that would fail."""
+    lone = [
+        {
+            "id": "a",
+            "text": "The shop opens at nine on every day but Sunday, when nobody is there to sell it.",
+        }
+    ]
+    made = eb.choose(SYSTEMS[:2], lone, out=tmp_path / "run", tokenizer="words", options=OPTIONS)
+    assert not (made.path / "to_grade.jsonl").exists()
+    text = printed(run_view(made.path))
+    assert "Cannot say" in text
+    assert "To judge next" not in text

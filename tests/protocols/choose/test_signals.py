@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
-from embassay.protocols.choose.signals import TIED, gains, mistyped, probe, ranks, taken_out, told_apart
+from embassay.protocols.choose.questions import TIED, gains, mistyped, probe, ranks, taken_out, told_apart
 from embassay.randomness import generator
 from embassay.search.bm25 import words
 

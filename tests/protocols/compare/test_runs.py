@@ -233,3 +233,18 @@ def test_pairing_asks_for_the_same_items() -> None:
     assert "limit differs" in pairing(run, {**run, "arguments": {"seed": 1, "limit": 6}}).reason
     assert "other rules" in pairing(run, {**run, "resampling": 2}).reason
     assert "protocol differs" in pairing(run, {**run, "protocol": "pteb"}).reason
+
+
+def test_a_system_in_two_runs_is_compared_on_the_datasets_of_both(tmp_path: Path) -> None:
+    """Over other datasets there is no difference, and none is tested."""
+    june, july = ({"name": name, "fingerprint": name, "tasks": {TASK: {}}} for name in ("june", "july"))
+    first = read_values(write_run(tmp_path / "first", VALUES, datasets=[june]))
+    other = read_values(write_run(tmp_path / "other", VALUES, datasets=[july]))
+    whole = compare_systems(first, "good", "poor", other).contrasts
+    assert {one.difference for one in whole} == {None}
+    assert all(math.isnan(one.p) and "july only in other" in one.reason for one in whole)
+    path = write_run(tmp_path / "both", VALUES, datasets=[june, july])
+    more = [replace(one, dataset="june") for one in read_standings(path) if one.task == TASK]
+    write_standings(path, [*read_standings(path), *more])
+    parts = compare_systems(first, "good", "poor", read_values(path)).contrasts
+    assert {one.dataset for one in parts if one.difference is not None} == {"june"}

@@ -235,3 +235,33 @@ def test_junit_and_markdown() -> None:
     assert text.startswith("### Embassay gate: 1 of 2 bars missed")
     assert "<script>" not in text
     assert all(line.count("|") - line.count("\\|") == 6 for line in text.splitlines() if line.startswith("|"))
+
+
+def test_runs_of_other_data_are_not_compared(tmp_path: Path) -> None:
+    """A mean over other texts says nothing of a system: neither as a fall nor as none."""
+    fallen = dict.fromkeys("ab", ITEMS - 0.2)
+    old = read_values(write_run(tmp_path / "old", {"a": ITEMS, "b": ITEMS}, datasets=[data("june")]))
+    new = read_values(write_run(tmp_path / "new", fallen, datasets=[data("july")]))
+    found = judged_against(new, old)
+    assert {own.met for own in found} == {None}
+    assert all(own.stops and "june only in old" in own.reason for own in found)
+
+
+def test_a_run_that_has_grown_is_judged_on_the_datasets_of_both(tmp_path: Path) -> None:
+    old = read_values(write_run(tmp_path / "old", {"a": ITEMS}, datasets=[data("june")]))
+    fallen = ITEMS - np.random.default_rng(6).uniform(0.1, 0.3, len(ITEMS))
+    path = write_run(tmp_path / "new", {"a": fallen}, datasets=[data("june"), data("july")])
+    more = [replace(one, dataset="june") for one in read_standings(path) if one.task == TASK]
+    write_standings(path, [*read_standings(path), *more])
+    overall, own = judged_against(read_values(path), old)
+    assert (overall.met, overall.stops) == (None, False)
+    assert "july only in new" in overall.reason
+    assert own.bar == f"sage.{TASK}[a,dataset=june] no worse"
+    assert own.met is False
+    same = judged_against(old, old)
+    assert [one.met for one in same] == [True, True]
+
+
+def data(name: str) -> dict[str, object]:
+    """A dataset as a manifest has it."""
+    return {"name": name, "fingerprint": name, "tasks": {TASK: {"n": len(ITEMS)}}}

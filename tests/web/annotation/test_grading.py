@@ -11,9 +11,15 @@ import pytest
 
 from embassay.data.judged_runs import entries_of
 from embassay.protocols.rag.decision.course import Terms
-from embassay.protocols.rag.decision.outcome import read_decision
 from embassay.protocols.rag.decision.population import population_of
-from embassay.protocols.rag.decision.protocol import Study, Texts, open_study, read_labels, save_study
+from embassay.protocols.rag.decision.protocol import (
+    Study,
+    Texts,
+    open_study,
+    read_decision,
+    read_labels,
+    save_study,
+)
 from embassay.web.annotation.service import open_service
 
 pytest.importorskip("fastapi")
@@ -146,6 +152,23 @@ def test_the_owner_sees_where_it_stands(service) -> None:
     page = TestClient(make_app(service), base_url="http://127.0.0.1").get(service.owner_link()).text
     assert "Not decided after 0 labels" in page
     assert "good" in page
+
+
+def test_served_without_its_option_the_mend_is_the_option(tmp_path) -> None:
+    """And where the option is too much, what the folder lacks is named, not what the system calls that."""
+    from typer.testing import CliRunner
+
+    from embassay.cli.main import with_commands
+    from embassay.errors import DataError, UsageError
+    from hume_small import small_study
+
+    told = CliRunner().invoke(with_commands("hume"), ["hume", "serve", str(made_study(tmp_path / "a"))])
+    assert isinstance(told.exception, UsageError)
+    assert told.exception.mend == "Add --until-decided."
+    other = small_study(tmp_path / "b", 3)
+    told = CliRunner().invoke(with_commands("hume"), ["hume", "serve", str(other), "--until-decided"])
+    assert isinstance(told.exception, DataError)
+    assert "found no terms.json" in str(told.exception)
 
 
 @pytest.fixture(scope="module")

@@ -273,4 +273,7 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
 
     page = TestClient(make_app(held), base_url="http://127.0.0.1").get(held.owner_link()).text
     assert "Answers that were not expected" in page
+    for one in found:
+        assert page.count(one.texts[0]) >= 1, "of a pair both are to be compared"
+        assert page.count(one.texts[1]) >= 1
     assert "not expected" not in owner.get("").text

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import typer
 
 from embassay.cli.options import Running, of_records
+from embassay.errors import DataError
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.questions.options import QuestionsRequest
 
 if TYPE_CHECKING:
-    from embassay.cli.session import Display
+    from embassay.cli.session import Display, RunOnDisk
 
 
 @of_records()
@@ -27,7 +28,20 @@ def questions(request: QuestionsRequest, running: Running) -> None:
     from embassay.cli.session import do
     from embassay.protocols.rag.questions.protocol import Questioning
 
-    do(Questioning(), request, running, "questions", show=_show_questions)
+    do(Questioning(), request, running, "questions", show=_show_questions, check=_check)
+
+
+def _check(run: RunOnDisk, out: Path) -> None:
+    """ModelError if a cell failed, DataError if there is no question."""
+    from embassay.cli.session import check_cells
+
+    check_cells(run, out)
+    if not (out / "export" / "queries.jsonl").read_text("utf-8").strip():
+        raise DataError(
+            "There is no question about these documents", path=run.path,
+            mend="The table says why none was kept: give more or longer documents, another --llm, or users' questions "
+            "with --queries.",
+        )  # fmt: skip
 
 
 def _show_questions(path: Path, display: Display, report: bool) -> None:

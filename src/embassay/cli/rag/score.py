@@ -14,8 +14,7 @@ import typer
 
 from embassay.cli.options import Running, Shown, of_records
 from embassay.protocols.kernel.request import OUTPUT, like, option
-from embassay.protocols.rag.decision.options import DecisionRequest
-from embassay.protocols.rag.scoring.options import ScoreRequest
+from embassay.protocols.rag.scoring.options import DecisionRequest, ScoreRequest
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.tables import ColumnTable

@@ -32,6 +32,13 @@ NEEDS: Mapping[str, str] = {
     **dict.fromkeys(("Word", "PowerPoint", "EPUB", "notebook"), "markitdown"),
 }
 """Kind -> the package that reads it, of the extra `documents`; the others need none."""
+HIDDEN, LINKS, SAVED = (
+    "hidden files and folders", "symbolic links, which are never followed", "folders of what belongs to a saved page",
+)  # fmt: skip
+ARCHIVES, OTHERS = "archives, which are not unpacked", "files that are not documents"
+EMPTY, PIPES = "empty files", "pipes, devices and sockets"
+EXPECTED = frozenset({HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES})
+"""Why something is left out that is no document: said after what is one and could not be read."""
 _ARCHIVES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".jar", ".lz4"})
 _KIND_OF = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
 _BARE = re.compile(r"[^.]+")
@@ -81,7 +88,7 @@ def identifier(relative: str) -> str:
     ('My%20notes/a%231.md', 'straße.md')
     """
     text = relative.replace(os.sep, "/")
-    return _ODD.sub(lambda found: quote(os.fsencode(found[0]), safe=""), text)
+    return _ODD.sub(lambda match: quote(os.fsencode(match[0]), safe=""), text)
 
 
 def survey(folder: Path) -> Survey:
@@ -92,16 +99,16 @@ def survey(folder: Path) -> Survey:
     tally, suffixes, entries = Tally(), Counter[str](), []
     for path, name in _files(folder, tally):
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             tally.skip("files that cannot be read", name)
             continue
         suffixes[path.suffix.lower()] += 1
         kind = kind_of(name)
-        if reason := _reason(path, found, kind):
+        if reason := _reason(path, status, kind):
             tally.skip(reason, name)
         else:
-            entries.append(Entry(identifier(name), path, kind, found.st_size))
+            entries.append(Entry(identifier(name), path, kind, status.st_size))
     entries.sort(key=lambda entry: entry.id)
     return Survey(tuple(entries), dict(sorted(suffixes.items())), tally)
 
@@ -114,25 +121,29 @@ def has_any(folder: Path) -> bool:
 def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
     """Path, and name within the folder, of every file that is not hidden, in order; what is hidden, the folder that a
     browser saves beside a page (its frames, scripts and pictures), and every link are counted, a folder once."""
-    for place, folders, files in bounded_walk(folder):
-        kept = []
+
+    def closed(error: OSError) -> None:
+        tally.skip("folders that cannot be read", _shown(Path(os.fsdecode(error.filename)), folder))
+
+    for parent, folders, files in bounded_walk(folder, closed):
+        entered = []
         saved = {f"{Path(name).stem}_files" for name in files if name.lower().endswith((".html", ".htm"))}
         for name in sorted(folders):
-            path = Path(place, name)
+            path = Path(parent, name)
             within = _shown(path, folder)
             if path.is_symlink():
-                tally.skip("symbolic links, which are never followed", within)
+                tally.skip(LINKS, within)
             elif name.startswith("."):
-                tally.skip("hidden files and folders", within)
+                tally.skip(HIDDEN, within)
             elif name in saved:
-                tally.skip("folders of what belongs to a saved page", within)
+                tally.skip(SAVED, within)
             else:
-                kept.append(name)
-        folders[:] = kept
+                entered.append(name)
+        folders[:] = entered
         for name in sorted(files):
-            path = Path(place, name)
+            path = Path(parent, name)
             if name.startswith((".", "~$")):
-                tally.skip("hidden files and folders", _shown(path, folder))
+                tally.skip(HIDDEN, _shown(path, folder))
             else:
                 yield path, str(path.relative_to(folder))
 
@@ -144,15 +155,15 @@ def _shown(path: Path, folder: Path) -> str:
 def _reason(path: Path, found: os.stat_result, kind: str) -> str:
     """Why a file is left out; empty where it is to be read."""
     if stat.S_ISLNK(found.st_mode):
-        return "symbolic links, which are never followed"
+        return LINKS
     if not stat.S_ISREG(found.st_mode):
-        return "pipes, devices and sockets"
+        return PIPES
     if path.suffix.lower() in _ARCHIVES:
-        return "archives, which are not unpacked"
+        return ARCHIVES
     if not kind:
-        return "files that are not documents"
+        return OTHERS
     if not found.st_size:
-        return "empty files"
+        return EMPTY
     if not can_read(kind):
         return f"{kind} files, which need pip install 'embassay[documents]'"
     limit = CONVERTED if kind in NEEDS else PROSE

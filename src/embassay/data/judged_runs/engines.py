@@ -18,6 +18,7 @@ import csv
 import hashlib
 import io
 import json
+import math
 import re
 import tokenize
 from collections import Counter
@@ -26,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.rows import shown
+from embassay.data.rows import plain_number, shown
 from embassay.errors import DataError
 from embassay.limits import LINE
 
@@ -39,6 +40,8 @@ QUERIES = ("query_id", "qid", "query-id", "id", "user_input", "question", "query
 _IDS = ("doc_id", "id", "_id", "id_", "node_id", "docid", "document_id", "chunk_id")
 _TEXTS = ("page_content", "text", "content", "body", "passage", "chunk")
 _SCORES = ("score", "_score", "relevance_score", "similarity")
+_LONGEST_ID = 200
+"""Characters of a text without a blank up to which it may be an id."""
 _LEAST_TEXT = 20
 """Characters from which on a text may be found inside a passage, or a passage inside a text."""
 
@@ -197,7 +200,7 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str]) -> list[Hit]
         if items is None:
             raise DataError(
                 "an answer cannot be read", path=path, line=line,
-                expected="a list of documents, or hits of a _search", found=shown(answer),
+                expected="a list of documents, document -> score, or hits of a _search", found=shown(answer),
                 mend="See docs/rag_score.md for what each engine writes.",
             )  # fmt: skip
         named = _named_ids(answer)
@@ -323,6 +326,8 @@ def _query(record: Any, mapping: Mapping[str, str]) -> str | None:
 
 def _items(answer: Any) -> list[Any] | None:
     """The items of an answer, however deep they stand in it."""
+    if isinstance(answer, dict) and not any(key in answer for key in LISTS) and (scored := _scored(answer)):
+        return scored
     for _ in range(4):
         if isinstance(answer, list):
             return answer
@@ -337,6 +342,19 @@ def _items(answer: Any) -> list[Any] | None:
             return None
         answer = answer[key]
     return answer if isinstance(answer, list) else None
+
+
+def _scored(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Document -> score, as pytrec_eval, ranx and BEIR keep a run: best first; empty where that is no such answer."""
+    try:
+        scores = {
+            key: math.nan if isinstance(score, bool) else plain_number(score) for key, score in answer.items()
+        }
+    except (TypeError, ValueError, OverflowError):
+        return []
+    if not all(map(math.isfinite, scores.values())):
+        return []
+    return [{"id": key, "score": scores[key]} for key in sorted(scores, key=lambda key: (-scores[key], key))]
 
 
 def _named_ids(answer: Any) -> list[str]:
@@ -358,7 +376,9 @@ def _hit(
     if isinstance(item, list) and len(item) == 2:  # a document with its score, as LangChain has it
         item, score = item[0], _number(item[1])
     if isinstance(item, str):
-        return Hit(query, tuple(ids), item, score, rank, line)
+        # One word may be an id; a text of the corpus is known by its text all the same.
+        name = (item,) if len(item) <= _LONGEST_ID and not re.search(r"\s", item) else ()
+        return Hit(query, (*ids, *name), item, score, rank, line)
     if not isinstance(item, dict):
         raise DataError(
             "a document of an answer cannot be read", path=path, line=line,
@@ -440,7 +460,10 @@ def _place(levels: Sequence[Mapping[str, Any]], text: str) -> tuple[str, int | N
         return next((level[name] for name in names for level in levels if level.get(name) is not None), None)
 
     document = said("document", "source", "file_path", "file_name", "path")
-    start, end = said("start", "start_index", "start_char_idx"), said("end", "end_char_idx")
+    start, end = (
+        int(place) if isinstance(place, str) and place.isdecimal() else place
+        for place in (said("start", "start_index", "start_char_idx"), said("end", "end_char_idx"))
+    )
     if not isinstance(document, str) or not isinstance(start, int):
         return (document if isinstance(document, str) else ""), None, None
     return document, start, end if isinstance(end, int) else start + len(text)
@@ -458,8 +481,6 @@ def _dotted(levels: Sequence[Mapping[str, Any]], name: str) -> Any:
 
 
 def _number(value: Any) -> float | None:
-    import math
-
     right = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if right else None
 
@@ -501,7 +522,19 @@ def answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Know
             found.lines.append(hit.line)
             if hit.start is not None and hit.end is not None and hit.end > hit.start >= 0:
                 found.places[name] = (hit.document, hit.start, hit.end)
-    return Answered(found.entries, found.lines, found.places, tuple(_notes(hits, known, *before)))
+    notes = (*_notes(hits, known, *before), *_repeated(by_query, found.entries))
+    return Answered(found.entries, found.lines, found.places, notes)
+
+
+def _repeated(
+    by_query: Mapping[str, Sequence[Hit]], entries: Sequence[tuple[str, str, float]]
+) -> Iterator[str]:
+    """What stands in the answers more than once."""
+    if again := sum(doc.endswith(REPEATS) for _, doc, _ in entries):
+        yield f"{again:,} of {len(entries):,} passages stand further up already: they keep their rank, worth nothing"
+    if twice := sum(sum(hit.rank == 1 for hit in own) > 1 for own in by_query.values()):
+        asked = f"{twice:,} question is" if twice == 1 else f"{twice:,} questions are"
+        yield f"{asked} answered more than once: the later answer is put after the first"
 
 
 def _notes(hits: Sequence[Hit], known: Known | None, matched: int, unmatched: int) -> Iterator[str]:

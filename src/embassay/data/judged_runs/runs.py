@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -243,10 +244,12 @@ def _unknown(path: Path, content: bytes, kind: Kind, first: str) -> DataError:
     n = len(first.split())
     if n in (RUN if kind is QRELS else QRELS).fields:
         mend = f"This looks like {'a run' if kind.other == 'run' else 'qrels'}: give it with --{kind.other}."
+    elif ";" in first:
+        mend = "Separate the columns by commas or tabs, not by semicolons, and write decimals with a point."
     elif first.lstrip().startswith("["):
         mend = "Write JSON Lines: one object per line, no list around them."
     else:
-        mend = "Separate the columns by blanks or tabs, or give JSONL or Parquet with --map."
+        mend = "Separate the columns by commas, blanks or tabs, or give JSONL or Parquet with --map."
     return DataError(
         f"the line is not one of a {kind.name} file" if kind is QRELS else "the line is not one of a run",
         path=path, line=nth_line(content, 0, header=False), expected=kind.expected,
@@ -522,10 +525,44 @@ def _read(
     if first_line(content).lstrip().startswith(b"{"):
         return _json_lines(path, content, kind, mapping, split)
     layout = layout_of(path, content, kind, mapping)
+    if kind is RUN:
+        _check_ranks(path, content, layout)
     frame = text_columns(content, layout)
     if frame is None:
         frame = _framed(text_entries(path, content, kind, layout))
     return Entries(str(path), layout.title, frame, partial(nth_line, content, header=layout.header))
+
+
+_LOOKED_AT, _LEAST_STEPS = 1_000, 10
+"""Lines that are looked at for ranks, and steps from a rank to the next that say something."""
+
+
+def _check_ranks(path: Path, content: bytes, layout: Layout) -> None:
+    """DataError where the score rises with every rank: it is a distance, and by score the last would be the best."""
+    names = [name.strip().lower() for name in layout.split(first_line(content).decode("utf-8"))]
+    if layout.header and "rank" not in names:
+        return
+    at = names.index("rank") if layout.header else 3
+    query, value = layout.fields.index("query"), layout.fields.index("value")
+    before, steps = ("", 0.0, 0.0), 0
+    for number, line in islice(_lines(content), int(layout.header), _LOOKED_AT):
+        try:
+            fields = layout.split(line)
+            now = (fields[query], float(fields[at]), float(fields[value]))
+        except (ValueError, IndexError):
+            return  # for the careful reader to find
+        if now[0] == before[0] and now[1] == before[1] + 1:
+            if not now[2] > before[2]:
+                return
+            steps += 1
+            if steps == _LEAST_STEPS:
+                found = f"{before[2]:g} at rank {before[1]:g}, {now[2]:g} at rank {now[1]:g}", number
+        before = now
+    if steps >= _LEAST_STEPS:
+        raise DataError(
+            "the scores rise with the rank", path=path, line=found[1], expected="the highest score at the first rank",
+            found=found[0], mend="If they are distances, put a minus before each; else leave the ranks away (0).",
+        )  # fmt: skip
 
 
 def _answers(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Entries:

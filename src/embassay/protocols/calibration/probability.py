@@ -94,9 +94,9 @@ class Curve:
 
     def threshold(self, measure: str) -> Threshold:
         """That of a promise: `precision` or `recall`. UsageError for another."""
-        for one in self.thresholds:
-            if one.measure == measure:
-                return one
+        for threshold in self.thresholds:
+            if threshold.measure == measure:
+                return threshold
         raise UsageError(f"There is no guarantee of {measure!r}.", mend="There are precision and recall.")
 
 
@@ -125,8 +125,8 @@ class Calibration:
         ModelError when the system cannot be opened, DataError when it is not the one that was calibrated, or when a
         text cannot be encoded.
         """
-        found = self.of(self.similarity(first, second))
-        return found[0] if isinstance(first, str) else found
+        chances = self.of(self.similarity(first, second))
+        return chances[0] if isinstance(first, str) else chances
 
     def of(self, similarities: Sequence[float] | Values) -> list[Probability]:
         """How likely pairs of these similarities (n,) mean the same. DataError for one that is no number."""
@@ -152,21 +152,21 @@ class Calibration:
                 f"There are {len(first)} first and {len(second)} second texts.",
                 mend="Give two lists of one length.",
             )
-        for place, both in enumerate(zip(first, second, strict=True), 1):
-            if not all(isinstance(text, str) and text.strip() for text in both):
+        for place, pair in enumerate(zip(first, second, strict=True), 1):
+            if not all(isinstance(text, str) and text.strip() for text in pair):
                 raise DataError(
-                    "A text is empty, or no text", found=f"pair {place}: {both!r:.80}",
+                    "A text is empty, or no text", found=f"pair {place}: {pair!r:.80}",
                     mend="Leave it out: no labelled pair was like it.",
                 )  # fmt: skip
-        found = similarity(self._opened, first, second)
-        if np.isnan(found).any():
-            place = int(np.argmax(np.isnan(found)))
+        similar = similarity(self._opened, first, second)
+        if np.isnan(similar).any():
+            place = int(np.argmax(np.isnan(similar)))
             raise DataError(
                 "A text could not be encoded",
                 found=f"pair {place + 1}",
                 mend="Leave it out, or make it shorter.",
             )
-        return found
+        return similar
 
     def threshold(self, measure: str = "precision") -> float:
         """Accept what is this similar or more, for the promise of a measure: `precision` or `recall`. UsageError where
@@ -187,8 +187,8 @@ class Calibration:
     def accepts(self, first: Any, second: Any, measure: str = "precision") -> Any:
         """Whether two texts, or each pair of two lists, are accepted at the threshold of a promise."""
         bar = self.threshold(measure)
-        found = [bool(one >= bar) for one in self.similarity(first, second)]
-        return found[0] if isinstance(first, str) else found
+        accepted = [bool(score >= bar) for score in self.similarity(first, second)]
+        return accepted[0] if isinstance(first, str) else accepted
 
     @cached_property
     def _opened(self) -> Any:
@@ -229,14 +229,14 @@ def calibration(path: str | Path) -> Calibration:
             "There is no such file", path=file, mend="Give a file that `embassay calibrate` wrote."
         )
     if file.is_dir():
-        found = sorted((file / "calibrations").glob("*.json"))
-        if len(found) != 1:
+        files = sorted((file / "calibrations").glob("*.json"))
+        if len(files) != 1:
             raise DataError(
-                "There are several calibrations here" if found else "There is no calibration here", path=file,
-                found=", ".join(one.name for one in found) or "none",
+                "There are several calibrations here" if files else "There is no calibration here", path=file,
+                found=", ".join(name.name for name in files) or "none",
                 mend="Give one of the files in its folder calibrations/.",
             )  # fmt: skip
-        file = found[0]
+        file = files[0]
     try:
         plain = json.loads(read_bounded(file).decode("utf-8"))
         if (plain.pop("format", ""), plain.pop("version", "")) != (FORMAT, VERSION):
@@ -282,8 +282,8 @@ def too_few(
     counts = int(same.sum()), int((~same).sum())
     if min(counts) >= FEWEST:
         return ""
-    told = (f"{count:,} {said[count != 1]}" for count, said in zip(counts, (yes, no), strict=True))
-    return f"{' and '.join(told)}: {FEWEST} of each are the fewest"
+    counted = (f"{count:,} {forms[count != 1]}" for count, forms in zip(counts, (yes, no), strict=True))
+    return f"{' and '.join(counted)}: {FEWEST} of each are the fewest"
 
 
 def fitted(
@@ -297,11 +297,12 @@ def fitted(
     one pair of each, drawn by chance."""
     chosen = choose(scores, same, groups, rng)
     grid = np.linspace(scores.min(), scores.max(), GRID)
-    one = slice(None) if groups is None else _one_of_each(groups, rng)
-    x, y = scores[one], same[one]
+    rows = slice(None) if groups is None else _one_of_each(groups, rng)
+    x, y = scores[rows], same[rows]
     through = fit(chosen.kind, scores, same)
     probabilities = through(grid)
     low, high = band(grid, x, y)
+    # Curve and band are fitted apart, the band to one pair of each group, and may cross.
     lines = (grid, probabilities, np.minimum(low, probabilities), np.maximum(high, probabilities))
     precision = precise(x, y, promises.precision, promises.confidence, rng)
     recall = sensitive(x, y, promises.recall, promises.confidence)
@@ -332,6 +333,7 @@ def _ahead(
 
     def foretold(threshold: Threshold, chance: Callable[[int], float]) -> Threshold:
         more = more_for(chance)
+        # Once for both promises: the interval of a probability is the same for either.
         halves.extend(mean_half(x, smooth, n + step, rng) for step in MORE[len(halves) :])
         rows = tuple(Outlook(step, half, chance(step)) for step, half in zip(MORE, halves, strict=True))
         return replace(threshold, labels=None if more is None else n + more, ahead=rows)
@@ -349,6 +351,7 @@ def _ahead(
 
 
 def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    # `unique` takes the first of each group, so the order decides; sorted after, the pairs stand as in the data.
     order = rng.permutation(len(groups))
     _, first = np.unique(groups[order], return_index=True)
     return np.sort(order[first])
@@ -375,8 +378,8 @@ def read_pairs(path: Path) -> ScoredByOne | None:
     of = {name: frame.filter(frame["measure"] == name) for name in ("similarity", "same", "probability")}
     if of["probability"].is_empty():
         return None
-    known = of["similarity"]["value"].is_not_null()
-    similar, same = (of[name].filter(known) for name in ("similarity", "same"))
+    encoded = of["similarity"]["value"].is_not_null()
+    similar, same = (of[name].filter(encoded) for name in ("similarity", "same"))
     ids: list[str] = similar["item_id"].to_list()
     return ScoredByOne(ids, similar["value"].to_numpy().astype(np.float64), same["value"].to_numpy() == 1)
 
@@ -421,22 +424,22 @@ def translations(run: Path, origin: str, given: float, targets: Sequence[str] = 
         if name not in names:
             raise UsageError(f"The run has no system {name!r}.", mend=f"It has {', '.join(names)}.")
     others = targets or [name for name, kind in names.items() if kind != "reference" and name != origin]
-    found = []
+    translated = []
     for other in others:
         cells = {}
-        for dataset, task in ((one["name"], next(iter(one["tasks"]))) for one in record["datasets"]):
+        for dataset, task in ((row["name"], next(iter(row["tasks"]))) for row in record["datasets"]):
             a, b = (read_pairs(folder.items_path(task, dataset, name)) for name in (origin, other))
             if a is not None and b is not None:
                 cells[dataset] = (a, b)
         for dataset, (a, b) in cells.items():
             rng = generator(record["arguments"]["seed"], "translation", dataset)
             translation = translate(dataset, (origin, a), (other, b), given, rng)
-            found.append(
+            translated.append(
                 _beside(
                     translation, [_scores(*cells[name]) for name in cells if name != dataset], _scores(a, b)
                 )
             )
-    return found
+    return translated
 
 
 def _beside(
@@ -457,16 +460,16 @@ def _beside(
     )
 
 
-def _scores(one: ScoredByOne, two: ScoredByOne) -> tuple[Values, Values]:
+def _scores(first: ScoredByOne, second: ScoredByOne) -> tuple[Values, Values]:
     """Of the pairs that both have."""
-    rows, others = _common(one, two)
-    return one.similar[rows], two.similar[others]
+    rows, others = _common(first, second)
+    return first.similar[rows], second.similar[others]
 
 
-def _common(one: ScoredByOne, two: ScoredByOne) -> tuple[list[int], list[int]]:
-    places = {key: place for place, key in enumerate(two.ids)}
-    rows = [place for place, key in enumerate(one.ids) if key in places]
-    return rows, [places[one.ids[place]] for place in rows]
+def _common(first: ScoredByOne, second: ScoredByOne) -> tuple[list[int], list[int]]:
+    places = {key: place for place, key in enumerate(second.ids)}
+    rows = [place for place, key in enumerate(first.ids) if key in places]
+    return rows, [places[first.ids[place]] for place in rows]
 
 
 def translate(
@@ -478,10 +481,10 @@ def translate(
 ) -> Translation:
     """Equipercentile linking: it needs no labels, which only say how well both do. UsageError where `given` accepts all
     or none of the pairs, which says nothing of where it lies."""
-    (name, one), (other, two) = origin, target
-    rows, others = _common(one, two)
-    a, same = one.similar[rows], one.same[rows]
-    b, same_b = two.similar[others], two.same[others]
+    (name, origins), (other, targets) = origin, target
+    rows, others = _common(origins, targets)
+    a, same = origins.similar[rows], origins.same[rows]
+    b, same_b = targets.similar[others], targets.same[others]
     share = float((a >= given).mean()) if rows else 0.0
     if not 0 < share < 1:
         raise UsageError(
@@ -505,6 +508,7 @@ def translate(
 
 def _reached(scores: Values, share: float) -> float:
     """The score that a share of all reaches."""
+    # A score that a pair has: between two of them the share would be the same, and the choice ours.
     return float(np.quantile(scores, 1 - share, method="higher")) if share else float(scores.max())
 
 

@@ -85,15 +85,15 @@ def evaluate(system: Similarity, data: KnownPairs, context: Context) -> TaskOutc
     held = np.full(len(data), np.nan)
     held[kept] = chosen.held_out
     items.add(data.ids, held, "probability")
-    found = figures(held[kept], same[kept], groups, context)
+    measured = figures(held[kept], same[kept], groups, context)
     scores = [
-        *quality(similar[kept], same[kept], held[kept], curve, found),
+        *quality(similar[kept], same[kept], held[kept], curve, measured),
         *gaps(system, data, held, same, kept, curve, context),
     ]
     warnings = tuple(_warnings(data, n, curve.units, context.options.same_from))
     return outcome(
         HEADLINE,
-        found[HEADLINE],
+        measured[HEADLINE],
         items,
         n=n,
         scores=scores,
@@ -114,7 +114,7 @@ def _too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
 
 def _warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
     if units < n:
-        yield f"{n:,} pairs share texts: promises and bounds count {units:,} of them, one of each group"
+        yield f"pairs that share a text count as one: promises and bounds count {units:,} of {n:,}"
     if same_from is not None and not data.is_graded:
         yield f"pairs have labels and no grades: that they mean the same from {same_from:g} on changes nothing"
 
@@ -123,6 +123,7 @@ def fit_pairs(
     similar: Values, same: Mask, groups: NDArray[np.int64] | None, context: Any
 ) -> tuple[Curve, Chosen]:
     """The curve of a cell, the same whenever it is made: the cell and the file that is saved of it need it."""
+    # As bytes, since the cache wants arguments that can be hashed.
     tied = None if groups is None else groups.astype(np.int64).tobytes()
     scores = similar.astype(np.float64).tobytes()
     return _fitted(scores, same.tobytes(), tied, context.options.promises, context.seed, context.dataset)
@@ -174,10 +175,10 @@ def quality(
     yield from (estimate.score(name) for name, estimate in found.items() if name != HEADLINE)
     method = "10 bins of as many pairs, held out; biased upwards by chance"
     yield Score("calibration_error", calibration_error(held, same), len(same), method=method)
-    for place, one in enumerate(bins(held, same), 1):
+    for place, cut in enumerate(bins(held, same), 1):
         tenth = f"tenth {place}"
-        yield Score("foretold", one.foretold, one.n, subset=tenth, method="mean held-out probability")
-        yield Score("came_true", one.came, one.n, one.low, one.high, subset=tenth, method="exact binomial")
+        yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
+        yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
     yield from (row for threshold in curve.thresholds for row in _promised(threshold, noun))
     yield from _costs(curve.cost)
     yield from _tradeoff(similar, same)
@@ -219,7 +220,8 @@ def without(threshold: Threshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels don't suffice"
     if threshold.labels is not None:
-        return f"{labelled}: about {threshold.labels - threshold.n:,} more"
+        more = threshold.labels - threshold.n
+        return f"{labelled}: about {round(more, 2 - len(str(more))):,} more"
     if threshold.best is None or threshold.most is None:
         return labelled
     count = top_of(threshold.n, threshold.aim, threshold.confidence)
@@ -288,7 +290,7 @@ class Calibrations(TaskProtocol):
     """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
 
     name = "calibration"
-    version = 4
+    version = 5
     tasks = TASKS
     paper = ("pairs",)
     context = Context
@@ -298,8 +300,8 @@ class Calibrations(TaskProtocol):
 
     def context_of(self, loaded: Loaded[Any], *arguments: Any, **more: Any) -> Any:
         """With the groups of pairs that share a text."""
-        found = super().context_of(loaded, *arguments, **more)
-        return replace(found, groups=named_groups(loaded.data.pairs))
+        context = super().context_of(loaded, *arguments, **more)
+        return replace(context, groups=named_groups(loaded.data.pairs))
 
     def texts(self, task: Task, data: KnownPairs, options: CalibrationOptions) -> int:
         """With the edited ones. Grades without a cut are refused here, before any work."""
@@ -312,9 +314,9 @@ class Calibrations(TaskProtocol):
         session.do(listener)
         for system in session.plan.systems:
             for dataset in session.plan.datasets:
-                made = self._calibration(session.plan, system, dataset.name, dataset.source)
-                if made is not None:
-                    made.save(self.file_of(system.name, dataset.name))
+                calibration = self._calibration(session.plan, system, dataset.name, dataset.source)
+                if calibration is not None:
+                    calibration.save(self.file_of(system.name, dataset.name))
 
     def file_of(self, system: str, dataset: str) -> Path:
         """Where a calibration is."""
@@ -367,8 +369,8 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
         if row.variant in ("precision", "recall"):
             cell.setdefault((row.system, row.dataset, row.variant), {})[row.measure] = row
     body = [
-        (system, dataset, found["threshold"].method.partition(",")[0], *_line(found))
-        for (system, dataset, _), found in cell.items()
+        (system, dataset, by_measure["threshold"].method.partition(",")[0], *_line(by_measure))
+        for (system, dataset, _), by_measure in cell.items()
     ]
     columns = (
         Column("system", "text"), Column("dataset", "text"), Column("promise", "text"),
@@ -383,12 +385,12 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
 
 def costs(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """Where mistakes cost least, and what accepting all or nothing would cost; no table where no cost was asked for."""
-    found: dict[tuple[str, str], dict[tuple[str, str], Result]] = {}
+    by_cell: dict[tuple[str, str], dict[tuple[str, str], Result]] = {}
     for row in rows:
         if row.measure == "cost" or (row.measure, row.variant) == ("threshold", "cost"):
-            found.setdefault((row.system, row.dataset), {})[row.measure, row.variant] = row
+            by_cell.setdefault((row.system, row.dataset), {})[row.measure, row.variant] = row
     body = []
-    for (system, dataset), cell in found.items():
+    for (system, dataset), cell in by_cell.items():
         least, where = cell["cost", "cost"], cell["threshold", "cost"]
         others = (cell["cost", f"accept {name}"].value for name in ("all", "nothing"))
         body.append((
@@ -433,18 +435,18 @@ def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         )  # fmt: skip
 
 
-def _line(found: Mapping[str, Result]) -> Iterator[Any]:
+def _line(by_measure: Mapping[str, Result]) -> Iterator[Any]:
     for measure in ("threshold", "sample_precision", "sample_recall"):
-        yield found[measure].value if measure in found else None
-    yield found["threshold"].reason
+        yield by_measure[measure].value if measure in by_measure else None
+    yield by_measure["threshold"].reason
 
 
 def gaps_table(rows: Sequence[Result]) -> ColumnTable:
     """Came true minus foretold, by kind of pair."""
-    own = [row for row in rows if row.measure == "gap"]
-    kinds = list(dict.fromkeys(row.subset for row in own))
-    found = {(row.system, row.dataset, row.subset): row.value for row in own}
-    cells = dict.fromkeys((row.system, row.dataset) for row in own)
+    gap_rows = [row for row in rows if row.measure == "gap"]
+    kinds = list(dict.fromkeys(row.subset for row in gap_rows))
+    values = {(row.system, row.dataset, row.subset): row.value for row in gap_rows}
+    cells = dict.fromkeys((row.system, row.dataset) for row in gap_rows)
     columns = (
         Column("system", "text"),
         Column("dataset", "text"),
@@ -452,7 +454,7 @@ def gaps_table(rows: Sequence[Result]) -> ColumnTable:
     )
     return ColumnTable(
         "calibration_gaps", "Where the probability stops holding", columns,
-        tuple((*cell, *(found.get((*cell, kind)) for kind in kinds)) for cell in cells),
+        tuple((*cell, *(values.get((*cell, kind)) for kind in kinds)) for cell in cells),
         "Share that means the same minus the mean probability; below 0 the system is too sure.",
     )  # fmt: skip
 
@@ -461,9 +463,9 @@ def check_calibrated(out: Path) -> None:
     """DataError where no system of the run could be calibrated on any dataset, with the first reason."""
     folder = RunFolder(out)
     manifest = folder.read_manifest() or {"systems": ()}
-    own = {system["name"] for system in manifest["systems"] if system["kind"] != "reference"}
+    real = {system["name"] for system in manifest["systems"] if system["kind"] != "reference"}
     rows = [
-        row for row in folder.read_results() if row.system in own and row.measure == HEADLINE and row.dataset
+        row for row in folder.read_results() if row.system in real and row.measure == HEADLINE and row.dataset
     ]
     if any(row.value is not None for row in rows):
         return

@@ -82,12 +82,12 @@ def loaded_as(shapes: tuple[str, ...]) -> Callable[[Dataset, int | None, int], L
     """Load the first of the shapes that a dataset has."""
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[KnownPairs]:
-        shape = next((one for one in shapes if not dataset.missing(one)), shapes[0])
-        found: Loaded[Any] = dataset.load(shape, limit=limit, seed=seed)
-        data = KnownPairs(found.data, _kinds(dataset, shape, found.data.ids))
-        warnings = (*found.warnings, *_weighed(dataset.parts[shape].columns()))
+        shape = next((each for each in shapes if not dataset.missing(each)), shapes[0])
+        loaded: Loaded[Any] = dataset.load(shape, limit=limit, seed=seed)
+        data = KnownPairs(loaded.data, _kinds(dataset, shape, loaded.data.ids))
+        warnings = (*loaded.warnings, *_weighed(dataset.parts[shape].columns()))
         return Loaded(
-            data, found.dataset, found.lang, found.fingerprint, found.skipped, warnings
+            data, loaded.dataset, loaded.lang, loaded.fingerprint, loaded.skipped, warnings
         )  # fmt: skip
 
     return load
@@ -106,11 +106,11 @@ def _kinds(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tupl
     if not columns:
         return {}
     has_ids = "id" in source.columns()
-    said: dict[str, tuple[str, ...]] = {}
+    by_id: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(source.rows((*columns, *(("id",) if has_ids else ()))), 1):
         key = str(row.cells.get("id")) if has_ids else str(number)
-        said[key] = tuple(_plain(row.cells.get(name)) for name in columns)
-    table = [said.get(one, ("",) * len(columns)) for one in ids]
+        by_id[key] = tuple(_plain(row.cells.get(name)) for name in columns)
+    table = [by_id.get(key, ("",) * len(columns)) for key in ids]
     return {name: tuple(row[place] for row in table) for place, name in enumerate(columns)}
 
 
@@ -124,9 +124,11 @@ def labels(data: KnownPairs, same_from: float | None) -> Mask:
     if isinstance(pairs, LabelledPairs):
         return np.asarray(pairs.labels == 1)
     if same_from is None and len(set(pairs.scores.tolist())) > 2:
+        low, high = float(pairs.scores.min()), float(pairs.scores.max())
+        near = f"{low + 0.8 * (high - low):.3g}"
         raise UsageError(
-            f"Pairs have grades from {pairs.scores.min():g} to {pairs.scores.max():g}.",
-            mend="Say from which grade two texts mean the same, for example --same-from 4.",
+            f"Pairs have grades from {low:g} to {high:g}.",
+            mend=f"Say from which grade two texts mean the same, for example --same-from {near}.",
         )
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 
@@ -144,11 +146,11 @@ def gaps(
     off = same[kept] - held[kept]
     kinds = {name: mask for name, mask in slices(data, kept) if mask.sum() >= 2}
     # What has many pairs is resampled with all, in one pass; of few a resample of all may have none.
-    many = {name: mask for name, mask in kinds.items() if mask.sum() >= TOGETHER}
-    found = _gaps(off, many, context)
+    large = {name: mask for name, mask in kinds.items() if mask.sum() >= TOGETHER}
+    estimated = _gaps(off, large, context)
     for name, mask in kinds.items():
-        one = found[name] if name in many else _gap(off[mask], context, f"slice {name}")
-        yield one.score("gap", subset=name)
+        gap = estimated[name] if name in large else _gap(off[mask], context, f"slice {name}")
+        yield gap.score("gap", subset=name)
     if context.options.edits:
         yield from _edits(system, data, same, kept, curve, context)
 
@@ -160,9 +162,10 @@ def _gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Est
     columns = np.column_stack(
         [column for mask in kinds.values() for column in (off * mask, mask.astype(float))]
     )
+    # Bound as a default: a lambda would see the last `at` only.
     of = {name: lambda means, at=2 * at: means[..., at] / means[..., at + 1] for at, name in enumerate(kinds)}
-    found = estimates(columns, of, context, "slices", "bootstrap over pairs")
-    return {name: replace(found[name], n=int(mask.sum())) for name, mask in kinds.items()}
+    estimated = estimates(columns, of, context, "slices", "bootstrap over pairs")
+    return {name: replace(estimated[name], n=int(mask.sum())) for name, mask in kinds.items()}
 
 
 def _gap(values: Values, context: Any, stream: str) -> Estimate:
@@ -177,23 +180,25 @@ def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mas
     yield "medium pairs", (lengths > low) & (lengths <= high)
     yield "long pairs", lengths > high
     words = [(_words(data.first[row]), _words(data.second[row])) for row in kept]
-    denied = np.array([NEGATION.isdisjoint(one) != NEGATION.isdisjoint(two) for one, two in words])
+    denied = np.array([NEGATION.isdisjoint(first) != NEGATION.isdisjoint(second) for first, second in words])
     yield "pairs with one negation", denied
     yield "pairs with none or two", ~denied
-    common = np.array([len(one & two) / len(one | two) for one, two in words])
+    common = np.array([len(first & second) / len(first | second) for first, second in words])
     few, many = np.quantile(common, [1 / 3, 2 / 3])
+    # Where both terciles are one value there is nothing to tell apart.
     if few < many:
         yield "pairs in other words", common <= few
         yield "pairs in much the same words", common > many
     for column, values in data.kinds.items():
-        own = np.array([values[row] for row in kept])
-        counts = Counter(one for one in own.tolist() if one)
+        of_row = np.array([values[row] for row in kept])
+        counts = Counter(kind for kind in of_row.tolist() if kind)
         if 1 < len(counts) <= MOST_KINDS:
-            yield from ((f"{column} {count}", own == count) for count in counts if counts[count] >= FEWEST)
+            yield from ((f"{column} {count}", of_row == count) for count in counts if counts[count] >= FEWEST)
 
 
 def _words(text: str) -> set[str]:
-    plain = text.lower().replace("n't", " n't").replace("’", "'")
+    # The clitic becomes a word, so that "isn't" is a negation.
+    plain = text.lower().replace("’", "'").replace("n't", " n't")
     return {word.strip(MARKS) for word in plain.split()}
 
 
@@ -202,6 +207,7 @@ def _edits(
 ) -> Iterator[Score]:
     """Of copies whose second text is damaged, which leaves its meaning, or negated, which of a pair that was the same
     leaves none."""
+    # Drawn once for all edits: what they do is compared on the same pairs.
     rows = np.sort(context.stream("edited").permutation(kept)[:EDITED])
     for name, called in DAMAGED.items():
         chosen = rows[same[rows]] if name == "negate" else rows

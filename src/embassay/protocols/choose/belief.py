@@ -2,18 +2,146 @@
 
 A belief is a mixture of normal distributions of the systems' nDCG@10, one for each size that errors may have here;
 only differences count.
+
+The difference of two systems' nDCG@10 is predicted by that of their scores: the mean of the signals, each counted in
+its own spread among the systems. How far that is off depends on how much they disagree: two systems that find the same
+passages cannot differ. So errors have the covariance of the systems' agreement, times a scale that is another one for
+every collection; the belief is a multivariate Student t. Labels, where there are some, update it as an observation of
+the same differences.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, contrasts
 from embassay.randomness import generator
+
+Values = NDArray[np.float64]
+NUGGET = 0.02
+"""Added to the diagonal of the agreement: what two systems with the same first ten may still differ by."""
+LEAST_FREEDOM, MOST_FREEDOM = 3.0, 200.0
+CHANCE = 2.0
+"""Standard errors that a signal's spread among the systems may come of by chance."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of the systems of one collection: signals (systems, signals), the share of the first ten passages
+    that two systems have in common, (systems, systems), and the scores that weights are for, (systems, scores)."""
+
+    values: Values
+    agreement: Values
+    scores: Values
+
+
+def evidence(signals: Sequence[Values], shares: Values, chance: float = CHANCE) -> Evidence:
+    """Of what each question says: signals (questions, systems), and the shares of the first ten that two systems have
+    in common (questions, systems, systems). How much each system agrees with the others is the last signal."""
+    n = shares.shape[1]
+    apart = ~np.eye(n, dtype=bool)
+    others = (shares * apart).sum(axis=2) / (n - 1)
+    columns = [*signals, others]
+    values = np.column_stack([column.mean(axis=0) for column in columns])
+    agreement = np.where(apart, shares.mean(axis=0), 1.0)
+    column = scores(values, np.array([error(column) for column in columns]), agreement, chance)
+    return Evidence(values, agreement, column[:, None])
+
+
+def error(values: Values) -> float:
+    """The standard error of how far a system's mean lies from that of all, over questions: (questions, systems). 0 of
+    one question."""
+    if len(values) < 2:
+        return 0.0
+    off = values - values.mean(axis=1, keepdims=True)
+    return float(np.sqrt(np.mean(off.var(axis=0, ddof=1)) / len(values)))
+
+
+def scores(values: Values, errors: Values, agreement: Values, chance: float = CHANCE) -> Values:
+    """One per system, (systems,): the mean of its signals, each in its own spread among the systems and in what chance
+    makes of it, times the root of how much the systems disagree. So a signal counts where all its values are small too,
+    counts little where they hardly differ, and systems that find the same passages are nearly equal."""
+    n = len(agreement)
+    disagree = 1 - (agreement.sum() - np.trace(agreement)) / (n * (n - 1))
+    spreads = np.sqrt(values.var(axis=0) + (chance * errors) ** 2)
+    # Signals that are equal for all systems have no spread, and say nothing.
+    standard = (values - values.mean(axis=0)) / np.maximum(spreads, 1e-9)
+    return np.asarray(standard.mean(axis=1) * np.sqrt(max(float(disagree), 0.0)))
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of the scores (d,), their covariance (d, d) in units of the error's scale, that scale (nDCG squared per
+    unit of disagreement) and the degrees of freedom with which it varies between collections."""
+
+    weights: Values
+    covariance: Values
+    scale: float
+    freedom: float
+
+
+def contrasts(n: int) -> Values:
+    """An orthonormal basis of the differences between n values, (n, n - 1)."""
+    basis = np.zeros((n, n - 1))
+    for place in range(n - 1):
+        basis[: place + 1, place] = 1 / (place + 1)
+        basis[place + 1, place] = -1
+    return np.asarray(basis / np.linalg.norm(basis, axis=0))
+
+
+def whitened(evidence: Evidence, truth: Values) -> tuple[Values, Values]:
+    """Scores and truth of one collection as independent differences: (systems - 1, scores) and (systems - 1,)."""
+    basis = contrasts(len(truth))
+    kernel = basis.T @ (evidence.agreement + NUGGET * np.eye(len(truth))) @ basis
+    root = np.linalg.cholesky(kernel)
+    return np.linalg.solve(root, basis.T @ evidence.scores), np.linalg.solve(root, basis.T @ truth)
+
+
+Case = tuple[Evidence, Values]
+"""A set of systems on a collection, and their nDCG@10."""
+
+
+def fitted(collections: Sequence[Sequence[Case]], ridge: float) -> Weights:
+    """Weights from collections with known truth, each with one set of systems or more; each collection counts the same.
+    The error's scale is that of collections left out of the fit."""
+    parts = [[whitened(*case) for case in cases] for cases in collections]
+    inner = [np.mean([x.T @ x / len(y) for x, y in part], axis=0) for part in parts]
+    outer = [np.mean([x.T @ y / len(y) for x, y in part], axis=0) for part in parts]
+    size = np.eye(len(inner[0])) * ridge * len(parts)
+
+    def solve(rows: Sequence[int]) -> Values:
+        return np.asarray(
+            np.linalg.solve(sum((inner[row] for row in rows), size), sum(outer[row] for row in rows))
+        )
+
+    errors = []
+    for left, part in enumerate(parts):
+        weights = solve([row for row in range(len(parts)) if row != left])
+        errors.append(float(np.mean([np.mean((y - x @ weights) ** 2) for x, y in part])))
+    sizes = [float(np.mean([len(y) for _, y in part])) for part in parts]
+    scale, freedom = spread(np.array(errors), sizes)
+    every = range(len(parts))
+    return Weights(solve(every), np.linalg.inv(sum((inner[row] for row in every), size)), scale, freedom)
+
+
+def spread(errors: Values, sizes: Sequence[float]) -> tuple[float, float]:
+    """The scale and the degrees of freedom of the scaled inverse chi-squared that mean squared errors of collections
+    come from, by the mean and variance of their logarithms; `sizes` are the differences behind each."""
+    from scipy.optimize import brentq
+    from scipy.special import digamma, polygamma
+
+    logs = np.log(errors)
+    sampling = float(np.mean([polygamma(1, max(n, 2.0) / 2) for n in sizes]))
+    aim = max(float(np.var(logs, ddof=1)) - sampling, polygamma(1, MOST_FREEDOM / 2))
+    # The variance of the log of a chi-squared over its freedom v is the trigamma of v / 2.
+    freedom = float(brentq(lambda v: polygamma(1, v / 2) - aim, 0.1, MOST_FREEDOM + 1))
+    freedom = max(freedom, LEAST_FREEDOM)
+    return float(np.exp(logs.mean() - np.log(freedom / 2) + digamma(freedom / 2))), freedom
+
 
 DRAWS = 20_000
 SIZES = 12
@@ -49,8 +177,8 @@ class Belief:
     @property
     def mean(self) -> Values:
         """What each system is expected to have, the mean of all being 0."""
-        found = np.tensordot(self.weights, np.stack(self.means), 1)
-        return np.asarray(found - found.mean())
+        mean = np.tensordot(self.weights, np.stack(self.means), 1)
+        return np.asarray(mean - mean.mean())
 
     @property
     def covariance(self) -> Values:
@@ -96,6 +224,7 @@ def believed(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
     unit = (
         middle @ (evidence.agreement + NUGGET * np.eye(n) + centred @ weights.covariance @ centred.T) @ middle
     )
+    # The middles of equally likely parts: a mixture of so many normals stands for the Student t.
     places = (np.arange(SIZES) + 0.5) / SIZES
     sizes = weights.scale * weights.freedom / chi2.ppf(places, weights.freedom)
     mean = centred @ weights.weights
@@ -107,19 +236,20 @@ def updated(belief: Belief, values: Values, noise: Values, bias: Values | None =
     of one question that public collections let expect, which their own replaces as they get more. `bias` is the
     covariance of what all of them may be off together, however many, where they are not the users' own."""
     n, systems = values.shape
-    own = np.cov(values, rowvar=False) if n > 1 else np.zeros((systems, systems))
-    each = (TRUSTED * noise + n * own) / (TRUSTED + n)
+    sample = np.cov(values, rowvar=False) if n > 1 else np.zeros((systems, systems))
+    blended = (TRUSTED * noise + n * sample) / (TRUSTED + n)
     basis = contrasts(systems)
     shared = 0.0 if bias is None else bias
-    seen, error = basis.T @ values.mean(axis=0), basis.T @ (each / n + shared) @ basis
+    observed, error = basis.T @ values.mean(axis=0), basis.T @ (blended / n + shared) @ basis
     means, covariances, logs = [], [], []
     for mean, covariance in zip(belief.means, belief.covariances, strict=True):
         before = basis.T @ covariance @ basis
         total = before + error
-        gap = seen - basis.T @ mean
+        gap = observed - basis.T @ mean
         gain = np.linalg.solve(total, before).T
         means.append(basis @ (basis.T @ mean + gain @ gap))
         covariances.append(basis @ (before - gain @ before) @ basis.T)
+        # In the basis of differences the covariance can be inverted: what all systems share is taken out.
         logs.append(-0.5 * (np.linalg.slogdet(total)[1] + gap @ np.linalg.solve(total, gap)))
     weights = belief.weights * np.exp(np.array(logs) - max(logs))
     return Belief(tuple(means), tuple(covariances), weights / weights.sum(), belief.seed)
@@ -132,22 +262,24 @@ def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | N
     basis = contrasts(systems)
     before = basis.T @ belief.covariance @ basis
     centre = basis.T @ belief.mean
+    # A share to compute with; draws come in no order, so the first are as good as any.
     truth = belief.draws[:4000]
     wobble = generator(belief.seed, "choose", "labels").normal(size=truth.shape)
-    found: dict[int, float] = {}
+    regrets: dict[int, float] = {}
     for n in LABELLED:
         error = basis.T @ noise @ basis / n
-        seen = truth @ basis + wobble[:, : systems - 1] @ root(error).T
+        observed = truth @ basis + wobble[:, : systems - 1] @ root(error).T
         gain = np.linalg.solve(before + error, before).T
-        after = (centre + (seen - centre) @ gain.T) @ basis.T
+        after = (centre + (observed - centre) @ gain.T) @ basis.T
         picked = truth[np.arange(len(truth)), after.argmax(axis=1)]
-        found[n] = float((truth.max(axis=1) - picked).mean())
-        if found[n] <= tolerance:
-            return n, found
-    return None, found
+        regrets[n] = float((truth.max(axis=1) - picked).mean())
+        if regrets[n] <= tolerance:
+            return n, regrets
+    return None, regrets
 
 
 def root(covariance: Values) -> NDArray[np.float64]:
     """A square root of a covariance that may be singular."""
     values, vectors = np.linalg.eigh(covariance)
+    # Not Cholesky: a covariance of differences is singular, and rounding makes a 0 negative.
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

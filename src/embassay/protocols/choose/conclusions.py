@@ -11,11 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.choose.belief import Belief, believed, labels_for, updated
-from embassay.protocols.choose.model_questions import BY_MODEL
+from embassay.protocols.choose.belief import (
+    NUGGET,
+    Belief,
+    Evidence,
+    Values,
+    Weights,
+    believed,
+    evidence,
+    labels_for,
+    updated,
+)
 from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND
-from embassay.protocols.choose.prediction import NUGGET, Evidence, Values, Weights, evidence
-from embassay.protocols.choose.signals import AGREED, FITTED, gains, nearness
+from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, gains, nearness
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.records import Result
 
@@ -111,15 +119,15 @@ def evidence_of(answers: Sequence[Answers]) -> Evidence:
     """Signals and agreement of the systems. A family that some system lacks, or that the documents don't allow, counts
     as the mean of the others."""
     asked = [_near([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
-    known = [one.mean(axis=0) for one in asked if len(one)] or [np.zeros(len(answers))]
-    signals = [one if len(one) else np.mean(known, axis=0)[None] for one in asked]
+    means = [column.mean(axis=0) for column in asked if len(column)] or [np.zeros(len(answers))]
+    signals = [column if len(column) else np.mean(means, axis=0)[None] for column in asked]
     return evidence(signals, in_common([answer.first for answer in answers]))
 
 
 def _near(places: Sequence[Mapping[str, int]]) -> Values:
     """How near the first place each system has the passages of the questions that all were asked."""
-    found = _shared(places)
-    return nearness(found.astype(int)) if len(found) else found
+    ranks = _shared(places)
+    return nearness(ranks.astype(int)) if len(ranks) else ranks
 
 
 def in_common(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
@@ -127,17 +135,17 @@ def in_common(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Va
     diagonal. Of no question, one row in which nobody agrees."""
     n = len(first)
     tens = [
-        [one[name].get(question, frozenset()) for one in first]
+        [lists[name].get(question, frozenset()) for lists in first]
         for name in AGREED
-        if all(name in one for one in first)
+        if all(name in lists for lists in first)
         for question in first[0][name]
     ]
-    found = np.tile(np.eye(n), (max(len(tens), 1), 1, 1))
-    for row, some in enumerate(tens):
-        for a, ten in enumerate(some):
+    share = np.tile(np.eye(n), (max(len(tens), 1), 1, 1))
+    for row, tops in enumerate(tens):
+        for a, ten in enumerate(tops):
             for b in range(a):
-                found[row, a, b] = found[row, b, a] = len(ten & some[b]) / max(len(ten), len(some[b]), 1)
-    return found
+                share[row, a, b] = share[row, b, a] = len(ten & tops[b]) / max(len(ten), len(tops[b]), 1)
+    return share
 
 
 def standing(
@@ -296,7 +304,7 @@ def deciding(answers: Mapping[str, Answers], one: Standing) -> list[tuple[str, s
     written = [family for family in families if family.startswith(BY_MODEL)]
     for group in (["queries"], written, ["half"]):
         ranked = [
-            (*_unlike([one.get(question, frozenset()) for one in tens]), family, question)
+            (*_unlike([rankings.get(question, frozenset()) for rankings in tens]), family, question)
             for family in group
             if family in families
             for tens in [[other.first[family] for other in contenders]]

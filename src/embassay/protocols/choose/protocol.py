@@ -25,22 +25,30 @@ from embassay.protocols.choose.conclusions import (
     standing,
     told,
 )
-from embassay.protocols.choose.library import Asked, Drawn, Library, asked_of, probed
-from embassay.protocols.choose.model_questions import (
+from embassay.protocols.choose.options import FEW, ChoiceOptions
+from embassay.protocols.choose.questions import (
     BY_MODEL,
+    DEPTH,
     FILE,
+    Asked,
     CellOptions,
     Commission,
+    Drawn,
+    Library,
     Posed,
+    asked_of,
     cell_options,
     commission,
     draft_tables,
+    gains,
+    is_unspaced,
     open_writer,
+    probed,
+    ranks,
     read_posed,
+    told_apart,
     told_of,
 )
-from embassay.protocols.choose.options import FEW, ChoiceOptions
-from embassay.protocols.choose.signals import DEPTH, gains, is_unspaced, ranks, told_apart
 from embassay.protocols.kernel import evaluation, inputs
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, estimate
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
@@ -81,52 +89,53 @@ class Context(evaluation.Context):
 
 def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
-    own, options = probed(data, context.options, context.seed), context.options
-    families = [(name, question) for name, some in own.probe.questions.items() for question in some]
+    drawn, options = probed(data, context.options, context.seed), context.options
+    families = [(name, question) for name, asked in drawn.probe.questions.items() for question in asked]
     items = Items()
     if not families:
-        reason = f"none of {len(own.ids):,} passages has enough words to be asked about"
-        return outcome(HEADLINE, reason, items, n=0, counts={"documents": len(own.ids)})
-    top = told_apart(system.search([question.text for _, question in families], own.probe.texts, DEPTH))
-    documents = Lost(system, own.ids, "documents")
-    documents.see_texts(own.probe.texts)
+        reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
+        return outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
+    top = told_apart(system.search([question.text for _, question in families], drawn.probe.texts, DEPTH))
+    documents = Lost(system, drawn.ids, "documents")
+    documents.see_texts(drawn.probe.texts)
     if documents.too_many:
         return documents.without_score(HEADLINE, items)
     places = ranks(top, np.array([question.row for _, question in families]))
     values = gains(places)
-    rankings = _Rankings(own.ids)
+    rankings = _Rankings(drawn.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
-    for name, some in own.probe.questions.items():
+    for name, asked in drawn.probe.questions.items():
         rows = [place for place, (family, _) in enumerate(families) if family == name]
-        ids = [own.ids[question.row] for question in some]
+        ids = [drawn.ids[question.row] for question in asked]
         items.add(ids, values[rows], HEADLINE, name)
+        # The rank itself too: `conclusions` makes nearness of it.
         items.add(ids, places[rows], "rank", name)
         scores.append(_mean(values[rows], context, name).score(HEADLINE, variant=name))
         rankings.add(name, ids, top[rows, :K])
         for passage, value in zip(ids, values[rows].tolist(), strict=True):
             by_passage.setdefault(passage, []).append(value)
-    scores += _search_written(system, own, context, items, rankings)
+    scores += _search_written(system, drawn, context, items, rankings)
     if options.queries or options.labels:
-        _search_asked(system, own, asked_of(options), items, rankings)
-    means = np.array([np.mean(some) for some in by_passage.values()])
-    made = outcome(
+        _search_asked(system, drawn, asked_of(options), items, rankings)
+    means = np.array([np.mean(scored) for scored in by_passage.values()])
+    result = outcome(
         HEADLINE, _mean(means, context, "passages"), items, n=len(means), scores=scores, skipped=documents.skipped,
-        warnings=_warnings(data, own, len(means)), counts={"documents": len(own.ids), "questions": len(families)},
+        warnings=_warnings(data, drawn, len(means)), counts={"documents": len(drawn.ids), "questions": len(families)},
     )  # fmt: skip
-    return replace(made, rankings=rankings.columns)
+    return replace(result, rankings=rankings.columns)
 
 
-def _warnings(data: Library, own: Drawn, asked: int) -> Iterator[str]:
+def _warnings(data: Library, drawn: Drawn, asked: int) -> Iterator[str]:
     """What makes the questions worth less."""
-    if len(own.ids) < len(data):
-        yield f"{len(own.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
-    if 2 * own.probe.halved > asked:
+    if len(drawn.ids) < len(data):
+        yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
+    if 2 * drawn.probe.halved > asked:
         yield (
-            f"{own.probe.halved:,} of {asked:,} passages have no sentence to spare and ask with half of their words, "
+            f"{drawn.probe.halved:,} of {asked:,} passages have no sentence to spare and ask with half of their words, "
             "which says less"
         )
-    if 2 * sum(map(is_unspaced, own.texts)) > len(own.texts):
+    if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
         yield (
             "most passages are written without blanks: on the one public collection that is, the choice lay half as "
             "far below the best as one by lot does"
@@ -140,33 +149,33 @@ def _mean(values: NDArray[np.float64], context: Context, purpose: str) -> Estima
 
 
 def _search_written(
-    system: Similarity, own: Drawn, context: Context, items: Items, rankings: _Rankings
+    system: Similarity, drawn: Drawn, context: Context, items: Items, rankings: _Rankings
 ) -> Iterator[Score]:
     """What a model asked, over the passages as they are: the sentences that hold the answers are in them."""
-    places = {doc: row for row, doc in enumerate(own.ids)}
+    places = {doc: row for row, doc in enumerate(drawn.ids)}
     by_kind: dict[str, list[Posed]] = {}
-    for one in read_posed(context.options.written, context.dataset):
-        by_kind.setdefault(f"{BY_MODEL}{one.kind}", []).append(one)
-    for family, some in by_kind.items():
-        ids = [one.id for one in some]
-        top = told_apart(system.search([one.text for one in some], own.texts, DEPTH))
-        found = ranks(top, np.array([places[one.passage] for one in some]))
-        items.add(ids, gains(found), HEADLINE, family)
-        items.add(ids, found, "rank", family)
+    for question in read_posed(context.options.written, context.dataset):
+        by_kind.setdefault(f"{BY_MODEL}{question.kind}", []).append(question)
+    for family, questions in by_kind.items():
+        ids = [question.id for question in questions]
+        top = told_apart(system.search([question.text for question in questions], drawn.texts, DEPTH))
+        ranked = ranks(top, np.array([places[question.passage] for question in questions]))
+        items.add(ids, gains(ranked), HEADLINE, family)
+        items.add(ids, ranked, "rank", family)
         rankings.add(family, ids, top[:, :K])
-        yield _mean(gains(found), context, family).score(HEADLINE, variant=family)
+        yield _mean(gains(ranked), context, family).score(HEADLINE, variant=family)
 
 
-def _search_asked(system: Similarity, own: Drawn, asked: Asked, items: Items, rankings: _Rankings) -> None:
+def _search_asked(system: Similarity, drawn: Drawn, asked: Asked, items: Items, rankings: _Rankings) -> None:
     """The user's questions, over the passages as they are."""
     ids = list(asked.queries)
-    top = system.search([asked.queries[one] for one in ids], own.texts, K).indices
+    top = system.search([asked.queries[query] for query in ids], drawn.texts, K).indices
     rankings.add(QUERIES, ids, top)
-    places = {one: place for place, one in enumerate(ids)}
-    judged = own.judged(asked)
-    found = {query: [own.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged}
+    places = {query: place for place, query in enumerate(ids)}
+    judged = drawn.judged(asked)
+    listed = {query: [drawn.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged}
     if judged:
-        items.add(list(judged), np.asarray(ndcg(judged, found, K)), "ndcg@10", LABELS)
+        items.add(list(judged), np.asarray(ndcg(judged, listed, K)), "ndcg@10", LABELS)
 
 
 class _Rankings:
@@ -191,7 +200,7 @@ def choice() -> Task:
         loaded: Loaded[Any] = dataset.load("documents", limit=limit, seed=seed)
         titles = _titles(dataset) if "title" in dataset.parts["documents"].columns() else {}
         data = loaded.data
-        return replace(loaded, data=Library(data.ids, data.texts, [titles.get(one, "") for one in data.ids]))
+        return replace(loaded, data=Library(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids]))
 
     def fields(data: Library) -> Fields:
         return {"text": (data.ids, data.texts)}
@@ -266,22 +275,22 @@ class Choices(TaskProtocol):
             return plan
         self.drafts = read_drafts(self.folder.path / DRAFTS)
         self.commissions = tuple(self._commissions(plan, writer))
-        if not any(one.lacks(self.drafts) for one in self.commissions):
+        if not any(job.lacks(self.drafts) for job in self.commissions):
             self.written = self._questions()
         return replace(plan, cells=tuple(self._cells(plan)))
 
     def _commissions(self, plan: Plan, writer: Writer) -> Iterator[Commission]:
         request = plan.request
         for planned_dataset in plan.datasets:
-            own = probed(
+            drawn = probed(
                 self.loaded(request, planned_dataset.source, TASK).data, request.options, request.seed
             )
             dataset = inputs.dataset(request.dataset(planned_dataset.source))
             kinds = request.options.asked_kinds
-            yield commission(writer, kinds, dataset, planned_dataset.name, frozenset(own.ids))
+            yield commission(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
 
     def _questions(self) -> str:
-        return "".join(to_json(row) + "\n" for one in self.commissions for row in one.rows(self.drafts))
+        return "".join(to_json(row) + "\n" for job in self.commissions for row in job.rows(self.drafts))
 
     def _cells(self, plan: Plan) -> Iterator[Cell]:
         """None before all that a model is to write is there: what cells are asked is part of what they are."""
@@ -293,25 +302,25 @@ class Choices(TaskProtocol):
     def forecast(self, plan: Plan, *, measure: bool = True) -> Forecasts:
         """What a model is to write, and then the cells."""
         heads = (
-            (one, Forecast(f"questions: {kind}", one.dataset, "", 0, 0, 0), kind, drawn)
-            for one in self.commissions
-            for kind, drawn in one.drawn.items()
+            (job, Forecast(f"questions: {kind}", job.dataset, "", 0, 0, 0), kind, drawn)
+            for job in self.commissions
+            for kind, drawn in job.drawn.items()
         )
         written = [
             forecast
-            for one, head, kind, drawn in heads
-            for forecast in drafts.forecast(head, one.writer, kind, drawn, self.drafts)
+            for job, head, kind, drawn in heads
+            for forecast in drafts.forecast(head, job.writer, kind, drawn, self.drafts)
         ]
         cells = super().forecast(plan, measure=measure)
-        said = drafts.in_all(written, self.commissions[0].writer, self.drafts) if written else ""
-        notes = (*([said] if said else []), *cells.notes)
+        note = drafts.in_all(written, self.commissions[0].writer, self.drafts) if written else ""
+        notes = (*([note] if note else []), *cells.notes)
         return replace(cells, cells=(*written, *cells.cells), notes=notes)
 
     def told(self, plan: Plan) -> dict[str, Any]:
         """What became of the questions that a model was to write."""
         del plan
-        said = told_of(self.commissions, self.drafts, self.failed)
-        return {"questions": said} if said else {}
+        questions = told_of(self.commissions, self.drafts, self.failed)
+        return {"questions": questions} if questions else {}
 
     def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
         """The same once they are written."""
@@ -332,21 +341,22 @@ class Choices(TaskProtocol):
         for dataset in plan.datasets:
             answers = self._answered(plan, dataset.name, session.ended())
             if len(answers) > 1:
-                found = self._concluded(plan, dataset.name, answers)
-                rows = self._to_grade(plan, dataset.source, answers, found)
-                write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
-                self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, found)
+                result = self._concluded(plan, dataset.name, answers)
+                rows = self._to_grade(plan, dataset.source, answers, result)
+                if rows:
+                    write_atomic(self.folder.path / TO_GRADE, "".join(to_json(row) + "\n" for row in rows))
+                self._rankings(dataset.name, {(row["asked by"], row["id"]) for row in rows}, result)
 
     def _write(self, listener: Silent, ledger: Ledger) -> None:
-        for one in self.commissions:
+        for job in self.commissions:
             path = self.folder.path / DRAFTS
-            self.failed |= drafts.write(one.writer, one.drawn, path, self.drafts, listener, ledger)
-            one.writer.chat.cache.close()
+            self.failed |= drafts.write(job.writer, job.drawn, path, self.drafts, listener, ledger)
+            job.writer.chat.cache.close()
         self.written = self._questions()
 
-    def _rankings(self, dataset: str, questions: Container[tuple[str, str]], found: Standing) -> None:
+    def _rankings(self, dataset: str, questions: Container[tuple[str, str]], result: Standing) -> None:
         """What the likeliest systems found for the questions to grade, as runs that `rag golden` adds to its pools."""
-        for name in contenders_of(found):
+        for name in contenders_of(result):
             path = self.folder.items_path(TASK, dataset, name, ".rankings")
             by_question: dict[str, list[dict[str, str]]] = {}
             columns = ["version", "query_id", "doc_id"]
@@ -359,20 +369,20 @@ class Choices(TaskProtocol):
             write_atomic(self.folder.path / CONTENDERS / f"{path.name.split('.')[0]}.jsonl", "".join(lines))
 
     def _to_grade(
-        self, plan: Plan, source: str, answers: Mapping[str, Answers], found: Standing
+        self, plan: Plan, source: str, answers: Mapping[str, Answers], result: Standing
     ) -> list[dict[str, Any]]:
         options = plan.request.options
-        own = probed(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
-        texts = dict(zip(own.ids, own.texts, strict=True))
-        posed = {own.ids[question.row]: question.text for question in own.probe.questions.get("half", ())}
-        posed |= {one.id: one.text for one in read_posed(str(self.folder.path / FILE), found.dataset)}
+        drawn = probed(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
+        texts = dict(zip(drawn.ids, drawn.texts, strict=True))
+        posed = {drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("half", ())}
+        posed |= {item.id: item.text for item in read_posed(str(self.folder.path / FILE), result.dataset)}
         posed |= asked_of(cell_options(options, "")).queries
         return [
             {
                 "id": question, "text": posed[question], "asked by": family,
                 "passages": [{"id": doc, "text": texts[doc]} for doc in passages],
             }
-            for family, question, passages in deciding(answers, found)
+            for family, question, passages in deciding(answers, result)
         ]  # fmt: skip
 
     def call(self, request: Any, out: Path) -> str:
@@ -383,11 +393,11 @@ class Choices(TaskProtocol):
         """Besides who finds what: P(best), expected regret, and what labels would decide."""
         before = super().conclude(plan, records, rows)
         answered = {dataset.name: self._answered(plan, dataset.name, records) for dataset in plan.datasets}
-        made = [self._concluded(plan, name, some) for name, some in answered.items() if len(some) > 1]
-        more = [row for one in made for row in concluded(one, plan.request.seed)]
-        tables = [table for one in made for table in choice_tables(one)]
+        settled = [self._concluded(plan, name, heard) for name, heard in answered.items() if len(heard) > 1]
+        more = [row for result in settled for row in concluded(result, plan.request.seed)]
+        tables = [table for result in settled for table in choice_tables(result)]
         tables += draft_tables(self.commissions, self.drafts)
-        choices = {one.dataset: told(one) for one in made}
+        choices = {result.dataset: told(result) for result in settled}
         return replace(
             before, rows=[*before.rows, *more], tables=[*before.tables, *tables],
             comparisons={**before.comparisons, "choice": choices},
@@ -420,15 +430,15 @@ def read_answers(items: Path, rankings: Path) -> Answers | None:
     places: dict[str, dict[str, int]] = {}
     judged: dict[str, float] = {}
     columns = ["item_id", "variant", "measure", "value"]
-    for one, variant, measure, value in read_parquet(items, columns).iter_rows():
+    for item, variant, measure, value in read_parquet(items, columns).iter_rows():
         if measure == "rank":
-            places.setdefault(variant, {})[one] = int(value)
+            places.setdefault(variant, {})[item] = int(value)
         elif variant == LABELS and value is not None:
-            judged[one] = value
+            judged[item] = value
     first: dict[str, dict[str, set[str]]] = {}
     for query, version, doc in read_parquet(rankings, ["query_id", "version", "doc_id"]).iter_rows():
         first.setdefault(version, {}).setdefault(query, set()).add(doc)
-    frozen = {name: {one: frozenset(docs) for one, docs in some.items()} for name, some in first.items()}
+    frozen = {name: {key: frozenset(docs) for key, docs in hits.items()} for name, hits in first.items()}
     return Answers(places, judged, frozen) if places else None
 
 

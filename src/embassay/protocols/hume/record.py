@@ -196,7 +196,8 @@ class Summary(_Frozen):
 
 class Divided(_Frozen):
     """A task that a language model and people answer together, as `hume hybrid` divided it: `counts` of its items by
-    why they are whose, the share of the sample that people contradict, and how many wait for people."""
+    why they are whose, the share of the sample that people contradict, and how many wait for people. `scripts` answered
+    too, and count as nobody."""
 
     task: str
     llm: str
@@ -205,6 +206,7 @@ class Divided(_Frozen):
     contradicted: Bar
     biased: bool
     open: int
+    scripts: tuple[str, ...] = ()
 
     @property
     def share_of_people(self) -> float:

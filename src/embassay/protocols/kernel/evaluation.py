@@ -51,6 +51,7 @@ from embassay.protocols.kernel.request import (
     data_beside,
     new_folder,
     request_of,
+    strings,
 )
 from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.kernel.tables import RunTable, check_table_name
@@ -320,7 +321,7 @@ class TaskProtocol(Protocol):
         arguments.setdefault("options", self.options())
         request = request_of(
             TaskRequest, self.run, arguments,
-            given(systems, workers=workers), tuple(tasks), sources(datasets, data_beside(folder)),
+            given(systems, workers=workers), strings(tasks), sources(datasets, data_beside(folder)),
         )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd

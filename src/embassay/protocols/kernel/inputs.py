@@ -66,15 +66,24 @@ def _kept(frame: Any, path: Path) -> Path:
 
 
 def _rows(frame: Any) -> Iterable[Mapping[str, Any]]:
-    if hasattr(frame, "to_dicts"):
-        return frame.to_dicts()  # type: ignore[no-any-return]
+    """The rows of a polars or pandas frame, a lazy one, a table of pyarrow, a dataset of `datasets`, or a list."""
+    if hasattr(frame, "collect_schema") and hasattr(frame, "collect"):
+        frame = frame.collect()
+    for method in ("to_dicts", "to_pylist"):
+        if hasattr(frame, method):
+            return getattr(frame, method)()  # type: ignore[no-any-return]
+    if hasattr(frame, "to_list") and hasattr(frame, "column_names"):
+        return frame.to_list()  # type: ignore[no-any-return]
     if hasattr(frame, "to_dict") and hasattr(frame, "columns"):
         return frame.to_dict("records")  # type: ignore[no-any-return]
     if isinstance(frame, list | tuple) and all(isinstance(row, Mapping) for row in frame):
         return frame
+    texts = isinstance(frame, list | tuple) and all(isinstance(row, str) for row in frame)
     raise UsageError(
-        f"{type(frame).__name__} is not a dataset.",
-        mend="Give a name of the catalogue, a path, a polars or pandas frame, or a list of dictionaries.",
+        f"A {type(frame).__name__}{' of texts' if texts else ''} is not a dataset.",
+        mend="Write [{'text': text} for text in texts]."
+        if texts
+        else "Give a name of the catalogue, a path, a polars or pandas frame, or a list of dictionaries.",
     )
 
 

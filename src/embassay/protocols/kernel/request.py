@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from difflib import get_close_matches
 from inspect import signature
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TypedDict, TypeVar, Unpack, get_args, get_origin, get_type_hints
 
@@ -96,7 +97,8 @@ def request_of(
 ) -> T:
     """The request of a Python call: its own arguments, positional and named, and its further `arguments`.
 
-    UsageError for a further one that neither the request nor the call has, with the nearest name.
+    UsageError for a further one that neither the request nor the call has, with the nearest name, and for no whole
+    number where one is wanted.
     """
     names = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
     free = [name for name in names[len(given) :] if name not in own]
@@ -115,7 +117,35 @@ def request_of(
                 f"There is no argument {name!r}.",
                 mend=f"Did you mean {near[0]!r}?" if near else f"There are {', '.join(known)}.",
             )
-    return kind(*given, **own, **arguments)
+    types = {one.name: one.type for one in fields(kind)}  # type: ignore[arg-type]
+    return kind(
+        *given, **own, **{name: _fitting(name, types[name], value) for name, value in arguments.items()}
+    )
+
+
+def strings(value: str | Sequence[str]) -> tuple[str, ...]:
+    """One name or several, as a call gives them.
+
+    >>> strings("sts"), strings(["sts", "retrieval"])
+    (('sts',), ('sts', 'retrieval'))
+    """
+    return (value,) if isinstance(value, str) else tuple(value)
+
+
+def _fitting(name: str, kind: Any, value: Any) -> Any:
+    """An argument as a field of this type takes it: a number that is not whole would be found when the run is done."""
+    if kind == "tuple[str, ...]":
+        return strings(value)
+    if kind == "int" or (kind == "int | None" and value is not None):
+        return whole(name, value)
+    return value
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number, numpy's too. UsageError for anything else."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise UsageError(f"{name} is {value!r}.", mend="Give a whole number.")
+    return int(value)
 
 
 class RunArguments(TypedDict, total=False):
@@ -258,15 +288,22 @@ def check_options(options: Any) -> None:
         allowed, value = get_args(hint) if get_origin(hint) is Literal else (), getattr(options, name)
         if allowed and value not in allowed:
             raise UsageError(f"{name} is {value!r}.", mend=f"Use one of {', '.join(map(str, allowed))}.")
-        if hint in (int, int | None) and value is not None and value < 1:
+        if hint in (int, int | None) and value is not None and whole(name, value) < 1:
             raise UsageError(f"{name} is {value}.", mend="Use a positive whole number.")
 
 
 def new_folder(protocol: str) -> Path:
-    """A new folder under `runs/`, named by the protocol and the time."""
+    """A new folder under `runs/`, named by the protocol and the time, and numbered where that is taken: two runs may
+    begin within a second."""
     from datetime import datetime
 
-    return Path("runs") / f"{protocol}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    named = Path("runs") / f"{protocol}-{datetime.now().astimezone():%Y%m%d-%H%M%S}"
+    numbered = (named.with_name(f"{named.name}-{number}") for number in count(2))
+    return next(place for place in chain([named], numbered) if not _is_taken(place))
+
+
+def _is_taken(place: Path) -> bool:
+    return place.exists() or data_beside(place).exists()
 
 
 def data_beside(out: Path) -> Path:

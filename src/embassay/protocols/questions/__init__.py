@@ -1,1 +1,76 @@
-"""Questions that a language model writes about passages: drawn, written, checked by a second call, kept at once."""
+"""Questions that a language model writes about passages: drawn, written, checked by a second call, kept at once.
+
+Here is what they are asked with; `drafts` writes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from embassay.errors import UsageError
+from embassay.protocols.kernel.request import DATA, SYSTEMS, check_options, option
+
+OF_MODELS = ("fact", "comparison", "procedure", "keywords", "typo", "language")
+"""The kinds that a language model writes; `typo` is a fact with typing errors, made by ourselves."""
+
+
+@dataclass(frozen=True)
+class QuestionsOptions:
+    """How questions are written and which are kept."""
+
+    n: int = option(20, "Questions to write of each kind.", group=DATA)
+    into: str = option("", "Language of the kind `language`, as a code: de.")
+    attempts: int = option(3, "Answers drawn for a question until one passes the checks.", group=SYSTEMS)
+    copied: float = option(
+        0.6, "Largest share of a question's words that may be a run of words of the passage."
+    )
+    near: float = option(0.8, "Jaccard index from which a question repeats an earlier one.")
+    words: int = option(25, "Fewest words of a passage that is asked about.")
+    temperature: float = option(0.7, "Sampling temperature of the writer.", group=SYSTEMS)
+    top_p: float = option(0.95, "Nucleus sampling share (top-p) of the writer.", group=SYSTEMS)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if not 0 < self.copied <= 1 or not 0.3 <= self.near <= 1:
+            raise UsageError(
+                f"copied is {self.copied:g} and near is {self.near:g}.",
+                mend="Use a share above 0 for --copied, and 0.3 to 1 for --near.",
+            )
+        if not 0 <= self.temperature <= 2 or not 0 < self.top_p <= 1:
+            raise UsageError(
+                f"temperature is {self.temperature:g} and top_p is {self.top_p:g}.",
+                mend="Take a temperature from 0 to 2, and a top_p above 0 and at most 1.",
+            )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every option with its value, as saved in a manifest."""
+        return asdict(self)
+
+
+def check_kinds(kinds: Collection[str], known: Collection[str]) -> None:
+    """UsageError for a kind of question that is not known."""
+    for kind in kinds:
+        if kind not in known:
+            from embassay.data.rows import nearest
+
+            near = nearest(kind, known)
+            raise UsageError(
+                f"There is no kind of question called {kind!r}.",
+                mend=f"{f'Did you mean {near}? ' if near else ''}Kinds are {', '.join(known)}.",
+            )
+
+
+def check_language(kinds: Collection[str], into: str) -> None:
+    """UsageError where questions are wanted in another language, and none is named."""
+    if "language" in kinds and not into:
+        raise UsageError(
+            "It is not said in which language the questions of the kind 'language' are to be.",
+            mend="Add --into de.",
+        )
+
+
+def usual_kinds(into: str) -> tuple[str, ...]:
+    """The kinds that are written where none is named: all that can be."""
+    return tuple(kind for kind in OF_MODELS if kind != "language" or into)

@@ -28,7 +28,7 @@ from embassay.limits import WHOLE, read_bounded
 from embassay.protocols.kernel.inputs import Prompt, block, mark_of
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
-from embassay.protocols.questions.options import QuestionsOptions
+from embassay.protocols.questions import QuestionsOptions
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json
@@ -79,7 +79,7 @@ class Draft:
     @property
     def checks(self) -> int:
         """Attempts that came to the second call, as far as their outcomes say."""
-        return sum(one in (KEPT, "not answerable") for one in (*self.rejected, self.outcome))
+        return sum(name in (KEPT, "not answerable") for name in (*self.rejected, self.outcome))
 
     def as_dict(self) -> dict[str, Any]:
         """As a line of `drafts.jsonl`."""
@@ -131,8 +131,8 @@ def prompt(kind: str, into: str = "") -> Prompt:
     if kind == "check":
         return Prompt(kind, VERSION, text(kind))
     # A question with typing errors is written as any other about a fact.
-    said = text("fact" if kind == "typo" else kind).replace("{lang}", into)
-    return Prompt(kind, VERSION, text("write").replace("{kind}", said))
+    task = text("fact" if kind == "typo" else kind).replace("{lang}", into)
+    return Prompt(kind, VERSION, text("write").replace("{kind}", task))
 
 
 def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
@@ -172,11 +172,11 @@ class Writer:
 
     def key(self, kind: str, passage: Placed) -> str:
         """32 digits: all that a draft depends on."""
-        own = self.options.as_dict()
-        how = {name: own[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
+        options = self.options.as_dict()
+        how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
         prompts = [prompt(kind, self.options.into).identity, prompt("check").identity]
-        said = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
-        return digest([kind, said, how, prompts, self.chat.identity, self.checker.identity, self.seed])[:32]
+        source = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
+        return digest([kind, source, how, prompts, self.chat.identity, self.checker.identity, self.seed])[:32]
 
     async def draft(self, kind: str, passage: Placed) -> Draft:
         """A question about the passage, drawn anew until one is kept or the attempts are used up. ModelError for a
@@ -185,27 +185,29 @@ class Writer:
         rejected: list[str] = []
         for attempt in range(self.options.attempts):
             try:
-                found = await self._attempt(kind, passage, attempt)
-                return replace(head, outcome=KEPT, attempts=attempt + 1, rejected=tuple(rejected), **found)
+                fields = await self._attempt(kind, passage, attempt)
+                return replace(head, outcome=KEPT, attempts=attempt + 1, rejected=tuple(rejected), **fields)
             except Unfit as unfit:
                 rejected.append(unfit.outcome)
                 head = replace(head, outcome=unfit.outcome, reason=str(unfit), attempts=attempt + 1)
                 if unfit.outcome == "nothing to ask":
                     break
+        # The last refusal is the outcome itself.
         return replace(head, rejected=tuple(rejected[:-1]))
 
     async def _attempt(self, kind: str, passage: Placed, attempt: int) -> dict[str, Any]:
         options, key = self.options, self.key(kind, passage)
         sampling = Sampling(options.temperature, options.top_p, self._seed("write", attempt))
         messages = write_messages(kind, passage, options.into)
-        said = await self._answer(self.chat, messages, sampling, Written, attempt, key)
-        question = " ".join(said.question.split())
+        written = await self._answer(self.chat, messages, sampling, Written, attempt, key)
+        question = " ".join(written.question.split())
         fault = fault_of(question, kind, passage, options)
         if fault:
             raise Unfit(*fault)
-        place = find_span(passage.body, said.evidence)
+        place = find_span(passage.body, written.evidence)
         if place is None:
-            raise Unfit("ungrounded", said.evidence)
+            raise Unfit("ungrounded", written.evidence)
+        # The check shall not depend on luck, however freely the question was written.
         careful = Sampling(0.0, 1.0, self._seed("check", attempt))
         messages = check_messages(question, passage)
         checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
@@ -214,7 +216,7 @@ class Writer:
         start, end = place
         return {
             "question": mistyped(question, self.seed, passage.id) if kind == "typo" else question,
-            "evidence": passage.body[start:end], "answer": " ".join(said.answer.split()),
+            "evidence": passage.body[start:end], "answer": " ".join(written.answer.split()),
             "start": passage.start + start, "end": passage.start + end,
         }  # fmt: skip
 
@@ -281,12 +283,13 @@ def longest_run(asked: Sequence[str], words: Sequence[str]) -> int:
     >>> longest_run("a b c d".split(), "x b c y d".split())
     2
     """
+    # A row of the table of the longest common run; only the row before it is needed.
     before = [0] * (len(asked) + 1)
     best = 0
     for word in words:
         now = [0] * (len(asked) + 1)
-        for place, one in enumerate(asked, 1):
-            if one == word:
+        for place, own_word in enumerate(asked, 1):
+            if own_word == word:
                 now[place] = before[place - 1] + 1
         best, before = max(best, *now), now
     return best
@@ -309,8 +312,8 @@ def find_span(body: str, quote: str) -> tuple[int, int] | None:
     words = quote.strip(_AROUND).split()
     if sum(map(len, words)) < 2:
         return None
-    found = re.search(r"\s+".join(map(re.escape, words)), body, re.IGNORECASE)
-    return None if found is None else found.span()
+    match = re.search(r"\s+".join(map(re.escape, words)), body, re.IGNORECASE)
+    return None if match is None else match.span()
 
 
 def mistyped(question: str, seed: int, key: str) -> str:
@@ -320,10 +323,12 @@ def mistyped(question: str, seed: int, key: str) -> str:
     long = [place for place, word in enumerate(words) if len(word) >= 4 and word.isalpha()]
     draws = random_bytes(12, seed, "typing errors", key)
     for number in range(min(len(long), 1 + (len(words) >= 8))):
+        # Three bytes an error: which of the words that are left, where in it, and of which kind.
         at, where, how = draws[3 * number : 3 * number + 3]
         word = words[place := long.pop(at % len(long))]
         i = 1 + where % (len(word) - 2)
         swapped = word[:i] + word[i + 1] + word[i] + word[i + 2 :]
+        # Two equal letters exchanged make no error, so one is left out.
         words[place] = swapped if how % 2 and swapped != word else word[:i] + word[i + 1 :]
     return " ".join(words)
 
@@ -361,7 +366,7 @@ def planned(llm: str, checker: str, writer: Writer, ledger: Ledger | None) -> tu
     roles = [(llm, writer.chat, "writes questions")]
     if checker:
         roles.append((checker, writer.checker, "checks that its passage answers a question"))
-    found = []
+    systems = []
     for spec, chat, role in roles:
         price = getattr(chat.model, "price", None)
         if price is None and ledger is not None and ledger.max_usd is not None:
@@ -370,8 +375,8 @@ def planned(llm: str, checker: str, writer: Writer, ledger: Ledger | None) -> tu
         if price is not None:
             facts["usd_per_million_input"] = price.usd_per_million_input
             facts["usd_per_million_output"] = price.usd_per_million_output
-        found.append(PlannedSystem(spec, chat.name, chat.identity, "llm", facts))
-    return tuple(found)
+        systems.append(PlannedSystem(spec, chat.name, chat.identity, "llm", facts))
+    return tuple(systems)
 
 
 def draw_passages(
@@ -384,10 +389,10 @@ def draw_passages(
     drawn = {}
     for kind in kinds:
         ranked = sorted(
-            fit, key=lambda one: (used.get(one.id, 0), random_bytes(8, seed, "questions", kind, one.id))
+            fit, key=lambda p: (used.get(p.id, 0), random_bytes(8, seed, "questions", kind, p.id))
         )
         drawn[kind] = tuple(ranked[: options.n])
-        used |= {one.id: used.get(one.id, 0) + 1 for one in drawn[kind]}
+        used |= {passage.id: used.get(passage.id, 0) + 1 for passage in drawn[kind]}
     if drawn and not fit:
         raise DataError(
             f"no passage has {options.words} words", path=corpus, mend="Ask about shorter ones: --words 10.",
@@ -400,19 +405,19 @@ def forecast(
 ) -> Iterator[Forecast]:
     """`head` for the writer and for the checker, for the drafts of a kind that are not `done` (by key): as many calls
     of each as those took that are, if there are enough to tell; else one of each, as if the first were kept."""
-    asked = [one for one in drawn if writer.key(kind, one) not in done]
+    asked = [passage for passage in drawn if writer.key(kind, passage) not in done]
     first = len(done) < FIRST
     tried = 1.0 if first else float(np.mean([draft.attempts for draft in done.values()]))
     checked = 1.0 if first else float(np.mean([draft.checks for draft in done.values()]))
     sent = (
-        (writer.chat, [write_messages(kind, one, writer.options.into) for one in asked], _WRITTEN, tried),
-        (writer.checker, [check_messages("?" * 60, one) for one in asked], _CHECKED, checked),
+        (writer.chat, [write_messages(kind, p, writer.options.into) for p in asked], _WRITTEN, tried),
+        (writer.checker, [check_messages("?" * 60, p) for p in asked], _CHECKED, checked),
     )
-    for chat, calls, written, each in sent:
+    for chat, calls, written, tries in sent:
         model: Any = chat.model
-        price, out = getattr(model, "price", None), round(each * written * len(asked))
-        read = round(each * sum(likely_tokens([message.content for message in call]) for call in calls))
-        requests = round(each * len(asked))
+        price, out = getattr(model, "price", None), round(tries * written * len(asked))
+        read = round(tries * sum(likely_tokens([message.content for message in call]) for call in calls))
+        requests = round(tries * len(asked))
         yield replace(
             head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
             requests=requests, usd=None if price is None else price.usd(read, out),
@@ -438,15 +443,15 @@ def in_all(cells: Sequence[Forecast], writer: Writer, done: Mapping[str, Draft])
 def waiting(writer: Writer, drawn: Drawn, drafts: Container[str]) -> list[tuple[str, Placed]]:
     """Kinds and passages whose draft is not there."""
     return [
-        (kind, one) for kind, some in drawn.items() for one in some if writer.key(kind, one) not in drafts
+        (kind, p) for kind, passages in drawn.items() for p in passages if writer.key(kind, p) not in drafts
     ]
 
 
 def decided(writer: Writer, drawn: Drawn, drafts: Mapping[str, Draft]) -> dict[str, list[Draft]]:
     """Kind -> the drafts of its passages that are decided, in the order of the draw."""
     return {
-        kind: [drafts[key] for one in some if (key := writer.key(kind, one)) in drafts]
-        for kind, some in drawn.items()
+        kind: [drafts[key] for passage in passages if (key := writer.key(kind, passage)) in drafts]
+        for kind, passages in drawn.items()
     }
 
 
@@ -470,10 +475,10 @@ def write(
 def _in_turn(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
     """The first of every kind, the second of every kind, and so on: the first then cost what all do."""
     by_kind: dict[str, list[tuple[str, Placed]]] = {}
-    for one in asked:
-        by_kind.setdefault(one[0], []).append(one)
+    for pair in asked:
+        by_kind.setdefault(pair[0], []).append(pair)
     turns = zip_longest(*by_kind.values())
-    return [one for turn in turns for one in turn if one is not None]
+    return [pair for turn in turns for pair in turn if pair is not None]
 
 
 async def _write(
@@ -485,23 +490,23 @@ async def _write(
     ledger: Ledger | None,
 ) -> dict[tuple[str, str], str]:
     failed: dict[tuple[str, str], str] = {}
-    before, made = 0.0 if ledger is None else ledger.spent_usd, []
-    with path.open("a", encoding="utf-8") as kept:
+    before, written = 0.0 if ledger is None else ledger.spent_usd, []
+    with path.open("a", encoding="utf-8") as stream:
         for start, end in pairwise(_stages(len(asked))):
-            jobs = (partial(writer.draft, kind, one) for kind, one in asked[start:end])
+            jobs = (partial(writer.draft, kind, passage) for kind, passage in asked[start:end])
             async for position, draft in all_of(jobs, progress=listener.advanced_by):
-                kind, one = asked[start + position]
+                kind, passage = asked[start + position]
                 if isinstance(draft, Failure):
-                    failed[kind, one.id] = draft.reason
+                    failed[kind, passage.id] = draft.reason
                     continue
                 drafts[draft.key] = draft
-                made.append(draft)
-                kept.write(to_json(draft.as_dict()) + "\n")
-                kept.flush()
+                written.append(draft)
+                stream.write(to_json(draft.as_dict()) + "\n")
+                stream.flush()
             # Nothing is in flight here, so what is spent is what these have cost.
             usd = 0.0 if ledger is None else ledger.spent_usd - before
-            if ledger is not None and usd and made and end < len(asked):
-                costs = [writer.costs.get(each.key, 0.0) for each in made]
+            if ledger is not None and usd and written and end < len(asked):
+                costs = [writer.costs.get(draft.key, 0.0) for draft in written]
                 most = None if ledger.max_usd is None else ledger.max_usd - before
                 listener.reckoned(outlook(costs, len(asked) - len(failed), usd).in_words(most))
     return failed
@@ -523,14 +528,14 @@ def _stages(n: int) -> list[int]:
 def near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
     """The places of texts that are, or nearly are, an earlier one: equal but for case and spaces, or with a Jaccard
     index of their runs of 5 characters of `threshold` or more."""
-    seen: dict[str, int] = {}
-    found = set()
+    first: dict[str, int] = {}
+    repeats = set()
     for place, text in enumerate(texts):
-        if seen.setdefault(" ".join(text.casefold().split()), place) != place:
-            found.add(place)
+        if first.setdefault(" ".join(text.casefold().split()), place) != place:
+            repeats.add(place)
     if len(texts) > 1 and threshold < 1:
-        found |= {pair.second for pair in Sketches(texts, Nearness(threshold)).pairs()}
-    return sorted(found)
+        repeats |= {pair.second for pair in Sketches(texts, Nearness(threshold)).pairs()}
+    return sorted(repeats)
 
 
 def read_drafts(path: Path) -> dict[str, Draft]:
@@ -538,7 +543,7 @@ def read_drafts(path: Path) -> dict[str, Draft]:
     none."""
     if not path.is_file():
         return {}
-    found = {}
+    drafts = {}
     content = read_bounded(path, WHOLE)
     lines = content.split(b"\n")
     for number, line in enumerate(lines, 1):
@@ -548,14 +553,15 @@ def read_drafts(path: Path) -> dict[str, Draft]:
             draft = _draft(json.loads(line))
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             if number == len(lines):
+                # So that what is appended next does not continue the broken line.
                 path.write_bytes(content[: len(content) - len(line)])
                 break
             raise DataError(
                 "this line is no draft", path=path, line=number, found=str(error), mend="Remove the line."
             ) from error
-        found[draft.key] = draft
-    return found
+        drafts[draft.key] = draft
+    return drafts
 
 
-def _draft(said: Mapping[str, Any]) -> Draft:
-    return Draft(**{**said, "rejected": tuple(said["rejected"])})
+def _draft(row: Mapping[str, Any]) -> Draft:
+    return Draft(**{**row, "rejected": tuple(row["rejected"])})

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from embassay.protocols.questions.options import QuestionsOptions
+    from embassay.protocols.questions import QuestionsOptions
     from embassay.protocols.rag import golden, sweep
     from embassay.protocols.rag.answers.options import AnswerRequest
     from embassay.protocols.rag.answers.protocol import answer

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.errors import Unanswered, UsageError, Why
@@ -31,10 +31,6 @@ from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.chunking import sentence_ends
-
-if TYPE_CHECKING:
-    from embassay.runs.store import AnswerCache
-    from embassay.systems.remote.ledger import Ledger
 
 __all__ = ["REWRITERS", "Rewriter", "about", "open_rewriter"]
 
@@ -99,8 +95,8 @@ class Rewriter(Protocol):
 
 def about(rewriter: Rewriter) -> Mapping[str, Any]:
     """What a manifest says of a rewriter: name and identity, and model, prompt and sampling of one that has them."""
-    told = getattr(rewriter, "about", None)
-    return {"name": rewriter.name, "identity": rewriter.identity, **(told() if told else {})}
+    facts = getattr(rewriter, "about", None)
+    return {"name": rewriter.name, "identity": rewriter.identity, **(facts() if facts else {})}
 
 
 # Characters that are shown as pictures by themselves, and any that is followed by the selector that makes it one.
@@ -288,7 +284,7 @@ def rewrite_by_rules(text: str) -> str:
     if len(whole) > _LONGEST:
         return whole
     hidden, quotes = _hide_quotes(whole)
-    plain, short = (_one_line(without_emoji(one)) for one in (hidden, with_stops(hidden)))
+    plain, short = (_one_line(without_emoji(version)) for version in (hidden, with_stops(hidden)))
     for _ in range(_ROUNDS):
         before, short = short, _shortened(short, _phrases(short))
         if short == before:
@@ -297,6 +293,7 @@ def rewrite_by_rules(text: str) -> str:
         return whole
     if _WORD.findall(short) == _WORD.findall(plain):
         return _shown(plain, quotes)
+    # French sets a blank before ? and !; who wrote none gets none.
     if not re.search(r"\s[?!]", whole):
         short = re.sub(r"\s+(?=[?!])", "", short)
     return _shown(short, quotes)
@@ -314,6 +311,7 @@ def _hide_quotes(text: str) -> tuple[str, list[str]]:
 
     def hide(match: re.Match[str]) -> str:
         quotes.append(match[0])
+        # The private use area has 6,400 characters.
         return chr(_PRIVATE + len(quotes) - 1) if len(quotes) <= 6400 else match[0]
 
     return _QUOTED.sub(hide, text), quotes
@@ -625,16 +623,17 @@ def rewriting_of(text: str, question: str) -> str:
         raise Malformed(f"no JSON object: {_start_of(text)}" if text else "empty") from None
     if not isinstance(value, dict) or set(value) != {KEY}:
         raise Malformed(f"not an object with {KEY!r} alone: {_start_of(text)}")
-    found = value[KEY]
-    if not isinstance(found, str) or not (found := " ".join(found.split())):
+    rewriting = value[KEY]
+    if not isinstance(rewriting, str) or not (rewriting := " ".join(rewriting.split())):
         raise Malformed(f"no text in {KEY!r}: {_start_of(text)}")
-    if len(found) > max(_LONGEST_REWRITTEN, len(question)):
-        raise Malformed(f"longer than the question: {_start_of(found)}")
-    return found
+    if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
+        raise Malformed(f"longer than the question: {_start_of(rewriting)}")
+    return rewriting
 
 
 def rewrite_messages(question: str) -> list[Message]:
     """What is sent: the instructions, then the question between marked lines."""
+    # A mark that no text can know beforehand, so that none can pretend to end the question.
     mark = hashlib.blake2b(question.encode("utf-8", "surrogatepass"), digest_size=4).hexdigest()
     shown = f"[question {mark}]\n{question}\n[end of question {mark}]"
     return [Message("system", _prompt()), Message("user", shown)]

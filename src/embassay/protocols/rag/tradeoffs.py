@@ -36,12 +36,12 @@ _PER_PASSAGE, _PER_WORD, _PER_POSTING = 400, 5, 56
 
 def words_bytes(texts: Sequence[str], passages: int, asked: Iterable[str]) -> int:
     """So many passages, of which `texts` are some, in an index of the words of the queries `asked`."""
-    known, some = {word for query in asked for word in words(query)}, sampled(texts)
-    found = [words(text) for text in some]
-    each = _PER_PASSAGE + sum(
-        _PER_WORD * len(one) + _PER_POSTING * (1 + len(known.intersection(one))) for one in found
-    ) / max(1, len(found))
-    return round(1.25 * each * passages)
+    vocab, sample = {word for query in asked for word in words(query)}, sampled(texts)
+    lists = [words(text) for text in sample]
+    size = _PER_PASSAGE + sum(
+        _PER_WORD * len(row) + _PER_POSTING * (1 + len(vocab.intersection(row))) for row in lists
+    ) / max(1, len(lists))
+    return round(1.25 * size * passages)
 
 
 _QUERIES = 1000
@@ -308,6 +308,7 @@ def choose(
         tied = _lowest(feasible, lambda stack: -stack.reaches(measure), ROUNDING)
     else:
         tied = _lowest(_lowest(feasible, lambda stack: stack.latency, jitter_ms), _cost, ROUNDING, cost_share)
+    # By prompt, then by cost within its tolerance, so no single sort key would do.
     left = _lowest(_lowest(tied, lambda stack: stack.prompt_tokens, 0.0), _cost, ROUNDING, cost_share)
     chosen = min(left, key=lambda stack: (-stack.reaches(measure), stack.latency, stack.id))
     return Choice(chosen, chosen, tuple(feasible), tuple(tied))

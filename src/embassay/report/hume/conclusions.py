@@ -378,6 +378,8 @@ def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
         f"{numbers.count(saved)} of {numbers.counted(every, 'item')} need no person; {numbers.count(waiting)} "
         f"{'waits' if waiting == 1 else 'wait'} for one."
     )
+    if scripts := list(dict.fromkeys(name for task in tasks for name in task.scripts)):
+        yield Text(f"{plain(listed(scripts))}: scripts, whose answers count as nobody’s here.")
     if biased := [task.task for task in tasks if task.biased]:
         named = plain(listed(biased))
         yield Text(f"{named}: people contradict the sample, so the model’s answers are not used there.")

@@ -28,7 +28,7 @@ from embassay.limits import WHOLE, read_bounded
 from embassay.protocols.choose.options import AS_GOOD, FEW
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
-from embassay.protocols.questions.options import OF_MODELS
+from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.notes import care, notes_of

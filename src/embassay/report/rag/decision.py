@@ -8,7 +8,7 @@ from dataclasses import replace
 from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, figures
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, ahead, undecided
-from embassay.protocols.rag.decision.outcome import Ahead, Decision, Standing
+from embassay.protocols.rag.decision.protocol import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
 from embassay.report.notes import outlook_table

@@ -176,7 +176,7 @@ class Doubt:
     the probability that the two mean the same."""
 
     item_id: str
-    excerpt: str
+    texts: tuple[str, str]
     answers: int
     mean: float
     probability: Probability
@@ -207,7 +207,8 @@ def doubts(
     for key, likely in zip(said, calibration.probability(first, second), strict=True):
         mean = statistics.fmean(said[key])
         if (likely.low > 0.5 and mean < cut) or (likely.high < 0.5 and mean >= cut):
-            found.append(Doubt(key, excerpt(own[key]), len(said[key]), mean, likely))
+            texts = (_beginning(own[key].payload["text1"]), _beginning(own[key].payload["text2"]))
+            found.append(Doubt(key, texts, len(said[key]), mean, likely))
     return tuple(sorted(found, key=lambda doubt: -abs(doubt.probability.value - 0.5))[:MOST_DOUBTS])
 
 
@@ -443,7 +444,11 @@ def _remarks(
 def excerpt(item: Item) -> str:
     """The beginning of what an item shows first: its text, its query or the first of its two texts."""
     shown = (item.payload.get(name) for name in ("text", "query", "text1"))
-    text = " ".join(str(next((one for one in shown if one), "")).split())
+    return _beginning(next((one for one in shown if one), ""))
+
+
+def _beginning(shown: Any) -> str:
+    text = " ".join(str(shown).split())
     return text if len(text) <= _EXCERPT else text[:_EXCERPT].rstrip() + " …"
 
 

@@ -19,12 +19,13 @@ from embassay.measures.judgements import UNJUDGED
 from embassay.protocols.hume.store import AnswerStore, Saved
 from embassay.protocols.hume.study import Item, Practice, Scale, Source, StudyFile, StudyFolder, Task
 from embassay.protocols.rag.decision.course import Course
-from embassay.protocols.rag.decision.outcome import Decision, decision_of
 from embassay.protocols.rag.decision.population import Key
 from embassay.protocols.rag.decision.protocol import (
     LABELS,
     POOL,
+    Decision,
     append_labels,
+    decision_of,
     open_study,
     read_labels,
     write_standing,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from embassay.protocols.hume.llms.protocol import divided, hybrid, joined, study
 from embassay.protocols.hume.options import HybridOptions
 from embassay.protocols.hume.record import read_divided, write_divided
 from embassay.protocols.hume.study import read_study
-from hume_scored import scored_study
+from embassay.report.hume.conclusions import divided_view
+from hume_scored import PEOPLE, scored_study
 
 ALL = HybridOptions(check=0.0)
 
@@ -147,6 +149,16 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     assert found.contradicted is not None
     write_hybrid(tmp_path / "hybrid.jsonl", [found])
     assert len((tmp_path / "hybrid.jsonl").read_text("utf-8").splitlines()) == len(items)
+    assert found.scripts == ()
+    # The same answers of scripts are nobody's: they may have read the gold.
+    simulated = scored_study(tmp_path / "simulated", families=("classification",), kind="simulated")
+    shutil.copytree(file.parent, simulated / file.parent.name)
+    (alone,) = study_hybrid(read_study(simulated))
+    assert alone.contradicted is None
+    assert len(alone.open) == len(items) - alone.saved
+    assert alone.scripts == divided([alone])[0].scripts == tuple(sorted(PEOPLE))
+    told = " ".join(str(block) for block in divided_view(divided([alone])))
+    assert all(name in told for name in PEOPLE), "it is said whose answers do not count"
     with pytest.raises(UsageError, match="'other'"):
         study_hybrid(folder, "other")
     # The record of it is that of the terminal, and with a scoring comes to the run's page.

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from embassay.errors import BudgetExceeded, DataError, UsageError
+from embassay.errors import BudgetExceeded, DataError, TextRefused, Unanswered, UsageError
 from embassay.protocols.rag.decision import protocol
-from embassay.protocols.rag.decision.options import DecisionRequest
-from embassay.protocols.rag.decision.outcome import read_decision
-from embassay.protocols.rag.decision.protocol import decide, open_study, read_labels
+from embassay.protocols.rag.decision.protocol import decide, open_study, read_decision, read_labels
+from embassay.protocols.rag.scoring.options import DecisionRequest
 
 QUERIES, DEPTH = 30, 3
 GOOD, BAD = 5, 1
@@ -109,6 +108,45 @@ def test_what_a_judge_said_before_it_failed_is_kept(files, monkeypatch) -> None:
     assert decide(with_judge(files), files / "study").best == "first"
 
 
+@pytest.mark.parametrize("error", [TextRefused("status 400"), Unanswered("nothing")])
+def test_passages_that_a_judge_does_not_take_do_not_stop_it(files, monkeypatch, error) -> None:
+    """They count as ones that nobody can judge, and the same command does not ask again; where it takes none at all the
+    error is raised, and nothing is kept."""
+    opened = protocol.open_judge
+
+    class Picky:
+        def __init__(self, judge, takes):
+            self.judge, self.takes = judge, takes
+
+        async def grade(self, question, passage):
+            if not self.takes(passage.id):
+                raise error
+            return await self.judge.grade(question, passage)
+
+    def picky(takes):
+        monkeypatch.setattr(
+            protocol, "open_judge", lambda *given, **more: Picky(opened(*given, **more), takes)
+        )
+
+    picky(lambda _: False)
+    with pytest.raises(TextRefused):
+        decide(with_judge(files), files / "study")
+    assert not (files / "labels.jsonl").exists()
+    picky(lambda doc: not doc.endswith("b3"))
+    found = decide(with_judge(files), files / "study")
+    assert (found.why, found.best) == ("decided", "first")
+    grades = {row["doc_id"]: row["relevance"] for row in rows(files / "labels.jsonl")}
+    assert {grade for doc, grade in grades.items() if doc.endswith("b3")} == {0}
+    assert all(grade for doc, grade in grades.items() if not doc.endswith("b3"))
+    assert decide(with_judge(files), files / "study") == found
+
+
+@pytest.mark.parametrize("bar", [-0.1, 7.0])
+def test_a_bar_that_no_run_can_meet_is_refused(files, bar: float) -> None:
+    with pytest.raises(UsageError, match="from 0 to 1"):
+        decide(with_judge(files, bar=bar), files / "study")
+
+
 def test_a_judge_needs_texts_and_a_file_of_lines(files) -> None:
     with pytest.raises(UsageError, match="read what it grades"):
         request(files, judge="simulated:x")
@@ -132,7 +170,7 @@ def test_people_go_round_by_round(files) -> None:
                 file.write(json.dumps({**row, "relevance": grade_of(row["doc_id"])}) + "\n")
     assert (found.why, found.best) == ("decided", "first")
     assert found.unasked in (0, 1)
-    assert ("1 label that nobody asked for is set aside" in " ".join(found.lede)) == (found.unasked == 1)
+    assert ("1 label is set aside" in " ".join(found.lede)) == (found.unasked == 1)
 
 
 def test_a_bar_is_met_or_missed(files) -> None:

@@ -2,7 +2,9 @@
 
 import pytest
 
-from embassay.protocols.rag.golden.options import GoldenRequest
+from embassay.protocols.rag.golden import corpus
+from embassay.protocols.rag.golden.corpus import Work, read_inputs
+from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
 from embassay.protocols.rag.golden.protocol import Making, calls_for, golden
 from embassay.systems.remote import NoCalls, keyless
 
@@ -48,3 +50,20 @@ def test_a_model_has_a_price(tmp_path):
     assert grade.tokens > 64 * 100
     assert grade.usd > 0
     assert grade.seconds > 0
+
+
+@pytest.mark.parametrize(("ranking", "shown"), [("bayes", 5), ("bayes:batch=8", 8), ("single_shot", 24)])
+def test_a_judge_is_told_how_much_it_reads_at_once(tmp_path, monkeypatch, ranking, shown):
+    """The passages of one answer: a batch, or the whole pool where one answer orders all of it."""
+    asked = {}
+    monkeypatch.setattr(corpus, "open_judge", lambda _, **given: asked.update(given))
+    pack = make_pack(tmp_path / "pack")
+    batch = 8 if "batch" in ranking else None
+    request = GoldenRequest(
+        "wordllama", "openai:judge", **{name: str(path) for name, path in pack.arguments.items()},
+        ranking=ranking.partition(":")[0], options=GoldenOptions(batch=batch),
+    )  # fmt: skip
+    work = Work(request, read_inputs(request), tmp_path, NoCalls())
+    assert work.judge is None
+    passage = max(len(text.encode()) for text in work.passages.texts)
+    assert asked["longest"] // passage == shown

@@ -94,6 +94,20 @@ def test_documents_ask_themselves(corpus: Path, tmp_path: Path) -> None:
         assert (again.path / "export" / name).read_bytes() == (run.path / "export" / name).read_bytes()
 
 
+def test_documents_that_ask_nothing_are_told(tmp_path: Path) -> None:
+    """A script that goes on would search for no question: the command ends like one on a file at fault."""
+    from typer.testing import CliRunner
+
+    from embassay.cli.main import with_commands
+
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A\n\nThe shop opens at nine.\n")
+    words = ["rag", "questions", "--corpus", str(tmp_path / "docs"), "--out", str(tmp_path / "asked")]
+    told = CliRunner().invoke(with_commands("rag"), words)
+    assert isinstance(told.exception, DataError)
+    assert "There is no question" in str(told.exception)
+
+
 def test_a_model_writes_and_what_it_writes_is_grounded(corpus: Path, tmp_path: Path) -> None:
     """Each kept question has a span of its document as evidence, users' own come first, and shares are told."""
     users = tmp_path / "users.jsonl"

@@ -85,3 +85,23 @@ def test_tables_without_tags_are_named(folder: Path) -> None:
             tags=True,
             queries=str(folder / "plain.jsonl"),
         )
+
+
+@pytest.mark.parametrize("place", [0, "0"])
+@pytest.mark.parametrize(
+    "path", ["my notes/a.md", "docs/my notes/a.md", "/srv/docs/my notes/a.md", "C:\\d\\my notes\\a.md"]
+)
+def test_a_document_is_known_by_the_end_of_its_path(tmp_path: Path, path: str, place: int | str) -> None:
+    """An engine's loader says the folder too, and blanks as they are; of two documents of one name the one whose path
+    says more is meant."""
+    spans = [
+        {"query_id": "q1", "document": "my%20notes/a.md", "start": 0, "end": 40, "relevance": 5},
+        {"query_id": "q1", "document": "a.md", "start": 0, "end": 40, "relevance": 1},
+    ]
+    (tmp_path / "spans.jsonl").write_text("".join(json.dumps(one) + "\n" for one in spans))
+    found = {"page_content": "x" * 40, "metadata": {"source": path, "start_index": place}}
+    (tmp_path / "run.jsonl").write_text(json.dumps({"query_id": "q1", "documents": [found]}))
+    scored = eb.rag.score(
+        tmp_path / "spans.jsonl", {"mine": tmp_path / "run.jsonl"}, measures=["Precision4+@1"]
+    )
+    assert scored.values["value"].to_list() == [1.0]

@@ -271,7 +271,7 @@ def test_nothing_is_waited_for(serve: Serve, visit: Visit) -> None:
     person = _at_items(serving, visit, "pairs")
     page = person.page
     held: list[Any] = []
-    page.route("**/answers/**", lambda route: held.append(route))
+    _routed(person, held.append)
     seen = page.evaluate("""async () => {
       const press = (code, key) => document.dispatchEvent(new KeyboardEvent('keydown', {code, key, bubbles: true}));
       const chosen = () => document.querySelector('input:checked')?.value ?? null;
@@ -330,9 +330,23 @@ def _evil(payload: Any, text: str) -> Any:
     return {key: value if key == "id" else _evil(value, text) for key, value in payload.items()}
 
 
+def _routed(person: Any, handle: Callable[[Any], None]) -> None:
+    """Let `handle` answer what the page saves, from now on: under load the page's loader learns of it after a key that
+    is pressed next, and that answer went to the server."""
+
+    def handled(route: Any) -> None:
+        if route.request.method == "HEAD":
+            route.fulfill(headers={"x-routed": "1"})
+        else:
+            handle(route)
+
+    person.page.route("**/answers/**", handled)
+    person.until("fetch('answers/none', { method: 'HEAD' }).then((answer) => answer.headers.has('x-routed'))")
+
+
 def _refusing(person: Any, status: int, body: dict[str, Any]) -> None:
-    person.page.route(
-        "**/answers/**",
+    _routed(
+        person,
         lambda route: route.fulfill(status=status, content_type="application/json", body=json.dumps(body)),
     )
 
@@ -361,7 +375,7 @@ def test_an_answer_that_is_refused(serve: Serve, visit: Visit) -> None:
 def test_an_answer_that_must_wait(serve: Serve, visit: Visit, status: int, says: str) -> None:
     """Where the server cannot take it now, or the link was replaced, the answer waits and is not dropped."""
     serving = serve("pairs")
-    person = _at_items(serving, visit, "pairs")
+    person = _at_items(serving, visit, "pairs", width=390)
     _refusing(person, status, {"error": "Not now."})
     person.press("2")
     person.until(
@@ -370,6 +384,7 @@ def test_an_answer_that_must_wait(serve: Serve, visit: Visit, status: int, says:
     assert says in "".join(person.page.locator(".warning").all_inner_texts())
     send = person.page.get_by_role("button", name="Send now")
     assert send.is_visible()
+    assert send.evaluate("button => button.scrollWidth <= button.clientWidth"), "whole on a phone, too"
     person.page.unroute("**/answers/**")
     send.click()
     person.is_saved()

@@ -65,6 +65,7 @@ class Hybrid:
     contradicted: Estimate | None = None
     biased: bool = field(default=False, kw_only=True)
     llm: str = field(default="", kw_only=True)
+    scripts: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def share_of_people(self) -> float:
@@ -145,7 +146,8 @@ def study_hybrid(
         draws = next((drawn for llm_answers in every if (drawn := draws_of(llm_answers, task))), {})
         if draws and task.task.family in FAMILIES:
             done = hybrid(task.task.name, task.task.family, draws, people_of(task), options)
-            tasks.append(replace(done, llm=next(iter(names))))
+            scripts = tuple(worker.id for worker in task.workers if worker.kind == "simulated")
+            tasks.append(replace(done, llm=next(iter(names)), scripts=scripts))
     if not tasks:
         raise UsageError(
             f"{next(iter(names))} has answered no task of {' or '.join(FAMILIES)}.",
@@ -167,6 +169,7 @@ def divided(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
             else Bar(value=wrong.estimate, low=wrong.low, high=wrong.high, n=wrong.n, method="Wilson"),
             biased=task.biased,
             open=len(task.open),
+            scripts=task.scripts,
         )
         for task in tasks
     )
@@ -191,10 +194,11 @@ def draws_of(answers: LlmAnswers, task: Answered) -> dict[str, list[Any]]:
 
 
 def people_of(task: Answered) -> dict[str, Any]:
-    """Item -> what people say together: of labels the one most give, of ratings the mean; a tie is the smallest."""
+    """Item -> what people say together: of labels the one most give, of ratings the mean; a tie is the smallest.
+    Scripts are no people: what they say may be the gold."""
     given: dict[str, list[Any]] = {}
-    for own in task.answers.values():
-        for item, value in own.items():
+    for name in (worker.id for worker in task.workers if worker.kind == "person"):
+        for item, value in task.answers[name].items():
             given.setdefault(item, []).append(value)
     return {item: joined(task.task.family, values) for item, values in given.items()}
 

@@ -50,7 +50,7 @@ def answer_messages(question: Question, passages: Sequence[str], more: str = "")
 def correct_messages(question: Question, reference: Sequence[str], answer: str) -> list[Message]:
     """What is sent for the grade of an answer."""
     mark = mark_of([question.text, answer, *reference])
-    shown = [block("question", mark, question.text), *(block("reference", mark, one) for one in reference)]
+    shown = [block("question", mark, question.text), *(block("reference", mark, text) for text in reference)]
     return [
         Message("system", prompt("correct").text),
         Message("user", "\n\n".join([*shown, block("answer", mark, answer)])),
@@ -80,12 +80,12 @@ def right_of(text: str) -> bool:
     if fenced := _FENCED.fullmatch(text):
         text = fenced[1]
     try:
-        found = json.loads(text)
+        graded = json.loads(text)
     except (ValueError, RecursionError):
         raise Malformed("no JSON object" if text else "empty") from None
-    if not isinstance(found, dict) or set(found) != {RIGHT} or not isinstance(found[RIGHT], bool):
+    if not isinstance(graded, dict) or set(graded) != {RIGHT} or not isinstance(graded[RIGHT], bool):
         raise Malformed(f"not an object with {RIGHT!r}, true or false, alone")
-    return bool(found[RIGHT])
+    return bool(graded[RIGHT])
 
 
 @dataclass(frozen=True)
@@ -133,8 +133,8 @@ class Answerer:
 
     def identity(self, kind: Kind) -> str:
         """Everything that its answers, or its grades, depend on."""
-        said = " ".join(f"{key}={value:g}" for key, value in asdict(self.options).items())
-        return f"answers/1:{self._chat.identity} {prompt(kind).identity} {said} seed={self._seed}"
+        knobs = " ".join(f"{key}={value:g}" for key, value in asdict(self.options).items())
+        return f"answers/1:{self._chat.identity} {prompt(kind).identity} {knobs} seed={self._seed}"
 
     @property
     def model(self) -> ChatModel:
@@ -176,8 +176,8 @@ class Answerer:
         failure: Unanswered | None = None
         for attempt in range(self.options.attempts):
             try:
-                said = await self._said(messages, attempt)
-                return Answer(said.text, said.usage.seconds, said.usage.output_tokens)
+                completion = await self._said(messages, attempt)
+                return Answer(completion.text, completion.usage.seconds, completion.usage.output_tokens)
             except Unanswered as error:
                 failure = error
         assert failure is not None

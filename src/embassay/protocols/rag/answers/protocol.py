@@ -74,6 +74,7 @@ class AnswerJob:
 def collection_of(request: AnswerRequest) -> Collection:
     """The retrieval set with its grades; the last two stay in memory."""
     entry = DatasetEntry(request.dataset, dict(request.mapping), request.split, request.grades)
+    # A sweep always draws some queries; this is more than any set has.
     size = 2**31 - 1 if request.limit is None else request.limit
     return read_collection(entry, SweepRequest((entry,), (), queries=size, seed=request.seed))
 
@@ -86,10 +87,10 @@ def references_of(request: AnswerRequest) -> dict[str, list[str]]:
     for column in ("query_id", "answer"):
         if column not in source.columns():
             raise missing_column(source, column)
-    found: dict[str, list[str]] = {}
+    answers: dict[str, list[str]] = {}
     for row in source.rows(("query_id", "answer")):
-        found.setdefault(key_of(row, "query_id"), []).append(key_of(row, "answer"))
-    return found
+        answers.setdefault(key_of(row, "query_id"), []).append(key_of(row, "answer"))
+    return answers
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,10 @@ def prompted(
             (p for p, grade in collection.grades[row].items() if grade >= USEFUL),
             key=lambda p: (-collection.grades[row][p], p),
         )
-        known = references.get(key) or [collection.texts[p] for p in useful[:REFERENCES]]
+        reference = references.get(key) or [collection.texts[p] for p in useful[:REFERENCES]]
         places = tuple(dict.fromkeys(place[doc] for doc in run.get(key, ()) if doc in place))[:k]
-        if known:
-            yield Prompted(row, Question(key, text), places, tuple(known))
+        if reference:
+            yield Prompted(row, Question(key, text), places, tuple(reference))
 
 
 def with_distractors(one: Prompted, collection: Collection, index: BM25Index, n: int) -> Prompted:
@@ -126,9 +127,10 @@ def with_distractors(one: Prompted, collection: Collection, index: BM25Index, n:
         index.place(hit.id) for hit in index.search(one.question.text, 10 * n + len(one.places) + len(grades))
     ]
     free = [p for p in hits if p not in one.places and grades.get(p, 0) <= HARMFUL]
+    # Stable: what was judged of no use first, in each part by words in common.
     planted = sorted(free, key=lambda p: p not in grades)[:n]
-    kept = one.places[: max(0, len(one.places) - len(planted))]
-    return Prompted(one.row, one.question, (*planted, *kept), one.reference)
+    own_places = one.places[: max(0, len(one.places) - len(planted))]
+    return Prompted(one.row, one.question, (*planted, *own_places), one.reference)
 
 
 def read_ranking(given: str) -> dict[str, list[str]]:
@@ -136,10 +138,10 @@ def read_ranking(given: str) -> dict[str, list[str]]:
     frame = read_run(named_path(given)[1]).frame.sort(
         ["query", "value", "doc"], descending=[False, True, True]
     )
-    found: dict[str, list[str]] = {}
+    ranking: dict[str, list[str]] = {}
     for query, doc, _ in frame.select("query", "doc", "value").iter_rows():
-        found.setdefault(query, []).append(doc)
-    return found
+        ranking.setdefault(query, []).append(doc)
+    return ranking
 
 
 @dataclass(frozen=True)
@@ -163,12 +165,12 @@ def evaluate(
         kinds["distracted"] = [
             with_distractors(question, collection, index, request.distractors) for question in questions
         ]
-    given: dict[str, list[Graded | Failure]] = {}
-    with models(request, job.cache, ledger) as both, charged(ledger, named_path(job.run)[0]) as calls:
-        for kind, own in kinds.items():
-            given[kind] = wait_for(partial(_graded, both, collection, own, advance))
-    _write(job, collection, kinds, given)
-    return _outcome(request, collection, kinds, given, dict(calls))
+    outcomes: dict[str, list[Graded | Failure]] = {}
+    with models(request, job.cache, ledger) as answerers, charged(ledger, named_path(job.run)[0]) as calls:
+        for kind, prompts in kinds.items():
+            outcomes[kind] = wait_for(partial(_graded, answerers, collection, prompts, advance))
+    _write(job, collection, kinds, outcomes)
+    return _outcome(request, collection, kinds, outcomes, dict(calls))
 
 
 @contextmanager
@@ -177,21 +179,21 @@ def models(
 ) -> Iterator[tuple[Answerer, Answerer]]:
     """The generator and the grader, closed at the end."""
     opened = partial(open_answerer, ledger=ledger, cache=cache, seed=request.seed)
-    both = opened(request.generator), opened(request.judge)
+    pair = opened(request.generator), opened(request.judge)
     try:
-        yield both
+        yield pair
     finally:
-        for answerer in both:
+        for answerer in pair:
             answerer.close()
 
 
 async def _graded(
-    both: tuple[Answerer, Answerer],
+    answerers: tuple[Answerer, Answerer],
     collection: Collection,
     asked: Sequence[Prompted],
     advance: Callable[[int], None],
 ) -> list[Graded | Failure]:
-    generating, judging = both
+    generating, judging = answerers
 
     async def one(prompt: Prompted) -> Graded:
         texts = [collection.texts[place] for place in prompt.places]
@@ -200,10 +202,11 @@ async def _graded(
             return Graded(answer, False)
         return Graded(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
-    found: dict[int, Graded | Failure] = {}
+    outcomes: dict[int, Graded | Failure] = {}
     async for position, outcome in all_of([partial(one, prompt) for prompt in asked], progress=advance):
-        found[position] = outcome
-    return [found[position] for position in range(len(asked))]
+        outcomes[position] = outcome
+    # Answers come in any order; rows stand in that of the questions.
+    return [outcomes[position] for position in range(len(asked))]
 
 
 def answers_path(folder: str | Path, run: str) -> Path:
@@ -215,17 +218,17 @@ def _write(
     job: AnswerJob,
     collection: Collection,
     kinds: Mapping[str, Sequence[Prompted]],
-    given: Mapping[str, Sequence[Graded | Failure]],
+    outcomes: Mapping[str, Sequence[Graded | Failure]],
 ) -> None:
     lines = [
         json.dumps({
-            "query_id": one.question.id, "kind": kind or "plain", "question": one.question.text,
-            "passages": [collection.ids[place] for place in one.places],
+            "query_id": prompt.question.id, "kind": kind or "plain", "question": prompt.question.text,
+            "passages": [collection.ids[place] for place in prompt.places],
             **({"failed": outcome.reason} if isinstance(outcome, Failure) else {
                 "answer": outcome.answer.text, "correct": int(outcome.right), "abstained": outcome.answer.abstained}),
         }, ensure_ascii=False)
-        for kind, own in kinds.items()
-        for one, outcome in zip(own, given[kind], strict=True)
+        for kind, prompts in kinds.items()
+        for prompt, outcome in zip(prompts, outcomes[kind], strict=True)
     ]  # fmt: skip
     path = answers_path(job.folder, job.run)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -236,29 +239,29 @@ def _outcome(
     request: AnswerRequest,
     collection: Collection,
     kinds: Mapping[str, Sequence[Prompted]],
-    given: Mapping[str, Sequence[Graded | Failure]],
+    outcomes: Mapping[str, Sequence[Graded | Failure]],
     calls: Mapping[str, int],
 ) -> TaskOutcome:
     n = len(collection.query_ids)
     columns: dict[str, Floats] = {}
-    for kind, own in kinds.items():
+    for kind, prompts in kinds.items():
         mark = f" {kind}" if kind else ""
-        found = {
+        named = {
             name: np.full(n, np.nan)
             for name in (HEADLINE, "abstained", f"Hit@{request.k}", f"Harm@{request.k}")
         }
-        for one, outcome in zip(own, given[kind], strict=True):
-            grades = collection.grades[one.row]
+        for prompt, outcome in zip(prompts, outcomes[kind], strict=True):
+            grades = collection.grades[prompt.row]
             useful = {place for place, grade in grades.items() if grade >= USEFUL}
-            found[f"Hit@{request.k}"][one.row] = float(useful <= set(one.places)) if useful else np.nan
-            harmful = sum(grades.get(place, 0) in (1, HARMFUL) for place in one.places)
-            found[f"Harm@{request.k}"][one.row] = harmful / request.k
+            named[f"Hit@{request.k}"][prompt.row] = float(useful <= set(prompt.places)) if useful else np.nan
+            harmful = sum(grades.get(place, 0) in (1, HARMFUL) for place in prompt.places)
+            named[f"Harm@{request.k}"][prompt.row] = harmful / request.k
             if not isinstance(outcome, Failure):
-                found[HEADLINE][one.row] = outcome.right
-                found["abstained"][one.row] = outcome.answer.abstained
-        hit = found[f"Hit@{request.k}"]
-        found[f"Acc|Hit@{request.k}"] = np.where(hit == 1, found[HEADLINE], np.nan)
-        columns |= {f"{name}{mark}": values for name, values in found.items()}
+                named[HEADLINE][prompt.row] = outcome.right
+                named["abstained"][prompt.row] = outcome.answer.abstained
+        hit = named[f"Hit@{request.k}"]
+        named[f"Acc|Hit@{request.k}"] = np.where(hit == 1, named[HEADLINE], np.nan)
+        columns |= {f"{name}{mark}": values for name, values in named.items()}
     if request.distractors:
         columns["change by distractors"] = columns[f"{HEADLINE} distracted"] - columns[HEADLINE]
     estimates = {name: _estimate(values, request, name) for name, values in columns.items()}
@@ -267,20 +270,20 @@ def _outcome(
         items.add(list(collection.query_ids), values, name)
     return TaskOutcome(
         tuple(_score(name, estimate) for name, estimate in estimates.items()),
-        {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped(collection, kinds[""], given),
+        {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped(collection, kinds[""], outcomes),
         counts={**calls, "questions": len(kinds[""])},
     )  # fmt: skip
 
 
 def _estimate(values: Floats, request: AnswerRequest, name: str) -> Estimate:
-    known = values[~np.isnan(values)]
-    if not len(known):
+    defined = values[~np.isnan(values)]
+    if not len(defined):
         return Estimate(float("nan"), 0, np.empty(0), "")
     drawn = resample_defined_means(
         values[:, None], n_resamples=request.resamples, rng=generator(request.seed, TASK, "questions")
     )[:, 0]
     is_share = not name.startswith(("Harm", "change"))
-    return Estimate(float(known.mean()), len(known), drawn, "bootstrap over questions", is_share)
+    return Estimate(float(defined.mean()), len(defined), drawn, "bootstrap over questions", is_share)
 
 
 def _score(name: str, estimate: Estimate) -> Score:
@@ -289,16 +292,16 @@ def _score(name: str, estimate: Estimate) -> Score:
 
 
 def _skipped(
-    collection: Collection, asked: Sequence[Prompted], given: Mapping[str, Sequence[Graded | Failure]]
+    collection: Collection, asked: Sequence[Prompted], by_kind: Mapping[str, Sequence[Graded | Failure]]
 ) -> tuple[Skipped, ...]:
     """Questions without a reference, and those that a model failed, by reason."""
-    rows = {one.row for one in asked}
+    rows = {prompt.row for prompt in asked}
     without = [key for row, key in enumerate(collection.query_ids) if row not in rows]
     reasons: dict[str, list[str]] = {"no answer is known": without} if without else {}
-    for kind, outcomes in given.items():
-        for one, outcome in zip(asked, outcomes, strict=True):
+    for kind, outcomes in by_kind.items():
+        for prompt, outcome in zip(asked, outcomes, strict=True):
             if isinstance(outcome, Failure):
-                reasons.setdefault(f"{kind or 'plain'}: {outcome.reason}", []).append(one.question.id)
+                reasons.setdefault(f"{kind or 'plain'}: {outcome.reason}", []).append(prompt.question.id)
     return tuple(Skipped(reason, len(ids), tuple(ids[:3])) for reason, ids in reasons.items())
 
 
@@ -320,7 +323,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
         settings = {"generator": dict(generating.about()), "judge": dict(judging.about())}
         prices = {answerer.name: getattr(answerer.model, "price", None) for answerer in (generating, judging)}
     asked = list(prompted(collection, read_ranking(request.runs[0]), request.k, references))
-    known = {"references": fingerprint_of(references)} if references else {}
+    people = {"references": fingerprint_of(references)} if references else {}
     systems, cells = [], []
     for name, run in zip(names, request.runs, strict=True):
         print_ = fingerprint([read_run(named_path(run)[1])])
@@ -328,7 +331,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
         key = digest({
             "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_], "models": identity,
             "dataset": [collection.name, collection.fingerprint], "k": request.k, "distractors": request.distractors,
-            "limit": request.limit, "seed": request.seed, "resamples": request.resamples, **known,
+            "limit": request.limit, "seed": request.seed, "resamples": request.resamples, **people,
         })  # fmt: skip
         job = AnswerJob(request, run, str(folder), cache)
         units = len(asked) * (2 if request.distractors else 1)
@@ -345,7 +348,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
 
 def fingerprint_of(references: Mapping[str, Sequence[str]]) -> str:
     """A digest of people's answers."""
-    return digest({key: list(own) for key, own in references.items()})
+    return digest({key: list(answers) for key, answers in references.items()})
 
 
 class Answering(Protocol):
@@ -368,8 +371,8 @@ class Answering(Protocol):
         collection, references = collection_of(request), references_of(request)
         cells = []
         for cell in plan.cells:
-            own = list(prompted(collection, read_ranking(cell.job.run), request.k, references))
-            cells.append(_forecast(cell, own, collection.texts, request))
+            prompts = list(prompted(collection, read_ranking(cell.job.run), request.k, references))
+            cells.append(_forecast(cell, prompts, collection.texts, request))
         return Forecasts(tuple(cells))
 
     def headline(self, plan: AnswerPlan, record: CellRecord) -> str:
@@ -422,14 +425,14 @@ class Answering(Protocol):
 def _forecast(
     cell: Cell, asked: Sequence[Prompted], texts: Sequence[str], request: AnswerRequest
 ) -> Forecast:
-    times, some = (2 if request.distractors else 1), asked[:50]
+    times, sample = (2 if request.distractors else 1), asked[:50]
     with models(request) as (generating, judging):
-        found = []
-        for one in some:
-            shown = answer_messages(one.question, [texts[place] for place in one.places])
-            graded = correct_messages(one.question, one.reference, "x" * 4 * generating.options.output_tokens)
-            found.append([likely_tokens([m.content for m in said]) for said in (shown, graded)])
-        read = np.mean(found, axis=0) if found else np.zeros(2)
+        lengths = []
+        for ask in sample:
+            shown = answer_messages(ask.question, [texts[place] for place in ask.places])
+            graded = correct_messages(ask.question, ask.reference, "x" * 4 * generating.options.output_tokens)
+            lengths.append([likely_tokens([m.content for m in messages]) for messages in (shown, graded)])
+        read = np.mean(lengths, axis=0) if lengths else np.zeros(2)
         n, written = times * len(asked), generating.options.output_tokens
         usd: float | None = 0.0
         seconds = 0.0

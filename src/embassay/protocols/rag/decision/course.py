@@ -3,6 +3,7 @@
 All of it follows from the runs, the measure, the seed and the labels: a study that was killed is replayed to where it
 was. Items are drawn in blocks. People may label a block and the next one in any order; what chances and guesses of a
 block are made of are the labels of the blocks before the last, so that they never depend on what they are chances of.
+A foretold value that is wrong costs labels and never the truth: what is drawn corrects it (`stats.sequences`).
 """
 
 from __future__ import annotations
@@ -13,11 +14,98 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.decision.chances import Chooser
-from embassay.protocols.rag.decision.options import DecisionRequest
-from embassay.protocols.rag.decision.population import Ints, Key, Labels, Population
+from embassay.measures.judgements import GRADES, UNJUDGED
+from embassay.protocols.rag.decision.population import Floats, Ints, Key, Labels, Population
+from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.randomness import generator
 from embassay.stats.sequences import Draws, Left, block, block_order, joined, verdicts
+
+BANDS = np.array([1, 2, 4, 6, 11])
+"""First ranks of the bands by which passages are told apart."""
+_FIRST_GUESS, _SHY, _STRENGTH = 0.3, 0.5, 5.0
+LEAST_SPREAD = 0.2
+"""No passage is thought surer than this, so that a surprise costs no more than a few draws."""
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What is foretold of the items that are left: `values` (n, k), and `weight` (n,), what chances are like."""
+
+    values: Floats
+    weight: Floats
+
+
+class Chooser:
+    """Foretells from ranks, from the grades of a judge (`guide`) where there are some, and from labels so far."""
+
+    def __init__(self, population: Population, guide: Labels) -> None:
+        self._population = population
+        self._guide = guide
+        self._judged = np.array([guide.get(key, UNJUDGED) for key in population.keys], dtype=np.int64)
+        band = np.searchsorted(BANDS, population.best_rank, side="right")
+        shared = np.minimum((population.ranks > 0).sum(axis=1), 2)
+        first = np.where(population.ranks > 0, population.ranks, population.asked.cutoff + 1).argmin(axis=1)
+        cell = ((first * (len(BANDS) + 1) + band) * 3 + shared) * (len(GRADES) + 1) + self._judged
+        self._cell = np.unique(cell, return_inverse=True)[1]
+        self._query_guess = self._of_judge() if population.asked.linear is None else None
+
+    def guess(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
+        """From `labelled` items (places) with their `labels`, for the comparisons that are still `active` (k,)."""
+        if self._population.asked.linear is not None:
+            return self._passages(labelled, labels, active)
+        return self._queries(labelled, labels, active)
+
+    def _passages(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
+        population = self._population
+        assert population.asked.linear is not None
+        members = np.array([places[0] for places in population.members], dtype=np.int64)
+        labelled_at = members[list(labelled)]
+        gain = population.asked.linear.gain[[labels[population.keys[place]] for place in labelled_at]]
+        likely = self._gains(labelled_at, gain)[members]
+        spread = np.maximum(np.sqrt(likely * (1 - likely)), LEAST_SPREAD)
+        reach = np.abs(population.coefficients[:, active]).max(axis=1, initial=0.0)
+        return Guess(population.coefficients * likely[:, None], reach * spread)
+
+    def _gains(self, labelled: Ints, gain: Floats) -> Floats:
+        """The expected gain of every passage: each cell leans on the judge's grade, and that on all labels."""
+        assert self._population.asked.linear is not None
+        overall = (gain.sum() + _FIRST_GUESS * _STRENGTH) / (len(gain) + _STRENGTH)
+        by_grade = self._population.asked.linear.gain * _SHY + overall * (1 - _SHY)
+        by_grade[UNJUDGED] = overall
+        wider = _smoothed(self._judged, labelled, gain, by_grade[self._judged])
+        return _smoothed(self._cell, labelled, gain, wider)
+
+    def _queries(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
+        population = self._population
+        values = np.zeros_like(population.low)
+        if self._query_guess is not None and self._guide:
+            foretold = self._query_guess
+            y = population.values(labelled, labels)
+            x = foretold[list(labelled)]
+            slope = ((x * y).sum() + _SHY * _prior(foretold)) / ((x**2).sum() + _prior(foretold))
+            values = np.clip(foretold * np.clip(slope, 0.0, 1.0), population.low, population.high)
+        width = (population.high - population.low)[:, active].max(axis=1, initial=0.0) / 4
+        reach = np.sqrt(width**2 + (values[:, active] ** 2).max(axis=1, initial=0.0))
+        return Guess(values, reach / np.sqrt(population.cost))
+
+    def _of_judge(self) -> Floats:
+        """What the judge's grades say of every query."""
+        every = {key: int(grade) for key, grade in zip(self._population.keys, self._judged, strict=True)}
+        return self._population.values(range(len(self._population.low)), every)
+
+
+def _prior(foretold: Floats) -> float:
+    """As much as five queries weigh."""
+    return float(_STRENGTH * (foretold**2).mean()) + 1e-12
+
+
+def _smoothed(cell: Ints, labelled: Ints, gain: Floats, prior: Floats) -> Floats:
+    """The mean gain of each passage's cell, leaning on the `prior` of the passage."""
+    size = int(cell.max()) + 1
+    count = np.bincount(cell[labelled], minlength=size)
+    total = np.bincount(cell[labelled], weights=gain, minlength=size)
+    return np.asarray((total[cell] + _STRENGTH * prior) / (count[cell] + _STRENGTH))
+
 
 AHEAD = 2
 """Blocks that may be labelled at a time."""
@@ -139,11 +227,11 @@ class _Replay:
         ready = 0
         while ready < len(names) and self.population.is_labelled(names[ready], self.labels):
             ready += 1
-        known = sum((part.values.sum(axis=0) for part in self.parts), np.zeros(left.low.shape[1]))
+        drawn_sum = sum((part.values.sum(axis=0) for part in self.parts), np.zeros(left.low.shape[1]))
         if ready:
             values = self.population.values(names[:ready], self.labels)
             # The chances are those of the whole block, whatever of it is labelled.
-            self.parts.append(block(left, order[:ready], values, known))
+            self.parts.append(block(left, order[:ready], values, drawn_sum))
             self.drawn += names[:ready]
             self.decisions.append(decisions(self.population, joined(self.parts), self.terms.alpha))
         if ready == len(names) or self.decisions[-1].done:
@@ -159,13 +247,13 @@ class _Replay:
         asked = list(dict.fromkeys(asked))
         waiting = [] if decided.done else [key for key in asked if key not in self.labels]
         counted = [population.keys[place] for item in self.counted for place in population.members[item]]
-        known = set(population.keys)
-        given = sum(key in known for key in self.labels)
-        unasked = given - sum(key in self.labels for key in asked)
+        keys = set(population.keys)
+        labelled = sum(key in keys for key in self.labels)
+        unasked = labelled - sum(key in self.labels for key in asked)
         return Course(
             population, joined(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
             tuple(counted),
-            int(population.cost[used].sum()), given, unasked,
+            int(population.cost[used].sum()), labelled, unasked,
         )  # fmt: skip
 
 
@@ -178,15 +266,17 @@ def decisions(population: Population, draws: Draws, alpha: float) -> Decided:
     k = len(population.comparisons)
     if len(draws) == 0 and not len(population.low):
         return Decided(np.zeros(k, int), np.zeros(k, int), None, True, 0, True)
-    found = verdicts(draws, population.bars, alpha / max(k, 1))
-    sign = np.where(found.above >= 0, 1, np.where(found.below >= 0, -1, 0))
-    at = np.where(sign > 0, found.above, found.below)
+    # Bonferroni: all comparisons together keep alpha.
+    verdict = verdicts(draws, population.bars, alpha / max(k, 1))
+    sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
+    at = np.where(sign > 0, verdict.above, verdict.below)
     exhausted = len(draws) == len(population.low)
     best, since = _best(population, sign, at)
     if population.bar is not None:
+        # Against a bar every run has its own answer, and it is over when the last of them is there.
         best, since = None, int(at.max()) if (sign != 0).all() else -1
     done = since >= 0 or exhausted
-    certain = exhausted or bool((found.certain | (sign == 0)).all() and done)
+    certain = exhausted or bool((verdict.certain | (sign == 0)).all() and done)
     return Decided(sign, at, best, done, since if since >= 0 else len(draws), certain)
 
 
@@ -200,12 +290,12 @@ def _best(population: Population, sign: Ints, at: Ints) -> tuple[int | None, int
 def _beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]:
     """The runs that another one is known to be better than, and after how many draws that was known first."""
     better = 1 if population.asked.higher else -1
-    found: dict[int, int] = {}
+    beaten: dict[int, int] = {}
     for comparison, result, when in zip(population.comparisons, sign.tolist(), at.tolist(), strict=True):
         if comparison.b is not None and result:
             loser = comparison.b if result == better else comparison.a
-            found[loser] = min(when, found.get(loser, when))
-    return found
+            beaten[loser] = min(when, beaten.get(loser, when))
+    return beaten
 
 
 def open_comparisons(population: Population, decided: Decided) -> NDArray[np.bool_]:

@@ -129,11 +129,11 @@ class Population:
     @cached_property
     def members(self) -> tuple[tuple[int, ...], ...]:
         """The passages of each item, best ranked first."""
-        found: list[list[int]] = [[] for _ in range(len(self.low))]
+        members: list[list[int]] = [[] for _ in range(len(self.low))]
         for place in np.argsort(self.best_rank, kind="stable").tolist():
             if self.item[place] >= 0:
-                found[self.item[place]].append(place)
-        return tuple(map(tuple, found))
+                members[self.item[place]].append(place)
+        return tuple(map(tuple, members))
 
     @cached_property
     def best_rank(self) -> Ints:
@@ -178,7 +178,7 @@ class Population:
                 for run in range(runs):
                     if self.ranks[place, run] != NOT_FOUND:
                         top[run, row, self.ranks[place, run] - 1] = grade
-        scores = [evaluate_graded([self.asked.name], Graded(counts, one))[self.asked.name] for one in top]
+        scores = [evaluate_graded([self.asked.name], Graded(counts, run))[self.asked.name] for run in top]
         return np.column_stack([
             np.nan_to_num(scores[comparison.a] - (self.bar or 0.0 if comparison.b is None else scores[comparison.b]))
             for comparison in self.comparisons
@@ -193,6 +193,14 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
     asked = asked_of(measure, bar=bar is not None)
     if len(runs) < 2 and bar is None:
         raise UsageError("One run leaves nothing to decide.", mend="Name another --run, or a --bar.")
+    if (
+        bar is not None
+        and dict(MEASURES.get(asked.spec.name).facts)["range"] == "[0, 1]"
+        and not 0 <= bar <= 1
+    ):
+        raise UsageError(
+            f"The bar is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other bar can be met."
+        )
     keys, ranks, queries = _ranked(runs, asked.cutoff)
     return built(asked, tuple(runs), queries, keys, ranks, bar)
 
@@ -240,6 +248,7 @@ def _first(frame: pl.DataFrame, k: int) -> pl.DataFrame:
 
     ordered = frame.select(
         pl.col("query").cast(pl.String), pl.col("doc").cast(pl.String),
+        # trec_eval reads scores as float32; + 0.0 makes -0 and 0 one score.
         score=pl.col("value").cast(pl.Float32, strict=False) + 0.0,
     ).sort("query", "score", "doc", descending=[False, True, True])  # fmt: skip
     single = ordered.unique(["query", "doc"], keep="first", maintain_order=True)
@@ -263,11 +272,12 @@ def _passages(
             for comparison in comparisons
         ]
     )
+    # Where runs have it at ranks of one weight, no label of it changes anything.
     counts = (np.abs(every) > 1e-15).any(axis=1)
     item = np.full(len(query), -1)
     item[counts] = np.arange(counts.sum())
-    kept = every[counts]
-    return item, np.minimum(kept, 0.0), np.maximum(kept, 0.0), kept
+    changing = every[counts]
+    return item, np.minimum(changing, 0.0), np.maximum(changing, 0.0), changing
 
 
 def _whole_queries(
@@ -279,11 +289,11 @@ def _whole_queries(
     items: list[int] = []
     low, high, item = [], [], np.full(len(query), -1)
     places = np.split(np.arange(len(query)), np.flatnonzero(np.diff(query)) + 1) if len(query) else []
-    for own in places:
-        bounds = [_bounds(asked, weight[own], comparison, discount[1:]) for comparison in comparisons]
+    for rows in places:
+        bounds = [_bounds(asked, weight[rows], comparison, discount[1:]) for comparison in comparisons]
         if any(ends != (0.0, 0.0) for ends in bounds):
-            item[own] = len(items)
-            items.append(int(query[own[0]]))
+            item[rows] = len(items)
+            items.append(int(query[rows[0]]))
             low.append([ends[0] / queries for ends in bounds])
             high.append([ends[1] / queries for ends in bounds])
     shape = (len(items), len(comparisons))

@@ -1,7 +1,8 @@
 """A study on disk: the passages that may be asked, the labels so far, what is asked next, and what is decided.
 
 The folder holds `pool.jsonl` (passages with their ranks and texts), `terms.json`, `ask.jsonl` (what to grade next) and
-`decision.json`. Labels are in a file of their own that only grows.
+`decision.json`, the record that the terminal and the pages are filled from. Labels are in a file of their own that
+only grows.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,215 @@ from embassay.data.documents import passage_places
 from embassay.data.judged_runs import read_qrels, read_run
 from embassay.data.rows import text_of
 from embassay.data.tables import table
-from embassay.errors import DataError, Unanswered, UsageError
+from embassay.errors import DataError, TextRefused, UsageError
 from embassay.limits import read_bounded
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.outcome import moment
-from embassay.protocols.rag.decision.course import Course, Terms, follow
-from embassay.protocols.rag.decision.options import DecisionRequest
-from embassay.protocols.rag.decision.outcome import Decision, decision_of
-from embassay.protocols.rag.decision.population import Key, Labels, Population, asked_of, built, population_of
+from embassay.protocols.kernel.tables import counted
+from embassay.protocols.rag.decision.course import Course, Terms, follow, open_comparisons
+from embassay.protocols.rag.decision.population import (
+    Comparison,
+    Key,
+    Labels,
+    Population,
+    asked_of,
+    built,
+    population_of,
+)
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
 from embassay.protocols.rag.scoring.inputs import distinct, graded, named_path
-from embassay.runs.folder import to_json, write_atomic
+from embassay.protocols.rag.scoring.options import DecisionRequest
+from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.runs.spending import Spending
+from embassay.stats.few_labels import Outlook, outlook
+from embassay.stats.sequences import interval
 from embassay.systems.remote import Ledger
+
+SCHEMA = 1
+STEPS = (50, 100, 200, 400)
+REACH = 2.8
+"""Standard errors in half of an interval that holds at every look, about."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A comparison: run `a` minus run `b`, or minus the bar where `b` is empty, over all queries; its interval holds at
+    every look. `sign` is 1 where `a` is surely higher, -1 lower, 0 open."""
+
+    a: str
+    b: str
+    value: float
+    low: float
+    high: float
+    sign: int
+    better: str
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What `more` labels would buy: half of the interval of the closest open comparison, the chance that it is decided,
+    and what they cost, None where a label has no price."""
+
+    more: int
+    half: float
+    chance: float
+    usd: float | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Where a study stands. `used` labels stand behind it, `given` are there, `unasked` among them were not asked for,
+    `waiting` are asked for now, and `needed` could be asked for at most. `why` says why it stopped, or what it waits
+    for: `decided`, `certain`, `equal` or `open`."""
+
+    measure: str
+    runs: tuple[str, ...]
+    queries: int
+    bar: float | None
+    alpha: float
+    seed: int
+    why: str
+    best: str
+    standings: tuple[Standing, ...]
+    used: int
+    given: int
+    unasked: int
+    waiting: int
+    needed: int
+    ahead: tuple[Ahead, ...]
+    verdict: str
+    lede: tuple[str, ...]
+    schema: int = SCHEMA
+
+    @property
+    def is_open(self) -> bool:
+        """Whether labels are still asked for."""
+        return self.why == "open"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The record as plain values."""
+        return asdict(self)
+
+
+def read_decision(path: Path) -> Decision:
+    """The record in a `decision.json`; DataError if it holds none, or one of another schema."""
+    return read_record(
+        path,
+        Decision,
+        schema=SCHEMA,
+        what="the decision",
+        mend="Run `embassay rag score --until-decided` again.",
+    )
+
+
+def decision_of(course: Course, terms: Terms, price: float | None = None) -> Decision:
+    """The record of a course."""
+    population = course.population
+    standings = tuple(
+        _standing(course, place, comparison, terms.alpha)
+        for place, comparison in enumerate(population.comparisons)
+    )
+    best = "" if course.decided.best is None else population.runs[course.decided.best]
+    why = _why(course)
+    ahead = _ahead(course, standings, price) if why == "open" else ()
+    decision = Decision(
+        population.asked.name, population.runs, len(population.queries), population.bar, terms.alpha, terms.seed,
+        why, best, standings, course.used, course.given, course.unasked, len(course.waiting), course.needed, ahead,
+        "", (),
+    )  # fmt: skip
+    return Decision(**{**vars(decision), "verdict": _verdict(decision), "lede": tuple(_lede(decision))})
+
+
+def _why(course: Course) -> str:
+    decided = course.decided
+    if not decided.done:
+        return "open"
+    settled = decided.best is not None or (course.population.bar is not None and (decided.sign != 0).all())
+    if not settled:
+        return "equal"
+    return "certain" if decided.certain else "decided"
+
+
+def _standing(course: Course, place: int, comparison: Comparison, alpha: float) -> Standing:
+    population = course.population
+    offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
+    low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
+    draws = course.draws.first(course.decided.since) if course.decided.done else course.draws
+    bound = interval(draws, place, low, high, alpha / len(population.comparisons))
+    sign = int(course.decided.sign[place])
+    a, b = population.runs[comparison.a], "" if comparison.b is None else population.runs[comparison.b]
+    winner = a if (sign > 0) == population.asked.higher else b
+    return Standing(
+        a, b, bound.estimate - offset, bound.low - offset, bound.high - offset, sign, winner if sign else ""
+    )
+
+
+def _ahead(course: Course, standings: Sequence[Standing], price: float | None) -> tuple[Ahead, ...]:
+    """For the open comparison that is nearest to a decision."""
+    left = [
+        standing
+        for standing, is_open in zip(
+            standings, open_comparisons(course.population, course.decided), strict=True
+        )
+        if is_open
+    ]
+    if not left or not len(course.draws):
+        return ()
+    nearest = max(left, key=lambda standing: abs(standing.value) / max(standing.high - standing.low, 1e-12))
+    half = (nearest.high - nearest.low) / 2
+    rows = outlook(abs(nearest.value), half, course.used, course.needed, steps=STEPS, reach=REACH)
+    return tuple(Ahead(row.more, row.half, row.chance, _usd(row, price)) for row in rows)
+
+
+def _usd(row: Outlook, price: float | None) -> float | None:
+    return None if price is None else row.more * price
+
+
+def _verdict(decision: Decision) -> str:
+    labels = f"after {counted(decision.used, 'label')} of {decision.needed:,}"
+    if decision.why == "open":
+        return f"Not decided {labels}"
+    if decision.why == "equal":
+        return f"No run is better: all that can matter is labelled, {counted(decision.used, 'label')}"
+    if decision.bar is None:
+        return f"{decision.best} is best by {decision.measure}, {labels}"
+    met = [standing.a for standing in decision.standings if standing.better == standing.a]
+    missed = [standing.a for standing in decision.standings if standing.better != standing.a]
+    parts = [f"{', '.join(met)} met" if met else "", f"{', '.join(missed)} missed" if missed else ""]
+    return f"{' and '.join(filter(None, parts))} the bar {decision.bar:g} of {decision.measure}, {labels}"
+
+
+def _lede(decision: Decision) -> list[str]:
+    sure = f"{1 - decision.alpha:.0%}"
+    reasons = {
+        "open": f"{counted(decision.waiting, 'passage')} can be graded now; a decision at any look is wrong in at most "
+        f"{decision.alpha:.0%} of studies.",
+        "decided": f"That is {sure} sure, whenever you stop. It is about these {counted(decision.queries, 'query')}.",
+        "certain": "It is certain: no grade that is missing could change it.",
+        "equal": "Every grade that could matter is there.",
+    }
+    lines = [reasons[decision.why]]
+    if decision.unasked:
+        text = f"{counted(decision.unasked, 'label')} {'is' if decision.unasked == 1 else 'are'}"
+        lines.append(
+            f"{text} set aside, not drawn or drawn after the decision: only drawn labels are unbiased."
+        )
+    return lines
+
+
+def value_text(one: Standing) -> str:
+    """A difference with its interval.
+
+    >>> value_text(Standing("a", "b", 0.031, 0.002, 0.06, 1, "a"))
+    '+0.031 (+0.002 to +0.060)'
+    """
+    return f"{one.value:+.3f} ({one.low:+.3f} to {one.high:+.3f})" if np.isfinite(one.value) else "–"
+
 
 POOL, TERMS, ASK, DECISION, LABELS = "pool.jsonl", "terms.json", "ask.jsonl", "decision.json", "labels.jsonl"
 SAVED = 1
-_AT_ONCE = 8
+_AT_ONCE, _HOPELESS = 8, 8
+"""Calls at a time, and passages of which a judge takes at least one, or none ever."""
 
 
 @dataclass(frozen=True)
@@ -131,13 +324,13 @@ def _read_texts(path: Path, mapping: Mapping[str, str], wanted: set[str]) -> dic
         (name for name in (mapping.get("id", "id"), "_id", "query_id", "doc_id") if name in columns), "id"
     )
     text, title = mapping.get("text", "text"), mapping.get("title", "title")
-    found = {}
+    texts = {}
     for row in source.rows(tuple(name for name in (identity, text, title) if name in columns)):
         key = str(row.cells.get(identity, ""))
         if key in wanted:
             head = str(row.cells.get(title) or "")
-            found[key] = "\n".join(filter(None, (head, text_of(row, text))))
-    return found
+            texts[key] = "\n".join(filter(None, (head, text_of(row, text))))
+    return texts
 
 
 def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> dict[Key, int]:
@@ -152,7 +345,7 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
     if grades is not None:
         frame = graded(entries, grades).frame
         return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
-    found: dict[Key, int] = {}
+    labels: dict[Key, int] = {}
     for row, (query, doc, value) in enumerate(entries.frame.select("query", "doc", "value").iter_rows()):
         key = str(query), str(doc)
         if value not in (UNJUDGED, *GRADES):
@@ -161,22 +354,22 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
                 expected="1, 2, 3, 4 or 5, or 0 where nobody can judge", found=f"{value:g}",
                 mend="Give --grades, such as binary, if the file has other values.",
             )  # fmt: skip
-        if found.setdefault(key, int(value)) != value:
+        if labels.setdefault(key, int(value)) != value:
             raise entries.fault(
-                row, f"query {query!r} and document {doc!r} have two grades", expected=f"{found[key]}, as before",
+                row, f"query {query!r} and document {doc!r} have two grades", expected=f"{labels[key]}, as before",
                 found=f"{value:g}", mend="Keep one.",
             )  # fmt: skip
-    return found
+    return labels
 
 
 def save_study(out: Path, study: Study) -> None:
     """Write what a study is about. UsageError where the folder holds another one."""
     population, terms = study.population, study.terms
-    told = {
+    facts = {
         "schema": SAVED, "measure": population.asked.name, "runs": list(population.runs), "bar": population.bar,
         "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block,
     }  # fmt: skip
-    head = to_json(told, indent=1) + "\n"
+    head = to_json(facts, indent=1) + "\n"
     rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _pool(study))
     for name, text in ((TERMS, head), (POOL, rows)):
         path = out / name
@@ -208,22 +401,23 @@ def open_study(path: Path) -> Study:
     """The study in a folder. DataError for one that holds none."""
     mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
-        told = json.loads(read_bounded(path / TERMS))
+        head = json.loads(read_bounded(path / TERMS))
         rows = [json.loads(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
-        if told["schema"] != SAVED:
-            raise ValueError(f"schema {told['schema']}")
-        asked = asked_of(told["measure"], bar=told["bar"] is not None)
+        if head["schema"] != SAVED:
+            raise ValueError(f"schema {head['schema']}")
+        asked = asked_of(head["measure"], bar=head["bar"] is not None)
         keys = tuple((row["query_id"], row["doc_id"]) for row in rows)
-        ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(told["runs"]))
-        population = built(asked, tuple(told["runs"]), tuple(told["queries"]), keys, ranks, told["bar"])
+        ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(head["runs"]))
+        population = built(asked, tuple(head["runs"]), tuple(head["queries"]), keys, ranks, head["bar"])
         guide = {key: row["guide"] for key, row in zip(keys, rows, strict=True) if "guide" in row}
         texts = None
         if rows and "text" in rows[0]:
             texts = Texts({r["query_id"]: r["query"] for r in rows}, {r["doc_id"]: r["text"] for r in rows})
-        return Study(population, Terms(told["alpha"], told["seed"], told["block"], guide), texts)
+        return Study(population, Terms(head["alpha"], head["seed"], head["block"], guide), texts)
     except (OSError, ValueError, KeyError, TypeError) as error:
+        said = f"no {Path(error.filename).name}" if isinstance(error, FileNotFoundError) else str(error)
         raise DataError(
-            "the folder holds no study of a decision", path=path, found=str(error), mend=mend
+            "the folder holds no study of a decision", path=path, found=said, mend=mend
         ) from error
 
 
@@ -245,6 +439,7 @@ def append_labels(path: Path, labels: Iterable[tuple[Key, int]]) -> None:
         json.dumps({"query_id": query, "doc_id": doc, "relevance": grade}, ensure_ascii=False) + "\n"
         for (query, doc), grade in labels
     )
+    # A file that an editor left without a last line break would join its last grade with ours.
     whole = not path.exists() or path.stat().st_size == 0 or path.read_bytes().endswith(b"\n")
     with path.open("a", encoding="utf-8") as file:
         file.write(("" if whole else "\n") + text)
@@ -261,18 +456,18 @@ def _judged(
         raise UsageError(f"The judge's grades cannot be added to {path}.", mend="Name a --qrels FILE.jsonl.")
     path.parent.mkdir(parents=True, exist_ok=True)
     folder = path.parent if out is None else out
-    found = dict(labels)
+    grades = dict(labels)
 
-    def keep(one: tuple[Key, int]) -> None:
-        append_labels(path, [one])
-        found.update([one])
+    def keep(label: tuple[Key, int]) -> None:
+        append_labels(path, [label])
+        grades.update([label])
 
     with closing(Spending(folder / "spending.jsonl", moment("milliseconds"))) as spending:
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
         judge = open_judge(request.judge or "", ledger=ledger, seed=request.seed, longest=_longest(study))
-        while waiting := study.follow(found).waiting:
+        while waiting := study.follow(grades).waiting:
             asyncio.run(_ask(judge, study, waiting, keep))
-    return found
+    return grades
 
 
 def _longest(study: Study) -> int:
@@ -290,9 +485,13 @@ def _bytes(text: str) -> int:
 async def _ask(
     judge: Judge, study: Study, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
 ) -> None:
-    """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails."""
+    """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails.
+
+    A passage that the judge does not take, or does not answer, counts as one that nobody can judge; where it takes none
+    of many, its error is raised: the fault is not in the passages."""
     assert study.texts is not None
     texts, room = study.texts, asyncio.Semaphore(_AT_ONCE)
+    refused: dict[Key, TextRefused] = {}
 
     async def one(key: Key) -> None:
         async with room:
@@ -301,10 +500,15 @@ async def _ask(
                     Question(key[0], texts.queries[key[0]]), Passage(key[1], texts.documents[key[1]])
                 )
                 keep((key, verdict.grade))
-            except Unanswered:
-                keep((key, UNJUDGED))
+            except TextRefused as error:
+                refused[key] = error
 
+    # An error must not cancel the others: their answers are on their way, and paid for.
     done = await asyncio.gather(*map(one, waiting), return_exceptions=True)
     for error in done:
         if isinstance(error, BaseException):
             raise error
+    if len(waiting) == len(refused) >= _HOPELESS:
+        raise next(iter(refused.values()))
+    for key in refused:
+        keep((key, UNJUDGED))

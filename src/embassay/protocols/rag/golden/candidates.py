@@ -65,21 +65,21 @@ class Rewriting:
 
     def _rewrites(self, waiting: Sequence[RunQuery]) -> tuple[dict[str, str], dict[str, str]]:
         """Id -> rewriting for all questions of the run, done before or now; id -> why there is none."""
-        found: dict[str, str] = {}
+        rewrites: dict[str, str] = {}
         asked_for: list[RunQuery] = []
         now = {query.id for query in waiting}
         for asked in self.work.queries:
-            given = self.work.posed[asked.id].rewrite
+            rewrite = self.work.posed[asked.id].rewrite
             if asked.id not in now:
-                found[asked.id] = read_rewrite(asked)["text_rewrite"]
-            elif given is not None:
-                found[asked.id] = self._composed(given)
+                rewrites[asked.id] = read_rewrite(asked)["text_rewrite"]
+            elif rewrite is not None:
+                rewrites[asked.id] = self._composed(rewrite)
             else:
                 asked_for.append(asked)
-        failed = self._asked(asked_for, found)
-        return {asked.id: found[asked.id] for asked in self.work.queries if asked.id in found}, failed
+        failed = self._asked(asked_for, rewrites)
+        return {asked.id: rewrites[asked.id] for asked in self.work.queries if asked.id in rewrites}, failed
 
-    def _asked(self, asked_for: Sequence[RunQuery], found: dict[str, str]) -> dict[str, str]:
+    def _asked(self, asked_for: Sequence[RunQuery], rewrites: dict[str, str]) -> dict[str, str]:
         """Have these rewritten, into `found`; id -> reason for those that could not be."""
         if not asked_for:
             return {}
@@ -93,7 +93,7 @@ class Rewriting:
                 if isinstance(outcome, Failure):
                     failed[key] = f"no rewriting: {outcome.reason}"
                 else:
-                    found[key] = self._composed(outcome)
+                    rewrites[key] = self._composed(outcome)
 
         with work.charged("S1", work.rewriter.name):
             wait_for(all_rewritten)
@@ -196,18 +196,19 @@ class Retrieval:
         self.work.listener.stage(
             f"S2 vectors by {self.work.encoder.name}", len(set(passages.texts)), "passages"
         )
-        found = []
+        rankings = []
         with self.work.charged("S2", self.work.encoder.name):
             for part in shards:
                 vectors = unit(self.work.encoder.vectors(list(passages.texts[part]), "document"))
-                known = np.flatnonzero(np.isfinite(vectors).all(axis=1))
-                if not len(known):
+                # A passage that cannot be encoded has NaN, which would stand anywhere; words may still find it.
+                usable = np.flatnonzero(np.isfinite(vectors).all(axis=1))
+                if not len(usable):
                     raise ModelError(f"{self.work.encoder.name!r} encoded no passage.")
-                ranked = exact_search(unit(queries), vectors[known], min(depth, len(known)))
-                places = np.where(ranked.indices < 0, -1, known[ranked.indices])
-                found.append(type(ranked)(places, ranked.scores))
+                ranked = exact_search(unit(queries), vectors[usable], min(depth, len(usable)))
+                places = np.where(ranked.indices < 0, -1, usable[ranked.indices])
+                rankings.append(type(ranked)(places, ranked.scores))
         self._warn_of_failures()
-        best = merge(found, [part.start for part in shards], depth)
+        best = merge(rankings, [part.start for part in shards], depth)
         return [
             [
                 {**self._passage(place), "rank_dense": rank, "score_cos": score, "score_raw": score}
@@ -234,19 +235,20 @@ class Retrieval:
     def _sparse(self, queries: Sequence[str]) -> list[list[Row]]:
         """The best of each query by BM25."""
         passages, options = self.work.passages, self.work.request.options
+        # Words that no question has are not indexed: the scores are the same, the memory is not.
         index = BM25Index.of(passages.ids, passages.texts, options.bm25_k1, options.bm25_b, asked=queries)
         self.work.listener.stage("S2 search by words", len(queries), "questions")
-        found = []
+        rankings = []
         for query in queries:
             hits = index.search(query, options.depth)
-            found.append(
+            rankings.append(
                 [
                     {**self._passage(index.place(hit.id)), "rank_sparse": rank, "score_bm25": hit.score}
                     for rank, hit in enumerate(hits, start=1)
                 ]
             )
             self.work.listener.advanced_by(1)
-        return found
+        return rankings
 
     def _passage(self, place: int) -> Row:
         passages = self.work.passages
@@ -290,9 +292,9 @@ class Fusion:
             dense, sparse = (
                 read_rows(path) for path in (asked.folder.dense(depth), asked.folder.sparse(depth))
             )
-            both = merged(dense, sparse, self.work.request.options.rrf_c)
-            added = list(self._added(asked, both))
-            rows = self._with_tokens([*both, *added])
+            fused = merged(dense, sparse, self.work.request.options.rrf_c)
+            added = list(self._added(asked, fused))
+            rows = self._with_tokens([*fused, *added])
             if not rows:
                 failed[asked.id] = "no passage was found"
                 continue
@@ -311,17 +313,17 @@ class Fusion:
         """The passages that runs brought and no search of ours found, after those, in the order of their ranks."""
         if not asked.folder.added.exists():
             return
-        known = {row["doc_id"] for row in rows}
+        ids = {row["doc_id"] for row in rows}
         rewrite = read_rewrite(asked)
-        for one in read_rows(asked.folder.added):
-            if one["doc_id"] in known or (place := self.work.places.get(one["doc_id"])) is None:
+        for row in read_rows(asked.folder.added):
+            if row["doc_id"] in ids or (place := self.work.places.get(row["doc_id"])) is None:
                 continue
-            known.add(one["doc_id"])
+            ids.add(row["doc_id"])
             passages = self.work.passages
             yield {
                 "qid": asked.id, "question": asked.text, "query_rewrite": rewrite["text_rewrite"],
-                "doc_id": one["doc_id"], "text": passages.texts[place], "metadata": dict(passages.metadata[place]),
-                **dict.fromkeys(_OWN), "source": f"run {one['run']}", "rrf_score": 0.0, "rank_rrf": len(known),
+                "doc_id": row["doc_id"], "text": passages.texts[place], "metadata": dict(passages.metadata[place]),
+                **dict.fromkeys(_OWN), "source": f"run {row['run']}", "rrf_score": 0.0, "rank_rrf": len(ids),
             }  # fmt: skip
 
     def _with_tokens(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -339,11 +341,12 @@ def merged(
 ) -> list[dict[str, Any]]:
     """The union of two lists of S2 in the order of their fused score, with both ranks and scores; a text or metadata
     that one list lacks is taken from the other."""
+    # Reversed: of an id that stands twice, the row at the better place counts.
     by_list = [{str(row["doc_id"]): row for row in reversed(rows)} for rows in (dense, sparse)]
-    found = []
+    union = []
     fused = rrf([[str(row["doc_id"]) for row in rows] for rows in (dense, sparse)], c)
-    for rank, one in enumerate(fused, start=1):
-        rows = [known[one.id] for known in by_list if one.id in known]
+    for rank, hit in enumerate(fused, start=1):
+        rows = [by_id[hit.id] for by_id in by_list if hit.id in by_id]
         first = rows[0]
         row: dict[str, Any] = {
             name: first.get(name) for name in ("qid", "question", "query_rewrite", "doc_id")
@@ -351,7 +354,7 @@ def merged(
         for name in ("text", "metadata"):
             row[name] = next((value for other in rows if (value := other.get(name))), first.get(name))
         row |= {name: next((o[name] for o in rows if name in o), None) for name in _OWN}
-        row["rank_dense"], row["rank_sparse"] = one.ranks
-        row["source"] = _SOURCES[one.ranks[0] is not None, one.ranks[1] is not None]
-        found.append({**row, "rrf_score": one.score, "rank_rrf": rank})
-    return found
+        row["rank_dense"], row["rank_sparse"] = hit.ranks
+        row["source"] = _SOURCES[hit.ranks[0] is not None, hit.ranks[1] is not None]
+        union.append({**row, "rrf_score": hit.score, "rank_rrf": rank})
+    return union

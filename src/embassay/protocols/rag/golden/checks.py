@@ -82,11 +82,12 @@ def spread(keys: Sequence[Key], n: int, seed: int) -> list[Key]:
     for key in dict.fromkeys(keys):
         by_query.setdefault(key[0], []).append(key)
     turns: list[tuple[int, str, Key]] = []
-    for query, own in by_query.items():
-        drawn = generator(seed, "repeat", query).permutation(len(own))
-        turns += [(turn, query, own[place]) for turn, place in enumerate(drawn.tolist())]
+    for query, group in by_query.items():
+        drawn = generator(seed, "repeat", query).permutation(len(group))
+        turns += [(turn, query, group[place]) for turn, place in enumerate(drawn.tolist())]
     names = list(by_query)
     lots = dict(zip(names, generator(seed, "repeat questions").permutation(len(names)).tolist(), strict=True))
+    # The turn before the lot: no question gives a second passage while another has given none.
     turns.sort(key=lambda turn: (turn[0], lots[turn[1]]))
     chosen = {key for _, _, key in turns[:n]}
     return [key for key in dict.fromkeys(keys) if key in chosen]
@@ -147,8 +148,8 @@ def repeated(
 def grade_table(pairs: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
     """How often grade i + 1 was followed by j + 1, (5, 5)."""
     table = np.zeros((len(GRADES), len(GRADES)), dtype=np.int64)
-    for one, other in pairs:
-        table[one - 1, other - 1] += 1
+    for first, second in pairs:
+        table[first - 1, second - 1] += 1
     return table
 
 
@@ -167,11 +168,11 @@ def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str,
 def discordance(pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337) -> Figure:
     """The share of pairs of passages that the second order of a list puts the other way, over all lists."""
     by_query: dict[str, list[tuple[int, int]]] = {}
-    for order, again in pairs:
-        by_query.setdefault(order.question.id, []).append(swapped(order.order, again))
-    rows = [np.sum(own, axis=0) for own in by_query.values()]
+    for order, second in pairs:
+        by_query.setdefault(order.question.id, []).append(swapped(order.order, second))
+    rows = [np.sum(swaps, axis=0) for swaps in by_query.values()]
     if len(rows) == 1:
-        rows = [np.array(own) for own in next(iter(by_query.values()))]
+        rows = [np.array(pair) for pair in next(iter(by_query.values()))]
     counts = np.array(rows, dtype=np.float64)
     replicates = _resampled(counts, seed, "orders")
     return _figure(_ratio, counts.sum(axis=0), replicates, len(pairs))
@@ -244,8 +245,8 @@ def _figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: i
     if np.isnan(value):
         return Figure(None, n=n, reason="all judgements are one and the same")
     low, high = (np.nan, np.nan) if replicates is None else percentile_interval(statistic(replicates))
-    known = not np.isnan(low)
-    return Figure(value, low if known else None, high if known else None, n)
+    bounded = not np.isnan(low)
+    return Figure(value, low if bounded else None, high if bounded else None, n)
 
 
 PER_ORDER = 5
@@ -260,15 +261,15 @@ def repeat(work: Work, queries: Sequence[Gathered], items: int) -> Repeated:
     done = {query.state.id: query for query in queries if query.is_done}
     first = {
         (key, row["doc_id"]): row["grade"]
-        for key, one in done.items()
-        for row in one.rows
+        for key, query in done.items()
+        for row in query.rows
         if row["grade"] is not None
     }
     chosen = set(spread(list(first), items, work.request.seed))
     pairs = [
-        (_question(work, one), Passage(row["doc_id"], row["text"]))
-        for key, one in done.items()
-        for row in one.rows
+        (_question(work, query), Passage(row["doc_id"], row["text"]))
+        for key, query in done.items()
+        for row in query.rows
         if (key, row["doc_id"]) in chosen
     ]
     orders = _orders(work, done, max(1, items // PER_ORDER))
@@ -282,21 +283,21 @@ def repeat(work: Work, queries: Sequence[Gathered], items: int) -> Repeated:
 
 def _orders(work: Work, done: dict[str, Gathered], n: int) -> list[FirstOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
-    keys = [(key, str(number)) for key, one in done.items() for number in range(len(one.calls))]
-    found = []
+    keys = [(key, str(number)) for key, query in done.items() for number in range(len(query.calls))]
+    orders = []
     for key, number in spread(keys, n, work.request.seed):
-        one = done[key]
-        texts = {row["doc_id"]: row["text"] for row in one.rows}
-        call = one.calls[int(number)]
+        query = done[key]
+        texts = {row["doc_id"]: row["text"] for row in query.rows}
+        call = query.calls[int(number)]
         shown = tuple(Passage(doc, texts[doc]) for doc in call["shown"])
         order = tuple(call["shown"].index(doc) for doc in call["order"])
-        found.append(FirstOrder(_question(work, one), shown, order))
-    return found
+        orders.append(FirstOrder(_question(work, query), shown, order))
+    return orders
 
 
-def _question(work: Work, one: Gathered) -> Question:
+def _question(work: Work, query: Gathered) -> Question:
     original = work.request.options.judge_question == "original"
-    return Question(one.state.id, one.state.text if original else one.rewrite)
+    return Question(query.state.id, query.state.text if original else query.rewrite)
 
 
 @dataclass(frozen=True)
@@ -331,15 +332,15 @@ def score_check(
     seed: int = 1337,
 ) -> HumanCheck:
     """How far a person and the judge agree on the questions that the file is about."""
-    said = {(one.query_id, one.doc_id): one for one in edited}
-    checked = [final for final in lists if any((final.query_id, p.doc_id) in said for p in final.passages)]
-    both = {final.query_id: _both(final, said) for final in checked}
-    orders = {query: _order(own) for query, own in both.items()}
-    every = [pair for own in both.values() for pair in own]
-    corrected, off = _corrected(lists, said)
-    tables = [grade_table(_grades(own)) for own in both.values()]
-    kept = np.array([table for table in tables if table.sum()])
-    agreement = grade_agreement(kept, seed=seed) if len(kept) else {}
+    edits = {(edit.query_id, edit.doc_id): edit for edit in edited}
+    checked = [final for final in lists if any((final.query_id, p.doc_id) in edits for p in final.passages)]
+    pairs = {final.query_id: _both(final, edits) for final in checked}
+    orders = {query: _order(listed) for query, listed in pairs.items()}
+    every = [pair for listed in pairs.values() for pair in listed]
+    corrected, off = _corrected(lists, edits)
+    tables = [grade_table(_grades(listed)) for listed in pairs.values()]
+    filled = np.array([table for table in tables if table.sum()])
+    agreement = grade_agreement(filled, seed=seed) if len(filled) else {}
     none = Figure(None, reason="no grade was given")
     return HumanCheck(
         file=file,
@@ -347,8 +348,8 @@ def score_check(
         items=len(every),
         placed=sum(e.place is not None for _, e in every),
         graded=sum(e.grade is not None for _, e in every),
-        moved=_moved(both.values()),
-        changed=sum(one != other for one, other in _grades(every)),
+        moved=_moved(pairs.values()),
+        changed=sum(judge != person for judge, person in _grades(every)),
         tau=_tau(orders, seed),
         swapped=_swapped(orders, seed),
         exact=agreement.get("exact", none),
@@ -356,7 +357,7 @@ def score_check(
         kappa=agreement.get("kappa", none),
         distance=_distance(orders),
         blind=blind,
-        table=tuple(tuple(map(int, row)) for row in kept.sum(axis=0)) if len(kept) else (),
+        table=tuple(tuple(map(int, row)) for row in filled.sum(axis=0)) if len(filled) else (),
         remarks=tuple(Remark(e.query_id, e.doc_id, e.remark) for _, e in every if e.remark),
         corrected=corrected,
         off=off,
@@ -364,37 +365,37 @@ def score_check(
 
 
 def _corrected(
-    lists: Sequence[FinalList], said: Mapping[tuple[str, str], Edited]
+    lists: Sequence[FinalList], edits: Mapping[tuple[str, str], Edited]
 ) -> tuple[tuple[Quantity, ...], tuple[JudgeBias, ...]]:
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
     not independent."""
     rows = [
-        (place, passage.grade, None if own is None else own.grade, passage.place)
+        (place, passage.grade, None if edit is None else edit.grade, passage.place)
         for place, final in enumerate(lists)
         for passage in final.passages
         if passage.grade is not None
-        for own in [said.get((final.query_id, passage.doc_id))]
+        for edit in [edits.get((final.query_id, passage.doc_id))]
     ]
     if not any(row[2] is not None for row in rows):
         return (), ()
     group = np.array([row[0] for row in rows], dtype=np.int64)
     judge = np.array([row[1] for row in rows], dtype=np.float64)
-    known = np.array([row[2] is not None for row in rows], dtype=bool)
+    checked = np.array([row[2] is not None for row in rows], dtype=bool)
     person = np.array([row[2] for row in rows if row[2] is not None], dtype=np.float64)
     ranks = [_band(row[3]) for row in rows if row[2] is not None]
 
     def of(name: str, value: Callable[[Floats], Floats], bounds: tuple[float, float]) -> Quantity:
         return quantity(
-            name, value(person), value(judge[known]), value(judge), bounds=bounds, groups=group[known],
+            name, value(person), value(judge[checked]), value(judge), bounds=bounds, groups=group[checked],
             every_groups=group,
         )  # fmt: skip
 
-    found = (
+    shares = (
         of("share of grade 4 or 5", lambda grade: (grade >= RELEVANT).astype(np.float64), (0.0, 1.0)),
         of("share of grade 1 or 2", lambda grade: (grade <= HARMFUL).astype(np.float64), (0.0, 1.0)),
         of("mean grade", lambda grade: grade, (1.0, 5.0)),
     )
-    return found, biases(person, judge[known], ranks)
+    return shares, biases(person, judge[checked], ranks)
 
 
 def _band(place: int) -> str:
@@ -404,9 +405,9 @@ def _band(place: int) -> str:
 Pairs = Sequence[tuple[Listed, Edited]]
 
 
-def _both(final: FinalList, said: Mapping[tuple[str, str], Edited]) -> Pairs:
+def _both(final: FinalList, edits: Mapping[tuple[str, str], Edited]) -> Pairs:
     keys = [(passage, (final.query_id, passage.doc_id)) for passage in final.passages]
-    return [(passage, said[key]) for passage, key in keys if key in said]
+    return [(passage, edits[key]) for passage, key in keys if key in edits]
 
 
 def _grades(pairs: Pairs) -> list[tuple[int, int]]:
@@ -416,10 +417,10 @@ def _grades(pairs: Pairs) -> list[tuple[int, int]]:
 
 def _order(pairs: Pairs) -> _Order:
     placed = [(listed.place, edited.place) for listed, edited in pairs if edited.place is not None]
-    told = [(a, b) for a, b in combinations(placed, 2) if a[1] != b[1]]
-    wrong = [abs(a[0] - b[0]) for a, b in told if (a[0] < b[0]) != (a[1] < b[1])]
+    apart = [(a, b) for a, b in combinations(placed, 2) if a[1] != b[1]]
+    wrong = [abs(a[0] - b[0]) for a, b in apart if (a[0] < b[0]) != (a[1] < b[1])]
     tau = float(kendall_tau(*np.array(placed, dtype=np.float64).T)) if len(placed) > 1 else float("nan")
-    return _Order(None if np.isnan(tau) else tau, len(wrong), len(told), tuple(wrong))
+    return _Order(None if np.isnan(tau) else tau, len(wrong), len(apart), tuple(wrong))
 
 
 def _moved(questions: Iterable[Pairs]) -> int:
@@ -430,6 +431,7 @@ def _moved(questions: Iterable[Pairs]) -> int:
         placed = sorted((listed.place, edited.place) for listed, edited in pairs if edited.place is not None)
         ends: list[float] = []
         for _, place in placed:
+            # To the right of equals: passages that the person puts alike need not change places.
             at = bisect_right(ends, place)
             ends[at : at + 1] = [place]
         moved += len(placed) - len(ends)
@@ -441,9 +443,9 @@ def _tau(orders: Mapping[str, _Order], seed: int) -> Figure:
     if not values:
         return Figure(None, reason="no question has two places")
     estimate = bootstrap_ci(values, rng=generator(seed, "human check", "tau"))
-    known = estimate.n > 1
+    bounded = estimate.n > 1
     return Figure(
-        estimate.estimate, estimate.low if known else None, estimate.high if known else None, estimate.n
+        estimate.estimate, estimate.low if bounded else None, estimate.high if bounded else None, estimate.n
     )
 
 
@@ -489,7 +491,7 @@ def score_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
     """What an edited file says of a golden run, and keep it there. DataError with the line for edits that are none."""
     lists = read_final_lists(run)
     edited, blind = read_check(file, lists)
-    checked = {one.query_id for one in edited}
+    checked = {edit.query_id for edit in edited}
     check = score_check(lists, edited, file=file.name, blind=blind, seed=seed)
     check = replace(check, lists=_seal([final for final in lists if final.query_id in checked]))
     write_atomic(
@@ -505,7 +507,7 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
     more."""
     files = sorted((run / FOLDER).glob("*.json"))
     lists = read_final_lists(run) if files else []
-    found = []
+    checks = []
     for path in files:
         try:
             plain = json.loads(read_bounded(path).decode("utf-8"))
@@ -517,8 +519,8 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
                 mend="Delete it, and score the edited file again.",
             ) from error  # fmt: skip
         if check.lists == _seal([final for final in lists if final.query_id in checked]):
-            found.append(check)
-    return tuple(found)
+            checks.append(check)
+    return tuple(checks)
 
 
 def checked_questions(run: Path) -> int:
@@ -527,6 +529,7 @@ def checked_questions(run: Path) -> int:
     names: set[str] = set()
     for path in (run / FOLDER).glob("*.json"):
         plain = json.loads(read_bounded(path).decode("utf-8"))
+        # A check of lists that have changed since says nothing of the present ones.
         names |= set(plain["questions"]) if plain["lists"] in wanted else set()
     return len(names)
 

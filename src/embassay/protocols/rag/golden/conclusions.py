@@ -93,11 +93,11 @@ def _gathered(state: State, options: GoldenOptions) -> Gathered:
         return Gathered(state, rewrite, scored, tokens=tokens)
     order = {row["doc_id"]: row for row in read_rows(folder.order)}
     rows = [{**row, **order.get(row["doc_id"], {})} for row in scored]
-    said = json.loads(folder.checkpoint.read_text("utf-8"))
+    checkpoint = json.loads(folder.checkpoint.read_text("utf-8"))
     pruned = read_rows(folder.pruned(options.minimum))
     return Gathered(
         state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0, list(_calls(state)),
-        said["stopped"], said["claims"], said.get("doubts", ()), tokens,
+        checkpoint["stopped"], checkpoint["claims"], checkpoint.get("doubts", ()), tokens,
     )  # fmt: skip
 
 
@@ -161,16 +161,16 @@ def stages_of(
         "S1": (), "S2": ("dense", "sparse"), "S3": ("candidates", "both"), "S4": ("graded", "ungraded", "attempts"),
         "S5": ("kept",), "S6": ("ranked", "calls"),
     }  # fmt: skip
-    found = []
+    stages = []
     for name in STAGES:
         if name not in told:
             continue
-        one = told[name]
+        row = told[name]
         sums = {key: sum(query.state.counts.get(key, 0) for query in queries) for key in counted[name]}
-        found.append(
-            summary.Stage(name, TITLES[name], one["done"], one["kept"], one["failed"], one["seconds"], sums)
+        stages.append(
+            summary.Stage(name, TITLES[name], row["done"], row["kept"], row["failed"], row["seconds"], sums)
         )
-    return tuple(found)
+    return tuple(stages)
 
 
 def query_of(one: Gathered) -> summary.Query:
@@ -200,6 +200,7 @@ def tokens_of(queries: Sequence[Gathered], tokenizer: str) -> summary.Tokens | N
     counts = [count for query in queries for count in query.tokens]
     if not counts:
         return None
+    # Not `stdev`, which refuses a single value: the deviation of one is 0.
     sd = pstdev(counts) * math.sqrt(len(counts) / max(1, len(counts) - 1))
     return summary.Tokens(
         tokenizer, float(mean(counts)), float(sd), len(counts), float(median(counts)), max(counts)
@@ -254,17 +255,17 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
     from embassay.protocols.rag.ranking.reliability import judge_notes
 
     done = [query for query in queries if query.is_done]
-    calls = sum(len(one.calls) for one in done)
-    names = sorted({name for one in done for name in one.claims})
-    claims = {name: mean(one.claims[name] for one in done if name in one.claims) for name in names}
-    judged = [one.judged() for one in done]
+    calls = sum(len(query.calls) for query in done)
+    names = sorted({name for query in done for name in query.claims})
+    claims = {name: mean(query.claims[name] for query in done if name in query.claims) for name in names}
+    judged = [query.judged() for query in done]
     return summary.RankingFacts(
         engine=engine,
         calls=calls,
         calls_per_query=calls / len(done) if done else None,
-        stopped=dict(Counter(one.stopped for one in done).most_common()),
+        stopped=dict(Counter(query.stopped for query in done).most_common()),
         claims=claims,
-        doubts=dict(Counter(doubt for one in done for doubt in one.doubts).most_common()),
+        doubts=dict(Counter(doubt for query in done for doubt in query.doubts).most_common()),
         contradictions=_contradictions(judged, seed) if calls else None,
         place_bias=_place_bias(judged, seed) if calls else (),
         notes=judge_notes(judged, seed=seed),
@@ -274,11 +275,11 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
 def _contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
     from embassay.protocols.rag.ranking.reliability import consistency, judge_noise
 
-    found = consistency(judged, seed=seed)
+    pairs = consistency(judged, seed=seed)
     noise = judge_noise(judged[:_NOISE_QUERIES], seed=seed)
     none = Figure(None, reason="no pair of passages was shown twice")
     return summary.Contradictions(
-        found.pairs, found.contradicted, figure(found.share) or none, figure(noise) if noise else None
+        pairs.pairs, pairs.contradicted, figure(pairs.share) or none, figure(noise) if noise else None
     )
 
 
@@ -288,9 +289,9 @@ def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ..
     places = place_gains(judged, seed=seed)
     gains: Iterable[Estimate] = places.gains if places else ()
     return tuple(
-        summary.PlaceBias(place, made)
+        summary.PlaceBias(place, bias)
         for place, gain in enumerate(gains, start=1)
-        if (made := figure(gain)) is not None
+        if (bias := figure(gain)) is not None
     )
 
 
@@ -304,17 +305,17 @@ def figure(estimate: Estimate | None) -> Figure | None:
 
 def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
     """What a reader should know before trusting the set."""
-    found = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
-    found += work.read.warnings
-    found += work.warnings
+    notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
+    notes += work.read.warnings
+    notes += work.warnings
     failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
-        found.insert(
+        notes.insert(
             0,
             f"{len(failed)} of {len(queries)} questions failed (over {FAILED_LOUDLY:.0%}): the set is not one of the "
             "questions that were asked.",
         )
-    return tuple(found)
+    return tuple(notes)
 
 
 def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
@@ -339,14 +340,14 @@ HEADLINE = "grade4plus5_count_median"
 
 def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
     """One row per quantity, the headline first."""
-    found = dict(_quantities(golden))
-    ordered = {HEADLINE: found[HEADLINE], **found} if HEADLINE in found else found
+    quantities = dict(_quantities(golden))
+    ordered = {HEADLINE: quantities[HEADLINE], **quantities} if HEADLINE in quantities else quantities
     return [
         Result(
-            "rag", TASK, dataset, "", lang, "", golden.settings.judge, name, one.value, one.n, one.low, one.high,
-            seed=golden.settings.seed, reason=one.reason or ("" if one.value is not None else "no question is done"),
+            "rag", TASK, dataset, "", lang, "", golden.settings.judge, name, fig.value, fig.n, fig.low, fig.high,
+            seed=golden.settings.seed, reason=fig.reason or ("" if fig.value is not None else "no question is done"),
         )
-        for name, one in ordered.items()
+        for name, fig in ordered.items()
     ]  # fmt: skip
 
 
@@ -368,19 +369,19 @@ def _quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
                 yield "judge_noise", golden.ranking.contradictions.noise
     if golden.repeated is not None and not golden.repeated.reason:
         for name in ("exact", "within_one", "kappa", "shift", "discordant"):
-            one = getattr(golden.repeated, name)
-            if one is not None:
-                yield f"repeat_{name}", one
+            agreement = getattr(golden.repeated, name)
+            if agreement is not None:
+                yield f"repeat_{name}", agreement
 
 
 def tables(golden: Golden) -> list[ColumnTable]:
     """The label summary, tokens per candidate (the source's table 14), stages, queries, and the judge's repeats."""
-    found = [_labels(golden.labels), _stages(golden), _queries(golden)]
+    listed = [_labels(golden.labels), _stages(golden), _queries(golden)]
     if golden.tokens is not None:
-        found.append(_tokens(golden))
+        listed.append(_tokens(golden))
     if golden.repeated is not None and golden.repeated.table:
-        found.append(_repeats(golden.repeated.table))
-    return found
+        listed.append(_repeats(golden.repeated.table))
+    return listed
 
 
 def _labels(labels: Mapping[str, float | None]) -> ColumnTable:

@@ -101,27 +101,27 @@ def read_inputs(request: GoldenRequest) -> Read:
     `text`, and may have `title`, whatever a breadcrumb is made of, and more. UsageError where the request does not say
     what to read, DataError for what is wrong in the files.
     """
-    both = _tables(request)
-    check(reading(Path(origin.address) for origin in both.corpus.origins()))
+    tables = _tables(request)
+    check(reading(Path(origin.address) for origin in tables.corpus.origins()))
     intake = Intake()
     documents = intake.read(
-        both.corpus, both.corpus.columns(), lambda row, key: _document(row, key, intake), Draw(None, 0)
+        tables.corpus, tables.corpus.columns(), lambda row, key: _document(row, key, intake), Draw(None, 0)
     )
     questions = intake.read(
-        both.queries,
-        both.queries.columns(),
+        tables.queries,
+        tables.queries.columns(),
         lambda row, key: _posed(row, key, intake),
         Draw(request.limit, request.seed),
     )
     intake.note_texts(
         (document.id for _, document in documents), (document.text for _, document in documents)
     )
-    files = {"corpus": _files(both.corpus), "queries": _files(both.queries)}
-    hashes = [one.sha256 for part in files.values() for one in part]
+    files = {"corpus": _files(tables.corpus), "queries": _files(tables.queries)}
+    hashes = [file.sha256 for part in files.values() for file in part]
     return Read(
-        tuple(one for _, one in questions), tuple(document for _, document in documents), both.name,
-        language(intake.langs, both.lang), digest([hashes, dict(request.mapping), request.split]), files,
-        both.skipped + intake.tally.skipped(), both.notes + intake.tally.warnings(),
+        tuple(question for _, question in questions), tuple(document for _, document in documents), tables.name,
+        language(intake.langs, tables.lang), digest([hashes, dict(request.mapping), request.split]), files,
+        tables.skipped + intake.tally.skipped(), tables.notes + intake.tally.warnings(),
     )  # fmt: skip
 
 
@@ -224,8 +224,8 @@ def _path(name: str) -> Path:
 
 def _named(source: Source, mapping: Mapping[str, str]) -> Source:
     """The table under our names. DataError where it has no column `text`; its rows are numbered without an `id`."""
-    own = {target: column for target, column in mapping.items() if not column or column in source.columns()}
-    view = Renamed(source, own)
+    names = {target: column for target, column in mapping.items() if not column or column in source.columns()}
+    view = Renamed(source, names)
     if "text" not in view.columns():
         raise missing_column(view, "text")
     return view
@@ -249,7 +249,7 @@ def _posed(row: Row, key: str, intake: Intake) -> Posed | None:
     if text is None:
         intake.tally.skip("questions without text", key)
         return None
-    rewrite = next((found for name in _REWRITES if (found := text_of(row, name))), None)
+    rewrite = next((value for name in _REWRITES if (value := text_of(row, name))), None)
     return Posed(key, text, rewrite, text_of(row, "bm25_query"), _tags(row))
 
 
@@ -257,7 +257,7 @@ def _tags(row: Row) -> tuple[str, ...]:
     value = row.cells.get("tags")
     if isinstance(value, str):
         return tuple(part for piece in value.split(",") if (part := piece.strip()))
-    return tuple(one for one in texts_of(row, "tags") if one)
+    return tuple(tag for tag in texts_of(row, "tags") if tag)
 
 
 def _title(row: Row) -> str:
@@ -267,6 +267,7 @@ def _title(row: Row) -> str:
 def _is_plain(value: Any) -> bool:
     """Whether it is worth keeping beside a passage: short, and something that JSON can hold."""
     try:
+        # NaN is not equal to itself, and JSON has no word for it.
         return value is not None and value == value and len(to_json(value)) <= _LONGEST
     except (TypeError, ValueError):
         return False
@@ -298,8 +299,8 @@ class _Passage:
 
 def passages_of(documents: Sequence[Document], options: GoldenOptions, tokenizer: Tokenizer) -> Passages:
     """The documents as passages; with `options.chunk` as chunks `doc#1`, `doc#2` ... of so many tokens at most."""
-    found = _chunks(documents, options, tokenizer) if options.chunk is not None else map(_whole, documents)
-    ordered = sorted(found, key=lambda passage: passage.id)
+    pieces = _chunks(documents, options, tokenizer) if options.chunk is not None else map(_whole, documents)
+    ordered = sorted(pieces, key=lambda passage: passage.id)
     if not ordered:
         raise DataError("no passage can be made of the corpus", expected="at least one text")
     return Passages(
@@ -322,9 +323,9 @@ def _chunks(
     assert options.chunk is not None
     chunking, ends = Chunking(options.chunk, options.overlap), token_ends(tokenizer)
     for document in documents:
-        for number, one in enumerate(chunk(document.text, _breadcrumb(document), chunking, ends), start=1):
-            place = {"source": document.id, "chunk": number, "start": one.start, "end": one.end}
-            yield _Passage(f"{document.id}#{number}", one.text, {**document.metadata, **place})
+        for number, piece in enumerate(chunk(document.text, _breadcrumb(document), chunking, ends), start=1):
+            place = {"source": document.id, "chunk": number, "start": piece.start, "end": piece.end}
+            yield _Passage(f"{document.id}#{number}", piece.text, {**document.metadata, **place})
 
 
 def _breadcrumb(document: Document) -> Any:
@@ -343,7 +344,7 @@ def _breadcrumb(document: Document) -> Any:
 
 def _text(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(str(one) for one in value if isinstance(one, str | int))
+        return ", ".join(str(item) for item in value if isinstance(item, str | int))
     return "" if value is None or isinstance(value, dict) else str(value).strip()
 
 
@@ -441,8 +442,11 @@ class Work:
         if not is_remote(self.request.judge):
             return open_judge(self.request.judge, seed=self.request.seed)
         passage = max(len(text.encode()) for text in self.passages.texts)
-        question = max(len(one.text.encode()) for one in self.read.questions)
-        longest = min(question + passage * (self.request.options.batch or 5), _MOST_BYTES)
+        question = max(len(posed.text.encode()) for posed in self.read.questions)
+        # One answer orders the whole pool; the other engines show 5 passages at a time where nothing is said.
+        options, single = self.request.options, self.request.ranking.startswith("single_shot")
+        shown = min(2 * options.depth, len(self.passages)) if single else options.batch or 5
+        longest = min(question + passage * shown, _MOST_BYTES)
         return open_judge(self.request.judge, ledger=self.ledger, seed=self.request.seed, longest=longest)
 
     def question(self, asked: RunQuery, rewrite: str) -> Question:
@@ -458,6 +462,7 @@ class Work:
             with opening.charged(self.ledger, account) as calls:
                 yield
         finally:
+            # Also of calls that ended in an error: they are paid for.
             noted = self.calls.setdefault(stage, {})
             for name, count in calls.items():
                 noted[name] = noted.get(name, 0) + count

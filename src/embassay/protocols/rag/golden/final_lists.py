@@ -107,7 +107,7 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
     for column in NEEDED:
         if column not in source.columns():
             raise missing_column(source, column)
-    found: dict[str, Edited] = {}
+    edits: dict[str, Edited] = {}
     lines: dict[str, int] = {}
     for row in source.rows(NEEDED):
         if not any(_cell(row, column) for column in NEEDED):
@@ -116,34 +116,34 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
         if item not in items:
             raise _fault(row, "the passage is in no final list", "an item of the file that was written",
                          item, "Restore the column `item`, and check with the run that the file is from.")  # fmt: skip
-        if item in found:
+        if item in edits:
             raise _fault(row, "the passage stands twice", f"the item once, as on line {lines[item]}", item,
                          "Delete one of the two rows.")  # fmt: skip
         whose, passage = items[item]
-        found[item] = Edited(
+        edits[item] = Edited(
             whose.query_id, passage.doc_id, _edited_place(row), _grade(row), _cell(row, "remark")
         )
         lines[item] = row.line
-    if not found:
+    if not edits:
         raise DataError(
             "the file has no rows", path=path, mend="Write it again with `embassay rag check sample`."
         )
-    _check_whole(path, found, lines, lists)
-    return list(found.values()), "judge_place" not in source.columns()
+    _check_whole(path, edits, lines, lists)
+    return list(edits.values()), "judge_place" not in source.columns()
 
 
 def _check_whole(
-    path: Path, found: Mapping[str, Edited], lines: Mapping[str, int], lists: Sequence[FinalList]
+    path: Path, edits: Mapping[str, Edited], lines: Mapping[str, int], lists: Sequence[FinalList]
 ) -> None:
     """DataError if a question has rows, but not all of them."""
     for final in lists:
         wanted = [item_of(final.query_id, passage.doc_id) for passage in final.passages]
-        there = [item for item in wanted if item in found]
-        if there and len(there) < len(wanted):
-            missing = next(item for item in wanted if item not in found)
+        present = [item for item in wanted if item in edits]
+        if present and len(present) < len(wanted):
+            missing = next(item for item in wanted if item not in edits)
             raise DataError(
-                f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in there),
-                expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(there)),
+                f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in present),
+                expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(present)),
                 mend="Restore the row; leave place and grade blank where you have nothing to say.",
             )  # fmt: skip
 
@@ -160,13 +160,13 @@ def _shuffled(final: FinalList, seed: int) -> Iterator[Listed]:
 
 def _row(final: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
     grade = "" if passage.grade is None else passage.grade
-    said = ("", "") if blind else (passage.place, grade)
+    filled = ("", "") if blind else (passage.place, grade)
     return {
         "item": item_of(final.query_id, passage.doc_id),
         "query_id": inert(final.query_id),
         "question": inert(_cut(final.question, excerpt)),
-        "place": said[0],
-        "grade": said[1],
+        "place": filled[0],
+        "grade": filled[1],
         "remark": "",
         "judge_place": passage.place,
         "judge_grade": grade,
@@ -202,24 +202,24 @@ def _cell(row: Row, column: str) -> str:
 
 
 def _edited_place(row: Row) -> float | None:
-    found = _cell(row, "place")
-    if not found:
+    text = _cell(row, "place")
+    if not text:
         return None
-    value = float(found.replace(",", ".")) if _NUMBER.fullmatch(found) else math.nan
+    value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value <= 1_000_000:
         raise _fault(row, "the place cannot be read", "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
-                     found, "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
+                     text, "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
     return value
 
 
 def _grade(row: Row) -> int | None:
-    found = _cell(row, "grade")
-    if not found:
+    text = _cell(row, "grade")
+    if not text:
         return None
     # A spreadsheet may write 4 as 4.0.
-    whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", found)
+    whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", text)
     if whole is None:
-        raise _fault(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", found,
+        raise _fault(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
                      "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
     return int(whole[1])
 
@@ -313,8 +313,8 @@ def write_export(
     rows = {question.id: sorted(question.rows, key=_by_place) for question in questions}
     judged = [
         (query, row["doc_id"], int(row["grade"]))
-        for query, own in rows.items()
-        for row in own
+        for query, pool in rows.items()
+        for row in pool
         if row["grade"] is not None
     ]
     for query, doc, _ in judged:
@@ -322,6 +322,7 @@ def write_export(
         _check_id(folder, doc)
     written = {"qrels": "qrels.tsv"}
     write_atomic(folder / "qrels.tsv", _tsv(judged))
+    # TREC's columns are separated by blanks, and no id can be quoted.
     if all(name.split() == [name] for query, doc, _ in judged for name in (query, doc)):
         lines = (f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
         write_atomic(folder / "qrels.trec", "".join(lines))
@@ -389,14 +390,14 @@ def _check_id(folder: Path, name: str) -> None:
 
 
 def _readme(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
-    told = "".join(f"- {name}: {value}\n" for name, value in about.items())
+    facts = "".join(f"- {name}: {value}\n" for name, value in about.items())
     trec = "`qrels.trec` the same in TREC's format, " if has_trec else ""
     return f"""\
 # A golden set
 
 {questions:,} questions, {judged:,} graded passages. Made by Embassay.
 
-{told}
+{facts}
 Grades: 5 answers the question clearly or holds the key elements, 4 highly relevant, 3 partial, 2 weak, 1 irrelevant.
 
 - `qrels.tsv` has grades 1 to 5, {trec}`golden.jsonl` everything that is known of each passage.

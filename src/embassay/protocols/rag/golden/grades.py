@@ -69,9 +69,9 @@ class Grading:
     def failed(self) -> Mapping[str, str]:
         """Question id -> why it has failed, in one line."""
         by_query: dict[str, list[Ungraded]] = {}
-        for one in self.ungraded:
-            by_query.setdefault(one.query_id, []).append(one)
-        return {query: _reason(own) for query, own in by_query.items()}
+        for passage in self.ungraded:
+            by_query.setdefault(passage.query_id, []).append(passage)
+        return {query: _reason(passages) for query, passages in by_query.items()}
 
 
 def key_of(pair: Pair) -> Key:
@@ -96,8 +96,9 @@ async def grade_all(
     none of the first `FIRST`, BudgetExceeded at the limit of cost: both after what was in flight has been kept.
     """
     waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
-    found: dict[Key, Verdict] = {}
+    verdicts: dict[Key, Verdict] = {}
     ungraded: dict[Key, Ungraded] = {}
+    # A judge that has graded before needs no trial.
     first = FIRST if not kept and len(waiting) > FIRST else 0
     for part in (waiting[:first], waiting[first:]):
         jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
@@ -107,17 +108,17 @@ async def grade_all(
                 rejected = tuple(getattr(outcome.error, "rejected", ()))
                 ungraded[key_of(pair)] = Ungraded(*key_of(pair), outcome.reason, rejected)
             else:
-                found[key_of(pair)] = outcome
+                verdicts[key_of(pair)] = outcome
                 keep(*pair, outcome)
-        if first and not found:
+        if first and not verdicts:
             raise ModelError(
                 f"{judge.name} graded none of the first {FIRST} passages: {ungraded[key_of(waiting[0])].reason}.",
                 mend="Take a model that follows the prompt, or another form of answer (answers=schema, answers=free).",
             )
     keys = list(dict.fromkeys(map(key_of, asked)))
-    known = {**kept, **found}
+    every = {**kept, **verdicts}
     return Grading(
-        {key: known[key] for key in keys if key in known},
+        {key: every[key] for key in keys if key in every},
         tuple(ungraded[key] for key in keys if key in ungraded),
     )
 
@@ -141,15 +142,16 @@ def reusable(rows: Iterable[Mapping[str, Any]], asked: Sequence[Pair], judge: Ju
     over, as are lines that are not whole."""
     pairs = {key_of(pair): pair for pair in asked}
     by = digest(judge.identity)
-    found: dict[Key, Verdict] = {}
+    verdicts: dict[Key, Verdict] = {}
     for row in rows:
         key = row.get("qid", ""), row.get("doc_id", "")
         grade = row.get("grade")
         if key not in pairs or row.get("judge") != by or row.get("texts") != _texts(pairs[key]):
             continue
+        # Not isinstance: JSON's true is an int to Python, and would be grade 1.
         if type(grade) is int and 1 <= grade <= 5:
-            found[key] = Verdict(grade, int(row.get("attempts", 1)), tuple(row.get("rejected", ())))
-    return found
+            verdicts[key] = Verdict(grade, int(row.get("attempts", 1)), tuple(row.get("rejected", ())))
+    return verdicts
 
 
 def scored_row(
@@ -213,7 +215,7 @@ class Grades:
         kept = {
             key: verdict for asked in waiting for key, verdict in self._kept(asked, pairs[asked.id]).items()
         }
-        wanted = [pair for own in pairs.values() for pair in own]
+        wanted = [pair for of_query in pairs.values() for pair in of_query]
         work.listener.stage(f"S4 grades by {work.judge.name}", len(wanted), "passages")
         work.listener.advanced_by(len(kept))
         folders = {asked.id: asked.folder for asked in waiting}
@@ -228,6 +230,7 @@ class Grades:
                 grading = wait_for(
                     lambda: grade_all(work.judge, wanted, kept, keep, progress=work.listener.advanced_by)
                 )
+        # Whatever ended it, the limit of cost or Ctrl-C: questions that are graded whole are not lost.
         except BaseException:
             whole = [query for query in waiting if all(key_of(pair) in verdicts for pair in pairs[query.id])]
             self._finish(whole, rows, Grading(verdicts, ()), done)
@@ -252,13 +255,13 @@ class Grades:
         may_lack = self.work.request.options.failed == "ungraded"
         failed = dict(grading.failed)
         for asked in waiting:
-            own = rows[asked.id]
-            found = {row["doc_id"]: grading.verdicts.get((asked.id, row["doc_id"])) for row in own}
-            if not any(found.values()) or (asked.id in failed and not may_lack):
+            candidates = rows[asked.id]
+            verdicts = {row["doc_id"]: grading.verdicts.get((asked.id, row["doc_id"])) for row in candidates}
+            if not any(verdicts.values()) or (asked.id in failed and not may_lack):
                 failed.setdefault(asked.id, "no passage was graded")
                 continue
             failed.pop(asked.id, None)
-            scored = [self._scored(asked, row, found[row["doc_id"]], facts) for row in own]
+            scored = [self._scored(asked, row, verdicts[row["doc_id"]], facts) for row in candidates]
             graded = [row["grade"] for row in scored if row["grade"] is not None]
             counts = {f"grade_{grade}": graded.count(grade) for grade in (5, 4, 3, 2, 1)}
             attempts = sum(row["attempts"] for row in scored)
@@ -280,10 +283,11 @@ class Grades:
         self, asked: RunQuery, row: Mapping[str, Any], verdict: Verdict | None, facts: Mapping[str, Any]
     ) -> dict[str, Any]:
         ts, model = self._said.get((asked.id, row["doc_id"])) or (moment("milliseconds"), facts["model"])
-        told = {**facts, "model": model}
+        source = {**facts, "model": model}
         if verdict is None:
-            return {**scored_row(row, Verdict(1, 0), self.work.judge, told, ts), "grade": None}
-        return scored_row(row, verdict, self.work.judge, told, ts)
+            # The verdict stands in for the fields of the row; its grade is taken out again.
+            return {**scored_row(row, Verdict(1, 0), self.work.judge, source, ts), "grade": None}
+        return scored_row(row, verdict, self.work.judge, source, ts)
 
     def _pairs(self, asked: RunQuery, rows: Rows) -> list[Pair]:
         question = self.work.question(asked, rows[0]["query_rewrite"])
@@ -308,8 +312,8 @@ class Grades:
             )
             verdict = Verdict(row["grade"], row["attempts"], tuple(row["rejected"]))
             pair = (question, Passage(row["doc_id"], row["text"]))
-            own = {"judge": row["judge"], "model": row["model"]}
-            yield {**kept_row(pair, verdict, self.work.judge, row["ts"]), **own}
+            origin = {"judge": row["judge"], "model": row["model"]}
+            yield {**kept_row(pair, verdict, self.work.judge, row["ts"]), **origin}
 
 
 def _whole_rows(asked: RunQuery) -> list[dict[str, Any]]:
@@ -357,7 +361,7 @@ class QueryLabels:
 
 def query_labels(query_id: str, grades: Sequence[int]) -> QueryLabels:
     """The counts of the grades of one question's pool (S4: all that were graded, spec rag 7.3)."""
-    return QueryLabels(query_id, tuple(sum(one == grade for one in grades) for grade in GRADES))
+    return QueryLabels(query_id, tuple(sum(label == grade for label in grades) for grade in GRADES))
 
 
 def label_summary(labels: Sequence[QueryLabels], *, validated: int = 0) -> dict[str, float | None]:
@@ -368,16 +372,16 @@ def label_summary(labels: Sequence[QueryLabels], *, validated: int = 0) -> dict[
     good = [label.good for label in labels]
     shares = [100 * label.prevalence for label in labels if label.prevalence is not None]
     middles = {"grade5": five, "grade4": four, "grade4plus5": good}
-    found: dict[str, float | None] = {"n_queries": len(labels), "n_human_validated": validated}
+    summary: dict[str, float | None] = {"n_queries": len(labels), "n_human_validated": validated}
     for name, values in middles.items():
-        found[f"{name}_count_median"] = float(median(values)) if values else None
-        found[f"{name}_count_mean"] = float(mean(values)) if values else None
-    found["grade4plus5_pool_prevalence_median_percent"] = float(median(shares)) if shares else None
-    found["grade4plus5_pool_prevalence_mean_percent"] = float(mean(shares)) if shares else None
-    found["pool_size_median"] = float(median([label.pool for label in labels])) if labels else None
-    found["queries_without_grade5"] = sum(not one for one in five)
-    found["queries_without_grade4plus5"] = sum(not one for one in good)
-    return found
+        summary[f"{name}_count_median"] = float(median(values)) if values else None
+        summary[f"{name}_count_mean"] = float(mean(values)) if values else None
+    summary["grade4plus5_pool_prevalence_median_percent"] = float(median(shares)) if shares else None
+    summary["grade4plus5_pool_prevalence_mean_percent"] = float(mean(shares)) if shares else None
+    summary["pool_size_median"] = float(median([label.pool for label in labels])) if labels else None
+    summary["queries_without_grade5"] = sum(not count for count in five)
+    summary["queries_without_grade4plus5"] = sum(not count for count in good)
+    return summary
 
 
 PAPER: Mapping[str, float] = {
@@ -495,7 +499,7 @@ def checkpoint_text(refined: Refined, top: int) -> str:
     """The ranker's state as JSON, with the top ids as they stand, why it stopped, and what is claimed of the order or
     why nothing is."""
     ids, ranking = refined.pool.ids, refined.ranking
-    said = {
+    state = {
         **refined.state,
         "calls": len(refined.calls),
         "stopped": ranking.stopped,
@@ -503,7 +507,7 @@ def checkpoint_text(refined: Refined, top: int) -> str:
         "claims": dict(ranking.claims),
         "doubts": list(ranking.doubts),
     }
-    return to_json(said, indent=1) + "\n"
+    return to_json(state, indent=1) + "\n"
 
 
 def preview_text(refined: Refined, top: int) -> str:
@@ -609,13 +613,13 @@ class Order:
 
         hooks = Hooks(self.work.listener.advanced_by, checkpoint, finished, self._warn)
         with self.work.charged("S6", self.work.judge.name):
-            found = wait_for(lambda: refine(self.refinement, pools, logs=logs, hooks=hooks))
-        for key, outcome in found.items():
+            outcomes = wait_for(lambda: refine(self.refinement, pools, logs=logs, hooks=hooks))
+        for key, outcome in outcomes.items():
             if isinstance(outcome, Refined):
                 finished(key, outcome)
         return {
             key: f"not ordered: {outcome.reason}"
-            for key, outcome in found.items()
+            for key, outcome in outcomes.items()
             if isinstance(outcome, Failure) and key in waiting
         }
 
@@ -658,6 +662,7 @@ def _waves(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
     joined = {key: sha for wave in waves for key, sha in wave.items()}
     new = {key: sha for key, sha in set_out.items() if joined.get(key) != sha}
     if new:
+        # A question stands in one wave only: its answers were asked for beside that wave's others.
         waves = [left for wave in waves if (left := {k: sha for k, sha in wave.items() if k not in new})]
         waves.append(new)
         write_atomic(path, to_json({"waves": waves}, indent=1) + "\n")

@@ -139,8 +139,8 @@ class GoldenRequest:
         """The ranking with the knobs that it has and that its own text does not set."""
         from embassay.protocols.rag.ranking.engines import ENGINES  # a command's help needs none of it
 
-        spec, own = ENGINES.parse(self.ranking), self.engine_knobs
-        taken = {key: value for key in own if (value := getattr(self.options, key)) is not None}
+        spec, knobs = ENGINES.parse(self.ranking), self.engine_knobs
+        taken = {key: value for key in knobs if (value := getattr(self.options, key)) is not None}
         return ENGINES.format(replace(spec, params={**taken, **spec.params}))
 
     @property
@@ -148,8 +148,8 @@ class GoldenRequest:
         """The knobs of rankings that this one has."""
         from embassay.protocols.rag.ranking.engines import ENGINES
 
-        known = ENGINES.parameters(ENGINES.parse(self.ranking).name)
-        return tuple(name for name in RANKING_KNOBS if name in known)
+        parameters = ENGINES.parameters(ENGINES.parse(self.ranking).name)
+        return tuple(name for name in RANKING_KNOBS if name in parameters)
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
@@ -233,8 +233,8 @@ def resolve(
     local = _local(config, here or Path.cwd())
     variables = _variables(environment)
     named = [("command line", {"profile": profile}), ("environment", variables), ("file", local.values)]
-    chosen = next((one["profile"] for _, one in named if one.get("profile")), None)
-    found = {name: Setting(value, "default") for name, value in _defaults().items()}
+    chosen = next((values["profile"] for _, values in named if values.get("profile")), None)
+    settings = {name: Setting(value, "default") for name, value in _defaults().items()}
     layers = [
         (local.origin, local.values),
         *_profile(chosen),
@@ -245,15 +245,15 @@ def resolve(
         for key, value in values.items():
             if key != "profile":
                 source = f"{PREFIX}{key.upper()}" if origin == "environment" else origin
-                found[key] = Setting(value, source)
-    return found
+                settings[key] = Setting(value, source)
+    return settings
 
 
 def request_of(settings: Settings) -> GoldenRequest:
     """The request that the settings make. UsageError for a knob of rankings that was asked for, not only by a profile,
     and that the ranking does not have."""
-    values = {name: one.value for name, one in settings.items()}
-    options = {one.name: values.pop(one.name) for one in fields(GoldenOptions)}
+    values = {name: setting.value for name, setting in settings.items()}
+    options = {entry.name: values.pop(entry.name) for entry in fields(GoldenOptions)}
     request = GoldenRequest(**values, options=GoldenOptions(**options))
     for name in RANKING_KNOBS:
         setting = settings[name]
@@ -323,12 +323,12 @@ def _read(path: Path, origin: str) -> _File:
 
 
 def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
-    given = {
+    named = {
         name.removeprefix(PREFIX).lower(): value
         for name, value in environment.items()
         if name.startswith(PREFIX)
     }
-    return _checked(given, "the environment", prefix=PREFIX)
+    return _checked(named, "the environment", prefix=PREFIX)
 
 
 def _checked(table: Mapping[str, Any], where: str, prefix: str = "") -> dict[str, Any]:
@@ -360,16 +360,16 @@ def _near(name: str, prefix: str) -> str:
     from embassay.data.rows import nearest
 
     near = nearest(name, (*_defaults(), "profile"))
-    known: Iterable[str] = (_spelled(default, prefix) for default in _defaults())
-    return f"Did you mean {_spelled(near, prefix)!r}?" if near else f"Settings are {', '.join(known)}."
+    spelled: Iterable[str] = (_spelled(default, prefix) for default in _defaults())
+    return f"Did you mean {_spelled(near, prefix)!r}?" if near else f"Settings are {', '.join(spelled)}."
 
 
 @cache
 def _defaults() -> dict[str, Any]:
     """Every setting with its default; an encoder and a judge have none."""
     empty = GoldenRequest(encoder="-", judge="-")
-    own = {one.name: getattr(empty, one.name) for one in fields(GoldenRequest) if one.name != "options"}
-    return {**own, "encoder": "", "judge": "", **GoldenOptions().as_dict()}
+    values = {key.name: getattr(empty, key.name) for key in fields(GoldenRequest) if key.name != "options"}
+    return {**values, "encoder": "", "judge": "", **GoldenOptions().as_dict()}
 
 
 @cache
@@ -379,8 +379,8 @@ def _model() -> Any:
 
     hints = {**get_type_hints(GoldenRequest), **get_type_hints(GoldenOptions), "profile": str}
     names = (*_defaults(), "profile")
-    known: Any = {name: (hints[name] | None, None) for name in names}
-    return create_model("GoldenSettings", __config__=ConfigDict(extra="forbid"), **known)
+    columns: Any = {name: (hints[name] | None, None) for name in names}
+    return create_model("GoldenSettings", __config__=ConfigDict(extra="forbid"), **columns)
 
 
 @dataclass(frozen=True)

@@ -125,6 +125,7 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
             mend="Name two judges or more, each once: NAME=RUN tells two of one name apart.",
         )
     keys = sorted({key for judge in judges for key in judge.grades})
+    # Classes from 0 on; no grade becomes -1, which is MISSING.
     votes = np.array([[judge.grades.get(key, 0) - 1 for judge in judges] for key in keys], dtype=np.int64)
     if not ((votes != MISSING).sum(axis=1) > 1).any():
         raise UsageError(
@@ -145,14 +146,14 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
     return Panel(
         tuple(_standing(judge, people, seed) for judge in judges),
         tuple(_standing(panel, people, seed) for panel in panels),
-        tuple(_pair(one, other, seed) for one, other in combinations(judges, 2)),
+        tuple(_pair(first, second, seed) for first, second in combinations(judges, 2)),
         alpha(keys, votes, seed=seed),
         _right(names, model), model.rounds, model.converged, grades, len(keys), len({key[0] for key in keys}),
     )  # fmt: skip
 
 
 def _by_key(keys: Sequence[Key], classes: NDArray[np.int64]) -> dict[Key, int]:
-    return {key: int(one) + 1 for key, one in zip(keys, classes, strict=True) if one != MISSING}
+    return {key: int(vote) + 1 for key, vote in zip(keys, classes, strict=True) if vote != MISSING}
 
 
 def _right(names: Sequence[str], model: Consensus) -> dict[str, float]:
@@ -161,16 +162,16 @@ def _right(names: Sequence[str], model: Consensus) -> dict[str, float]:
     return dict(zip(names, diagonals.tolist(), strict=True))
 
 
-def _standing(one: Judged, people: Judged | None, seed: int) -> Standing:
-    mean = float(np.mean(list(one.grades.values()))) if one.grades else None
-    figures = {} if people is None else _figures(people.grades, one.grades, seed)
-    items = len(one.grades) if people is None else len(people.grades.keys() & one.grades.keys())
-    return Standing(one.name, items, mean, figures, one.usd, one.per_thousand)
+def _standing(judge: Judged, people: Judged | None, seed: int) -> Standing:
+    mean = float(np.mean(list(judge.grades.values()))) if judge.grades else None
+    figures = {} if people is None else _figures(people.grades, judge.grades, seed)
+    items = len(judge.grades) if people is None else len(people.grades.keys() & judge.grades.keys())
+    return Standing(judge.name, items, mean, figures, judge.usd, judge.per_thousand)
 
 
-def _pair(one: Judged, other: Judged, seed: int) -> Pair:
-    common = len(one.grades.keys() & other.grades.keys())
-    return Pair(one.name, other.name, common, _figures(one.grades, other.grades, seed))
+def _pair(first: Judged, second: Judged, seed: int) -> Pair:
+    common = len(first.grades.keys() & second.grades.keys())
+    return Pair(first.name, second.name, common, _figures(first.grades, second.grades, seed))
 
 
 def _figures(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> dict[str, Figure]:
@@ -191,17 +192,19 @@ def alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) ->
     tables = np.zeros((len(queries), GRADES, GRADES))
     counts = (votes[:, :, None] == np.arange(GRADES)).sum(axis=1).astype(np.float64)
     sizes = counts.sum(axis=1)
-    for key, own, size in zip(keys, counts, sizes, strict=True):
+    for key, count, size in zip(keys, counts, sizes, strict=True):
         if size > 1:
-            tables[row[key[0]]] += (np.outer(own, own) - np.diag(own)) / (size - 1)
+            # Krippendorff's coincidences: every pair of grades of a passage, which counts as its number of grades.
+            tables[row[key[0]]] += (np.outer(count, count) - np.diag(count)) / (size - 1)
     n, value = int((sizes > 1).sum()), _alpha(tables.sum(axis=0))
     if np.isnan(value):
         return Figure(None, n=n, reason="all grades are one and the same")
     if len(queries) < 2:
         return Figure(value, n=n, reason="no interval from one question")
     drawn = row_counts(rows_of_resamples(len(queries), RESAMPLES, generator(seed, "panel", "alpha")))
-    found = np.array([_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)])
-    low, high = percentile_interval(found[~np.isnan(found)])
+    alphas = np.array([_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)])
+    # A resample in which all grades are one and the same has no alpha.
+    low, high = percentile_interval(alphas[~np.isnan(alphas)])
     return Figure(value, low, high, n)
 
 
@@ -209,6 +212,7 @@ def _alpha(coincidences: Floats) -> float:
     """Of a matrix of coincidences of ordered classes: 1 - observed over expected disagreement."""
     totals = coincidences.sum(axis=1)
     n = totals.sum()
+    # The ordinal metric: how many grades lie between two classes, half of each own class with them.
     below = np.cumsum(totals) - totals / 2
     distance = (below[:, None] - below) ** 2
     expected = (np.outer(totals, totals) * distance).sum()
@@ -221,17 +225,17 @@ NAMED = {"exact": "Same grade", "within_one": "Within one", "kappa": "Weighted k
 def tables(panel: Panel) -> Iterator[ColumnTable]:
     """`rag_judges`: each judge and both panels beside people, with prices; `rag_judge_pairs`: the judges beside each
     other."""
-    with_people = any(one.people for one in (*panel.judges, *panel.panels))
+    with_people = any(judge.people for judge in (*panel.judges, *panel.panels))
     columns = (
         Column("Judge", "text"), Column("Kind", "text"), Column("Grades", decimals=0), Column("Mean grade", decimals=2),
         *(_columns() if with_people else ()), Column("Right, by the model", decimals=3),
         Column("USD", decimals=4), Column("USD per 1,000", decimals=4),
     )  # fmt: skip
-    kinds = [*((judge, "judge") for judge in panel.judges), *((one, "panel") for one in panel.panels)]
+    kinds = [*((judge, "judge") for judge in panel.judges), *((team, "panel") for team in panel.panels)]
     rows = [
-        (one.name, kind, one.items, one.mean, *(_cells(one.people) if with_people else ()),
-         panel.learned.get(one.name) if kind == "judge" else None, one.usd, one.per_thousand)
-        for one, kind in kinds
+        (judge.name, kind, judge.items, judge.mean, *(_cells(judge.people) if with_people else ()),
+         panel.learned.get(judge.name) if kind == "judge" else None, judge.usd, judge.per_thousand)
+        for judge, kind in kinds
     ]  # fmt: skip
     note = "Agreement is with people's grades; shift is the mean grade minus theirs." if with_people else ""
     yield ColumnTable("rag_judges", "Judges and panels", columns, tuple(rows), note)
@@ -253,9 +257,9 @@ def views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Titles and rows for a terminal: judges and panels beside people, with their price; judges beside each other."""
     titles = ["judge", "kind", "grades", "kappa with people", "same grade", "shift", "$/1,000"]
     rows = [
-        [one.name, kind, f"{one.items:,}", *(_told(one.people.get(name)) for name in ("kappa", "exact", "shift")),
-         "n/a" if one.per_thousand is None else f"{one.per_thousand:.4g}"]
-        for kind, some in (("judge", panel.judges), ("panel", panel.panels)) for one in some
+        [judge.name, kind, f"{judge.items:,}", *(_told(judge.people.get(name)) for name in ("kappa", "exact", "shift")),
+         "n/a" if judge.per_thousand is None else f"{judge.per_thousand:.4g}"]
+        for kind, judges in (("judge", panel.judges), ("panel", panel.panels)) for judge in judges
     ]  # fmt: skip
     yield titles, rows
     titles = ["judge", "other judge", "both", "kappa", "same grade", "shift"]
@@ -298,12 +302,12 @@ def verdict(panel: Panel) -> str:
     ends = "" if figure.low is None else f" ({figure.low:.2f} to {figure.high:.2f})"
     agree = "cannot be told" if figure.value is None else f"is {figure.value:.2f}{ends}"
     text = f"Krippendorff's alpha of {len(panel.judges)} judges {agree} on {figure.n:,} passages."
-    known = [
-        (one.people["kappa"].value, one.name)
-        for one in (*panel.judges, *panel.panels)
-        if one.people and one.people["kappa"].value is not None
+    kappas = [
+        (judge.people["kappa"].value, judge.name)
+        for judge in (*panel.judges, *panel.panels)
+        if judge.people and judge.people["kappa"].value is not None
     ]
-    if known:
-        best, name = max(known, key=lambda one: one[0] or 0.0)
+    if kappas:
+        best, name = max(kappas, key=lambda pair: pair[0] or 0.0)
         text += f" Nearest to people is {name}, weighted kappa {best:.2f}."
     return text

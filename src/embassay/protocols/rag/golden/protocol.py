@@ -84,21 +84,22 @@ def forecast(work: Work) -> Forecasts:
 
 def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> list[Forecast]:
     """S1 and S2: the texts that the encoder has not seen."""
-    found = [_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
-    made = Forecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
+    cells = [_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
+    forecaster = Forecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
     questions, passages = [question.text for question in work.read.questions], list(work.passages.texts)
     tasks = (("S1 vectors", questions, "query", "S1"), ("S2 vectors", passages, "document", "S2"))
     for task, texts, role, stage in tasks:
         if all(state.is_through(stage) for state in states):
-            found.append(Forecast(task, work.read.name, encoder.name, len(texts), 0, 0))
+            cells.append(Forecast(task, work.read.name, encoder.name, len(texts), 0, 0))
             continue
 
+        # Bound now: the loop goes on before it is called.
         def rehearse(hear: Any, texts: list[str] = texts, role: str = role) -> bool:
             hear(texts, role)
             return True
 
         held = partial(searching, passages=passages, queries=questions, depth=work.request.options.depth)
-        found += made.cells(
+        cells += forecaster.cells(
             Effort(
                 task,
                 work.read.name,
@@ -110,7 +111,7 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
                 footprint=held if stage == "S2" else None,
             )
         )
-    return found
+    return cells
 
 
 def _rewriting(work: Work, states: Sequence[State]) -> Forecast:
@@ -120,7 +121,7 @@ def _rewriting(work: Work, states: Sequence[State]) -> Forecast:
     ]
     from embassay.protocols.rag.rewriters import rewrite_messages
 
-    read = sum(_tokens(rewrite_messages(one.text)) for one in asked)
+    read = sum(_tokens(rewrite_messages(question.text)) for question in asked)
     head = Forecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
     return _asked(head, work.rewriter, len(asked), read, "rewrite")
 
@@ -129,20 +130,20 @@ def _judging(work: Work, states: Sequence[State], sizes: dict[str, Sizes]) -> li
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
     questions = [Question(question.id, question.text) for question in work.read.questions]
     texts = work.passages.texts[:: max(1, len(work.passages) // _SAMPLE)][:_SAMPLE]
-    some = [Passage(str(number), text) for number, text in enumerate(texts)]
-    pairs = [(questions[i % len(questions)], passage) for i, passage in enumerate(some)]
+    passages = [Passage(str(number), text) for number, text in enumerate(texts)]
+    pairs = [(questions[i % len(questions)], passage) for i, passage in enumerate(passages)]
     per_grade = mean(_tokens(grade_messages(*pair)) for pair in pairs)
     batch = work.request.options.batch or _BATCH
-    length = mean(likely_tokens([passage.text]) for passage in some)
+    length = mean(likely_tokens([passage.text]) for passage in passages)
     alone = mean(_tokens(order_messages(question, [])) for question in questions[:_SAMPLE])
     grades = sum(sizes[state.id].pool for state in states if not state.is_through("S4"))
-    kept = [sizes[state.id].kept for state in states if not state.is_through("S6")]
-    orders = sum(calls_for(work.request.engine, one) for one in kept)
-    shown = max(kept, default=0) if work.request.engine.startswith("single_shot") else batch
+    pools = [sizes[state.id].kept for state in states if not state.is_through("S6")]
+    orders = sum(calls_for(work.request.engine, pool) for pool in pools)
+    shown = max(pools, default=0) if work.request.engine.startswith("single_shot") else batch
     per_order = alone + shown * length
     head = Forecast("", work.read.name, work.judge.name, len(states), 0, 0)
     disk = sum(size.pool for size in sizes.values()) * 6 * int(_ROW_BYTES + mean(map(len, texts)))
-    found = [
+    cells = [
         replace(
             _asked(replace(head, task="S4 grade"), work.judge, grades, round(grades * per_grade), "grade"),
             disk_bytes=disk,
@@ -151,9 +152,9 @@ def _judging(work: Work, states: Sequence[State], sizes: dict[str, Sizes]) -> li
     ]
     if items := work.request.options.repeat:
         more = replace(head, task="repeat")
-        both = items * per_grade + max(1, items // 5) * per_order
-        found.append(_asked(more, work.judge, items + max(1, items // 5), round(both), "grade"))
-    return found
+        read = items * per_grade + max(1, items // 5) * per_order
+        cells.append(_asked(more, work.judge, items + max(1, items // 5), round(read), "grade"))
+    return cells
 
 
 def calls_for(engine: str, pool: int) -> int:
@@ -162,14 +163,15 @@ def calls_for(engine: str, pool: int) -> int:
     >>> calls_for("bayes", 40), calls_for("locks", 40), calls_for("grades", 40), calls_for("single_shot", 40)
     (48, 140, 0, 1)
     """
-    said = dict(ENGINES.get(ENGINES.parse(engine).name).facts).get("calls", "1 per candidate")
-    number = float((re.search(r"[0-9.]*[0-9]", said) or ["1"])[0])
-    return round(number * pool) if "per candidate" in said else round(number)
+    calls = dict(ENGINES.get(ENGINES.parse(engine).name).facts).get("calls", "1 per candidate")
+    number = float((re.search(r"[0-9.]*[0-9]", calls) or ["1"])[0])
+    return round(number * pool) if "per candidate" in calls else round(number)
 
 
 def _sizes(work: Work, state: State) -> Sizes:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
+    # The searches by vectors and by words may find nothing in common.
     pool = state.counts.get("candidates", min(2 * options.depth, len(work.passages)))
     return Sizes(pool, state.counts.get("kept", pool))
 
@@ -205,11 +207,11 @@ def planned_systems(work: Work) -> tuple[PlannedSystem, ...]:
     remote = served(encoder.system)
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
-    found = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
-    found.append(_model(work, work.request.judge, work.judge, "judges: grades and orders passages"))
+    models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
+    models.append(_model(work, work.request.judge, work.judge, "judges: grades and orders passages"))
     if hasattr(work.rewriter, "model"):
-        found.append(_model(work, work.request.rewriter, work.rewriter, "rewrites questions for the search"))
-    return tuple(found)
+        models.append(_model(work, work.request.rewriter, work.rewriter, "rewrites questions for the search"))
+    return tuple(models)
 
 
 def _model(work: Work, spec: str, model: Any, role: str) -> PlannedSystem:
@@ -217,8 +219,8 @@ def _model(work: Work, spec: str, model: Any, role: str) -> PlannedSystem:
     price = getattr(asked, "price", None)
     if asked is not None and price is None and work.ledger.max_usd is not None:
         raise unknown_price(model.name)
-    told: Mapping[str, Any] = getattr(model, "about", dict)()
-    facts: dict[str, Any] = {"summary": role, "about": dict(told)}
+    about: Mapping[str, Any] = getattr(model, "about", dict)()
+    facts: dict[str, Any] = {"summary": role, "about": dict(about)}
     if isinstance(price, Price):
         facts["usd_per_million_input"] = price.usd_per_million_input
         facts["usd_per_million_output"] = price.usd_per_million_output
@@ -236,28 +238,29 @@ def add_run(given: str, work: Work) -> tuple[str, dict[str, int]]:
     )
     run = read_run(path, {}, known)
     counts = {"passages": 0, "questions": 0, "not in the corpus": 0, "other questions": 0}
-    found: dict[str, list[tuple[float, str]]] = {}
+    hits: dict[str, list[tuple[float, str]]] = {}
     for query, doc, value in run.frame.iter_rows():
-        found.setdefault(query, []).append((-value, doc))
+        # By the score alone, so equals keep the order of the file.
+        hits.setdefault(query, []).append((-value, doc))
     folders = {run_query.id: run_query.folder for run_query in work.queries}
-    counts["other questions"] = len(found.keys() - folders.keys())
-    for query, own in found.items():
+    counts["other questions"] = len(hits.keys() - folders.keys())
+    for query, scored in hits.items():
         if query not in folders:
             continue
-        best = [doc for _, doc in sorted(own, key=lambda one: one[0])[: work.request.options.depth]]
-        there = [doc for doc in best if doc in work.places]
-        counts["not in the corpus"] += len(best) - len(there)
-        counts["passages"] += len(there)
-        counts["questions"] += bool(there)
+        best = [doc for _, doc in sorted(scored, key=lambda hit: hit[0])[: work.request.options.depth]]
+        present = [doc for doc in best if doc in work.places]
+        counts["not in the corpus"] += len(best) - len(present)
+        counts["passages"] += len(present)
+        counts["questions"] += bool(present)
         path_of = folders[query].added
         before = [row for row in (read_rows(path_of) if path_of.exists() else []) if row["run"] != name]
-        rows = [{"run": name, "doc_id": doc, "rank": rank} for rank, doc in enumerate(there, 1)]
+        rows = [{"run": name, "doc_id": doc, "rank": rank} for rank, doc in enumerate(present, 1)]
         write_atomic(path_of, stages.lines([*before, *rows]))
     if not counts["passages"]:
         raise DataError(
             "the run has no passage of this golden set", path=path,
             expected=f"questions such as {next(iter(folders))!r}, passages such as {work.passages.ids[0]!r}",
-            found=f"{len(found):,} questions", mend="Check that the run is on the same corpus and questions.",
+            found=f"{len(hits):,} questions", mend="Check that the run is on the same corpus and questions.",
         )  # fmt: skip
     return name, counts
 
@@ -337,7 +340,7 @@ def _export(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> dict[
 
 def places_of(work: Work) -> dict[str, tuple[str, int, int]]:
     """Document, start and end of the passages that say them: chunks, and those of a folder of documents."""
-    found = {}
+    places = {}
     for key, about in zip(work.passages.ids, work.passages.metadata, strict=True):
         document, start, end = (
             about.get("source") or about.get("document"),
@@ -345,8 +348,8 @@ def places_of(work: Work) -> dict[str, tuple[str, int, int]]:
             about.get("end"),
         )
         if isinstance(document, str) and isinstance(start, int) and isinstance(end, int) and start < end:
-            found[key] = (document, start, end)
-    return found
+            places[key] = (document, start, end)
+    return places
 
 
 def _corpus(work: Work) -> list[CorpusText]:
@@ -420,6 +423,7 @@ class Making(Protocol):
         del cache
         work = Work(request, read_inputs(request), self.folder.path, ledger or Ledger(), self.listener)
         systems = planned_systems(work)
+        # Only for its refusal, before anything is paid for.
         ENGINES.build(request.engine)
         read, judge = work.read, next(system for system in systems if system.kind == "llm")
         task = PlannedTask(TASK, len(work.queries), len(read.documents), read.skipped, read.warnings)
@@ -459,13 +463,13 @@ class GoldenSession(Attempt):
 
     def __init__(
         self,
-        *given: Any,
+        *inherited: Any,
         command: str,
         redo: str | None,
         config: Mapping[str, Any],
         add_runs: Sequence[str] = (),
     ) -> None:
-        super().__init__(*given, command=command)
+        super().__init__(*inherited, command=command)
         self.add_runs = add_runs
         self.added: dict[str, Any] = dict(self.previous.get("added_runs", {}))
         """Run -> what it brought."""
@@ -484,13 +488,14 @@ class GoldenSession(Attempt):
         if self.redo is not None:
             for asked in self.work.queries:
                 stages.forget(asked.folder, self.redo)
+            # Which questions set out together is decided anew with what they set out with.
             (self.folder.path / "refinement.json").unlink(missing_ok=True)
             check = self.folder.path / CHECK
             if check.exists():
                 # It may be edited, and then it is of the old lists.
                 check.replace(check.with_stem(f"{check.stem}.until-{moment().replace(':', '')[:17]}"))
-        for given in self.add_runs:
-            name, counts = add_run(given, self.work)
+        for run in self.add_runs:
+            name, counts = add_run(run, self.work)
             self.added[name] = counts
         questions = {
             "run_id": self.run_id,
@@ -537,7 +542,7 @@ class GoldenSession(Attempt):
         self.write_manifest("finished" if finished else "partial")
 
     def _profile(self) -> str:
-        origins = [str(one["from"]) for one in self.config.values()]
+        origins = [str(setting["from"]) for setting in self.config.values()]
         return next(
             (origin.removeprefix("profile ") for origin in origins if origin.startswith("profile ")), ""
         )
@@ -567,13 +572,13 @@ class GoldenSession(Attempt):
         self.extra = {"warnings": list(self.work.warnings)}
         self.records = {
             cell.key: record
-            for cell, one in zip(self.plan.cells, states, strict=True)
-            if (record := _record(cell, one)) is not None
+            for cell, state in zip(self.plan.cells, states, strict=True)
+            if (record := _record(cell, state)) is not None
         }
-        said = super().manifest(status)
-        for cell, state in zip(said["cells"], states, strict=True):
+        manifest = super().manifest(status)
+        for cell, state in zip(manifest["cells"], states, strict=True):
             cell |= {"query_id": state.id, "folder": state.folder.name, "stage": state.stage}
-        return said
+        return manifest
 
     def counted(self) -> dict[str, Any]:
         """Questions that came to their end."""

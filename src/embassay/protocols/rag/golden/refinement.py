@@ -119,13 +119,13 @@ class CallLog:
             return
         # Not `splitlines`: an id may hold characters that it takes for the end of a line.
         lines = _LINE.findall(path.read_text("utf-8", errors="replace"))
-        known = _parsed(lines[0]) if lines else None
-        self._begun = known == json.loads(to_json(self._about))
+        begun = _parsed(lines[0]) if lines else None
+        self._begun = begun == json.loads(to_json(self._about))
         if not self._begun:
             # Of a log without an answer nothing is lost.
             if len(lines) > 1:
                 warn(
-                    f"{path}: {_difference(known, self._about)}; {max(0, len(lines) - 1)} answers are discarded."
+                    f"{path}: {_difference(begun, self._about)}; {max(0, len(lines) - 1)} answers are discarded."
                 )
             return
         whole = list(_whole(lines[1:]))
@@ -205,13 +205,13 @@ def _entry(row: dict[str, Any] | None) -> Entry | None:
 
 
 def _words(value: list[Any]) -> tuple[str, ...]:
-    return tuple(str(one) for one in value)
+    return tuple(str(item) for item in value)
 
 
-def _difference(known: About | None, about: About) -> str:
-    if known is None:
+def _difference(begun: About | None, about: About) -> str:
+    if begun is None:
         return "its first line cannot be read"
-    names = [name for name in about if known.get(name) != json.loads(to_json(about[name]))]
+    names = [name for name in about if begun.get(name) != json.loads(to_json(about[name]))]
     return f"it was begun with another {' and '.join(names) or 'set of keys'}"
 
 
@@ -267,13 +267,13 @@ class Refinement:
         """The judge's order of passages that were shown like this so many times before: then they are judged anew,
         not answered from what was kept."""
         repair: dict[str, Any] = {"repair": True} if getattr(self.engine, "repair", False) else {}
-        found = await self.judge.order(question, passages, draw=DRAWS * self.draw + before, **repair)
-        if sorted(found.order) != list(range(len(passages))):
+        ordering = await self.judge.order(question, passages, draw=DRAWS * self.draw + before, **repair)
+        if sorted(ordering.order) != list(range(len(passages))):
             raise ModelError(
-                f"{self.judge.name} ordered {len(passages)} passages as {found.order}.",
+                f"{self.judge.name} ordered {len(passages)} passages as {ordering.order}.",
                 mend="A judge returns each place once.",
             )
-        return found
+        return ordering
 
 
 async def refine(
@@ -333,8 +333,8 @@ class _Work:
     async def _ask(self, going: Sequence[_Query]) -> None:
         """Have everything judged that these queries propose and have no answer to."""
         missing = [(query, place) for query in going for place in query.unanswered()]
-        if known := sum(len(query.answers) for query in going):
-            self.hooks.progress(known)
+        if answered := sum(len(query.answers) for query in going):
+            self.hooks.progress(answered)
         jobs: list[Callable[[], Awaitable[KeptCall]]] = [
             partial(query.ask, place) for query, place in missing
         ]
@@ -400,12 +400,12 @@ class _Query:
         """Have one proposal judged."""
         shown = self._proposals[place]
         passages = [self.pool.passages[position] for position in shown]
-        found = await self._refinement.order(self.pool.question, passages, self._shown[shown])
-        order = self._mended([shown[one] for one in found.order], found.missing)
+        ordering = await self._refinement.order(self.pool.question, passages, self._shown[shown])
+        order = self._mended([shown[position] for position in ordering.order], ordering.missing)
         ids = self.pool.ids
         return KeptCall(
             self._round, place, tuple(ids[i] for i in shown), tuple(ids[i] for i in order),
-            found.attempts, found.rejected, found.missing, found.unknown,
+            ordering.attempts, ordering.rejected, ordering.missing, ordering.unknown,
         )  # fmt: skip
 
     def keep(self, call: KeptCall) -> None:
@@ -420,10 +420,10 @@ class _Query:
 
     def try_again(self) -> bool:
         """Whether the query was given up by an earlier run; then it is no more."""
-        again, self._again = self._again, False
-        if again:
+        given_up, self._again = self._again, False
+        if given_up:
             self.failure = None
-        return again
+        return given_up
 
     def end_round(self) -> None:
         """Tell the ranker what came of its proposals."""
@@ -432,7 +432,7 @@ class _Query:
         places = {name: position for position, name in enumerate(self.pool.ids)}
         calls = [self.answers[place] for place in range(len(self._proposals))]
         self.ranker.learn(
-            [Call(shown, tuple(places[one] for one in call.order))
+            [Call(shown, tuple(places[name] for name in call.order))
              for shown, call in zip(self._proposals, calls, strict=True)]
         )  # fmt: skip
         self._shown.update(self._proposals)
@@ -466,9 +466,9 @@ class _Query:
         """What a repaired answer left out comes last, in the order of the grades (spec rag 4.2)."""
         if not missing:
             return order
-        given, left_out = order[:-missing], set(order[-missing:])
+        answered, left_out = order[:-missing], set(order[-missing:])
         return [
-            *given,
+            *answered,
             *(position for position in order_by_grade(self.pool.candidates) if position in left_out),
         ]
 

@@ -144,6 +144,7 @@ def folder_names(ids: Sequence[str]) -> dict[str, str]:
     for key in ids:
         numbered = _NUMBERED.fullmatch(key)
         name = f"q{int(numbered[1]):02d}" if numbered else f"q_{slug(key)}"
+        # 8 digits of a digest collide some day; 32 are the whole of it.
         for length in (8, 16, 32):
             if name.casefold() in taken:
                 name = f"q_{slug(key)}-{digest(key)[:length]}"
@@ -279,12 +280,12 @@ def is_done(step: Step, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
     """Whether the stage is whole for a query, with the present parameters and inputs."""
     if not folder.success(step.stage).exists():
         return False
-    said = read_manifest(folder, step.stage)
-    if said is None or said["parameters"] != json.loads(to_json(step.parameters)):
+    manifest = read_manifest(folder, step.stage)
+    if manifest is None or manifest["parameters"] != json.loads(to_json(step.parameters)):
         return False
-    if [one["sha256"] for one in said["inputs"]] != [one.sha256 for one in inputs]:
+    if [file["sha256"] for file in manifest["inputs"]] != [file.sha256 for file in inputs]:
         return False
-    return all((folder.run / output["path"]).is_file() for output in said["outputs"])
+    return all((folder.run / output["path"]).is_file() for output in manifest["outputs"])
 
 
 def complete(step: Step, asked: RunQuery, inputs: Sequence[Input], product: Product, run_id: str) -> None:
@@ -293,20 +294,20 @@ def complete(step: Step, asked: RunQuery, inputs: Sequence[Input], product: Prod
     for path, content in product.files.items():
         write_atomic(path, content)
     _clear(folder.stage(step.stage), keep=product.files)
-    said = {
+    manifest = {
         "run_id": run_id,
         "qid": asked.id,
         "stage": step.stage,
         "parameters": step.parameters,
         "counts": dict(product.counts),
-        "inputs": [{"path": one.path, "sha256": one.sha256} for one in inputs],
+        "inputs": [{"path": file.path, "sha256": file.sha256} for file in inputs],
         "outputs": [
             {"path": path.relative_to(folder.run).as_posix(), "sha256": sha256(content.encode())}
             for path, content in product.files.items()
         ],
         "finished_at": moment(),
     }
-    write_atomic(folder.manifest(step.stage), to_json(said, indent=1) + "\n")
+    write_atomic(folder.manifest(step.stage), to_json(manifest, indent=1) + "\n")
     write_atomic(folder.success(step.stage), "")
 
 
@@ -338,8 +339,8 @@ def from_stage(stage: str) -> tuple[str, ...]:
 def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
     """What the manifest of a stage says; None where there is none that can be read."""
     try:
-        said = json.loads(read_bounded(folder.manifest(stage)).decode("utf-8"))
-        return said if {"parameters", "inputs", "outputs", "counts"} <= said.keys() else None
+        manifest = json.loads(read_bounded(folder.manifest(stage)).decode("utf-8"))
+        return manifest if {"parameters", "inputs", "outputs", "counts"} <= manifest.keys() else None
     except (DataError, OSError, ValueError, AttributeError, RecursionError):
         return None
 

@@ -130,11 +130,11 @@ def mended_order(text: str, labels: Sequence[str]) -> Mended:
     """
     named = _named(text)
     places = {label: place for place, label in enumerate(labels)}
-    known = list(dict.fromkeys(places[label] for label in named if label in places))
-    if not known:
+    named_places = list(dict.fromkeys(places[label] for label in named if label in places))
+    if not named_places:
         raise Malformed("unknown label", str(named[0]) if named else "none")
-    left_out = [place for place in range(len(labels)) if place not in set(known)]
-    return Mended((*known, *left_out), len(left_out), len(named) - len(known))
+    left_out = [place for place in range(len(labels)) if place not in set(named_places)]
+    return Mended((*named_places, *left_out), len(left_out), len(named) - len(named_places))
 
 
 def _named(text: str) -> list[str]:
@@ -146,14 +146,14 @@ def _named(text: str) -> list[str]:
 
 def _only_value(text: str, key: str) -> Any:
     """The value of the object's only key."""
-    found = _object(text)
-    values = [value for name, value in found if name == key]
+    pairs = _object(text)
+    values = [value for name, value in pairs if name == key]
     if not values:
-        raise Malformed(f"no {key}", ", ".join(name for name, _ in found) or "an empty object")
+        raise Malformed(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
     if len(values) > 1:
         raise Malformed("several grades" if key == GRADE_KEY else "several orders", _told(values))
-    if len(found) > 1:
-        others = [name for name, _ in found if name != key]
+    if len(pairs) > 1:
+        others = [name for name, _ in pairs if name != key]
         raise Malformed("more than was asked for", ", ".join(others))
     return values[0]
 
@@ -309,8 +309,8 @@ class ChatJudge:
         about = (question.id, *(passage.id for passage in passages))
         call = _Call(order_messages(question, passages), ORDER, draw, about)
         read = partial(mended_order if repair else _whole_order, labels=names)
-        found, rejected = await self._answered(call, read)
-        return Ordering(found.order, len(rejected) + 1, rejected, found.missing, found.unknown)
+        mended, rejected = await self._answered(call, read)
+        return Ordering(mended.order, len(rejected) + 1, rejected, mended.missing, mended.unknown)
 
     async def _answered(self, call: _Call, read: Callable[[str], T]) -> tuple[T, tuple[str, ...]]:
         """What the first answer says that can be read, and what was wrong with those before it."""

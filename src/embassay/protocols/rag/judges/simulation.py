@@ -68,11 +68,11 @@ class RecordedJudge:
         self._said, self._unjudged, self._by_grade = recording, unjudged, orders == "grades"
         self.repeats = recording.repeats
         self.name = name
-        told = [
+        parts = [
             sorted(map(_plain, part.items()))
             for part in (recording.grades, recording.scores, recording.orders)
         ]
-        self.identity = f"recorded/1:{digest(told)}:unjudged={unjudged}:orders={orders}"
+        self.identity = f"recorded/1:{digest(parts)}:unjudged={unjudged}:orders={orders}"
 
     def about(self) -> Mapping[str, Any]:
         """What a manifest says."""
@@ -93,9 +93,9 @@ class RecordedJudge:
         """See `Judge.order`: the recorded order of just these passages, else that of their scores."""
         key = question.id, frozenset(passage.id for passage in passages)
         for number in _numbers(draw):
-            if said := self._said.orders.get((number, *key)):
+            if order := self._said.orders.get((number, *key)):
                 places = {passage.id: place for place, passage in enumerate(passages)}
-                return Ordering(tuple(places[one] for one in said))
+                return Ordering(tuple(places[doc] for doc in order))
         value = self._value(question, draw, {passage.id for passage in passages})
         if value is None:
             raise _unrecorded(self.name, "order", question, passages)
@@ -105,15 +105,15 @@ class RecordedJudge:
     def _value(self, question: Question, draw: int, ids: set[str]) -> Callable[[Passage], float] | None:
         """What these passages are ordered by; None where the recording does not say."""
         for number in _numbers(draw):
-            if all((number, (question.id, one)) in self._said.scores for one in ids):
+            if all((number, (question.id, doc)) in self._said.scores for doc in ids):
                 return lambda passage: self._said.scores[number, (question.id, passage.id)]
         return (lambda passage: float(self._grade(question, passage, draw))) if self._by_grade else None
 
     def _grade(self, question: Question, passage: Passage, draw: int) -> int:
         for number in _numbers(draw):
-            found = self._said.grades.get((number, (question.id, passage.id)))
-            if found is not None:
-                return found
+            grade = self._said.grades.get((number, (question.id, passage.id)))
+            if grade is not None:
+                return grade
         if self._unjudged is None:
             raise _unrecorded(self.name, "grade", question, [passage])
         return self._unjudged
@@ -140,8 +140,8 @@ def open_recorded(
         else Path(target)
     )
     params = {"unjudged": unjudged, "orders": orders}
-    given = {key: value for key, value in params.items() if value not in (None, "recorded")}
-    name = QUERY.format(Spec("recorded", target, given))
+    named = {key: value for key, value in params.items() if value not in (None, "recorded")}
+    name = QUERY.format(Spec("recorded", target, named))
     return RecordedJudge(read_recording(path), unjudged=unjudged, orders=orders, name=name)
 
 
@@ -152,12 +152,12 @@ def read_recording(path: Path) -> Recording:
 
     DataError with file and line for anything else, and for two answers to one question.
     """
-    said = Recording()
+    recording = Recording()
     for row in JsonLines(path).rows(_COLUMNS):
         query, draw = key_of(row, "query_id"), _whole(row, "draw", 0)
         if row.cells.get("order") is not None:
             order = _order(row)
-            _put(said.orders, (draw, query, frozenset(order)), order, row)
+            _put(recording.orders, (draw, query, frozenset(order)), order, row)
             continue
         key = draw, (query, key_of(row, "doc_id"))
         grade, score = number_of(row, "grade"), number_of(row, "score")
@@ -165,19 +165,19 @@ def read_recording(path: Path) -> Recording:
         if grade is not None:
             if grade not in (1, 2, 3, 4, 5) or isinstance(row.cells["grade"], bool):
                 raise wrong(row, "grade", "a whole number from 1 to 5")
-            _put(said.grades, key, int(grade), row)
+            _put(recording.grades, key, int(grade), row)
         if score is not None or place is not None:
-            _put(said.scores, key, score if score is not None else -float(place or 0), row)
+            _put(recording.scores, key, score if score is not None else -float(place or 0), row)
         if grade is None and score is None and place is None:
             raise wrong(row, "grade", "a grade, a score, a place or an order")
-    return said
+    return recording
 
 
 def _order(row: Row) -> tuple[str, ...]:
     order = row.cells["order"]
-    if not isinstance(order, list) or not order or not all(isinstance(one, str | int) for one in order):
+    if not isinstance(order, list) or not order or not all(isinstance(doc, str | int) for doc in order):
         raise wrong(row, "order", "a list of document ids, best first")
-    ids = tuple(str(one) for one in order)
+    ids = tuple(str(doc) for doc in order)
     if len(set(ids)) < len(ids):
         raise wrong(row, "order", "every document once")
     return ids
@@ -192,11 +192,11 @@ def _whole(row: Row, column: str, default: int) -> int:
     return int(value)
 
 
-def _put(kept: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
-    if kept.setdefault(key, value) != value:
+def _put(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
+    if answers.setdefault(key, value) != value:
         raise DataError(
             "the same question is answered twice, differently", path=row.path, line=row.line,
-            expected=shown(kept[key]), found=shown(value), mend="Keep one answer, or number repeats with draw.",
+            expected=shown(answers[key]), found=shown(value), mend="Keep one answer, or number repeats with draw.",
         )  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def _unrecorded(name: str, what: str, question: Question, passages: Sequence[Pas
 
 def _plain(item: tuple[Any, Any]) -> str:
     key, value = item
-    return json.dumps([[sorted(one) if isinstance(one, frozenset) else one for one in key], value])
+    return json.dumps([[sorted(part) if isinstance(part, frozenset) else part for part in key], value])
 
 
 Grades = Mapping[str, Mapping[str, int]]
@@ -226,28 +226,28 @@ def read_known(path: Path, grades: str = "identity", column: str = "") -> Grades
     """
     entries = read_qrels(path.expanduser(), {"relevance": column or _CODE})
     values = grade_map(grades)
-    known: dict[str, dict[str, int]] = {}
+    judged: dict[str, dict[str, int]] = {}
     for row, (query, doc, value) in enumerate(entries.frame.iter_rows()):
         if value not in values:
             raise entries.fault(
                 row, "the judgement is not in the grade map",
-                expected=", ".join(f"{one:g}" for one in values), found=f"{value:g}",
+                expected=", ".join(f"{level:g}" for level in values), found=f"{value:g}",
                 mend="Name a fitting map with grades=, or write one as value=grade,...",
             )  # fmt: skip
         grade = values[value]
-        if grade is not None and known.setdefault(query, {}).setdefault(doc, grade) != grade:
+        if grade is not None and judged.setdefault(query, {}).setdefault(doc, grade) != grade:
             raise entries.fault(
                 row, f"query {query!r} and document {doc!r} are judged twice, differently",
-                expected=f"grade {known[query][doc]}, as before", found=f"grade {grade}",
+                expected=f"grade {judged[query][doc]}, as before", found=f"grade {grade}",
                 mend="Keep one judgement of each query and document.",
             )  # fmt: skip
-    if not known:
+    if not judged:
         raise DataError(
             "no judgement is left",
             path=path,
             mend="The grade map drops all of them: name another with grades=.",
         )
-    return known
+    return judged
 
 
 T = TypeVar("T")
@@ -320,9 +320,9 @@ class SimulatedJudge:
         self._grades, self._noise, self._unjudged = grades, noise, unjudged
         self._seed, self._attempts, self._latency = seed, attempts, latency
         self.name = name
-        told = ":".join(f"{key}={value}" for key, value in asdict(noise).items())
-        known = digest({query: dict(own) for query, own in grades.items()})
-        self.identity = f"simulated/1:{known}:{told}:unjudged={unjudged}:attempts={attempts}:seed={seed}"
+        errors = ":".join(f"{key}={value}" for key, value in asdict(noise).items())
+        truth = digest({query: dict(of_query) for query, of_query in grades.items()})
+        self.identity = f"simulated/1:{truth}:{errors}:unjudged={unjudged}:attempts={attempts}:seed={seed}"
 
     def about(self) -> Mapping[str, Any]:
         """What a manifest says."""
@@ -331,9 +331,9 @@ class SimulatedJudge:
 
     def true_grade(self, question: Question, passage: Passage) -> int:
         """The grade that is known of a passage."""
-        own = self._grades.get(question.id, {})
-        found = own.get(passage.id)
-        return found if found is not None else own.get(passage.id.rpartition("#")[0], self._unjudged)
+        grades = self._grades.get(question.id, {})
+        grade = grades.get(passage.id)
+        return grade if grade is not None else grades.get(passage.id.rpartition("#")[0], self._unjudged)
 
     def utility(self, question: Question, passage: Passage) -> float:
         """How useful the passage really is, in grades, without noise."""
@@ -347,8 +347,8 @@ class SimulatedJudge:
         rng = generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return Verdict(int(rng.integers(1, 6)), len(rejected) + 1, rejected)
-        seen = self.utility(question, passage) + self._noise.grade_noise * rng.standard_normal()
-        return Verdict(int(np.clip(np.rint(seen), 1, 5)), len(rejected) + 1, rejected)
+        noisy = self.utility(question, passage) + self._noise.grade_noise * rng.standard_normal()
+        return Verdict(int(np.clip(np.rint(noisy), 1, 5)), len(rejected) + 1, rejected)
 
     async def order(
         self,
@@ -367,10 +367,10 @@ class SimulatedJudge:
         rng = generator(self._seed, *about, str(draw))
         if rng.random() < self._noise.random:
             return Ordering(tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected)
-        seen = np.array([self.utility(question, passage) for passage in passages])
-        seen += self._noise.order_noise * self._drawn(rng, len(passages))
-        seen += self._noise.position * np.linspace(1, -1, len(passages))
-        order = tuple(np.argsort(-seen, kind="stable").tolist())
+        noisy = np.array([self.utility(question, passage) for passage in passages])
+        noisy += self._noise.order_noise * self._drawn(rng, len(passages))
+        noisy += self._noise.position * np.linspace(1, -1, len(passages))
+        order = tuple(np.argsort(-noisy, kind="stable").tolist())
         return Ordering(order, len(rejected) + 1, rejected)
 
     def _drawn(self, rng: np.random.Generator, n: int) -> Any:
@@ -385,6 +385,7 @@ class SimulatedJudge:
             await asyncio.sleep(self._latency)
         if not self._noise.malformed and not self._noise.failing:
             return ()
+        # Without the draw in its name: what fails once, fails at every repeat.
         hopeless = generator(self._seed, "failing", *about).random() < self._noise.failing
         rng = generator(self._seed, "malformed", *about, str(draw))
         rejected: list[str] = []
@@ -409,7 +410,7 @@ def malformed_orders(names: Sequence[str]) -> tuple[str, ...]:
         '{"order": ["A"',
         '{"best": "A"}',
     )
-    return (*(f'{{"order": {_listed(one)}}}' for one in lists), *texts)
+    return (*(f'{{"order": {_listed(listing)}}}' for listing in lists), *texts)
 
 
 def open_simulated(
@@ -429,7 +430,7 @@ def open_simulated(
     """
     if not target:
         raise UsageError("The judge 'simulated' needs judgements.", mend="Write simulated:FILE.")
-    given = {
+    arguments = {
         "grades": grades,
         "column": column,
         "unjudged": unjudged,
@@ -437,7 +438,7 @@ def open_simulated(
         "attempts": attempts,
         **asdict(noise),
     }
-    params = {key: value for key, value in given.items() if value != _DEFAULTS[key]}
+    params = {key: value for key, value in arguments.items() if value != _DEFAULTS[key]}
     return SimulatedJudge(
         read_known(Path(target), grades, column), noise, unjudged=unjudged, seed=seed, attempts=attempts,
         latency=latency, name=QUERY.format(Spec("simulated", target, params)),

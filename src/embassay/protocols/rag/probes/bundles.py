@@ -62,6 +62,7 @@ def in_other_case(name: str) -> str:
     ('ALICE DUPONT', "Jean Pierre O'Neil")
     """
     digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    # By the name alone, so that an author is written in one way in all passages and runs.
     mode = (str.upper, str.lower, str.title)[int.from_bytes(digest, "big") % 3]
     return mode(name.replace("’", "'").replace("-", " "))
 
@@ -72,13 +73,13 @@ def pseudonyms(names: list[str], seed: int) -> dict[str, str]:
     >>> pseudonyms(["Alice Dupont"], 12345)
     {'Alice Dupont': 'ID-9DC4BD'}
     """
-    found: dict[str, str] = {}
+    identifiers: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(names):
-        tries = chain([f"{seed}|{name}"], (f"{seed}|{name}|{again}" for again in count(1)))
-        found[name] = next(one for one in map(_identifier, tries) if one not in taken)
-        taken.add(found[name])
-    return found
+        tries = chain([f"{seed}|{name}"], (f"{seed}|{name}|{number}" for number in count(1)))
+        identifiers[name] = next(key for key in map(_identifier, tries) if key not in taken)
+        taken.add(identifiers[name])
+    return identifiers
 
 
 def near_miss(name: str, distance: int) -> str:
@@ -235,27 +236,27 @@ def bundles(material: Material, queries: int, *, seed: int) -> list[Bundle]:
     ['B', 'C', 'D', 'E', 'B']
     """
     people, topics = tuple(dict.fromkeys(material.people)), tuple(dict.fromkeys(material.topics))
-    made = []
+    drawn = []
     for index in range(queries):
         stream = ("bundle", material.lang, str(index))
         author, topic = people[index % len(people)], topics[index % len(topics)]
         first, second, third = _drawn(
             [person for person in people if person != author], 3, seed, *stream, "impostors"
         )
-        (other,) = _drawn([one for one in topics if one != topic], 1, seed, *stream, "topic")
+        (other,) = _drawn([new for new in topics if new != topic], 1, seed, *stream, "topic")
         (query,) = _drawn(QUERIES[material.lang], 1, seed, *stream, "query")
         (title,) = _drawn(TITLES[material.lang], 1, seed, *stream, "title")
-        made.append(Bundle(index, material.lang, author, (first, second, third), topic, other, query, title))
-    return made
+        drawn.append(Bundle(index, material.lang, author, (first, second, third), topic, other, query, title))
+    return drawn
 
 
 def _drawn(of: Sequence[T], n: int, seed: int, *names: str) -> list[T]:
     """`n` of them, no two of one place, by the raw stream of these names: equal in every version of everything."""
-    left, found = list(of), []
+    left, drawn = list(of), []
     for i in range(n):
         place = int.from_bytes(random_bytes(8, seed, *names, str(i)), "big") % len(left)
-        found.append(left.pop(place))
-    return found
+        drawn.append(left.pop(place))
+    return drawn
 
 
 def _ended(name: str) -> str:
@@ -412,8 +413,8 @@ def without_diacritics(text: str) -> str:
     'Foret, œuvre'
     """
     decomposed = unicodedata.normalize("NFD", text)
-    kept = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
-    return unicodedata.normalize("NFC", kept)
+    stripped = "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+    return unicodedata.normalize("NFC", stripped)
 
 
 def _each(written: Written, change: Callable[[str], str]) -> Written:

@@ -95,8 +95,8 @@ def texts_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed
     left = np.empty(shape, dtype=np.int64)
     right = np.empty((*shape, len(CANDIDATES)), dtype=np.int64)
     for c, name in enumerate(conditions):
-        for run, own in enumerate(by_run):
-            for q, bundle in enumerate(own):
+        for run, of_run in enumerate(by_run):
+            for q, bundle in enumerate(of_run):
                 written = CONDITIONS[name].write(bundle, seed + run)
                 left[c, run, q] = queries.setdefault(written.query, len(queries))
                 right[c, run, q] = [passages.setdefault(text, len(passages)) for text in written.passages]
@@ -122,15 +122,16 @@ def corpus_of(by_run: Sequence[Sequence[Bundle]], seed: int) -> Corpus:
     Its order is drawn from the seed, so that texts which an ablation makes equal are found in no order of merit.
     """
     places: dict[tuple[object, ...], Place] = {}
-    for run, own in enumerate(by_run):
-        for q, bundle in enumerate(own):
+    for run, of_run in enumerate(by_run):
+        for q, bundle in enumerate(of_run):
             for slot, (signer, topic) in enumerate(zip(bundle.signers, bundle.topics, strict=True)):
                 # C2a and C2b differ under near misses: who stands where is a part of what a passage is.
                 places.setdefault((q, CANDIDATES[slot], signer, topic, bundle.title), (run, q, slot))
-    found = list(places.values())
+    distinct = list(places.values())
     lang = by_run[0][0].lang
-    keys = np.frombuffer(random_bytes(8 * len(found), seed, "order of the collection", lang), dtype="<u8")
-    ordered = [found[place] for place in np.argsort(keys, kind="stable")]
+    # Raw bytes, not a generator's permutation: equal in every version of numpy.
+    keys = np.frombuffer(random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8")
+    ordered = [distinct[place] for place in np.argsort(keys, kind="stable")]
     return Corpus(tuple(ordered), _grades(by_run, ordered))
 
 
@@ -139,16 +140,16 @@ def written(
 ) -> tuple[list[str], list[list[str]]]:
     """The texts of the collection under a condition, and the queries of each run; one seed for all runs, so that an
     author has one name in the whole collection."""
-    made = [[CONDITIONS[condition].write(bundle, seed) for bundle in own] for own in by_run]
-    passages = [made[run][q].passages[slot] for run, q, slot in corpus.places]
-    return passages, [[one.query for one in own] for own in made]
+    texts = [[CONDITIONS[condition].write(bundle, seed) for bundle in of_run] for of_run in by_run]
+    passages = [texts[run][q].passages[slot] for run, q, slot in corpus.places]
+    return passages, [[text.query for text in of_run] for of_run in texts]
 
 
 def _grades(by_run: Sequence[Sequence[Bundle]], places: Sequence[Place]) -> NDArray[np.int8]:
     passages = [(by_run[run][q].signers[slot], by_run[run][q].topics[slot]) for run, q, slot in places]
     people, topics = dict[object, int](), dict[str, int]()
     signer = np.array([people.setdefault(person, len(people)) for person, _ in passages])
-    topic = np.array([topics.setdefault(one, len(topics)) for _, one in passages])
+    topic = np.array([topics.setdefault(subject, len(topics)) for _, subject in passages])
     author = np.array([people[bundle.author] for bundle in by_run[0]])
     on = np.array([topics[bundle.topic] for bundle in by_run[0]])
     right_author, right_topic = author[:, None] == signer[None], on[:, None] == topic[None]
@@ -265,17 +266,17 @@ class Collections:
 def collections_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> Collections:
     """The collections of these bundles under these conditions."""
     corpus = corpus_of(by_run, seed)
-    made = {name: written(by_run, corpus, name, seed) for name in conditions}
+    texts = {name: written(by_run, corpus, name, seed) for name in conditions}
     return Collections(
-        {name: passages for name, (passages, _) in made.items()},
-        {name: queries for name, (_, queries) in made.items()},
+        {name: passages for name, (passages, _) in texts.items()},
+        {name: queries for name, (_, queries) in texts.items()},
         corpus.grades,
     )
 
 
 def rehearse(texts: Texts, collections: Collections, hear: Hear) -> bool:
     """Tell of the two calls that an encoder gets: all queries, all passages."""
-    asked = (one for runs in collections.queries.values() for run in runs for one in run)
+    asked = (text for runs in collections.queries.values() for run in runs for text in run)
     stored = (passage for passages in collections.passages.values() for passage in passages)
     hear(list(dict.fromkeys([*texts.queries, *asked])), "query")
     hear(list(dict.fromkeys([*texts.passages, *stored])), "document")
@@ -290,15 +291,15 @@ def margins_of(system: Similarity, texts: Texts) -> Margins:
 def retrieval_of(system: Similarity, collections: Collections) -> Mapping[str, Floats]:
     """Measure -> its value for every query, (conditions, runs, queries)."""
     counts = counts_of(collections.grades)
-    found: dict[str, list[Floats]] = {}
+    by_measure: dict[str, list[Floats]] = {}
     for name, passages in collections.passages.items():
         runs = collections.queries[name]
         indices = firsts(system, [text for run in runs for text in run], passages)
-        own = np.tile(np.arange(len(counts)), len(runs))
-        top = graded_top(collections.grades[own], indices)
-        for measure, of_query in values(counts[own], top).items():
-            found.setdefault(measure, []).append(of_query.reshape(len(runs), -1))
-    return {measure: np.stack(of_conditions) for measure, of_conditions in found.items()}
+        repeated = np.tile(np.arange(len(counts)), len(runs))
+        top = graded_top(collections.grades[repeated], indices)
+        for measure, of_query in values(counts[repeated], top).items():
+            by_measure.setdefault(measure, []).append(of_query.reshape(len(runs), -1))
+    return {measure: np.stack(of_conditions) for measure, of_conditions in by_measure.items()}
 
 
 TASK = "names"
@@ -335,8 +336,8 @@ def outcome(
 
 def _base(of: Mapping[str, Floats], values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
     yield from _levels(0, "", values, context)
-    both = np.column_stack([_per_query(of["d_name"][0]), _per_query(of["d_topic"][0])])
-    yield context.over_queries(RATIO, both, lambda m: m[..., 0] / m[..., 1], why_not="d_topic is 0")
+    columns = np.column_stack([_per_query(of["d_name"][0]), _per_query(of["d_topic"][0])])
+    yield context.over_queries(RATIO, columns, lambda m: m[..., 0] / m[..., 1], why_not="d_topic is 0")
     for measure in values:
         if measure not in MARGINS:
             pair = _per_query(of["d_name"][0]), _per_query(values[measure][0])
@@ -373,8 +374,8 @@ def _ablation(place: int, name: str, values: Mapping[str, Floats], context: Prob
 def _percents(base: Floats, ablated: Floats, name: str, context: ProbeContext) -> Iterator[Score]:
     """The mean of the rows' percents, the ratio of means and the share of rows left out: sums over the runs of each
     query, so that queries can be resampled."""
-    known = ~np.isnan(base + ablated).any(axis=0)
-    base, ablated = base[:, known], ablated[:, known]
+    whole = ~np.isnan(base + ablated).any(axis=0)
+    base, ablated = base[:, whole], ablated[:, whole]
     kept = base >= LEAST_MARGIN
     rows = np.where(kept, 100 * (ablated - base) / np.where(kept, base, 1), 0.0)
     sums = np.column_stack([part.sum(axis=0) for part in (rows, kept, kept * base, kept * ablated)])
@@ -450,15 +451,15 @@ def evaluate(
     with room_for(needed(request, job.lang, opened.system)), charged(ledger, opened.system.name) as requests:
         opened.prefetch(calls)
         opened.remember(calls)
-        found = margins_of(opened.system, texts)
+        margins = margins_of(opened.system, texts)
         lost = lost_queries(opened.system, [f"{q:03d}" for q in range(request.size)], texts.of_query)
         if lost.too_many:
             result = lost.without_score(HEADLINE, Items())
         else:
             retrieval = retrieval_of(opened.system, collections)
-            for of_rows in (found.name, found.topic, found.both, *retrieval.values()):
+            for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
                 of_rows[..., lost.mask] = np.nan
-            result = replace(outcome(request.asked, found, retrieval, context), skipped=lost.skipped)
+            result = replace(outcome(request.asked, margins, retrieval, context), skipped=lost.skipped)
     return opened.told(result, requests)
 
 
@@ -473,7 +474,7 @@ def made(request: NamesRequest, lang: Lang) -> tuple[Texts, Collections]:
 def needed(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
     """What a cell will hold."""
     texts, collections = made(request, lang)
-    asked = [one for runs in collections.queries.values() for run in runs for one in run]
+    asked = [text for runs in collections.queries.values() for run in runs for text in run]
     stored = [passage for passages in collections.passages.values() for passage in passages]
     places = sum(map(len, collections.queries.values())) * request.size
     sizes = plan.Sizes(texts.right.size, places, request.size, request.resamples)
@@ -589,7 +590,7 @@ def _base_margins(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
 
 
 def _ratios(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
-    columns = (SYSTEM, LANG, *(Column(one, decimals=3) for one in ("name/topic", "low", "high")))
+    columns = (SYSTEM, LANG, *(Column(title, decimals=3) for title in ("name/topic", "low", "high")))
     body = [
         (system, lang, *rows.with_interval(dataset, system, "", RATIO))
         for dataset, lang, system in rows.each(systems)
@@ -614,7 +615,7 @@ def _ablations(rows: Rows, systems: Sequence[str], dataset: str, lang: str, size
             body.append(
                 (
                     system, GROUPS[CONDITIONS[name or "base"].group], name or "base",
-                    *(rows.value(dataset, system, name, one) for one in (HEADLINE, SD)),
+                    *(rows.value(dataset, system, name, measure) for measure in (HEADLINE, SD)),
                     *rows.with_interval(dataset, system, name, ABSOLUTE),
                     *rows.with_interval(dataset, system, name, PERCENT),
                     rows.value(dataset, system, name, OF_MEANS),
@@ -635,7 +636,7 @@ def _recall(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     for measure in MEASURES:
         columns += [
             Column(measure, decimals=3),
-            *(Column(f"{measure} {one}", "signed", 3) for one in CHANGE),
+            *(Column(f"{measure} {end}", "signed", 3) for end in CHANGE),
         ]
     body = []
     for dataset, lang, system in rows.each(systems):
@@ -661,5 +662,5 @@ def _recall(rows: Rows, systems: Sequence[str]) -> ColumnTable:
 
 def _conditions(rows: Rows) -> tuple[str, ...]:
     """The base (no variant) and the ablations that were asked for."""
-    there = set(rows.variants(HEADLINE))
-    return tuple(condition for condition in ("", *CONDITIONS) if condition in there)
+    present = set(rows.variants(HEADLINE))
+    return tuple(condition for condition in ("", *CONDITIONS) if condition in present)

@@ -84,17 +84,17 @@ class Wordings:
 
 def asked_of(variants: Sequence[Variant]) -> Wordings:
     """The wordings of these variants, the clean questions first."""
-    known: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     places = np.array(
         [
             [
-                [-1 if text is None else known.setdefault(text, len(known)) for text in run]
+                [-1 if text is None else numbers.setdefault(text, len(numbers)) for text in run]
                 for run in variant.texts
             ]
             for variant in variants
         ]
     )
-    return Wordings(tuple(known), places)
+    return Wordings(tuple(numbers), places)
 
 
 def rehearse(questions: Questions, asked: Wordings, hear: Hear) -> bool:
@@ -108,35 +108,36 @@ def rehearse(questions: Questions, asked: Wordings, hear: Hear) -> bool:
 def cosines(system: Similarity, questions: Questions, asked: Wordings) -> Floats:
     """The similarity of every wording with its question's reference, (variants, runs, questions), NaN without one."""
     references = list(dict.fromkeys(questions.references))
-    own = np.array([references.index(text) for text in questions.references])
-    there = asked.places >= 0
-    right = np.broadcast_to(own, asked.places.shape)
-    found = np.full(asked.places.shape, np.nan)
-    found[there] = similarities(
-        system, asked.texts, references, asked.places[there], right[there], questions.role
+    meant = np.array([references.index(text) for text in questions.references])
+    asked_here = asked.places >= 0
+    right = np.broadcast_to(meant, asked.places.shape)
+    similar = np.full(asked.places.shape, np.nan)
+    similar[asked_here] = similarities(
+        system, asked.texts, references, asked.places[asked_here], right[asked_here], questions.role
     )
-    return found
+    return similar
 
 
 def retrieval(system: Similarity, questions: Questions, asked: Wordings) -> Mapping[str, Floats]:
     """Measure -> its value for every wording, (variants, runs, questions), NaN without one; `overlap` and `tau` are
     with what the clean question finds."""
-    there = asked.places >= 0
+    asked_here = asked.places >= 0
     by_text = firsts(system, asked.texts, questions.corpus)
     indices = by_text[np.maximum(asked.places, 0)].reshape(-1, by_text.shape[1])
     n = len(questions)
     counts, rounds = questions.counts(), len(indices) // n
+    # Wordings lie variant by variant and run by run; in each the questions stand in the same order.
     top = np.concatenate([questions.top(indices[i * n : (i + 1) * n]) for i in range(rounds)])
-    found = dict(values(np.tile(counts, (rounds, 1)), top))
+    by_measure = dict(values(np.tile(counts, (rounds, 1)), top))
     clean = np.tile(indices[:n], (rounds, 1))
-    found |= _likeness(clean, indices)
-    shaped = {name: of_rows.reshape(asked.places.shape) for name, of_rows in found.items()}
-    return {name: np.where(there, of_rows, np.nan) for name, of_rows in shaped.items()}
+    by_measure |= _likeness(clean, indices)
+    shaped = {name: of_rows.reshape(asked.places.shape) for name, of_rows in by_measure.items()}
+    return {name: np.where(asked_here, of_rows, np.nan) for name, of_rows in shaped.items()}
 
 
 def _likeness(clean: NDArray[np.int64], other: NDArray[np.int64]) -> dict[str, Floats]:
     first, second = (
-        {str(row): _ids(one) for row, one in enumerate(side.tolist())} for side in (clean, other)
+        {str(row): _ids(places) for row, places in enumerate(side.tolist())} for side in (clean, other)
     )
     return {
         OVERLAP: np.asarray(overlap(first, second, CUTOFF)),
@@ -210,7 +211,7 @@ def outcome(
     The headline, with an empty variant, is the drop of the cosine from the clean question to the noisiest.
     """
     means = {name: rows.mean(axis=1) for name, rows in values.items()}
-    by_name = {one.name: place for place, one in enumerate(variants)}
+    by_name = {variant.name: place for place, variant in enumerate(variants)}
     # The headline stands first.
     scores = list(_drop(means[COSINE], by_name[level_name(NOISIEST)], "", context))
     for place, variant in enumerate(variants):
@@ -324,29 +325,29 @@ def evaluate(
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
-    own = questions(request, job.source, job.lang)
-    variants = wordings(own, request, {name: _rewritings(job, name) for name in job.rewriters})
+    posed = questions(request, job.source, job.lang)
+    variants = wordings(posed, request, {name: _rewritings(job, name) for name in job.rewriters})
     asked = asked_of(variants)
     opened = job.opened(advance, ledger=ledger, spread=spread)
-    context = ProbeContext(own.dataset, tokenizer, request.seed, request.resamples)
+    context = ProbeContext(posed.dataset, tokenizer, request.seed, request.resamples)
 
     def calls(hear: Hear) -> bool:
-        return rehearse(own, asked, hear)
+        return rehearse(posed, asked, hear)
 
-    need = _needed(opened.system, own, asked, request)
+    need = _needed(opened.system, posed, asked, request)
     with room_for(need), charged(ledger, opened.system.name) as requests:
         opened.prefetch(calls)
         opened.remember(calls)
-        near = cosines(opened.system, own, asked)
-        lost = lost_queries(opened.system, own.ids, lambda q: _texts_of(own, variants, q))
+        near = cosines(opened.system, posed, asked)
+        lost = lost_queries(opened.system, posed.ids, lambda q: _texts_of(posed, variants, q))
         if lost.too_many:
-            result = lost.without_score(HEADLINE, Items(), own.skipped)
+            result = lost.without_score(HEADLINE, Items(), posed.skipped)
         else:
-            values = {COSINE: near, **retrieval(opened.system, own, asked)}
+            values = {COSINE: near, **retrieval(opened.system, posed, asked)}
             for rows in values.values():
                 rows[..., lost.mask] = np.nan
-            result = outcome(own.ids, variants, values, context)
-            result = replace(result, skipped=(*own.skipped, *lost.skipped), warnings=own.warnings)
+            result = outcome(posed.ids, variants, values, context)
+            result = replace(result, skipped=(*posed.skipped, *lost.skipped), warnings=posed.warnings)
     missing = {
         "rewritings_missing": len(
             {lacking for variant in variants for lacking in _unwritten(variants, variant)}
@@ -369,27 +370,27 @@ def wordings(
 def rehearse_cell(request: NoiseRequest, source: str, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder, as far as they are known: rewritings are taken to be as many
     texts as there are wordings."""
-    own = questions(request, source, lang)
-    return rehearse(own, asked_of(wordings(own, request, {})), hear)
+    posed = questions(request, source, lang)
+    return rehearse(posed, asked_of(wordings(posed, request, {})), hear)
 
 
 def needed(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
     """What a cell will hold, as far as wordings are known: a rewriting is taken to be as long as its question."""
-    own = questions(request, source, lang)
-    asked = asked_of(wordings(own, request, {}))
+    posed = questions(request, source, lang)
+    asked = asked_of(wordings(posed, request, {}))
     every = 1 + len(dict.fromkeys(request.rewriters))
     return _needed(
         system,
-        own,
+        posed,
         replace(asked, texts=asked.texts * every, places=np.tile(asked.places, (every, 1, 1))),
         request,
     )
 
 
-def _needed(system: Similarity, own: Questions, asked: Wordings, request: NoiseRequest) -> Footprint:
-    sizes = plan.Sizes(asked.places.size, asked.places.size, len(own), request.resamples)
+def _needed(system: Similarity, posed: Questions, asked: Wordings, request: NoiseRequest) -> Footprint:
+    sizes = plan.Sizes(asked.places.size, asked.places.size, len(posed), request.resamples)
     return plan.memory_needed(
-        system, [*asked.texts, *own.references], own.corpus, sizes,
+        system, [*asked.texts, *posed.references], posed.corpus, sizes,
         "Probe a smaller corpus, or fewer queries (--limit)",
     )  # fmt: skip
 
@@ -398,8 +399,8 @@ def _rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
     return Rewritings(job.folder, job.rewriters[name]).read()
 
 
-def _texts_of(own: Questions, variants: Sequence[Variant], query: int) -> Iterator[str]:
-    yield own.references[query]
+def _texts_of(posed: Questions, variants: Sequence[Variant], query: int) -> Iterator[str]:
+    yield posed.references[query]
     for variant in variants:
         yield from (run[query] or "" for run in variant.texts)
 
@@ -420,22 +421,22 @@ def plan_noise(
     tokenizer = open_tokenizer(request.tokenizer)
     systems = systems_of(request, tokenizer, ledger)
     opened = [
-        open_rewriter(one, ledger=ledger, seed=request.seed) for one in dict.fromkeys(request.rewriters)
+        open_rewriter(spec, ledger=ledger, seed=request.seed) for spec in dict.fromkeys(request.rewriters)
     ]
     rewriters = {rewriter.name: rewriter.identity for rewriter in opened}
     datasets, cells, efforts = [], [], []
     for source in dict.fromkeys(request.datasets):
         for lang in langs_of(request, source):
-            own = questions(request, source, lang)
-            units = len(own) * (1 + 4 * request.runs) * (1 + len(rewriters)) + len(own.corpus)
-            planned = PlannedTask(TASK, len(own), units, own.skipped, own.warnings)
-            datasets.append(PlannedDataset(source, own.dataset, lang, own.fingerprint, (planned,)))
+            posed = questions(request, source, lang)
+            units = len(posed) * (1 + 4 * request.runs) * (1 + len(rewriters)) + len(posed.corpus)
+            planned = PlannedTask(TASK, len(posed), units, posed.skipped, posed.warnings)
+            datasets.append(PlannedDataset(source, posed.dataset, lang, posed.fingerprint, (planned,)))
             for system in systems:
                 key = cell_key(
                     TASK,
                     NOISE_VERSION,
                     system,
-                    own.fingerprint,
+                    posed.fingerprint,
                     tokenizer,
                     request,
                     rewriters,
@@ -443,7 +444,7 @@ def plan_noise(
                 job = NoiseJob(
                     system.spec, request.seed, request.tokenizer, cache, source, lang, request, rewriters, folder
                 )  # fmt: skip
-                cells.append(cell_of(TASK, own.dataset, system, key, units, job))
+                cells.append(cell_of(TASK, posed.dataset, system, key, units, job))
             efforts.append(partial(_effort, request, source, lang, units))
     check_names(dataset.name for dataset in datasets)
     return ProbePlan(
@@ -457,9 +458,9 @@ def _effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Work:
     def rehearse(hear: Hear) -> bool:
         return rehearse_cell(request, source, lang, hear)
 
-    own = questions(request, source, lang)
-    wordings = units - len(own.corpus)
-    effort = effort_of(TASK, own.dataset, len(own), own.corpus, rehearse, wordings)
+    posed = questions(request, source, lang)
+    wordings = units - len(posed.corpus)
+    effort = effort_of(TASK, posed.dataset, len(posed), posed.corpus, rehearse, wordings)
     # A rewriting is a text that nobody has yet: each is counted as long as the question.
     return Work(
         effort.task,
@@ -468,8 +469,8 @@ def _effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Work:
         units,
         effort.tokens,
         rehearse,
-        own.corpus,
-        own.texts,
+        posed.corpus,
+        posed.texts,
         "search",
         footprint=partial(needed, request, source, lang),
     )
@@ -497,10 +498,10 @@ def _cosines(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     body: list[tuple[Value, ...]] = []
     for dataset, lang, system in rows.each(systems):
         for rewriter in ("", *_rewriters(rows)):
-            found = [rows.value(dataset, system, _named(level, rewriter), COSINE) for level in levels]
-            if any(one is not None for one in found):
+            similar = [rows.value(dataset, system, _named(level, rewriter), COSINE) for level in levels]
+            if any(value is not None for value in similar):
                 body.append(
-                    (system, dataset, lang, f"rewritten by {rewriter}" if rewriter else "as asked", *found)
+                    (system, dataset, lang, f"rewritten by {rewriter}" if rewriter else "as asked", *similar)
                 )
     title = "Similarity of the question to its meaning, by level of noise"
     return ColumnTable("rag_table12", title, columns, tuple(body))
@@ -532,12 +533,11 @@ def _drops(rows: Rows, systems: Sequence[str]) -> ColumnTable:
 
 
 def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
-    columns: list[Column] = [SYSTEM, DATASET, LANG, Column("level"), Column("wording", "text")]
-    columns[3] = Column("level", decimals=0)
+    columns = [SYSTEM, DATASET, LANG, Column("level", decimals=0), Column("wording", "text")]
     for measure in MEASURES:
         columns += [
             Column(measure, decimals=3),
-            *(Column(f"{measure} {one}", "signed", 3) for one in CHANGE),
+            *(Column(f"{measure} {end}", "signed", 3) for end in CHANGE),
         ]
         columns.append(Column(f"{measure} p", "p"))
     columns += [Column(OVERLAP, decimals=3), Column(TAU, decimals=3)]
@@ -569,8 +569,8 @@ def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
 
 
 def _rewriters(rows: Rows) -> tuple[str, ...]:
-    found = (variant.partition(":")[2] for variant in rows.variants(COSINE))
-    return tuple(dict.fromkeys(one for one in found if one))
+    names = (variant.partition(":")[2] for variant in rows.variants(COSINE))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _named(variant: str, rewriter: str) -> str:

@@ -69,8 +69,8 @@ class NamesRequest:
                 from difflib import get_close_matches
 
                 near = get_close_matches(condition, _conditions(), n=1)
-                known = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(_conditions())}."
-                raise UsageError(f"There is no condition {condition!r}.", mend=known)
+                options = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(_conditions())}."
+                raise UsageError(f"There is no condition {condition!r}.", mend=options)
         for name in ("queries", "runs", "resamples"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")

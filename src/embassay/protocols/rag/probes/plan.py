@@ -46,8 +46,8 @@ class ProbePlan(planning.Plan):
 
 def systems_of(request: Any, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
     """The systems that were named: a probe has no reference rows of its own."""
-    found = planned_systems(request.systems, tokenizer, request.seed, ledger)
-    return tuple(system for system in found if system.kind != "reference" or system.spec in request.systems)
+    systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
+    return tuple(system for system in systems if system.kind != "reference" or system.spec in request.systems)
 
 
 def cell_key(
@@ -78,8 +78,8 @@ def cell_key(
 
 def cell_of(task: str, dataset: str, system: PlannedSystem, key: str, units: int, job: Any) -> Cell:
     """A cell; a system without vectors sees no texts that progress could count."""
-    seen = units if system.kind == "embedding" else 0
-    return Cell(task, dataset, system.name, key, seen, job, remote=system.remote is not None)
+    texts = units if system.kind == "embedding" else 0
+    return Cell(task, dataset, system.name, key, texts, job, remote=system.remote is not None)
 
 
 def effort_of(
@@ -121,6 +121,6 @@ def memory_needed(
     if dim:
         parts["vectors"] = remembered(len(asked) + len(stored), dim)
     else:
-        both = token_bytes(asked, sizes.pairs) + token_bytes(stored, sizes.pairs)
-        parts["tokens"] = max(token_bytes(asked) + token_bytes(stored), both)
+        tokens = token_bytes(asked, sizes.pairs) + token_bytes(stored, sizes.pairs)
+        parts["tokens"] = max(token_bytes(asked) + token_bytes(stored), tokens)
     return footprint(parts, mend)

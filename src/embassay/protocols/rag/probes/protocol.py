@@ -57,8 +57,8 @@ PROMPT = 260
 def wanted(plan: ProbePlan, dataset: str) -> set[str]:
     """The texts of a dataset that are to be rewritten."""
     job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
-    own = questions(plan.request, job.source, job.lang)
-    noisy = small_talk(own, plan.request.runs, plan.request.seed)
+    posed = questions(plan.request, job.source, job.lang)
+    noisy = small_talk(posed, plan.request.runs, plan.request.seed)
     return {text for variant in noisy for run in variant.texts for text in run if text is not None}
 
 
@@ -177,28 +177,28 @@ class Probe(Protocol):
     def conclude(self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """The tables of either probe."""
         del records  # their rows say all
-        found, systems = Rows(rows), [system.name for system in plan.systems]
-        made = (
-            names.tables(found, systems, plan.request)
+        table_rows, systems = Rows(rows), [system.name for system in plan.systems]
+        tables = (
+            names.tables(table_rows, systems, plan.request)
             if plan.task == names.TASK
-            else noise.tables(found, systems)
+            else noise.tables(table_rows, systems)
         )
-        return Conclusion(tables=tuple(table for table in made if table.rows))
+        return Conclusion(tables=tuple(table for table in tables if table.rows))
 
     def _rewritten(
         self, session: Session, of_dataset: Mapping[str, set[str]], listener: Silent
     ) -> dict[str, Mapping[str, str]]:
         """Why texts were not rewritten, by rewriter and text."""
         plan: Any = session.plan
-        texts = sorted({text for own in of_dataset.values() for text in own})
+        texts = sorted({text for of_texts in of_dataset.values() for text in of_texts})
         failed: dict[str, Mapping[str, str]] = {}
         for rewriter in plan.rewriters:
             rewritings = Rewritings(self.folder.path, rewriter.identity)
             failed[rewriter.name] = rewritings.complete(rewriter, texts, listener, session.accounts.ledger)
         session.extra["rewriting_failures"] = {
-            name: {"texts": len(own), "first": next(iter(own.values()), "")}
-            for name, own in failed.items()
-            if own
+            name: {"texts": len(reasons), "first": next(iter(reasons.values()), "")}
+            for name, reasons in failed.items()
+            if reasons
         }
         return failed
 
@@ -209,7 +209,7 @@ class Probe(Protocol):
         failed: Mapping[str, Mapping[str, str]],
     ) -> None:
         for cell in session.plan.cells:
-            missing = sum(text in own for own in failed.values() for text in of_dataset[cell.dataset])
+            missing = sum(text in reasons for reasons in failed.values() for text in of_dataset[cell.dataset])
             record = session.records.get(cell.key)
             if record is not None and record.counts.get(MISSING, 0) > missing:
                 self.folder.cell_path(cell).unlink(missing_ok=True)

@@ -110,8 +110,8 @@ class Questions:
     def top(self, indices: NDArray[np.int64]) -> NDArray[np.int8]:
         """The grade at each rank, from places in the corpus (q, k)."""
         rows = [
-            [ABSENT if place < 0 else own.get(place, UNJUDGED) for place in row]
-            for own, row in zip(self.grades, indices.tolist(), strict=True)
+            [ABSENT if place < 0 else graded.get(place, UNJUDGED) for place in row]
+            for graded, row in zip(self.grades, indices.tolist(), strict=True)
         ]
         return np.array(rows, dtype=np.int8)
 
@@ -130,26 +130,26 @@ def langs_of(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
     """The languages that a dataset is probed in. UsageError where it has none of those that there is small talk in."""
     if source == BUNDLED:
         return request.langs or LANGS
-    own = opening.dataset(request.dataset(source))
-    if len(own.langs) < 2:
-        stated = tuple(lang for lang in LANGS if lang == own.lang)
+    dataset = opening.dataset(request.dataset(source))
+    if len(dataset.langs) < 2:
+        stated = tuple(lang for lang in LANGS if lang == dataset.lang)
         if request.langs and stated and stated != request.langs:
-            stated = tuple(one for one in stated if one in request.langs)
-        found = stated or (request.langs[:1] if own.lang == "und" and len(request.langs) == 1 else ())
+            stated = tuple(lang for lang in stated if lang in request.langs)
+        langs = stated or (request.langs[:1] if dataset.lang == "und" and len(request.langs) == 1 else ())
     else:
-        found = tuple(lang for lang in LANGS if lang in own.langs and lang in (request.langs or LANGS))
-    if not found:
+        langs = tuple(lang for lang in LANGS if lang in dataset.langs and lang in (request.langs or LANGS))
+    if not langs:
         raise UsageError(
-            f"The noise probe has no small talk for the dataset {source!r}, in {own.lang!r}.",
+            f"The noise probe has no small talk for the dataset {source!r}, in {dataset.lang!r}.",
             mend="Where the data do not say their language, name it: --lang en or --lang fr.",
         )
-    return found
+    return langs
 
 
 def _bundled(request: NoiseRequest, lang: Lang) -> Questions:
     of = material(lang, **request.files)
     size = min(request.queries, request.limit or request.queries)
-    own = bundles(of, size, seed=request.seed)
+    first = bundles(of, size, seed=request.seed)
     by_run = all_bundles(of, size, CORPUS_RUNS, request.seed)
     corpus = corpus_of(by_run, request.seed)
     passages, of_runs = written(by_run, corpus, "base", request.seed)
@@ -157,7 +157,7 @@ def _bundled(request: NoiseRequest, lang: Lang) -> Questions:
         references = [_first_best(corpus.grades[q], passages) for q in range(size)]
     else:
         references = [
-            NEEDS[lang].replace("{A}", bundle.author.name).replace("{T}", bundle.topic) for bundle in own
+            NEEDS[lang].replace("{A}", bundle.author.name).replace("{T}", bundle.topic) for bundle in first
         ]
     grades = [{int(p): int(row[p]) for p in np.flatnonzero(row > 1)} for row in corpus.grades]
     fingerprint = digest([lang, [person.name for person in of.people], list(of.topics), size, request.seed])
@@ -178,23 +178,23 @@ def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> Questions:
             f"The dataset {source!r} does not say what its queries need in plain words.",
             mend="Compare with the best passage: --reference passage.",
         )
-    own = opening.dataset(request.dataset(source))
-    several = len(own.langs) > 1
+    dataset = opening.dataset(request.dataset(source))
+    several = len(dataset.langs) > 1
     if several:
-        own = own.subsets("retrieval")[lang]
-    loaded = own.load("retrieval", seed=request.seed)
-    table, said = _grades(loaded, request)
-    kept = list(_questions(loaded.data, table, _drawn(loaded.data.queries.ids, request)))
-    if not kept:
+        dataset = dataset.subsets("retrieval")[lang]
+    loaded = dataset.load("retrieval", seed=request.seed)
+    table, note = _grades(loaded, request)
+    usable = list(_questions(loaded.data, table, _drawn(loaded.data.queries.ids, request)))
+    if not usable:
         raise DataError(
             f"no query of {loaded.dataset!r} has a relevant passage with text", expected="at least one"
         )
-    ids, texts, best, grades = zip(*kept, strict=True)
+    ids, texts, best, grades = zip(*usable, strict=True)
     corpus = loaded.data.corpus.texts
     name = f"{loaded.dataset}-{lang}" if several else loaded.dataset
     return Questions(
         name, lang, ids, texts, tuple(corpus[place] for place in best), "document", corpus, grades,
-        digest([loaded.fingerprint, list(ids), request.grades]), loaded.skipped, (*loaded.warnings, said),
+        digest([loaded.fingerprint, list(ids), request.grades]), loaded.skipped, (*loaded.warnings, note),
     )  # fmt: skip
 
 
@@ -210,7 +210,7 @@ def _questions(
         grades = {place[doc]: table[gain] for doc, gain in data.qrels[key].items() if doc in place}
         with_text = [grade for grade in grades if data.corpus.texts[grade]]
         if with_text:
-            best = max(with_text, key=lambda one: (grades[one], -one))
+            best = max(with_text, key=lambda at: (grades[at], -at))
             yield key, text, best, grades
 
 
@@ -218,7 +218,7 @@ def _drawn(ids: Sequence[str], request: NoiseRequest) -> set[str]:
     """The queries that a limit leaves: drawn by their ids alone."""
     if request.limit is None or request.limit >= len(ids):
         return set(ids)
-    return set(sorted(ids, key=lambda one: random_bytes(8, request.seed, "limit", one))[: request.limit])
+    return set(sorted(ids, key=lambda key: random_bytes(8, request.seed, "limit", key))[: request.limit])
 
 
 def _grades(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
@@ -229,9 +229,9 @@ def _grades(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[f
         table: dict[Any, Any] = {gain: int(gain) + 1 for gain in gains}
     else:
         table = dict(grade_map(fitting_map([0.0, *gains])))
-    found = {gain: int(table[gain]) for gain in gains}
-    said = ", ".join(f"{gain:g} is {grade}" for gain, grade in found.items())
-    return found, f"gains as grades from 1 to 5: {said}"
+    grades = {gain: int(table[gain]) for gain in gains}
+    spelled = ", ".join(f"{gain:g} is {grade}" for gain, grade in grades.items())
+    return grades, f"gains as grades from 1 to 5: {spelled}"
 
 
 Wordings = tuple[tuple[str | None, ...], ...]
@@ -300,18 +300,18 @@ class Rewritings:
     def read(self) -> Mapping[str, str]:
         """All that are there."""
         try:
-            found: Mapping[str, str] = json.loads(self.path.read_text("utf-8"))
+            texts: Mapping[str, str] = json.loads(self.path.read_text("utf-8"))
         except (OSError, ValueError, RecursionError):
             return {}
-        return found
+        return texts
 
     def complete(
         self, rewriter: Rewriter, texts: Iterable[str], listener: Silent, ledger: Ledger | None
     ) -> Mapping[str, str]:
         """Have the texts rewritten that are not there; text -> why of those that cannot be. What comes is kept, also
         when the money ends (BudgetExceeded) or the model cannot be had (ModelError)."""
-        found = dict(self.read())
-        waiting = [one for one in dict.fromkeys(texts) if one not in found]
+        rewritings = dict(self.read())
+        waiting = [text for text in dict.fromkeys(texts) if text not in rewritings]
         failed: dict[str, str] = {}
         if not waiting:
             return failed
@@ -323,12 +323,13 @@ class Rewritings:
                 if isinstance(outcome, Failure):
                     failed[waiting[place]] = outcome.reason
                 else:
-                    found[waiting[place]] = outcome
+                    rewritings[waiting[place]] = outcome
 
         try:
             with charged(ledger, rewriter.name):
                 wait_for(rewrite)
         finally:
-            ordered = {text: found[text] for text in sorted(found)}
+            # Sorted, for answers come in any order and the file should not depend on it.
+            ordered = {text: rewritings[text] for text in sorted(rewritings)}
             write_atomic(self.path, to_json(ordered, indent=1) + "\n")
         return failed

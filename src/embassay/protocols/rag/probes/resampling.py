@@ -44,6 +44,7 @@ def similarities(
     could not be encoded.
     """
     whole = np.broadcast_to(left.reshape(left.shape + (1,) * (right.ndim - left.ndim)), right.shape)
+    # A pair as one number: `unique` over two columns is slower.
     pairs, places = np.unique(whole.ravel() * len(passages) + right.ravel(), return_inverse=True)
     first, second = pairs // len(passages), pairs % len(passages)
     if hasattr(system, "vectors"):
@@ -99,8 +100,8 @@ def values(counts: Ints, top: NDArray[np.int8]) -> Mapping[str, Floats]:
 
 def graded_top(grades: NDArray[np.int8], indices: Ints) -> NDArray[np.int8]:
     """The grade at each rank, from the grades of all passages for each query (q, n) and places (q, k)."""
-    found = np.take_along_axis(grades, np.maximum(indices, 0), axis=1)
-    return np.asarray(np.where(indices < 0, np.int8(ABSENT), found))
+    ranked = np.take_along_axis(grades, np.maximum(indices, 0), axis=1)
+    return np.asarray(np.where(indices < 0, np.int8(ABSENT), ranked))
 
 
 def counts_of(grades: NDArray[np.int8]) -> Ints:
@@ -111,6 +112,7 @@ def counts_of(grades: NDArray[np.int8]) -> Ints:
 def _best_gains(counts: Ints) -> Floats:
     """Grade less 1 at each rank of the best ranking of a pool, (q, 10), 0 beyond it."""
     ends = np.cumsum(counts[:, ::-1], axis=1)
+    # Of the ideal order, grades 5, 4, 3 ... each fill the ranks up to their end.
     passed = (np.arange(CUTOFF)[None, :, None] >= ends[:, None, :]).sum(axis=2)
     return np.asarray(np.maximum(4.0 - passed, 0))
 
@@ -145,6 +147,7 @@ class ProbeContext(Context):
 
     def bootstrap(self, columns: Floats, purpose: str, groups: NDArray[np.int64] | None = None) -> Floats:
         """As in `Context`, with one draw of queries for all statistics: there are hundreds of a cell."""
+        # Above this the counts of all draws would take too much memory.
         if groups is not None or self.draws * len(columns) > _HELD:
             return super().bootstrap(columns, purpose, groups)
         counts = _counts(self.seed, self.dataset, len(columns), self.draws)
@@ -172,22 +175,22 @@ class ProbeContext(Context):
         if not kept:
             return undefined(measure, 0, why_not or "no query has a value", variant=variant)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = estimate(table, statistic, self, "queries", METHOD)
-        if not np.isfinite(found.value):
-            return undefined(measure, found.n, why_not or "it is not defined", variant=variant)
-        return found.score(measure, variant=variant)
+            result = estimate(table, statistic, self, "queries", METHOD)
+        if not np.isfinite(result.value):
+            return undefined(measure, result.n, why_not or "it is not defined", variant=variant)
+        return result.score(measure, variant=variant)
 
     def links(self, x: Floats, y: Floats, names: tuple[str, str], variant: str = "") -> list[Score]:
         """Correlations of two values of each query, (queries,), over the queries that have both."""
-        known = ~(np.isnan(x) | np.isnan(y))
-        x, y = x[known], y[known]
+        whole = ~(np.isnan(x) | np.isnan(y))
+        x, y = x[whole], y[whole]
         return self._correlated(x, y, lambda rows: (x[rows], y[rows]), len(x), names, variant, len(x))
 
     def links_of_means(self, x: Floats, y: Floats, names: tuple[str, str], variant: str) -> list[Score]:
         """Correlations of the mean values under each of several conditions, (conditions, queries), over conditions;
         queries are resampled. A query that lacks a value anywhere is left out."""
-        known = ~(np.isnan(x).any(axis=0) | np.isnan(y).any(axis=0))
-        x, y = x[:, known], y[:, known]
+        whole = ~(np.isnan(x).any(axis=0) | np.isnan(y).any(axis=0))
+        x, y = x[:, whole], y[:, whole]
         n = x.shape[1]
         if not n:
             return [

@@ -8,7 +8,7 @@ from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
-from embassay.protocols.questions.options import (
+from embassay.protocols.questions import (
     OF_MODELS,
     QuestionsOptions,
     check_kinds,

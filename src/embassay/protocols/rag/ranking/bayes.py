@@ -102,22 +102,22 @@ class Checks:
 
     def doubts(self, favour: float) -> tuple[str, ...]:
         """Why nothing should be claimed: `fixed errors`, `order shown`, `places`, `surprises`; none if all is well."""
-        said = self.figures(favour)
-        found = {
-            "fixed errors": said["steadiness"] > STEADY and said["circular"] > CIRCULAR,
-            "order shown": said["as_shown"] > AS_SHOWN,
+        figures = self.figures(favour)
+        reasons = {
+            "fixed errors": figures["steadiness"] > STEADY and figures["circular"] > CIRCULAR,
+            "order shown": figures["as_shown"] > AS_SHOWN,
             "places": abs(favour) > FAVOUR,
-            "surprises": said["surprise"] > SURPRISE,
+            "surprises": figures["surprise"] > SURPRISE,
         }
-        return tuple(name for name, holds in found.items() if holds)
+        return tuple(name for name, holds in reasons.items() if holds)
 
     def calibrated(self, chance: float, alone: float) -> float:
         """What a claim of `chance` comes true as where these are the checks of all answers of the judge, and the
         query's own are this share of them."""
-        said = self.figures(0.0)
-        stays = max(0.0, said["steadiness"] - FRESH) * min(1.0, said["circular"] / NOISY)
-        known = min(max(chance, 0.01), 0.99)
-        logit = math.log(known / (1 - known)) * (BELOW if known < 0.5 else 1.0)
+        figures = self.figures(0.0)
+        stays = max(0.0, figures["steadiness"] - FRESH) * min(1.0, figures["circular"] / NOISY)
+        inside = min(max(chance, 0.01), 0.99)
+        logit = math.log(inside / (1 - inside)) * (BELOW if inside < 0.5 else 1.0)
         return 1 / (1 + math.exp(ALONE * alone + STAYS * stays - LEVEL - logit))
 
 
@@ -136,9 +136,9 @@ class Answers:
         chance = (1 / (1 + np.exp(scores[:, below] - scores[:, above]))).mean(axis=0)
         chance = (1 - self._random) * chance + self._random / 2
         before = self._wins[order[above], order[below]] - self._wins[order[below], order[above]]
-        again = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
+        repeated = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
         self._sums += Checks(
-            1.0, *_stayed(chance[before != 0], before[before != 0] > 0), *_surprise(chance[again]),
+            1.0, *_stayed(chance[before != 0], before[before != 0] > 0), *_surprise(chance[repeated]),
             as_shown=float((np.diff(place) > 0).all()) - self._as_shown(scores[:, np.argsort(place)]),
         )  # fmt: skip
         self._wins[order[above], order[below]] += 1
@@ -182,11 +182,11 @@ def shared_priors(evidences: Floats) -> Floats:
     relative = np.maximum(evidences - evidences.max(axis=1, keepdims=True), LOWEST)
     heights, kernels = np.exp(relative), _kernels()
     common = log_weights()
-    told = [np.log(heights @ kernel.T) for kernel in kernels]  # (queries, points) of g0 for each width
-    total = np.array([common + one.sum(axis=0) for one in told])  # (widths, points)
+    spoken = [np.log(heights @ kernel.T) for kernel in kernels]  # (queries, points) of g0 for each width
+    total = np.array([common + of_width.sum(axis=0) for of_width in spoken])  # (widths, points)
     priors = np.empty_like(heights)
     for query in range(len(heights)):
-        others = total - np.array([one[query] for one in told])
+        others = total - np.array([of_width[query] for of_width in spoken])
         weights = np.exp(others - others.max())
         blurred = [weight @ kernel for weight, kernel in zip(weights, kernels, strict=True)]
         priors[query] = np.log(np.maximum(np.sum(blurred, axis=0) / weights.sum(), np.exp(LOWEST)))
@@ -304,7 +304,7 @@ class BayesRanker:
     def state(self) -> Mapping[str, Any]:
         """Calls, the mixture's mean sharpness, reliability and bias for places, the checks, and the claims."""
         parts = self._seen().components
-        both = self._seen().both
+        draws = self._seen().both
         sharpness = self._sharpness()
         return {
             "calls": self.calls,
@@ -312,7 +312,7 @@ class BayesRanker:
             "sharpness": sharpness,
             "reliability": sum(part.weight * part.reliability for part in parts),
             "bias": self._favour(),
-            "bias_sd": float(both[:, -1].std()) / sharpness,
+            "bias_sd": float(draws[:, -1].std()) / sharpness,
             "components": len(parts),
             "looks_in_a_row": self._sure,
             "stopped": self._stopped,
@@ -344,12 +344,12 @@ class BayesRanker:
             self._stopped = "cap"
 
     def _good_enough(self) -> bool:
-        said, wanted = self._claimed(), self._options
+        claimed, wanted = self._claimed(), self._options
         return (
             not self._doubts()
-            and said.set_errors_at_most_1 >= wanted.surely
-            and said.overlap >= wanted.overlap
-            and said.tau >= wanted.tau
+            and claimed.set_errors_at_most_1 >= wanted.surely
+            and claimed.overlap >= wanted.overlap
+            and claimed.tau >= wanted.tau
         )
 
     def _seen(self) -> View:
@@ -359,12 +359,12 @@ class BayesRanker:
 
     def _claimed(self) -> Claims:
         if self._claims is None:
-            found, own = claims(self._seen().scores, self._seen().order, self._top), self.checks()
-            known = own + self.others
-            alone = own.answers / max(1.0, known.answers)
-            top = {name: var for name, var in vars(found).items() if name.startswith("set_errors")}
-            held = {name: known.calibrated(chance, alone) for name, chance in top.items()}
-            self._claims = replace(found, **held)
+            claimed, own_checks = claims(self._seen().scores, self._seen().order, self._top), self.checks()
+            checks = own_checks + self.others
+            alone = own_checks.answers / max(1.0, checks.answers)
+            top = {name: var for name, var in vars(claimed).items() if name.startswith("set_errors")}
+            held = {name: checks.calibrated(chance, alone) for name, chance in top.items()}
+            self._claims = replace(claimed, **held)
         return self._claims
 
     def _told(self) -> Mapping[str, float]:
@@ -403,12 +403,12 @@ class Bayes:
     @property
     def name(self) -> str:
         """With the options that are not the default, as `--ranking` takes them."""
-        given = {
+        params = {
             field.name: getattr(self.options, field.name)
             for field in fields(self.options)
             if getattr(self.options, field.name) != field.default
         }
-        return COLON.format(Spec("bayes", params=given))
+        return COLON.format(Spec("bayes", params=params))
 
     def start(self, candidates: Sequence[Candidate], *, query: str, top: int, seed: int) -> BayesRanker:
         """Begin with a pool."""
@@ -417,15 +417,15 @@ class Bayes:
     def share(self, rankers: Mapping[str, Ranker]) -> None:
         """Tell every query what the others' answers say of the judge's sharpness and the grades' reliability, and
         whether they are such as the model expects."""
-        asked = [one for one in rankers.values() if isinstance(one, BayesRanker) and one.calls]
+        asked = [ranker for ranker in rankers.values() if isinstance(ranker, BayesRanker) and ranker.calls]
         if not self.options.share or len(asked) < 2:
             return
-        own = {id(bayes_ranker): bayes_ranker.checks() for bayes_ranker in asked}
-        together = sum(own.values(), Checks())
+        checks = {id(bayes_ranker): bayes_ranker.checks() for bayes_ranker in asked}
+        together = sum(checks.values(), Checks())
         for ranker, prior in zip(
             asked,
             shared_priors(np.array([bayes_ranker.posterior.evidence for bayes_ranker in asked])),
             strict=True,
         ):
-            ranker.posterior.log_prior, ranker.others = prior, together - own[id(ranker)]
+            ranker.posterior.log_prior, ranker.others = prior, together - checks[id(ranker)]
             ranker.refresh()

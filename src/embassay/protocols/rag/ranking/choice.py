@@ -74,13 +74,13 @@ def _listed(
     node, mean, score = np.empty(len(parents)), np.empty(orders), np.empty(m)
     first_order = len(parents) - orders
     for window in range(count):
-        given = 0.0
+        within = 0.0
         for order in range(orders):
             mean[order] = 0.0
         for draw in range(draws):
             for i in range(m):
                 score[i] = scores[draw, windows[window, i]]
-            given += _subsets(score, share, reached)
+            within += _subsets(score, share, reached)
             if draw % FISHER_EVERY == 0:
                 _add_fisher(share, reached, fisher[window])
             for at in range(len(parents)):
@@ -93,7 +93,7 @@ def _listed(
             probability = mean[order] / draws
             if probability > 0.0:
                 entropy -= probability * math.log(probability)
-        information[window] = max(0.0, entropy - given / draws)
+        information[window] = max(0.0, entropy - within / draws)
     return information, fisher
 
 
@@ -136,12 +136,12 @@ def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
     """Add the Fisher information of an answer: of each choice among a subset, as often as it has to be made."""
     m = len(fisher)
     for subset in range(1, len(reached)):
-        chance, one = reached[subset], share[subset]
+        chance, row = reached[subset], share[subset]
         for i in range(m):
-            mass = chance * one[i]
+            mass = chance * row[i]
             fisher[i, i] += mass
             for j in range(m):
-                fisher[i, j] -= mass * one[j]
+                fisher[i, j] -= mass * row[j]
 
 
 @compiled
@@ -259,8 +259,9 @@ def values(
     if m <= LISTED:
         information, fisher = listed(_some(scores, DRAWS), windows)
     else:
-        some = _some(scores, SIMULATED)
-        fisher = sampled(some, windows, rng.gumbel(size=(len(some), m)))
+        # Too many orders to list: one answer is simulated per draw instead.
+        drawn = _some(scores, SIMULATED)
+        fisher = sampled(drawn, windows, rng.gumbel(size=(len(drawn), m)))
         information = squashed_log_det(fisher, covariance[windows[:, :, None], windows[:, None, :]])
     worth = information / math.lgamma(m + 1)
     for top in borders:
@@ -339,6 +340,7 @@ def _drops(
                 for i in range(m):
                     for j in range(m):
                         learned += gap[i] * update[window, i, j] * gap[j]
+                # Rounding may leave nothing or less of the variance.
                 after = max(before - learned, 1e-12 * before)
                 if learned > 1e-9 * before:
                     drops[window] += weight * (wrong - _expected_wrong(distance, learned, after))

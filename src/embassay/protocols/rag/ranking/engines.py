@@ -97,8 +97,8 @@ def starting_scores(candidates: Sequence[Candidate]) -> list[float]:
     >>> starting_scores([Candidate("a", 5, 1), Candidate("b", None, 2), Candidate("c", 4, 3)])
     [5.0, 4.5, 4.0]
     """
-    known = [candidate.grade for candidate in candidates if candidate.grade is not None]
-    mean = sum(known) / len(known) if known else MIDDLE
+    grades = [candidate.grade for candidate in candidates if candidate.grade is not None]
+    mean = sum(grades) / len(grades) if grades else MIDDLE
     return [mean if candidate.grade is None else float(candidate.grade) for candidate in candidates]
 
 

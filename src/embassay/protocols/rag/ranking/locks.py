@@ -69,24 +69,24 @@ class PartialOrder:
         left = list(self._direct_above)
         free = [(-scores[item], ties[item], item) for item, count in enumerate(left) if not count]
         heapify(free)
-        found = []
+        order = []
         while free:
             item = heappop(free)[2]
-            found.append(item)
+            order.append(item)
             for worse in self._worse[item]:
                 left[worse] -= 1
                 if not left[worse]:
                     heappush(free, (-scores[worse], ties[worse], worse))
-        return tuple(found)
+        return tuple(order)
 
 
 def _members(bits: int) -> list[int]:
-    found = []
+    members = []
     while bits:
         lowest = bits & -bits
-        found.append(lowest.bit_length() - 1)
+        members.append(lowest.bit_length() - 1)
         bits ^= lowest
-    return found
+    return members
 
 
 Pair = tuple[int, int]
@@ -156,10 +156,10 @@ def disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
             edge((above, True), (below, False))
             edge((above, False), (above, True))
             edge((below, False), (below, True))
-    found = 0
-    while found < 2 and _augment(room, (better, True), (worse, False)):
-        found += 1
-    return found
+    paths = 0
+    while paths < 2 and _augment(room, (better, True), (worse, False)):
+        paths += 1
+    return paths
 
 
 def _augment(
@@ -361,7 +361,7 @@ class LocksRanker:
             for exposures, information, u in zip(self._exposures, self._information, uniform[:n], strict=True)
         ]
         chosen = sorted(range(n), key=keys.__getitem__)[:m]
-        return tuple(one for _, one in sorted(zip(uniform[n:], chosen, strict=True)))
+        return tuple(position for _, position in sorted(zip(uniform[n:], chosen, strict=True)))
 
     def _learn(self, order: tuple[int, ...]) -> None:
         options = self._options

@@ -56,14 +56,14 @@ def add_answers(
             slope[bias] += weight * (mean_place - places[call, k])
             curvature[bias, bias] += weight * (square_place - mean_place * mean_place)
             for j in range(k, m):
-                one, mass = orders[call, j], weight * share[j]
-                slope[one] -= mass
-                curvature[one, one] += mass
+                item, mass = orders[call, j], weight * share[j]
+                slope[item] -= mass
+                curvature[item, item] += mass
                 across = mass * (mean_place - places[call, j])
-                curvature[one, bias] += across
-                curvature[bias, one] += across
+                curvature[item, bias] += across
+                curvature[bias, item] += across
                 for i in range(k, m):
-                    curvature[one, orders[call, i]] -= mass * share[i]
+                    curvature[item, orders[call, i]] -= mass * share[i]
     return total
 
 
@@ -172,9 +172,8 @@ def log_prediction(
         first, second, bias = order[k], order[k + 1], place[k + 1] - place[k]
         mean[k] = x[first] - x[second] + bias * x[d - 1]
         steps[k, first], steps[k, second], steps[k, d - 1] = 1.0, -1.0, bias
-        for i in range(
-            min(first, second), d
-        ):  # the w with U'w = step, so that products of two are covariances
+        # The w with U'w = step, so that products of two are covariances.
+        for i in range(min(first, second), d):
             steps[k, i] /= factor[i, i]
             times = steps[k, i]
             if times != 0.0:
@@ -214,11 +213,13 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
     for _ in range(SWEEPS):
         moved = 0.0
         for i in range(p):
+            # The cavity: what the others say of it, its own factor taken out (expectation propagation).
             variance = 1.0 / (1.0 / approximate[i, i] - precision[i])
             without = variance * (centre[i] / approximate[i, i] - shift[i])
             z = without / math.sqrt(variance)
             log_chance, ratio = _tail(z)
             narrowed = max(variance * (1.0 - ratio * (z + ratio)), 1e-9 * variance)
+            # A truncated normal is never wider, so a negative precision is rounding.
             new = max(1.0 / narrowed - 1.0 / variance, 0.0)
             change = new - precision[i]
             moved = max(moved, abs(change) * variance)
@@ -321,11 +322,11 @@ def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, r
 @compiled
 def _climb(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
-    here: tuple[float, Floats, Floats],
+    at_x: tuple[float, Floats, Floats],
 ) -> None:  # fmt: skip
     """Newton's method with halved steps. At x, which is overwritten, log posterior, gradient and H are as `here`; of
     these, too, the arrays are overwritten."""
-    value, slope, factor = here
+    value, slope, factor = at_x
     d = len(x)
     step, tried = np.empty(d), np.empty(d)
     for _ in range(MOST_STEPS):
@@ -417,16 +418,16 @@ def spread_of_grades(grades: Sequence[int | None]) -> Spread:
     from scipy.special import ndtri
 
     mean, variance = np.zeros(len(grades)), np.ones(len(grades))
-    given = sorted(grade for grade in grades if grade is not None)
-    for grade in sorted(set(given)):
-        below, upto = given.index(grade) / len(given), (given.index(grade) + given.count(grade)) / len(given)
+    rated = sorted(grade for grade in grades if grade is not None)
+    for grade in sorted(set(rated)):
+        below, upto = rated.index(grade) / len(rated), (rated.index(grade) + rated.count(grade)) / len(rated)
         if upto - below == 1.0:
             break
         low, high = ndtri(below), ndtri(upto)
         share, at_low, at_high = upto - below, _density(low), _density(high)
         first = (at_low - at_high) / share
         second = 1 + ((low * at_low if below else 0.0) - (high * at_high if upto < 1 else 0.0)) / share
-        chosen = [i for i, one in enumerate(grades) if one == grade]
+        chosen = [i for i, other in enumerate(grades) if other == grade]
         mean[chosen], variance[chosen] = first, second - first**2
     return Spread(mean, variance)
 
@@ -446,7 +447,7 @@ class Priors:
 def priors(spread: Spread, bias: float) -> Priors:
     """A z ~ N(A rho mean, A^2 (rho^2 variance + 1 - rho^2)), and A times a bias for places of standard deviation
     `bias`; both arrays (points, n + 1)."""
-    sharpness, reliability = (one.reshape(-1, 1) for one in grid())
+    sharpness, reliability = (axis.reshape(-1, 1) for axis in grid())
     means = sharpness * reliability * spread.mean
     variances = sharpness**2 * (reliability**2 * spread.variance + 1 - reliability**2)
     none = np.zeros_like(sharpness)
@@ -467,8 +468,8 @@ def log_weights() -> Floats:
     edges = np.concatenate([[0.0], (RELIABILITY[1:] + RELIABILITY[:-1]) / 2, [1.0]])
     sharpness = -0.5 * np.log(SHARPNESS / 5.0) ** 2
     reliability = np.log(np.diff(edges) * (1 - RELIABILITY**2))
-    both = sharpness[:, None] + reliability[None, :]
-    return np.asarray(both - np.logaddexp.reduce(both, axis=None)).ravel()
+    joint = sharpness[:, None] + reliability[None, :]
+    return np.asarray(joint - np.logaddexp.reduce(joint, axis=None)).ravel()
 
 
 SLIGHT = 0.02
@@ -558,9 +559,9 @@ class Posterior:
             log_posterior[:, 0] = total
             log_posterior = log_posterior.ravel()
         weights = np.exp(self._gamma * (log_posterior - log_posterior.max())) * ~self._resting
-        kept = np.flatnonzero(weights > KEPT * weights.max())
-        kept = kept[np.argsort(-weights[kept], kind="stable")]
-        return [self._component(point, weights[point] / weights[kept].sum()) for point in kept]
+        heavy = np.flatnonzero(weights > KEPT * weights.max())
+        heavy = heavy[np.argsort(-weights[heavy], kind="stable")]
+        return [self._component(point, weights[point] / weights[heavy].sum()) for point in heavy]
 
     def _component(self, point: np.intp, weight: float) -> Component:
         sharpness, reliability = grid()

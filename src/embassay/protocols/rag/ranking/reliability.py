@@ -59,12 +59,12 @@ def compare_repeats(
     places = [_places(order) for order in orders]
     size = min(top, len(orders[0]))
     discordances, overlaps = [], []
-    for one, other in combinations(range(len(orders)), 2):
-        discordances.append((1 - _tau(places[one], places[other])) / 2)
-        overlaps.append(len(set(orders[one][:size]) & set(orders[other][:size])) / size if size else 1.0)
+    for a, b in combinations(range(len(orders)), 2):
+        discordances.append((1 - _tau(places[a], places[b])) / 2)
+        overlaps.append(len(set(orders[a][:size]) & set(orders[b][:size])) / size if size else 1.0)
     tau = None
     if reference is not None:
-        tau = float(np.mean([_tau(_places(reference), one) for one in places]))
+        tau = float(np.mean([_tau(_places(reference), order) for order in places]))
     return Repeats(
         len(orders),
         float(np.mean(discordances)),
@@ -82,12 +82,12 @@ def _places(order: Sequence[int]) -> NDArray[np.int64]:
     return places
 
 
-def _tau(one: NDArray[np.int64], other: NDArray[np.int64]) -> float:
+def _tau(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     """Kendall's tau of two orders without ties; 1 for fewer than two items."""
-    n = len(one)
+    n = len(first)
     if n < 2:
         return 1.0
-    agree = np.sign(one[:, None] - one) * np.sign(other[:, None] - other)
+    agree = np.sign(first[:, None] - first) * np.sign(second[:, None] - second)
     return float(agree.sum() / (n * (n - 1)))
 
 
@@ -162,20 +162,20 @@ def consistency(queries: Sequence[Judged], *, seed: int = 0) -> Consistency:
         wins = query.wins()
         pairs.append(_repeated(wins))
         triads.append(_triads(wins))
-    found = [(sum(bad for bad, _ in rows), sum(all_ for _, all_ in rows), rows) for rows in (pairs, triads)]
+    counts = [(sum(bad for bad, _ in rows), sum(all_ for _, all_ in rows), rows) for rows in (pairs, triads)]
     estimates = [
         over_queries(rows, ratio, total, name, seed) if total else None
-        for (_, total, rows), name in zip(found, ("pairs", "triads"), strict=True)
+        for (_, total, rows), name in zip(counts, ("pairs", "triads"), strict=True)
     ]
-    (contradicted, repeated, _), (circles, complete, _) = found
+    (contradicted, repeated, _), (circles, complete, _) = counts
     return Consistency(repeated, contradicted, estimates[0], complete, circles, estimates[1])
 
 
 def _repeated(wins: NDArray[np.int64]) -> tuple[int, int]:
     """Pairs put both ways, and pairs shown together twice or more."""
     upper = np.triu_indices(len(wins), 1)
-    one, other = wins[upper], wins.T[upper]
-    return int(np.count_nonzero((one > 0) & (other > 0))), int(np.count_nonzero(one + other > 1))
+    ahead, behind = wins[upper], wins.T[upper]
+    return int(np.count_nonzero((ahead > 0) & (behind > 0))), int(np.count_nonzero(ahead + behind > 1))
 
 
 def _triads(wins: NDArray[np.int64]) -> tuple[int, int]:
@@ -230,8 +230,8 @@ class Fit:
 
 def log_likelihoods(scores: Floats, orders: Orders) -> Floats:
     """The log probability of each answer (calls, m), best first, at scores (..., n): (..., calls)."""
-    seen = scores[..., orders]
-    return np.asarray((seen - _suffixes(seen)).sum(axis=-1))
+    shown = scores[..., orders]
+    return np.asarray((shown - _suffixes(shown)).sum(axis=-1))
 
 
 def fit(orders: Orders, means: Floats, precisions: Floats) -> Fit:
@@ -246,14 +246,16 @@ def fit(orders: Orders, means: Floats, precisions: Floats) -> Fit:
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         size = np.ones(len(modes))
         for _ in range(_HALVINGS):
-            found = _objective(modes + size[:, None] * step, orders, means, precisions)
-            worse = found < value - 1e-9 * np.abs(value)
+            tried = _objective(modes + size[:, None] * step, orders, means, precisions)
+            # Near the mode a step changes the value by rounding only, which is not worse.
+            worse = tried < value - 1e-9 * np.abs(value)
             if not worse.any():
                 break
             size[worse] /= 2
+        # Halved to the end and still worse: this point stays where it is.
         size[worse] = 0
         modes = modes + size[:, None] * step
-        value = np.where(worse, value, found)
+        value = np.where(worse, value, tried)
         if np.abs(size[:, None] * step).max() < _NEAR:
             break
     return Fit(modes, _derivatives(modes, orders, means, precisions)[1])
@@ -268,9 +270,9 @@ def _derivatives(scores: Floats, orders: Orders, means: Floats, precisions: Floa
     """Gradient (points, n) and negative Hessian (points, n, n) of the log posterior."""
     points, n = scores.shape
     m = orders.shape[1]
-    seen = scores[:, orders]
+    shown = scores[:, orders]
     # share[k, j]: the chance of the j-th to be the best of those from the k-th on.
-    share = np.exp(np.minimum(seen[..., None, :] - _suffixes(seen)[..., None], 0.0)) * np.triu(
+    share = np.exp(np.minimum(shown[..., None, :] - _suffixes(shown)[..., None], 0.0)) * np.triu(
         np.ones((m, m))
     )
     total = share.sum(axis=-2)
@@ -279,16 +281,16 @@ def _derivatives(scores: Floats, orders: Orders, means: Floats, precisions: Floa
     pairs = (orders[:, :, None] * n + orders[:, None, :]).ravel()
     curvature = np.array([np.bincount(pairs, bend.ravel(), n * n) for bend in bends]).reshape(points, n, n)
     curvature[:, np.arange(n), np.arange(n)] += precisions[:, None]
-    pulls = np.array([np.bincount(orders.ravel(), one.ravel(), n) for one in 1 - total])
+    pulls = np.array([np.bincount(orders.ravel(), pull.ravel(), n) for pull in 1 - total])
     return pulls - precisions[:, None] * (scores - means), curvature
 
 
-def _suffixes(seen: Floats) -> Floats:
+def _suffixes(scores: Floats) -> Floats:
     """log sum exp of each suffix of the last axis, from the tail."""
-    found = seen.copy()
-    for k in range(seen.shape[-1] - 2, -1, -1):
-        found[..., k] = np.logaddexp(found[..., k], found[..., k + 1])
-    return found
+    sums = scores.copy()
+    for k in range(scores.shape[-1] - 2, -1, -1):
+        sums[..., k] = np.logaddexp(sums[..., k], sums[..., k + 1])
+    return sums
 
 
 SHARPNESS: Floats = 0.5 * 2 ** (np.arange(14) / 2)
@@ -314,12 +316,12 @@ def judge_noise(queries: Sequence[Judged], *, seed: int = 0) -> Estimate | None:
     if not chosen:
         return None
     rng = generator(seed, "ranking report", "noise")
-    said, shares = map(np.array, zip(*(_query(query, rng) for query in chosen), strict=True))
-    value = _at_best(said.sum(axis=0), shares.mean(axis=0))
+    logs, shares = map(np.array, zip(*(_query(query, rng) for query in chosen), strict=True))
+    value = _at_best(logs.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
         return Estimate(value, float("nan"), float("nan"), 1, "no interval from one query")
     rows = rows_of_resamples(len(chosen), RESAMPLES, rng)
-    replicates = [_at_best(said[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
+    replicates = [_at_best(logs[row].sum(axis=0), shares[row].mean(axis=0)) for row in rows]
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
 
 
@@ -343,16 +345,17 @@ def _query(query: Judged, rng: np.random.Generator) -> tuple[Floats, Floats]:
     means, precisions = _prior(query)
     shape, n = (len(RELIABILITY), len(SHARPNESS)), len(query.candidates)
     normal = rng.standard_normal((DRAWS, n))
+    # In turn and not in blocks: early and late answers are asked about other passages.
     fold = np.arange(len(orders)) % FOLDS
-    said = np.zeros(means.shape[0])
+    logs = np.zeros(means.shape[0])
     for number in range(FOLDS):
         scores = fit(orders[fold != number], means, precisions).draws(normal)
-        said += _log_prediction(scores, orders[fold == number])
+        logs += _log_prediction(scores, orders[fold == number])
     scores = fit(orders, means, precisions).draws(normal)
     above, below = np.triu_indices(n, 1)
     gaps = np.abs(scores[..., above] - scores[..., below])
     shares = (1 / (1 + np.exp(np.minimum(gaps, 700.0)))).mean(axis=(1, 2))
-    return said.reshape(shape), shares.reshape(shape)
+    return logs.reshape(shape), shares.reshape(shape)
 
 
 def _prior(query: Judged) -> tuple[Floats, Floats]:
@@ -360,27 +363,28 @@ def _prior(query: Judged) -> tuple[Floats, Floats]:
     grades = np.array(starting_scores(query.candidates))
     spread = grades.std()
     standard = (grades - grades.mean()) / spread if spread > 0 else np.zeros(len(grades))
-    reliability, sharpness = (one.ravel() for one in np.meshgrid(RELIABILITY, SHARPNESS, indexing="ij"))
-    known = reliability if spread > 0 else 0 * reliability
-    return np.outer(sharpness * known, standard), 1 / (sharpness**2 * (1 - known**2))
+    reliability, sharpness = (axis.ravel() for axis in np.meshgrid(RELIABILITY, SHARPNESS, indexing="ij"))
+    trusted = reliability if spread > 0 else 0 * reliability
+    return np.outer(sharpness * trusted, standard), 1 / (sharpness**2 * (1 - trusted**2))
 
 
 def _log_prediction(scores: Floats, orders: NDArray[np.int64]) -> Floats:
     """The log probability of answers (calls, m), each the mean over draws of scores (points, draws, n): (points,)."""
     by_draw = np.exp(log_likelihoods(scores, orders))
+    # An answer at random has the probability 1 / m!.
     random = RANDOM / np.exp(lgamma(orders.shape[1] + 1))
     return np.asarray(np.log((1 - RANDOM) * by_draw.mean(axis=1) + random).sum(axis=-1))
 
 
-def _at_best(said: Floats, shares: Floats) -> float:
+def _at_best(logs: Floats, shares: Floats) -> float:
     """The share at the best of `said`, both (reliability, sharpness); between points by a parabola."""
-    row, best = np.unravel_index(int(said.argmax()), said.shape)
-    if not 0 < best < said.shape[1] - 1:
+    row, best = np.unravel_index(int(logs.argmax()), logs.shape)
+    if not 0 < best < logs.shape[1] - 1:
         return float(shares[row, best])
-    left, middle, right = said[row, best - 1 : best + 2]
+    left, middle, right = logs[row, best - 1 : best + 2]
     bend = left - 2 * middle + right
     shift = 0.5 * (left - right) / bend if bend < 0 else 0.0
-    return float(np.exp(np.interp(best + shift, np.arange(said.shape[1]), np.log(shares[row]))))
+    return float(np.exp(np.interp(best + shift, np.arange(logs.shape[1]), np.log(shares[row]))))
 
 
 @dataclass(frozen=True)
@@ -436,9 +440,9 @@ def _is_sorted(call: Call, candidates: Sequence[Candidate]) -> bool:
     """Whether passages were shown by fusion rank, or from the best grade to the worst."""
     ranks = [candidates[position].rank for position in call.shown]
     grades = [candidates[position].grade for position in call.shown]
-    known = [grade for grade in grades if grade is not None]
-    varied = len(known) == len(grades) and len(set(known)) > 1
-    return ranks == sorted(ranks) or (varied and known == sorted(known, reverse=True))
+    graded = [grade for grade in grades if grade is not None]
+    varied = len(graded) == len(grades) and len(set(graded)) > 1
+    return ranks == sorted(ranks) or (varied and graded == sorted(graded, reverse=True))
 
 
 def _gains(call: Call, scores: Floats) -> Floats:
@@ -461,12 +465,12 @@ def judge_notes(queries: Sequence[Judged], *, seed: int = 0) -> tuple[str, ...]:
     nothing was judged."""
     if not any(query.calls for query in queries):
         return ()
-    found = (
+    notes = (
         _favour(place_gains(queries, seed=seed)),
         _circles(consistency(queries, seed=seed)),
         _shown(exposure(queries)),
     )
-    return tuple(note for note in found if note)
+    return tuple(note for note in notes if note)
 
 
 def _favour(places: Places | None) -> str:
@@ -474,18 +478,18 @@ def _favour(places: Places | None) -> str:
         return ""
     lift, low, high = places.lift.estimate, places.lift.low, places.lift.high
     if low <= 0 <= high:
-        said = "No position bias of the judge can be seen"
+        verdict = "No position bias of the judge can be seen"
     else:
-        said = f"The judge favours what is shown {'first' if lift > 0 else 'last'}"
-    return f"{said}: the first place gains {lift:+.2f} places of the answer over the last [{low:+.2f}, {high:+.2f}]."
+        verdict = f"The judge favours what is shown {'first' if lift > 0 else 'last'}"
+    return f"{verdict}: the first place gains {lift:+.2f} places of the answer over the last [{low:+.2f}, {high:+.2f}]."
 
 
-def _circles(found: Consistency) -> str:
-    if not found.circles:
+def _circles(counts: Consistency) -> str:
+    if not counts.circles:
         return ""
     return (
-        f"In {found.circles:,} of {found.triads:,} triples of passages the answers form a circle "
-        f"({found.circles / found.triads:.1%})."
+        f"In {counts.circles:,} of {counts.triads:,} triples of passages the answers form a circle "
+        f"({counts.circles / counts.triads:.1%})."
     )
 
 

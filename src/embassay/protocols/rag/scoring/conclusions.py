@@ -117,20 +117,20 @@ def _reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Reading:
         "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
         "ordering": f"lost in the ordering@{k}", "excess": f"ordering less pool@{k}", "total": f"lost in all@{k}",
     }  # fmt: skip
-    found = {name: evidence(resampled, titles[name], names[name], run.name) for name in titles}
-    known = {name: one for name, one in found.items() if one is not None}
-    if len(known) < len(titles):
+    told_by = {name: evidence(resampled, titles[name], names[name], run.name) for name in titles}
+    facts = {name: fact for name, fact in told_by.items() if fact is not None}
+    if len(facts) < len(titles):
         text = f"{run.name}@{k}: nothing can be said, no query has a document that is worth anything in its pool."
-        return Reading(run.name, k, "untold", text, tuple(known.values()))
+        return Reading(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
-        return Reading(run.name, k, "untold", _too_short(run, k, known["reached"]), (known["reached"],))
-    finding = _finding(known)
-    return Reading(run.name, k, finding, _sentence(run.name, k, finding, pool, known), tuple(known.values()))
+        return Reading(run.name, k, "untold", _too_short(run, k, facts["reached"]), (facts["reached"],))
+    finding = _finding(facts)
+    return Reading(run.name, k, finding, _sentence(run.name, k, finding, pool, facts), tuple(facts.values()))
 
 
-def _finding(known: dict[str, Evidence]) -> str:
+def _finding(facts: dict[str, Evidence]) -> str:
     """Which loss is larger, as far as the intervals hold it."""
-    total, excess = known["total"], known["excess"]
+    total, excess = facts["total"], facts["excess"]
     if total.low is None or total.high is None or excess.low is None or excess.high is None:
         return "open"
     if total.high < LITTLE:
@@ -139,23 +139,23 @@ def _finding(known: dict[str, Evidence]) -> str:
         return "ordering"
     if excess.high < 0:
         return "pool"
-    sure = [one.low is not None and one.low > MARGIN for one in (known["pool"], known["ordering"])]
+    sure = [loss.low is not None and loss.low > MARGIN for loss in (facts["pool"], facts["ordering"])]
     return "both" if all(sure) else "open"
 
 
-def _sentence(run: str, k: int, finding: str, pool: str, known: dict[str, Evidence]) -> str:
+def _sentence(run: str, k: int, finding: str, pool: str, facts: dict[str, Evidence]) -> str:
     heads = {
-        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would reach PROC {told(known['ceiling'])}; "
-        f"the pool loses {told(known['pool'])}, the ordering {told(known['ordering'])}; "
-        f"%PROC is {told(known['share'])}.",
-        "ordering": f"{run}@{k}: the ordering. {_capital(pool)} could reach PROC {told(known['ceiling'])}, and "
-        f"{told(known['reached'])} is reached, %PROC {told(known['share'])}: the ordering loses "
-        f"{told(known['ordering'])}, the pool {told(known['pool'])}.",
-        "both": f"{run}@{k}: both. The pool loses {told(known['pool'])} and the ordering {told(known['ordering'])}; "
+        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would reach PROC {told(facts['ceiling'])}; "
+        f"the pool loses {told(facts['pool'])}, the ordering {told(facts['ordering'])}; "
+        f"%PROC is {told(facts['share'])}.",
+        "ordering": f"{run}@{k}: the ordering. {_capital(pool)} could reach PROC {told(facts['ceiling'])}, and "
+        f"{told(facts['reached'])} is reached, %PROC {told(facts['share'])}: the ordering loses "
+        f"{told(facts['ordering'])}, the pool {told(facts['pool'])}.",
+        "both": f"{run}@{k}: both. The pool loses {told(facts['pool'])} and the ordering {told(facts['ordering'])}; "
         "which loses more cannot be told.",
-        "little": f"{run}@{k}: little is left to improve, {told(known['total'])} of the ideal is lost.",
-        "open": f"{run}@{k}: these queries cannot decide. The pool loses {told(known['pool'])}, the ordering "
-        f"{told(known['ordering'])}.",
+        "little": f"{run}@{k}: little is left to improve, {told(facts['total'])} of the ideal is lost.",
+        "open": f"{run}@{k}: these queries cannot decide. The pool loses {told(facts['pool'])}, the ordering "
+        f"{told(facts['ordering'])}.",
     }
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
@@ -193,7 +193,7 @@ def guidance(
         *_depths(board, cutoffs, resampled),
         *_rerankings(board, cutoffs, resampled),
     ]
-    knobs = {one.knob for one in tested}
+    knobs = {advice.knob for advice in tested}
     missing = [] if "hybrid" in knobs else [
         ("hybrid", "pool", "a pool from two retrievers: score runs of both, deeper than 2K, without --pool.")
     ]  # fmt: skip
@@ -203,7 +203,7 @@ def guidance(
     missing += [] if "reranker" in knobs else [
         ("reranker", "ordering", "a strong reranker: score a run and its reranking, with the same documents.")
     ]  # fmt: skip
-    return (*tested, *(_untested(*one) for one in (*missing, *UNTESTED)))
+    return (*tested, *(_untested(*line) for line in (*missing, *UNTESTED)))
 
 
 def status_of(gain: Evidence, least: float = 0.0) -> str:
@@ -219,13 +219,14 @@ def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
     """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
-        here = [union for union in extra.unions if union.cutoff == k]
-        best = max(here, key=lambda union: resampled.quantity(union.ceiling, union.a).value)
+        at_k = [union for union in extra.unions if union.cutoff == k]
+        best = max(at_k, key=lambda union: resampled.quantity(union.ceiling, union.a).value)
         ceiling = evidence(resampled, f"PROC@{k}", best.ceiling, best.a)
         quantity = resampled.quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
-        ends = percentile_interval(quantity.replicates, 1 - 0.05 / len(here))
+        # Bonferroni, since the best of several was chosen by the same data.
+        ends = percentile_interval(quantity.replicates, 1 - 0.05 / len(at_k))
         low, high = (None if np.isnan(end) else end for end in ends)
         gain = Evidence(f"gain in PROC@{k}", quantity.value, low, high)
         status = status_of(gain)
@@ -293,15 +294,15 @@ def verdict(score: Score) -> str:
     """The heading: who may be first by the headline measure."""
     comparison = score.comparison(score.headline)
     on = f"on {score.headline}"
-    known = [
+    valued = [
         value
         for value in (score.value(run.name, score.headline) for run in score.runs)
         if value and value.value is not None
     ]
-    if not known:
+    if not valued:
         return f"{score.headline} is undefined on these judgements"
     if len(score.runs) == 1:
-        return f"{known[0].run} scores {numbers.score(known[0].value or 0.0)} {on}"
+        return f"{valued[0].run} scores {numbers.score(valued[0].value or 0.0)} {on}"
     if comparison is None or not comparison.pairs:
         return f"No ranking {on}: differences cannot be tested"
     first = _first(comparison)
@@ -340,9 +341,9 @@ def judged_less(score: Score) -> tuple[str, float, float] | None:
 
 def _uneven(score: Score) -> str:
     """What it means for the order that a run is judged less."""
-    if (found := judged_less(score)) is None:
+    if (uneven := judged_less(score)) is None:
         return ""
-    name, share, other = found
+    name, share, other = uneven
     return (
         f"{name} has no grade for {percent(share)} of the passages that count, the leader for {percent(other)}: it may "
         "be behind for that alone. Grade them: embassay rag golden --add-run."
@@ -353,11 +354,11 @@ def lede(score: Score) -> tuple[str, ...]:
     """The sentences under it: the gap between the two best, and what the ceilings say of the best."""
     best = _best(score)
     if best is None or best.value is None:
-        value = next((one for one in score.values if one.measure == score.headline), None)
+        value = next((value for value in score.values if value.measure == score.headline), None)
         return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
     sentences = [_gap(score), _uneven(score)] if len(score.runs) > 1 else [_alone(best)]
     measure = next(measure_facts for measure_facts in score.measures if measure_facts.name == score.headline)
-    cutoff = measure.cutoff if any(one.cutoff == measure.cutoff for one in score.readings) else None
+    cutoff = measure.cutoff if any(reading.cutoff == measure.cutoff for reading in score.readings) else None
     for reading in score.readings:
         if reading.run == best.run and cutoff in (None, reading.cutoff):
             sentences.append(reading.text)
@@ -437,8 +438,8 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
             judgements.dropped,
         )
     if judgements.repeated:
-        again = counted(judgements.repeated, "judgement")
-        yield Note("repeated judgements", f"The qrels repeat {again}.", "", judgements.repeated)
+        times = counted(judgements.repeated, "judgement")
+        yield Note("repeated judgements", f"The qrels repeat {times}.", "", judgements.repeated)
     grades = judgements.frame["grade"].unique().to_list()
     if len(grades) == 1:
         text = f"Every judgement is of grade {grades[0]}: no order is better than another."
@@ -454,8 +455,8 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
             text = f"{run.name} has {counted(run.unknown, 'query')} without judgements, left out."
             yield Note("unknown", text, run.name, run.unknown)
         if run.repeated:
-            again = counted(run.repeated, "document")
-            text = f"{run.name} names {again} of a query again: the better ranked line counts."
+            times = counted(run.repeated, "document")
+            text = f"{run.name} names {times} of a query again: the better ranked line counts."
             yield Note("repeated", text, run.name, run.repeated, run.lines)
         if run.tied:
             equal = counted(run.tied, "document")
@@ -473,9 +474,9 @@ def grade_notes(
         if value.n < total and not value.measure.startswith(ANSWERS):
             names.setdefault(value.n, {})[value.measure] = None
     by_name = {measure.name: measure for measure in measures}
-    for n, found in names.items():
-        why = by_name[next(iter(found))].undefined
-        these = listed(_shortened([by_name[name] for name in found], measures))
+    for n, of_n in names.items():
+        why = by_name[next(iter(of_n))].undefined
+        these = listed(_shortened([by_name[name] for name in of_n], measures))
         text = f"{these}: over {n:,} of {counted(total, 'query')}; undefined where {why}."
         yield Note("undefined", text, "", total - n, total)
     if _any_set(measures):
@@ -528,8 +529,8 @@ def answer_notes(values: Sequence[Value], answered: int, total: int) -> Iterator
         yield Note("answers", text, "", answered, total)
     for value in values:
         if value.measure.startswith(ANSWERS):
-            found = f"{counted(value.n, 'query')} with all evidence found and an answer"
-            text = f"{value.run}: {value.measure} is over {found}."
+            whole = f"{counted(value.n, 'query')} with all evidence found and an answer"
+            text = f"{value.run}: {value.measure} is over {whole}."
             yield Note("answers_hit", text, value.run, value.n, total)
 
 
@@ -550,20 +551,20 @@ def _weight_notes(board: Board, total: int) -> Iterator[Note]:
 
 def _unjudged(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
     shares = [evaluate_graded([f"{JUDGED}@{k}"], run.graded)[f"{JUDGED}@{k}"] for k in cutoffs]
-    known = [share[~np.isnan(share)] for share in shares]
-    means = [1 - float(share.mean()) for share in known if len(share)]
+    defined = [share[~np.isnan(share)] for share in shares]
+    means = [1 - float(share.mean()) for share in defined if len(share)]
     if any(mean > 0 for mean in means):
-        each = listed([f"{percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)])
-        text = f"{run.name}: {each} have no grade; {_TREATED[how]}."
-        yield Note("unjudged", text, run.name, int((known[-1] < 1).sum()), len(known[-1]))
+        these = listed([f"{percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)])
+        text = f"{run.name}: {these} have no grade; {_TREATED[how]}."
+        yield Note("unjudged", text, run.name, int((defined[-1] < 1).sum()), len(defined[-1]))
 
 
-def _shortened(found: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]) -> list[str]:
+def _shortened(meant: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]) -> list[str]:
     """Names of measures; without their cutoffs where all cutoffs are meant."""
     names: dict[str, None] = {}
-    for measure in found:
+    for measure in meant:
         alike = [other for other in measures if other.facts.base == measure.facts.base]
-        whole = len(alike) > 1 and all(other in found for other in alike)
+        whole = len(alike) > 1 and all(other in meant for other in alike)
         names[measure.facts.base if whole else measure.name] = None
     return list(names)
 
@@ -574,4 +575,5 @@ def _above_ceiling(measured: Measured, name: str) -> int:
 
 
 def _enough(pairs: int) -> int:
+    # The least p is 2 / (resamples + 1), which Holm multiplies by the pairs; the power of ten from twice that on.
     return int(10 ** np.ceil(np.log10(2 * pairs / ALPHA * 2)))

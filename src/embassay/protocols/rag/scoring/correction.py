@@ -146,7 +146,7 @@ class Corrector:
         queries: Sequence[str],
     ) -> None:
         self.inputs, self.measures, self.queries = inputs, measures, tuple(queries)
-        self.judged = {one.run: one for one in judged}
+        self.judged = {run.run: run for run in judged}
         self.people, self.judge = _grades(people.frame), _grades(judge.frame)
         shared = self.people.keys() & self.judge.keys()
         if not shared:
@@ -184,14 +184,14 @@ class Corrector:
         )
         order = {query: i for i, query in enumerate(board.queries)}
         rows = np.array([order[name] for name in names])
-        found: dict[str, Mapping[str, Columns]] = {}
+        values: dict[str, Mapping[str, Columns]] = {}
         for run in board.runs:
             columns = measured(run.name, run.graded, self.measures, "zero", None).columns
-            found[run.name] = {
+            values[run.name] = {
                 name: Columns(column.value[rows], tuple(part[rows] for part in column.parts))
                 for name, column in columns.items()
             }
-        return found
+        return values
 
     def corrections(self) -> Iterator[Correction]:
         """Of every run and every two, by every measure that people's grades are enough for."""
@@ -209,13 +209,13 @@ class Corrector:
         mine, theirs = (
             _quantity(held, measure.name, run, other) for held in (self.own, self._judge_columns())
         )
-        found = _ratio(mine, theirs, self.whole, is_difference=bool(other))
-        if found is None:
+        ratio = _ratio(mine, theirs, self.whole, is_difference=bool(other))
+        if ratio is None:
             return None
-        return _correction(run, other, measure.name, "queries", *found)
+        return _correction(run, other, measure.name, "queries", *ratio)
 
     def _judge_columns(self) -> dict[str, Mapping[str, Columns]]:
-        return {name: one.columns for name, one in self.judged.items()}
+        return {name: run.columns for name, run in self.judged.items()}
 
     def _passages(self, measure: RequestedMeasure, run: str, other: str) -> Correction | None:
         """From single passages, where the measure is a sum over them and people graded more than whole queries."""
@@ -233,6 +233,7 @@ class Corrector:
         labelled = np.array([key in self.people for key in keys], dtype=bool)
         whole = {self.queries[i] for i in self.whole}
         loose = sum(key[0] not in whole for key, is_known in zip(keys, labelled, strict=True) if is_known)
+        # Where nearly all labels are of whole queries, queries were drawn and not passages.
         if labelled.sum() < FEWEST or loose < labelled.sum() / 10:
             return None
         scale = len(used) / len(self.queries)
@@ -240,11 +241,11 @@ class Corrector:
         by_people = coefficient[used] * linear.gain[[self.people.get(key, 0) for key in keys]] * scale
         most = float(np.abs(coefficient[used]).max()) * scale
         groups = population.query[used]
-        found = corrected(
+        mean = corrected(
             by_people[labelled], by_judge[labelled], by_judge, bounds=(-most if other else 0.0, most),
             groups=groups[labelled], every_groups=groups, confidence=CONFIDENCE,
         )  # fmt: skip
-        return _correction(run, other, measure.name, "passages", found, 1.0)
+        return _correction(run, other, measure.name, "passages", mean, 1.0)
 
     def _population(self, measure: str) -> Population | None:
         """The passages among the first of the runs, on the judge's queries; None for a measure that has none."""
@@ -252,21 +253,22 @@ class Corrector:
 
         from embassay.errors import UsageError
 
-        known = list(self.queries)
+        judged = list(self.queries)
         runs = {
-            name: replace(run, frame=run.frame.filter(pl.col("query").cast(pl.String).is_in(known)))
+            name: replace(run, frame=run.frame.filter(pl.col("query").cast(pl.String).is_in(judged)))
             for name, run in self.inputs.runs.items()
         }
         try:
             return population_of(runs, measure, 0.0)
+        # No measure of passages alone: then whole queries are all there is to go by.
         except UsageError:
             return None
 
     def off(self) -> Iterator[Off]:
         """By people's grade, and by how well the runs rank a passage."""
         ranks = self._best_ranks()
-        both = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
-        table = np.array(both, dtype=np.float64)
+        graded = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
+        table = np.array(graded, dtype=np.float64)
         yield _off("all", table[:, 1] - table[:, 0])
         for grade in GRADES:
             rows = table[table[:, 0] == grade]
@@ -312,25 +314,26 @@ def _ratio(
     if under.mean() <= 0:
         return None
     ratio = alone = float(top.mean() / under.mean())
+    # The deviations are of the ratio that is sought, so it is found in turns; each corrects the last one.
     for _ in range(_TURNS):
         every = judge[0] - ratio * judge[1]
-        found = corrected(
+        mean = corrected(
             top - ratio * under,
             every[labelled],
             every,
             bounds=_bounds(people, ratio, is_difference),
             confidence=CONFIDENCE,
         )
-        ratio += found.value.value / float(under.mean())
+        ratio += mean.value.value / float(under.mean())
     by_itself = corrected(
         top - alone * under, np.zeros(len(top)), np.zeros(len(top)), bounds=_bounds(people, alone, is_difference),
         confidence=CONFIDENCE,
     ).alone  # fmt: skip
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
-    moved = replace(found.value, value=ratio)
+    moved = replace(mean.value, value=ratio)
     scale = float(under.mean())
     apart = Mean(alone, alone + by_itself.low / scale, alone + by_itself.high / scale)
-    return replace(found, value=moved, alone=apart, judge=by_judge), scale
+    return replace(mean, value=moved, alone=apart, judge=by_judge), scale
 
 
 def _bounds(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
@@ -343,21 +346,21 @@ def _bounds(people: Quantity, ratio: float, is_difference: bool) -> tuple[float,
 
 
 def _correction(
-    run: str, other: str, measure: str, unit: str, found: Corrected, under: float
+    run: str, other: str, measure: str, unit: str, mean: Corrected, under: float
 ) -> Correction | None:
     """The record; ends lie within what the measure can be."""
-    error = found.error / under
+    error = mean.error / under
     if not np.isfinite(error):
         return None
     least = -1.0 if other else 0.0
-    arms = None if found.arms is None else (found.arms[0] / under, found.arms[1] / under)
-    scaled = replace(found, error=error, arms=arms)
+    arms = None if mean.arms is None else (mean.arms[0] / under, mean.arms[1] / under)
+    scaled = replace(mean, error=error, arms=arms)
     p = scaled.p
     low, high = max(scaled.ends(CONFIDENCE)[0], least), min(scaled.ends(CONFIDENCE)[1], 1.0)
-    alone_low, alone_high = max(found.alone.low, least), min(found.alone.high, 1.0)
+    alone_low, alone_high = max(mean.alone.low, least), min(mean.alone.high, 1.0)
     return Correction(
-        run, other, measure, found.value.value, low, high, found.alone.value, alone_low, alone_high, found.judge,
-        found.slope, unit, found.n, found.total, found.effective, p if np.isfinite(p) else 1.0,
+        run, other, measure, mean.value.value, low, high, mean.alone.value, alone_low, alone_high, mean.judge,
+        mean.slope, unit, mean.n, mean.total, mean.effective, p if np.isfinite(p) else 1.0,
     )  # fmt: skip
 
 
@@ -389,15 +392,15 @@ def corrections_of(made: Corrector, judge: Entries, headline: str) -> Correction
 def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
-    own = [row for row in rows if row.other and row.measure == headline]
-    told = corrected_pairs([one.p for one in own], [False] * len(own), [one.value != 0 for one in own])
-    for correction, p in zip(own, told, strict=True):
+    gaps = [row for row in rows if row.other and row.measure == headline]
+    p_all = corrected_pairs([gap.p for gap in gaps], [False] * len(gaps), [gap.value != 0 for gap in gaps])
+    for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.low <= 0 <= correction.high:
             half = (correction.high - correction.low) / 2
-            found: tuple[Outlook, ...] = outlook(
+            steps: tuple[Outlook, ...] = outlook(
                 abs(correction.value), half, correction.n, correction.total, steps=STEPS, finite=False
             )
-            for step in found:
+            for step in steps:
                 labels = per_query if correction.unit == "queries" else 1.0
                 yield Bought(
                     correction.run,
@@ -412,10 +415,10 @@ def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Itera
 
 
 def _use(rows: Sequence[Correction], headline: str) -> str:
-    own = [row for row in rows if row.measure == headline]
-    if not own:
+    mine = [row for row in rows if row.measure == headline]
+    if not mine:
         return f"People graded too little for {headline}."
-    best = max(own, key=lambda correction: correction.effective / correction.n)
+    best = max(mine, key=lambda correction: correction.effective / correction.n)
     if best.slope == 0.0:
         return "The judge does not help here: people's grades alone say as much."
     gained = best.effective / best.n
@@ -450,27 +453,27 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
     )
 
 
-def _value(judge: Value, own: Correction | None) -> Value:
-    if own is None:
-        said = "not enough is graded by people" + (
+def _value(judge: Value, row: Correction | None) -> Value:
+    if row is None:
+        lacking = "not enough is graded by people" + (
             "" if judge.value is None else f"; by the judge alone {judge.value:.3f}"
         )
-        return replace(judge, value=None, low=None, high=None, n=0, method="", reason=said)
+        return replace(judge, value=None, low=None, high=None, n=0, method="", reason=lacking)
     method = (
-        f"judge corrected by people's grades of {own.n:,} of {own.total:,} {own.unit}, worth {own.effective:,.0f}; "
-        f"people alone {own.alone:.3f}, judge alone {own.judge:.3f}; 95% interval by Student's t"
+        f"judge corrected by people's grades of {row.n:,} of {row.total:,} {row.unit}, worth {row.effective:,.0f}; "
+        f"people alone {row.alone:.3f}, judge alone {row.judge:.3f}; 95% interval by Student's t"
     )
-    return replace(judge, value=own.value, low=own.low, high=own.high, n=own.n, method=method, reason="")
+    return replace(judge, value=row.value, low=row.low, high=row.high, n=row.n, method=method, reason="")
 
 
 def _compared(
     score: Score, measure: str, direction: str, rows: Mapping[tuple[str, str, str], Correction]
 ) -> Comparison:
     lower = direction == "lower"
-    known = {
+    values = {
         run.name: rows[run.name, "", measure].value for run in score.runs if (run.name, "", measure) in rows
     }
-    ranked = sorted(known, key=lambda run: known[run] * (1 if lower else -1))
+    ranked = sorted(values, key=lambda run: values[run] * (1 if lower else -1))
     pairs = []
     for a, b in combinations(ranked, 2):
         correction = rows.get((a, b, measure)) or rows.get((b, a, measure))
@@ -509,7 +512,3 @@ def _compared(
     ]
     high_rank = [len(ranked) - sum(pair.better == run for pair in tested) for run in ranked]
     return Comparison(measure, tuple(ranked), tuple(low_rank), tuple(high_rank), tested)
-
-
-def _first(pair: Pair, lower: bool) -> str:
-    return pair.a if (pair.difference < 0) == lower else pair.b

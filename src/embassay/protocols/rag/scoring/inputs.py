@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import open_dataset
 from embassay.data.documents import passage_places
+from embassay.data.documents.folder import identifier
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
 from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
 from embassay.data.retrieval import fitting_map, grade_map
@@ -55,14 +56,14 @@ def source_codes(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: s
     """
     import polars as pl
 
-    known = pl.concat([
+    ids = pl.concat([
         pl.DataFrame({"code": code, "text": text.cast(pl.String)}).unique("code")
         for code, text in zip(codes, texts, strict=True)
     ]).unique("code")  # fmt: skip
-    sources = known["text"].str.replace(f"^(.*){_escaped(separator)}.*$", "$1")
-    found = np.zeros(int(known["code"].max()) + 1, np.int64)  # type: ignore[arg-type]
-    found[known["code"].to_numpy()] = sources.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
-    return found
+    sources = ids["text"].str.replace(f"^(.*){_escaped(separator)}.*$", "$1")
+    of = np.zeros(int(ids["code"].max()) + 1, np.int64)  # type: ignore[arg-type]
+    of[ids["code"].to_numpy()] = sources.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
+    return of
 
 
 def graded_sources(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) -> SourceCodes:
@@ -73,6 +74,7 @@ def graded_sources(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) ->
 
 def _escaped(text: str) -> str:
     """For a regular expression of the library that reads the ids."""
+    # By code point: `re.escape` escapes for Python, and the library's expressions are Rust's.
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
 
 
@@ -83,6 +85,7 @@ def named_path(given: str) -> tuple[str, Path]:
     (('bm25', PosixPath('runs/bm25.trec.gz')), ('mine', PosixPath('runs/x.txt')))
     """
     name, equals, rest = given.partition("=")
+    # A file whose name has an equals sign is a file.
     if equals and name and rest and not Path(given).exists():
         return name, Path(rest).expanduser()
     path = Path(given).expanduser()
@@ -96,6 +99,7 @@ def stem(name: str) -> str:
     ('bm25.k1=0.9', 'qrels', '.trec')
     """
     left = name
+    # Two endings at most, that of a compression and that of a format.
     for _ in range(2):
         head, dot, end = left.rpartition(".")
         if head and dot and end.lower() in _ENDINGS:
@@ -104,21 +108,8 @@ def stem(name: str) -> str:
 
 
 _ENDINGS = {
-    "gz",
-    "trec",
-    "run",
-    "runs",
-    "qrels",
-    "qrel",
-    "res",
-    "txt",
-    "tsv",
-    "csv",
-    "json",
-    "jsonl",
-    "ndjson",
-    "parquet",
-}
+    "gz", "trec", "run", "runs", "qrels", "qrel", "res", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "parquet",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -167,7 +158,7 @@ def graded(qrels: Entries, grades: str | None) -> Graded1To5:
 
 def counts_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
     """How many are of grade 1, 2, 3, 4, 5."""
-    return tuple(int(np.count_nonzero(grade == one)) for one in GRADES)
+    return tuple(int(np.count_nonzero(grade == level)) for level in GRADES)
 
 
 def _unfitting(
@@ -187,7 +178,7 @@ def _unfitting(
     value = qrels.frame["value"][first]
     named = f"the grade map {grades}" if grades else "the grades 1 to 5"
     return qrels.fault(
-        first, f"the judgement is not in {named}", expected=", ".join(f"{known:g}" for known in sorted(table)),
+        first, f"the judgement is not in {named}", expected=", ".join(f"{value_:g}" for value_ in sorted(table)),
         found=f"{value:g}", mend=f"The file's values fit --grades {fitting}; or write a map as value=grade,...",
     )  # fmt: skip
 
@@ -196,8 +187,8 @@ def _may_repeat(frame: pl.DataFrame) -> bool:
     """False where no query and document stand there twice; by hashes, so it may be true for others as well."""
     import polars as pl
 
-    both = pl.col("query").hash(1) ^ pl.col("doc").hash(2)
-    return int(frame.select(both.n_unique()).item()) < len(frame)
+    pair = pl.col("query").hash(1) ^ pl.col("doc").hash(2)
+    return int(frame.select(pair.n_unique()).item()) < len(frame)
 
 
 def _check_repeats(qrels: Entries, frame: pl.DataFrame) -> None:
@@ -227,19 +218,19 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
     for target, name in names.items():
         if name not in source.columns():
             raise missing_column(source, name, target=target)
-    found: dict[str, float] = {}
+    right: dict[str, float] = {}
     for row in source.rows(tuple(names.values())):
         query = key_of(row, names["query_id"])
         cell = row.cells.get(names["correct"])
         value = float(cell) if isinstance(cell, bool) else number_of(row, names["correct"])
         if value is None or not 0 <= value <= 1:
             raise wrong(row, names["correct"], "a number from 0 to 1")
-        if found.setdefault(query, value) != value:
+        if right.setdefault(query, value) != value:
             raise DataError(
                 f"query {query!r} is answered twice, differently", path=path, line=row.line,
-                expected=f"{found[query]:g}, as before", found=f"{value:g}", mend="Keep one row per query.",
+                expected=f"{right[query]:g}, as before", found=f"{value:g}", mend="Keep one row per query.",
             )  # fmt: skip
-    return found
+    return right
 
 
 def answers_of(answers: Mapping[str, float], queries: Sequence[str], where: str) -> NDArray[np.float64]:
@@ -274,20 +265,20 @@ class Inputs:
 
 def read_inputs(request: ScoreRequest) -> Inputs:
     """The files of a request, each read once. UsageError for two runs of one name or a mapping that no file has."""
-    named = distinct([named_path(given) for given in request.runs])
+    named = distinct([named_path(run) for run in request.runs])
     qrels_path = Path(request.qrels).expanduser()
     if any(path == qrels_path for _, path in named):
         raise UsageError(
             f"{request.qrels} is given as the judgements and as a run.", mend="Give --run what was retrieved."
         )
-    known = open_library(request.corpus, request.queries)
+    library = open_library(request.corpus, request.queries)
     read: dict[Path, Entries] = {}
     pooled = () if _is_union(request.pools) else request.pools
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
         if path not in read:
-            read[path] = read_run(path, request.mapping, None if known is None else known.known)
+            read[path] = read_run(path, request.mapping, None if library is None else library.known)
     pools = [read[Path(pool).expanduser()] for pool in pooled]
-    return _together(request, qrels_path, {name: read[path] for name, path in named}, pools, known)
+    return _together(request, qrels_path, {name: read[path] for name, path in named}, pools, library)
 
 
 def described(
@@ -322,9 +313,9 @@ def _together(
     notes = [f"{Path(run.path).name}: {note}." for run in _once(lists) for note in run.notes]
     if isinstance(qrels, Path) and are_spans(qrels):
         spans = read_spans(qrels)
-        held, said = _by_spans(spans, lists, library)
+        held, told = _by_spans(spans, lists, library)
         judged = qrels_of(spans, qrels)
-        notes += said
+        notes += told
         runs, pools = dict(zip(runs, held, strict=False)), held[len(runs) :]
     else:
         judged = (
@@ -344,10 +335,10 @@ def _together(
 
 
 def _once(lists: Sequence[Entries]) -> Iterator[Entries]:
-    seen: list[Entries] = []
+    lists_seen: list[Entries] = []
     for entries in lists:
-        if not any(entries is other for other in seen):
-            seen.append(entries)
+        if not any(entries is other for other in lists_seen):
+            lists_seen.append(entries)
             yield entries
 
 
@@ -373,25 +364,29 @@ def _by_spans(
     documents = {span.document for span in spans}
     held, notes = [], []
     for run in lists:
-        own = {doc: (_called(place[0], documents), *place[1:]) for doc, place in run.places.items()}
-        found = by_evidence(run, spans, {**({} if library is None else library.places), **own})
-        if found.unplaced == len(run.frame):
+        places = {doc: (_called(place[0], documents), *place[1:]) for doc, place in run.places.items()}
+        evidence = by_evidence(run, spans, {**({} if library is None else library.places), **places})
+        if evidence.unplaced == len(run.frame):
             raise DataError(
                 "the judgements are of spans of documents, and the origin of the run's passages is not known",
                 path=run.path, mend="Name the corpus that it was retrieved from: --corpus DIR, or DIR?chunk=100.",
             )  # fmt: skip
-        held.append(found.run)
-        told = f"{found.matched:,} of {len(run.frame):,} passages hold judged evidence"
-        lost = f"; the origin of {found.unplaced:,} is not known" if found.unplaced else ""
-        notes.append(f"{Path(run.path).name}: {told}{lost}.")
+        held.append(evidence.run)
+        matched = f"{evidence.matched:,} of {len(run.frame):,} passages hold judged evidence"
+        lost = f"; the origin of {evidence.unplaced:,} is not known" if evidence.unplaced else ""
+        notes.append(f"{Path(run.path).name}: {matched}{lost}.")
     return held, list(dict.fromkeys(notes))
 
 
-def _called(document: str, known: Collection[str]) -> str:
-    """A document as the judgements call it: an engine says the whole path of its file."""
-    if document in known:
+def _called(document: str, names: Collection[str]) -> str:
+    """A document as the judgements call it, by the most of its path: an engine says the whole path of its file, and
+    says it with the blanks that an id must not hold."""
+    if document in names:
         return document
-    return next((one for one in known if document.replace("\\", "/").endswith(f"/{one}")), document)
+    plain = document.replace("\\", "/")
+    paths = [f"/{plain}", f"/{identifier(plain)}"]
+    ending = (name for name in names if any(path.endswith(f"/{name}") for path in paths))
+    return max(ending, key=len, default=document)
 
 
 @dataclass(frozen=True)
@@ -408,9 +403,9 @@ def open_library(corpus: str, queries: str) -> Library | None:
     if not corpus and not queries:
         return None
     texts, places = {}, {}
-    for one in passage_places(open_dataset(corpus)) if corpus else ():
-        texts[one.id] = one.body
-        places[one.id] = (one.document or one.id, one.start, one.start + len(one.body))
+    for p in passage_places(open_dataset(corpus)) if corpus else ():
+        texts[p.id] = p.body
+        places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
     return Library(Known(texts, questions_of(queries) if queries else {}), places)
 
 
@@ -420,15 +415,15 @@ def tags_of(name: str) -> dict[str, tuple[str, ...]]:
     for column in ("id", "tags"):
         if column not in source.columns():
             raise missing_column(source, column)
-    found = {}
+    tagged = {}
     for row in source.rows(("id", "tags")):
         value = row.cells.get("tags")
-        parts = value.split(",") if isinstance(value, str) else [one for one in texts_of(row, "tags") if one]
+        parts = value.split(",") if isinstance(value, str) else [tag for tag in texts_of(row, "tags") if tag]
         if tags := tuple(dict.fromkeys(part.strip() for part in parts if part.strip())):
-            found[key_of(row, "id")] = tags
-    if not found:
+            tagged[key_of(row, "id")] = tags
+    if not tagged:
         raise DataError("no question has a tag", path=name, mend="Leave --by-tag out, or add tags.")
-    return found
+    return tagged
 
 
 def questions_of(name: str) -> dict[str, str]:
@@ -449,8 +444,8 @@ def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], reque
         Path(qrels).expanduser() if isinstance(qrels, str | Path) else entries_of(qrels, "qrels", "qrels")
     )
     read = {name: _run(run, name, request.mapping, library) for name, run in runs.items()}
-    given = [] if _is_union(pools) else [_run(pool, "pool", request.mapping, library) for pool in pools]
-    return _together(request, judged, read, given, library)
+    pooled = [] if _is_union(pools) else [_run(pool, "pool", request.mapping, library) for pool in pools]
+    return _together(request, judged, read, pooled, library)
 
 
 def fingerprint(entries: Iterable[Entries]) -> str:
@@ -459,6 +454,7 @@ def fingerprint(entries: Iterable[Entries]) -> str:
 
     total = hashlib.sha256()
     for entry in entries:
+        # A separator that hardly any id has, so that "a", "bc" and "ab", "c" differ.
         hashes = entry.frame.select(pl.concat_str("query", "doc", "value", separator="\x1f")).to_series()
         total.update("\n".join(hashes.to_list()).encode())
     return total.hexdigest()
@@ -534,11 +530,11 @@ def retrieve(
         system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None
     ).system
     ids = list(passages)
-    found = opened.search(list(questions.values()), list(passages.values()), min(k, len(ids)))
+    ranked = opened.search(list(questions.values()), list(passages.values()), min(k, len(ids)))
     return {
         question: [(ids[place], score) for place, score in zip(places, scores, strict=True) if place >= 0]
         for question, places, scores in zip(
-            questions, found.indices.tolist(), found.scores.tolist(), strict=True
+            questions, ranked.indices.tolist(), ranked.scores.tolist(), strict=True
         )
     }
 
@@ -546,7 +542,7 @@ def retrieve(
 def fused(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
     """The rankings made one by reciprocal rank fusion, the first `k` of each query."""
     return {
-        query: [(one.id, one.score) for one in rrf([[key for key, _ in run[query]] for run in runs], c)[:k]]
+        query: [(hit.id, hit.score) for hit in rrf([[key for key, _ in run[query]] for run in runs], c)[:k]]
         for query in runs[0]
     }
 
@@ -558,10 +554,11 @@ def write_trec(path: Path, name: str, run: Retrieved) -> Path:
     by scores in that precision, not by ranks.
     """
     rows = []
-    for query, found in run.items():
+    for query, hits in run.items():
         last = np.float32(np.inf)
-        for rank, (key, own) in enumerate(found, start=1):
-            last = min(np.float32(own), np.nextafter(last, np.float32(-np.inf)))
+        for rank, (key, score) in enumerate(hits, start=1):
+            # The score itself where it is lower than the one before.
+            last = min(np.float32(score), np.nextafter(last, np.float32(-np.inf)))
             if query.split() != [query] or key.split() != [key]:
                 raise UsageError(
                     f"A TREC run cannot hold the ids {query!r} and {key!r}.", mend="Use ids without blanks."

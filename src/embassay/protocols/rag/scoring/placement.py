@@ -97,7 +97,7 @@ def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) 
     distinct = {id(entries): entries for entries in (*inputs.runs.values(), *pools)}
     frames = [judgements.frame, *(entries.frame for entries in distinct.values())]
     query_codes, doc_codes = (_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
-    coded = [_Coded(*each) for each in zip(query_codes, doc_codes, frames, strict=True)]
+    coded = [_Coded(*columns) for columns in zip(query_codes, doc_codes, frames, strict=True)]
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
     judged = judgements.frame["query"].unique(maintain_order=True)
     first = pl.Series(coded[0].query).unique(maintain_order=True).to_numpy()
@@ -105,13 +105,13 @@ def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) 
     numbers[first] = np.arange(len(first))
     key = _Judged(numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged))
     by_file = dict(zip(distinct, coded[1:], strict=True))
-    placed = {one: _placed(entries, by_file[one], numbers, key, judged) for one, entries in distinct.items()}
+    placed = {id_: _placed(entries, by_file[id_], numbers, key, judged) for id_, entries in distinct.items()}
     runs = [
         _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
         for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
     ]
     if separator is not None:
-        of = source_codes([one.doc for one in coded], [frame["doc"] for frame in frames], separator)
+        of = source_codes([file.doc for file in coded], [frame["doc"] for frame in frames], separator)
         grades = judgements.frame["grade"].to_numpy()
         sources = graded_sources(of, numbers[coded[0].query], grades, coded[0].doc)
         runs = [_with_sources(run, sources) for run in runs]
@@ -132,35 +132,37 @@ class _Judged:
     def grades(self, query: Ints, doc: Ints) -> NDArray[np.int8]:
         """The grade of each, `UNJUDGED` where there is none."""
         keys = _keys(query, doc)
+        # What lies beyond the last key is compared with that, and differs.
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[at] == keys, self._grades[at], np.int8(UNJUDGED))
 
 
 def _placed(entries: Entries, codes: _Coded, numbers: Ints, judged: _Judged, queries: pl.Series) -> Placed:
     query = numbers[codes.query]
-    known = query >= 0
-    if not known.any():
+    is_judged = query >= 0
+    if not is_judged.any():
         raise _foreign(entries, queries)
-    ranked, tied = _ranked(query[known], codes.doc[known], codes.frame.filter(known))
+    ranked, tied = _ranked(query[is_judged], codes.doc[is_judged], codes.frame.filter(is_judged))
     query_of, doc = ranked
     single = _first_of_each(query_of, doc)
     repeated = len(query_of) - len(single)
     query_of, doc = query_of[single], doc[single]
+    # Rows stand query by query, so a rank is the row less the first row of its query.
     sizes = np.bincount(query_of, minlength=judged.queries)
     rank = np.arange(len(query_of)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     grade = judged.grades(query_of, doc)
     shape = (judged.queries, int(sizes.max()))
     top, documents = np.full(shape, np.int8(ABSENT)), np.full(shape, NOBODY)
     top[query_of, rank], documents[query_of, rank] = grade, doc
-    found = grade != UNJUDGED
+    graded = grade != UNJUDGED
     return Placed(
         "",
         Graded(judged.counts, top, names=tuple(queries.to_list())),
         documents,
         sizes,
-        Hits(query_of[found], rank[found] + 1, grade[found], doc[found]),
+        Hits(query_of[graded], rank[graded] + 1, grade[graded], doc[graded]),
         len(entries.frame),
-        len(np.unique(codes.query[~known])),
+        len(np.unique(codes.query[~is_judged])),
         repeated,
         tied,
     )
@@ -170,6 +172,7 @@ def _ranked(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[Ints, In
     """Queries and documents, best first within each query; and how many documents share a score with another."""
     import polars as pl
 
+    # + 0.0 makes -0 and 0 one score.
     ordered = frame.select("doc", score=pl.col("value").cast(pl.Float32, strict=False) + 0.0)
     ordered = ordered.with_columns(query=pl.Series(query), code=pl.Series(doc))
     ordered = ordered.sort("query", "score", "doc", descending=[False, True, True])
@@ -221,11 +224,11 @@ def _keys(query: Ints, doc: Ints) -> NDArray[np.uint64]:
 
 
 def _foreign(entries: Entries, queries: pl.Series) -> DataError:
-    found = entries.frame["query"].unique(maintain_order=True).head(3).to_list()
+    queries_of = entries.frame["query"].unique(maintain_order=True).head(3).to_list()
     return DataError(
         "no query of the run is judged", path=entries.path,
         expected="queries of the qrels, such as " + ", ".join(map(repr, queries.head(3).to_list())),
-        found=", ".join(map(repr, found)), mend="Check that the run and the qrels belong together.",
+        found=", ".join(map(repr, queries_of)), mend="Check that the run and the qrels belong together.",
     )  # fmt: skip
 
 
@@ -235,15 +238,15 @@ def check_documents(board: Board, inputs: Inputs, judgements: Graded1To5) -> Non
 
     if any(run.hits.query.size for run in board.runs):
         return
-    docs, *found = (
-        one["doc"].cast(pl.String).unique(maintain_order=True)
-        for one in (judgements.frame, *(run.frame for run in inputs.runs.values()))
+    docs, *lists = (
+        frame["doc"].cast(pl.String).unique(maintain_order=True)
+        for frame in (judgements.frame, *(run.frame for run in inputs.runs.values()))
     )
-    if min(len(docs), *map(len, found)) < FEWEST or any(one.is_in(docs.implode()).any() for one in found):
+    if min(len(docs), *map(len, lists)) < FEWEST or any(ids.is_in(docs.implode()).any() for ids in lists):
         return
     raise DataError(
         "no document of any run is judged", path=inputs.qrels.path,
-        expected="documents of the runs, such as " + ", ".join(map(repr, found[0].head(3).to_list())),
+        expected="documents of the runs, such as " + ", ".join(map(repr, lists[0].head(3).to_list())),
         found=", ".join(map(repr, docs.head(3).to_list())),
         mend="Check that their ids are of the same passages; judgements of spans fit any (export/spans.jsonl).",
     )  # fmt: skip
@@ -323,15 +326,15 @@ def beside(board: Board, cutoffs: Sequence[int], unjudged: Any) -> Beside:
         run.name: {**loss_columns(run.graded, cutoffs, unjudged), **depth_columns(run, cutoffs)}
         for run in board.runs
     }
-    made = unions(board, cutoffs)
-    for run, more in union_columns(board, made):
+    pools = unions(board, cutoffs)
+    for run, more in union_columns(board, pools):
         columns[run] |= more
-    wanted = [(run, name, "") for run, own in columns.items() for name in own]
+    wanted = [(run, name, "") for run, of_run in columns.items() for name in of_run]
     for a, b in combinations(board.runs, 2):
         if same_documents(a, b):
             reached = [loss_names(k)["reached"] for k in cutoffs]
             wanted += [pair for name in reached for pair in ((a.name, name, b.name), (b.name, name, a.name))]
-    return Beside(columns, tuple(wanted), made)
+    return Beside(columns, tuple(wanted), pools)
 
 
 def loss_names(k: int) -> dict[str, str]:
@@ -344,14 +347,14 @@ def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[
     """The columns of `loss_names` for every cutoff: `excess` is what the ordering loses more than the pool."""
     columns: dict[str, Columns] = {}
     for k in cutoffs:
-        found = evaluate_graded([f"RA-nWG@{k}", f"PROC@{k}"], treat_unjudged(graded, unjudged, k))
-        reached, ceiling = found.values()
+        values = evaluate_graded([f"RA-nWG@{k}", f"PROC@{k}"], treat_unjudged(graded, unjudged, k))
+        reached, ceiling = values.values()
         names = loss_names(k)
-        each = {
+        losses = {
             "reached": reached, "ceiling": ceiling, "pool": 1 - ceiling, "ordering": ceiling - reached,
             "excess": 2 * ceiling - reached - 1, "total": 1 - reached,
         }  # fmt: skip
-        columns |= {names[name]: Columns(value, (value,)) for name, value in each.items()}
+        columns |= {names[name]: Columns(value, (value,)) for name, value in losses.items()}
         columns[names["share"]] = Columns(reached, (reached, ceiling))
     return columns
 
@@ -375,49 +378,50 @@ def depth_columns(run: Placed, cutoffs: Iterable[int]) -> dict[str, Columns]:
 def unions(board: Board, cutoffs: Iterable[int]) -> tuple[Union, ...]:
     """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
     runs that are deep enough."""
-    own = [run for run in board.runs if run.graded.pool is None]
-    fusions = _fusions(own) if len(own) <= _MANY else []
+    free = [run for run in board.runs if run.graded.pool is None]
+    fusions = _fusions(free) if len(free) <= _MANY else []
     if fusions:
         return tuple(
             Union(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
             for k in cutoffs
             for a, b, c in fusions
         )
-    made = []
+    pools = []
     for k in cutoffs:
-        deep = [run for run in own if run.documents.shape[1] >= 2 * k]
+        deep = [run for run in free if run.documents.shape[1] >= 2 * k]
         for a, b in combinations(deep[:_MANY], 2):
             if not same_documents(a, b):
-                made.append(Union(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1])))
-    return tuple(made)
+                pools.append(Union(a.name, b.name, k, min(a.documents.shape[1], b.documents.shape[1])))
+    return tuple(pools)
 
 
 def union_columns(board: Board, made: Sequence[Union]) -> list[tuple[str, dict[str, Columns]]]:
     """For each union, by its first run: the columns of its ceiling and of its gain over the better of the two."""
     by_name = {run.name: run for run in board.runs}
-    found = []
+    pairs = []
     for union in made:
         a, b = by_name[union.a], by_name[union.b]
         alone = [_ceiling(run.graded, _cut(run, union.depth), union.cutoff) for run in (a, b)]
+        # The better of the two over all queries, not query by query, which no single run could be.
         better = max(alone, key=lambda values: float(np.nansum(values)))
         pool = _cut(by_name[union.fused], union.depth) if union.fused else _in_turn(a, b, union.depth)
-        both = _ceiling(a.graded, pool, union.cutoff)
-        gain = both - better
-        found.append((union.a, {union.ceiling: Columns(both, (both,)), union.gain: Columns(gain, (gain,))}))
-    return found
+        proc = _ceiling(a.graded, pool, union.cutoff)
+        gain = proc - better
+        pairs.append((union.a, {union.ceiling: Columns(proc, (proc,)), union.gain: Columns(gain, (gain,))}))
+    return pairs
 
 
 def _fusions(runs: Sequence[Placed]) -> list[tuple[Placed, Placed, Placed]]:
     """Runs with all their documents from two others, which both bring some that the other lacks: (a, b, fusion)."""
     keys = {run.name: _places(run) for run in runs}
     within = {(c.name, a.name): np.isin(keys[c.name], keys[a.name]) for c in runs for a in runs if c is not a}
-    found = []
+    fusions = []
     for c in runs:
         for a, b in combinations([run for run in runs if run is not c], 2):
             in_a, in_b = within[c.name, a.name], within[c.name, b.name]
             if (in_a | in_b).all() and not in_a.all() and not in_b.all():
-                found.append((a, b, c))
-    return found
+                fusions.append((a, b, c))
+    return fusions
 
 
 def _places(run: Placed) -> NDArray[np.int64]:

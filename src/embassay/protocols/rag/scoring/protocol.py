@@ -118,10 +118,10 @@ def settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Settings:
 def _run_facts(run: Placed, path: str, format_: str, pool: str | None) -> RunFacts:
     answered = run.sizes[run.sizes > 0]
     depth = int(answered.min()), float(np.median(answered)), int(answered.max())
-    own = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
+    listed = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
     return RunFacts(
         run.name, path, format_, run.lines, len(answered), int((run.sizes == 0).sum()), run.unknown,
-        run.repeated, run.tied, depth, own if pool is None else f"the pool {pool}",
+        run.repeated, run.tied, depth, listed if pool is None else f"the pool {pool}",
     )  # fmt: skip
 
 
@@ -185,8 +185,8 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
     read = (Note("reading", text) for text in inputs.notes)
-    said = (*conclusions.self_notes(gone), *read, *_notes(record, judgements, board, taken, measures, right))
-    record = replace(record, notes=said)
+    notes = (*conclusions.self_notes(gone), *read, *_notes(record, judgements, board, taken, measures, right))
+    record = replace(record, notes=notes)
     record = replace(record, verdict=verdict(record), lede=lede(record))
     if not request.tags:
         return Scored(record, measures, taken, board)
@@ -201,11 +201,11 @@ def _corrected(
     by_judge = score_inputs(
         replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers
     )
-    made = Corrector(
+    corrector = Corrector(
         inputs, graded(inputs.qrels, request.grades or "identity"), graded(judge, request.grades or "identity"),
         by_judge.measures, by_judge.measured, by_judge.board.queries,
     )  # fmt: skip
-    corrections = corrections_of(made, judge, by_judge.record.headline)
+    corrections = corrections_of(corrector, judge, by_judge.record.headline)
     record = corrected_record(by_judge.record, corrections)
     return replace(
         by_judge, record=replace(record, verdict=verdict(record), lede=lede(record)), corrections=corrections
@@ -216,8 +216,8 @@ def _resampled(
     taken: Sequence[Measured], measures: Iterable[RequestedMeasure], extra: Beside, request: ScoreRequest
 ) -> Resampled:
     """All that is asked for and all that readings need, over one set of resamples."""
-    both = [extra.with_columns(one) for one in taken]
-    resampled = Resampled(both, n_resamples=request.resamples, seed=request.seed)
+    whole = [extra.with_columns(run) for run in taken]
+    resampled = Resampled(whole, n_resamples=request.resamples, seed=request.seed)
     for measure in measures:
         for run in taken:
             resampled.want(measure.name, run.run)
@@ -274,6 +274,7 @@ def write_scoring(
     folder = RunFolder(out)
     check_same_arguments(folder, request)
     inputs, scored = score()
+    # After the scoring, which may take minutes: only writing has to be alone.
     with folder.locked():
         _write(folder, request, inputs, scored, command)
     return scored
@@ -283,8 +284,8 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
     score = scored.record
     frame = scored.per_query()
     for run in score.runs:
-        own = frame.filter(frame["run"] == run.name)
-        _write_items(folder.items_path(TASK, score.judgements.name, run.name), own)
+        rows = frame.filter(frame["run"] == run.name)
+        _write_items(folder.items_path(TASK, score.judgements.name, run.name), rows)
     folder.write_results(result_rows(score))
     write_atomic(folder.path / "comparisons.json", to_json(comparisons(score), indent=1) + "\n")
     write_tables(folder.path, [*tables(score), *([scored.by_tag] if scored.by_tag else [])])
@@ -337,7 +338,7 @@ def _manifest(
 
 
 def _cell(score: Score, run: str) -> dict[str, Any]:
-    facts = next(one for one in score.runs if one.name == run)
+    facts = next(row for row in score.runs if row.name == run)
     warnings = [note.text for note in score.notes if note.run == run]
     return {
         "key": run, "task": TASK, "dataset": score.judgements.name, "system": run, "status": "done", "reason": "",
@@ -445,12 +446,12 @@ def score_request(request: ScoreRequest, out: Path | None = None, command: str =
 def _named(runs: Any) -> dict[str, Any]:
     if isinstance(runs, Mapping):
         return dict(runs)
-    given = [runs] if isinstance(runs, str | Path) else list(runs)
-    return dict(distinct([named_path(str(run)) for run in given]))
+    paths = [runs] if isinstance(runs, str | Path) else list(runs)
+    return dict(distinct([named_path(str(run)) for run in paths]))
 
 
-def _said(given: Any) -> str:
-    return str(given) if isinstance(given, str | Path) else HELD
+def _said(source: Any) -> str:
+    return str(source) if isinstance(source, str | Path) else HELD
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -348,21 +348,21 @@ def measured(
     deepest = max(
         (requested_measure.facts.cutoff or graded.top.shape[1] for requested_measure in measures), default=0
     )
-    seen = treat_unjudged(graded, unjudged, deepest)
+    treated = treat_unjudged(graded, unjudged, deepest)
     raw = [
         part for requested_measure in measures for part in requested_measure.parts if part.spec.name == JUDGED
     ]
     rest = [
         part for requested_measure in measures for part in requested_measure.parts if part.spec.name != JUDGED
     ]
-    values = {**_evaluated(rest, seen), **_evaluated(raw, graded)}
+    values = {**_evaluated(rest, treated), **_evaluated(raw, graded)}
     columns = {}
     for measure in measures:
         if measure.facts.base == ANSWERS:
-            columns[measure.name] = _accuracy(measure.facts.cutoff or 0, seen, answers)
+            columns[measure.name] = _accuracy(measure.facts.cutoff or 0, treated, answers)
         else:
-            own = _columns([values[str(part)] for part in measure.parts])
-            columns[measure.name] = Columns(own.value, (own.value,)) if measure.by_query else own
+            taken = _columns([values[str(part)] for part in measure.parts])
+            columns[measure.name] = Columns(taken.value, (taken.value,)) if measure.by_query else taken
     return Measured(run, columns)
 
 
@@ -443,9 +443,9 @@ def _rows(graded: Graded, start: int, end: int) -> Graded:
 
 
 def _source_rows(sources: Sources, start: int, end: int) -> Sources:
-    kept = slice(*np.searchsorted(sources.query, [start, end]))
+    rows = slice(*np.searchsorted(sources.query, [start, end]))
     return Sources(
-        sources.top[start:end], sources.query[kept] - start, sources.grade[kept], sources.code[kept]
+        sources.top[start:end], sources.query[rows] - start, sources.grade[rows], sources.code[rows]
     )
 
 
@@ -453,10 +453,10 @@ def _columns(parts: Sequence[Floats]) -> Columns:
     if len(parts) == 1:
         return Columns(parts[0], (parts[0],))
     reached, ceiling = parts
-    both = ~(np.isnan(reached) | np.isnan(ceiling))
+    defined = ~(np.isnan(reached) | np.isnan(ceiling))
     with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = np.where(both & (ceiling > 0), reached / ceiling, np.nan)
-    return Columns(ratio, (np.where(both, reached, np.nan), np.where(both, ceiling, np.nan)))
+        ratio = np.where(defined & (ceiling > 0), reached / ceiling, np.nan)
+    return Columns(ratio, (np.where(defined, reached, np.nan), np.where(defined, ceiling, np.nan)))
 
 
 def _accuracy(k: int, graded: Graded, answers: Floats | None) -> Columns:
@@ -519,7 +519,7 @@ class Resampled:
     """
 
     def __init__(self, measured: Sequence[Measured], *, n_resamples: int, seed: int) -> None:
-        self._measured = {one.run: one for one in measured}
+        self._measured = {run.run: run for run in measured}
         self._n_resamples, self._seed = n_resamples, seed
         self._places: dict[tuple[str, str, int, bytes], int] = {}
         self._columns: list[Floats] = []
@@ -527,10 +527,11 @@ class Resampled:
 
     def want(self, measure: str, run: str, other: str = "") -> None:
         """Make ready a run's quantity, and with `other` the difference of the two."""
-        for one in (run, other) if other else (run,):
+        for side in (run, other) if other else (run,):
             mask = self._mask(measure, run, other)
-            for part, column in enumerate(self._measured[one].columns[measure].parts):
-                key = (one, measure, part, mask.tobytes())
+            for part, column in enumerate(self._measured[side].columns[measure].parts):
+                # One column for all pairs that share a mask: with many runs most do.
+                key = (side, measure, part, mask.tobytes())
                 if key not in self._places:
                     self._places[key] = len(self._columns)
                     self._columns.append(np.where(mask, column, np.nan))
@@ -560,6 +561,7 @@ class Resampled:
         """Run `a` less run `b`; what differs by rounding alone is 0."""
         first, second = self.quantity(measure, a, b), self.quantity(measure, b, a)
         value, replicates = first.value - second.value, first.replicates - second.replicates
+        # A replicate that is 0 but for rounding would count on one side of 0 in the test.
         replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
         return Quantity(0.0 if abs(value) <= SAME else value, replicates, first.n)
 

@@ -53,9 +53,9 @@ def compared(
     `reason` says why there is no comparison.
     """
     lower = asked.facts.direction == "lower"
-    known = {run: resampled.quantity(asked.name, run).value for run in runs}
+    means = {run: resampled.quantity(asked.name, run).value for run in runs}
     ranked = sorted(
-        (run for run in runs if np.isfinite(known[run])), key=lambda run: known[run] * (1 if lower else -1)
+        (run for run in runs if np.isfinite(means[run])), key=lambda run: means[run] * (1 if lower else -1)
     )
     if len(ranked) < 2:
         return Comparison(asked.name, tuple(ranked), reason="fewer than two runs with a value")
@@ -66,8 +66,8 @@ def compared(
     pairs = [_pair(resampled, asked.name, *two, tests) for two in combinations(ranked, 2)]
     if any(pair is None for pair in pairs):
         return Comparison(asked.name, tuple(ranked), reason="too few queries where both are defined")
-    own = {run: value_interval(resampled.quantity(asked.name, run)) or (None, None) for run in ranked}
-    tested = _adjusted([pair for pair in pairs if pair is not None], lower, own)
+    ends = {run: value_interval(resampled.quantity(asked.name, run)) or (None, None) for run in ranked}
+    tested = _adjusted([pair for pair in pairs if pair is not None], lower, ends)
     low = [
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
     ]
@@ -87,9 +87,9 @@ def randomized(
     if not columns:
         return {}
     rng = generator(seed, "randomization")
-    found = sign_flip_p(np.column_stack(columns), n_resamples=n_resamples, rng=rng)
-    both = zip(keys, found.tolist(), strict=True)
-    return {key: p for (name, a, b), p in both for key in ((name, a, b), (name, b, a))}
+    p_values = sign_flip_p(np.column_stack(columns), n_resamples=n_resamples, rng=rng)
+    tested = zip(keys, p_values.tolist(), strict=True)
+    return {key: p for (name, a, b), p in tested for key in ((name, a, b), (name, b, a))}
 
 
 def two_sided(difference: Quantity) -> float:
@@ -108,16 +108,16 @@ def _pair(resampled: Resampled, measure: str, a: str, b: str, tests: Tests | Non
     return Pair(a, b, difference.value, *ends, p, p, difference.n)
 
 
-def _adjusted(pairs: Sequence[Pair], lower: bool, own: Mapping[str, Ends]) -> tuple[Pair, ...]:
+def _adjusted(pairs: Sequence[Pair], lower: bool, ends: Mapping[str, Ends]) -> tuple[Pair, ...]:
     """Corrected by Holm over those that differ on some query; two whose own intervals do not meet are tested alone."""
-    made = []
-    disjoint = [not_meeting(own[pair.a], own[pair.b]) for pair in pairs]
+    tested = []
+    disjoint = [not_meeting(ends[pair.a], ends[pair.b]) for pair in pairs]
     differ = [pair.difference != 0 or pair.low != pair.high for pair in pairs]
     for pair, p in zip(pairs, corrected_pairs([pair.p for pair in pairs], disjoint, differ), strict=True):
         first = (pair.difference < 0) == lower
         better = (pair.a if first else pair.b) if p < ALPHA and pair.difference else ""
-        made.append(replace(pair, p_adjusted=p, better=better))
-    return tuple(made)
+        tested.append(replace(pair, p_adjusted=p, better=better))
+    return tuple(tested)
 
 
 Floats = NDArray[np.float64]
@@ -131,6 +131,7 @@ def likeness(board: Board, cutoffs: Sequence[int], *, resamples: int, seed: int)
     if not asked:
         return ()
     columns = [column for a, b, k in asked for column in alike(a, b, k)]
+    # The stream of the values, so that likeness and values are of the same resamples.
     rng = generator(seed, "resample")
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng)
     return tuple(
@@ -152,7 +153,7 @@ def alike(a: Placed, b: Placed, k: int) -> tuple[Floats, Floats]:
     step = max(1, _COMPARED // max(1, first.shape[1] * second.shape[1]))
     rows = range(0, len(first), step)
     parts = [_alike(first[row : row + step], second[row : row + step], k) for row in rows]
-    return np.concatenate([one for one, _ in parts]), np.concatenate([other for _, other in parts])
+    return np.concatenate([overlap for overlap, _ in parts]), np.concatenate([other for _, other in parts])
 
 
 def _alike(first: NDArray[np.int64], second: NDArray[np.int64], k: int) -> tuple[Floats, Floats]:
@@ -172,8 +173,8 @@ def _order(values: Floats, replicates: Floats) -> tuple[float | None, float | No
     if not n:
         return None, None, None, 0
     low, high = percentile_interval(replicates)
-    known = (None, None) if np.isnan(low) or n < 2 else (low, high)
-    return float(np.nanmean(values)), *known, n
+    ends = (None, None) if np.isnan(low) or n < 2 else (low, high)
+    return float(np.nanmean(values)), *ends, n
 
 
 PROTOCOL, TASK = "rag", "score"
@@ -227,8 +228,8 @@ def tag_table(
     rows: list[tuple[Any, ...]] = []
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
-        own = [_only(one, asked.name, inside) for one in taken]
-        rows += [(tag, *row) for row in _of_tag(own, asked.name, request)]
+        tagged = [_only(run, asked.name, inside) for run in taken]
+        rows += [(tag, *row) for row in _of_tag(tagged, asked.name, request)]
     columns = (
         Column("Tag", "text"), Column("Run", "text"), Column(asked.name), Column("CI low"), Column("CI high"),
         Column("Queries", decimals=0), Column(f"Minus {taken[0].run}"), Column("Diff. low"), Column("Diff. high"),
@@ -239,10 +240,10 @@ def tag_table(
     )
 
 
-def _of_tag(own: Sequence[Measured], measure: str, request: ScoreRequest) -> Iterator[tuple[Any, ...]]:
+def _of_tag(taken: Sequence[Measured], measure: str, request: ScoreRequest) -> Iterator[tuple[Any, ...]]:
     """Run, value, its ends, queries, difference from the first run and its ends."""
-    resampled = Resampled(own, n_resamples=request.resamples, seed=request.seed)
-    first, *others = [one.run for one in own]
+    resampled = Resampled(taken, n_resamples=request.resamples, seed=request.seed)
+    first, *others = [run.run for run in taken]
     resampled.want(measure, first)
     for run in others:
         resampled.want(measure, run)
@@ -334,10 +335,10 @@ def _overlap(score: Score) -> ColumnTable:
     )  # fmt: skip
     rows = [
         (
-            one.cutoff, one.a, one.b, one.overlap, one.overlap_low, one.overlap_high,
-            one.tau, one.tau_low, one.tau_high, one.tau_n,
+            pair.cutoff, pair.a, pair.b, pair.overlap, pair.overlap_low, pair.overlap_high,
+            pair.tau, pair.tau_low, pair.tau_high, pair.tau_n,
         )
-        for one in score.likeness
+        for pair in score.likeness
     ]  # fmt: skip
     note = "tau-b: of the documents that both have among their first K."
     return ColumnTable("rag_overlap", "How alike the first K documents are", columns, tuple(rows), note)

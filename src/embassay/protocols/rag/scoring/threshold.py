@@ -82,7 +82,7 @@ def calibrate_runs(request: RunCalibrationRequest, out: Path, command: str = "")
     check_same_arguments(folder, request)
     inputs = read_inputs(request.files)
     board = place(inputs, graded(inputs.qrels, request.files.grades))
-    cells = [_Cell(one, inputs, request) for one in answered(inputs, board, request.cutoff)]
+    cells = [_Cell(run, inputs, request) for run in answered(inputs, board, request.cutoff)]
     with folder.locked():
         _write(folder, inputs, request, cells, command)
     return Run(folder.path)
@@ -107,10 +107,10 @@ class _Cell:
         )
         self.curve, chosen = fit_pairs(of.best, of.good, None, context)
         self.held = chosen.held_out
-        found = figures(self.held, of.good, None, context, "queries")
+        measured = figures(self.held, of.good, None, context, "queries")
         self.scores = (
-            found[HEADLINE].score(HEADLINE),
-            *quality(of.best, of.good, self.held, self.curve, found, "queries"),
+            measured[HEADLINE].score(HEADLINE),
+            *quality(of.best, of.good, self.held, self.curve, measured, "queries"),
         )
 
     @property
@@ -154,12 +154,13 @@ def _write_items(path: Path, cell: _Cell) -> None:
     n = len(of.ids)
     write_columns(path, {
         "item_id": of.ids * 3, "variant": [""] * 3 * n, "measure": [name for name in columns for _ in range(n)],
-        "value": [None if np.isnan(one) else float(one) for column in columns.values() for one in column],
+        "value": [None if np.isnan(value) else float(value) for column in columns.values() for value in column],
         "reason": [""] * 3 * n,
     })  # fmt: skip
 
 
 def _results(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
+    # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         for score in cell.scores if name else cell.scores[:1]:
             yield Result(

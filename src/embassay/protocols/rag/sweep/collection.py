@@ -46,7 +46,7 @@ class Collection:
     def counts(self) -> Ints:
         """Documents of grade 1 to 5 of each query, (q, 5)."""
         return np.array(
-            [[sum(grade == one for grade in own.values()) for one in range(1, 6)] for own in self.grades],
+            [[sum(grade == level for grade in row.values()) for level in range(1, 6)] for row in self.grades],
             dtype=np.int64,
         ).reshape(-1, 5)
 
@@ -81,17 +81,18 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
     grades = tuple({place[doc]: gain_of[gain] for doc, gain in data.qrels[key].items()} for key in ids)
     timed = draw(ids, request.latency.queries, request.seed)
     fingerprint = loaded.fingerprint
-    own: tuple[int | None, ...] = ()
+    own_rows: tuple[int | None, ...] = ()
     if entry.exclude_self:
+        # Another dataset to all caches and keys: its rankings differ.
         fingerprint = sha256(f"{fingerprint} without self".encode()).hexdigest()[:32]
         asked = set(ids)
         rows = {key: position for position, key in enumerate(data.corpus.ids) if key in asked}
-        own = tuple(rows.get(key) for key in ids)
+        own_rows = tuple(rows.get(key) for key in ids)
         note = (*note, f"queries whose own document is left out: {len(rows)}")
     return Collection(
         loaded.dataset, entry.source, loaded.lang, fingerprint, data.corpus.ids, data.corpus.texts, ids,
         tuple(data.queries.texts[place] for place in chosen), grades, tuple(timed),
-        (*loaded.skipped, *alone), (*loaded.warnings, *note), own,
+        (*loaded.skipped, *alone), (*loaded.warnings, *note), own_rows,
     )  # fmt: skip
 
 
@@ -104,13 +105,13 @@ def _without_self(data: RetrievalSet) -> tuple[RetrievalSet, tuple[Skipped, ...]
     rows = [
         row for row, query in enumerate(data.queries.ids) if any(gain > 0 for gain in qrels[query].values())
     ]
-    kept = tuple(data.queries.ids[row] for row in rows)
-    if not kept:
+    answerable = tuple(data.queries.ids[row] for row in rows)
+    if not answerable:
         raise DataError("no query has a relevant document besides its own", mend="Leave exclude_self out.")
-    queries = replace(data.queries, ids=kept, texts=tuple(data.queries.texts[row] for row in rows))
-    gone = tuple(sorted(set(data.queries.ids) - set(kept)))
+    queries = replace(data.queries, ids=answerable, texts=tuple(data.queries.texts[row] for row in rows))
+    gone = tuple(sorted(set(data.queries.ids) - set(answerable)))
     skipped = (Skipped("no relevant document but its own", len(gone), gone[:3]),) if gone else ()
-    return replace(data, queries=queries, qrels={query: qrels[query] for query in kept}), skipped
+    return replace(data, queries=queries, qrels={query: qrels[query] for query in answerable}), skipped
 
 
 def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Passages:
@@ -127,7 +128,7 @@ def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Pas
     texts: list[str] = []
     documents: list[int] = []
     for position, (key, text) in enumerate(zip(collection.ids, collection.texts, strict=True)):
-        pieces = [one.text for one in cut(text, Breadcrumb(), how, ends)] or [""]
+        pieces = [piece.text for piece in cut(text, Breadcrumb(), how, ends)] or [""]
         ids += [f"{key}#{number}" for number in range(1, len(pieces) + 1)]
         texts += pieces
         documents += [position] * len(pieces)
@@ -156,7 +157,7 @@ def _grading(
     dataset: Dataset, data: RetrievalSet, entry: DatasetEntry
 ) -> tuple[Mapping[float, int], tuple[str, ...]]:
     """What grade each gain of the dataset stands for, and what is to be said of it."""
-    gains = sorted({gain for own in data.qrels.values() for gain in own.values()})
+    gains = sorted({gain for judged in data.qrels.values() for gain in judged.values()})
     if entry.grades is not None or dataset.gains.table is not None:
         if all(gain in range(5) for gain in gains):
             return {gain: int(gain) + 1 for gain in gains}, ()

@@ -185,9 +185,9 @@ def checked(file: SweepFile, base: Path, at: At) -> SweepRequest:
         "reranker": _names(file.reranker, RERANKERS, "reranker", at),
         "rewrite": _names(file.rewrite, REWRITERS, "rewrite", at),
     }
-    for position, one in enumerate(names["encoder"]):
+    for position, encoder in enumerate(names["encoder"]):
         with at("encoder", position):
-            _check_encoder(one)
+            _check_encoder(encoder)
     for position, text in enumerate(file.chunk):
         with at("chunk", position):
             chunk_size(text)
@@ -202,7 +202,7 @@ def checked(file: SweepFile, base: Path, at: At) -> SweepRequest:
     with at("prices"):
         prices = _prices(file, names)
     # "identity" is the rewriter that does nothing.
-    rewrite = [NONE if one == "identity" else one for one in names["rewrite"]]
+    rewrite = [NONE if name == "identity" else name for name in names["rewrite"]]
     return SweepRequest(
         datasets=tuple(_dataset(dataset) for dataset in file.datasets),
         encoder=_once(names["encoder"]), dims=_once(file.dims), index=_once(names["index"]), k=_once(file.k),
@@ -223,9 +223,9 @@ def chunk_size(text: str) -> tuple[int, int] | None:
     """
     if text == NONE:
         return None
-    found = _CHUNK.fullmatch(text)
-    size, overlap = (int(found[1]), int(found[2] or 0)) if found else (0, 0)
-    if not found or overlap > size // 2:
+    match = _CHUNK.fullmatch(text)
+    size, overlap = (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+    if not match or overlap > size // 2:
         raise UsageError(
             f"The chunk {text!r} is not valid.",
             mend="Write none, a number of tokens (200), or with overlap (430+70).",
@@ -243,26 +243,26 @@ def _once(values: Iterable[Any]) -> tuple[Any, ...]:
 
 
 def _names(
-    given: Sequence[str], registry: Registry[Any], axis: str, at: At, also: Sequence[str] = ()
+    texts: Sequence[str], registry: Registry[Any], axis: str, at: At, also: Sequence[str] = ()
 ) -> list[str]:
     """Canonical spec strings, `none` as it is; their parameters are checked by name and value."""
-    found = []
-    for position, text in enumerate(given):
+    names = []
+    for position, text in enumerate(texts):
         if text == NONE and axis in ("reranker", "rewrite"):
-            found.append(NONE)
+            names.append(NONE)
             continue
         with at(axis, position):
-            found.append(_canonical(text, registry, also))
-    return found
+            names.append(_canonical(text, registry, also))
+    return names
 
 
 def _canonical(text: str, registry: Registry[Any], also: Sequence[str]) -> str:
     spec = registry.parse(text)
-    known = (*registry.parameters(spec.name), *also)
-    if "parameters" not in known and not dict(registry.get(spec.name).facts).get("open"):
+    parameters = (*registry.parameters(spec.name), *also)
+    if "parameters" not in parameters and not dict(registry.get(spec.name).facts).get("open"):
         for name in spec.params:
-            if name not in known:
-                near = nearest(name, known)
+            if name not in parameters:
+                near = nearest(name, parameters)
                 raise UsageError(
                     f"The {registry.kind} {spec.name!r} has no parameter {name!r}.",
                     mend=f"Did you mean {near}?" if near else "Leave it out.",
@@ -279,22 +279,22 @@ def _check_some_encoder(file: SweepFile) -> None:
         )
 
 
-def _names_file(given: NamesFile | None, base: Path, at: At) -> Names | None:
+def _names_file(entry: NamesFile | None, base: Path, at: At) -> Names | None:
     """The file of names, read once to see that it can be."""
-    if given is None:
+    if entry is None:
         return None
     with at("names", "condition"):
-        check_condition(given.condition)
-    names = Names(given.file, given.condition)
+        check_condition(entry.condition)
+    names = Names(entry.file, entry.condition)
     read_names(Path(SweepRequest((), (), base=base).path(names.file)))
     return names
 
 
-def _generator(given: GeneratorFile | None) -> Generator | None:
+def _generator(entry: GeneratorFile | None) -> Generator | None:
     """The generator; UsageError where it is neither timed nor assumed, or both."""
-    if given is None:
+    if entry is None:
         return None
-    generator = Generator(**given.model_dump())
+    generator = Generator(**entry.model_dump())
     if generator.model:
         from embassay.systems.chat import CHAT_MODELS
 
@@ -321,14 +321,14 @@ def _check_encoder(text: str) -> None:
 def _measures(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
     """Measures at their cutoffs; those that need more than grades and a ranking are refused."""
     ordered = [name for k in cutoffs for name in names if "@" not in name for name in [f"{name}@{k}"]]
-    found = asked([*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False)
-    for measure in found:
+    requested = asked([*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False)
+    for measure in requested:
         if len(measure.parts) != 1 or measure.facts.family == "ceiling" or measure.needs_sources:
             raise UsageError(
                 f"{measure.name} is not measured in a sweep.",
                 mend="Ceilings (PROC) come by themselves; name measures of grades and rankings.",
             )
-    return tuple(requested_measure.name for requested_measure in found)
+    return tuple(requested_measure.name for requested_measure in requested)
 
 
 def _weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[str, float]:
@@ -370,8 +370,8 @@ def _prices(file: SweepFile, names: Mapping[str, Sequence[str]]) -> Prices:
     """The prices by canonical names of the axes; a name that is on no axis is an error."""
     parts = {}
     for part, registry, axis in (("rerank", RERANKERS, "reranker"), ("embed", SYSTEMS, "encoder")):
-        given: Mapping[str, float] = getattr(file.prices, part)
-        parts[part] = {_on_axis(name, registry, names[axis], axis): usd for name, usd in given.items()}
+        prices: Mapping[str, float] = getattr(file.prices, part)
+        parts[part] = {_on_axis(name, registry, names[axis], axis): usd for name, usd in prices.items()}
     return Prices(file.prices.date, parts["rerank"], parts["embed"], file.prices.generator)
 
 
@@ -386,10 +386,10 @@ def _on_axis(name: str, registry: Registry[Any], axis: Sequence[str], title: str
     return text
 
 
-def _dataset(given: Any) -> DatasetEntry:
-    if isinstance(given, str):
-        return DatasetEntry(given)
-    return DatasetEntry(given.path, given.map, given.split, given.grades, given.exclude_self)
+def _dataset(entry: Any) -> DatasetEntry:
+    if isinstance(entry, str):
+        return DatasetEntry(entry)
+    return DatasetEntry(entry.path, entry.map, entry.split, entry.grades, entry.exclude_self)
 
 
 _NONE = "none"
@@ -578,6 +578,7 @@ def request_of(
 
 def _wrong(error: ValidationError, where: _Where) -> UsageError:
     """The first thing that is wrong, in one line."""
+    # A key that is not known first: it is mostly another one misspelled, which is then missing.
     first = min(error.errors(), key=lambda error: error["type"] != "extra_forbidden")
     # Pydantic names the branch of a union among the keys; a key that is not known comes last, whatever it is called.
     last = first["loc"][-1:] if first["type"] == "extra_forbidden" else ()
@@ -585,11 +586,11 @@ def _wrong(error: ValidationError, where: _Where) -> UsageError:
     place = [part for part in above if part not in ("DatasetFile", "str") and "[" not in str(part)] + [*last]
     name = ".".join(part for part in place if isinstance(part, str))
     if first["type"] == "extra_forbidden":
-        known = _keys(place[:-1])
-        near = nearest(str(place[-1]), known)
+        keys = _keys(place[:-1])
+        near = nearest(str(place[-1]), keys)
         return UsageError(
             f"{where(place)}there is no key {name!r}.",
-            mend=f"Did you mean {near!r}?" if near else f"Keys are {', '.join(known)}.",
+            mend=f"Did you mean {near!r}?" if near else f"Keys are {', '.join(keys)}.",
         )
     if first["type"] == "missing":
         return UsageError(

@@ -75,7 +75,7 @@ def grid(request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = l
             f"No combination of the axes makes sense; the first, {first.id}: {reason}.",
             mend="Change an axis.",
         )
-    return Grid(tuple(wanted), {one: why for one, why in senseless.items() if one not in wanted})
+    return Grid(tuple(wanted), {config: why for config, why in senseless.items() if config not in wanted})
 
 
 FLAT = "flat"
@@ -85,7 +85,7 @@ def _all(
     request: SweepRequest, dims: Mapping[str, int | None], sized: Sized
 ) -> Iterator[tuple[Configuration, str]]:
     tails = list(_tails(request))
-    sparse = [one for one in tails if one[1].startswith(SPARSE)]
+    sparse = [tail for tail in tails if tail[1].startswith(SPARSE)]
     for chunk, rewrite, (k, _, reranker, deduplicate, boost, reason) in product(
         request.chunk, request.rewrite, sparse
     ):
@@ -93,21 +93,22 @@ def _all(
             Configuration(WORDS, None, NONE, k, reranker, SPARSE, rewrite, deduplicate, boost, chunk),
             reason,
         )
-    tails = [one for one in tails if one not in sparse]
+    tails = [tail for tail in tails if tail not in sparse]
     heads = product(request.chunk, request.rewrite, request.encoder, request.dims, request.index)
     for chunk, rewrite, encoder, size, index in heads:
         whole = dims.get(encoder)
-        kept = None if size == whole else size
+        # All dimensions by number are the same stack as all without one.
+        cut = None if size == whole else size
         too_many = (
             f"{encoder} has {whole} dimensions"
-            if kept is not None and whole is not None and kept > whole and sized(encoder, kept) == encoder
+            if cut is not None and whole is not None and cut > whole and sized(encoder, cut) == encoder
             else ""
         )
-        if encoder.partition("?")[0].partition(":")[0] in RAGGED and (kept is not None or index != FLAT):
+        if encoder.partition("?")[0].partition(":")[0] in RAGGED and (cut is not None or index != FLAT):
             too_many = f"{encoder} has many vectors for a text, which go into {FLAT} with all dimensions"
         for k, mode, reranker, deduplicate, boost, reason in tails:
             configuration = Configuration(
-                encoder, kept, index, k, reranker, "hybrid" if mode.startswith("hybrid") else "dense",
+                encoder, cut, index, k, reranker, "hybrid" if mode.startswith("hybrid") else "dense",
                 rewrite, deduplicate, boost, chunk,
             )  # fmt: skip
             yield configuration, too_many or reason
@@ -205,18 +206,18 @@ def _cells(
     by_label: dict[str, list[Configuration]] = {}
     for configuration in wanted:
         by_label.setdefault(label(configuration), []).append(configuration)
-    for name, own in by_label.items():
+    for name, stacks in by_label.items():
         key = digest(
             [
                 TASK,
                 collection.name,
                 collection.fingerprint,
                 name,
-                identities[sized(own[0].encoder, own[0].dims)],
+                identities[sized(stacks[0].encoder, stacks[0].dims)],
             ]
         )
-        job = CellJob(collection, tuple(own))
-        yield Cell(TASK, collection.name, name, key, len(own) * len(collection.query_ids), job)
+        job = CellJob(collection, tuple(stacks))
+        yield Cell(TASK, collection.name, name, key, len(stacks) * len(collection.query_ids), job)
 
 
 def _is_sparse_only(request: SweepRequest) -> bool:
@@ -297,6 +298,7 @@ class PriceList:
         queries of `query` tokens embedded, `passages` of `passage` tokens read by the generator. Spec rag 3.1."""
         usd = {"rerank": 0.0, "embed": query * 1000 * self.tokens.get(configuration.encoder, 0.0) / 1e6}
         if configuration.reranker in self.searches:
+            # Charged by the search of up to 100 documents, each begun one whole.
             usd["rerank"] = self.searches[configuration.reranker] * ceil(reranked / _SEARCH)
         elif configuration.reranker != NONE:
             # `reranking_cost` takes whole candidates, and near copies that were removed make the mean a fraction.
@@ -318,26 +320,26 @@ def price_list(request: SweepRequest) -> PriceList:
         (SYSTEMS, request.encoder, request.prices.embed, "embed"),
         (RERANKERS, request.reranker, request.prices.rerank, "rerank"),
     )
-    for registry, names, given, part in axes:
+    for registry, names, listed, part in axes:
         for name in names:
             if name == NONE:
                 continue
-            if name in given:
-                tokens[name] = given[name]
+            if name in listed:
+                tokens[name] = listed[name]
                 continue
             spec = registry.parse(name)
-            own = spec.params.get("price")
-            known = known_model(spec.target) or known_model(spec.target.partition(":")[2])
-            if isinstance(own, int | float):
-                tokens[name] = float(own)
+            price = spec.params.get("price")
+            model = known_model(spec.target) or known_model(spec.target.partition(":")[2])
+            if isinstance(price, int | float):
+                tokens[name] = float(price)
             elif not asks_a_server(name, registry):
                 tokens[name] = 0.0
-            elif known is not None and known.usd_per_million_input is not None:
-                tokens[name] = known.usd_per_million_input
-                dates += _date(known)
-            elif known is not None and part == "rerank" and known.usd_per_thousand_searches is not None:
-                searches[name] = known.usd_per_thousand_searches
-                dates += _date(known)
+            elif model is not None and model.usd_per_million_input is not None:
+                tokens[name] = model.usd_per_million_input
+                dates += _date(model)
+            elif model is not None and part == "rerank" and model.usd_per_thousand_searches is not None:
+                searches[name] = model.usd_per_thousand_searches
+                dates += _date(model)
             else:
                 raise UsageError(
                     f"The price of {name!r} is not known.",
@@ -355,8 +357,8 @@ def asks_a_server(name: str, registry: Registry[Any]) -> bool:
     return "embassay[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])
 
 
-def _date(known: KnownModel) -> list[str]:
-    return [known.priced_on] if known.priced_on else []
+def _date(model: KnownModel) -> list[str]:
+    return [model.priced_on] if model.priced_on else []
 
 
 _TABLES = 300
@@ -425,11 +427,11 @@ def _sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
         return Sizes(
             len(collection.texts), 0, words_bytes(collection.texts, len(collection.texts), collection.queries)
         )
-    some = sampled(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
+    sample = sampled(collection.texts)[:: max(1, min(len(collection.texts), 1000) // _SHARE)]
     cut = passages_of(
-        replace(collection, ids=[str(i) for i in range(len(some))], texts=some), chunk, tokenizer
+        replace(collection, ids=[str(i) for i in range(len(sample))], texts=sample), chunk, tokenizer
     )
-    n = round(1.1 * len(cut) / max(1, len(some)) * len(collection.texts))
+    n = round(1.1 * len(cut) / max(1, len(sample)) * len(collection.texts))
     return Sizes(n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, collection.queries))
 
 
@@ -508,7 +510,7 @@ def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     heads = [cell.job.head for cell in plan.cells if cell.job.head.mode != SPARSE]
     asked = {sized(head.encoder, head.dims) for head in heads}
     encoders = [system for system in plan.systems if system.name in asked]
-    made = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
+    forecaster = Forecaster(encoders, parts.tokenizer, plan.request.seed, None, measure=True)
     room = Room(parts.tokenizer)
     for collection in plan.collections:
         texts, queries = collection.texts, list(collection.queries)
@@ -518,15 +520,15 @@ def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
             hear(queries, "query")
             return True
 
-        def held(system: Similarity, one: Collection = collection) -> Footprint:
-            jobs = [cell.job for cell in plan.cells if cell.job.collection is one]
-            own = [job for job in jobs if sized(job.head.encoder, job.head.dims) == system.name] or jobs
+        def held(system: Similarity, of: Collection = collection) -> Footprint:
+            jobs = [cell.job for cell in plan.cells if cell.job.collection is of]
+            mine = [job for job in jobs if sized(job.head.encoder, job.head.dims) == system.name] or jobs
             return largest(
-                room.needed(one, job.configurations, None if job.head.mode == SPARSE else system)
-                for job in own
+                room.needed(of, job.configurations, None if job.head.mode == SPARSE else system)
+                for job in mine
             )
 
-        yield from made.cells(
+        yield from forecaster.cells(
             Effort(
                 "embed",
                 collection.name,
@@ -545,17 +547,17 @@ def _reranking(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[For
     for collection in plan.collections:
         tokens = _candidate_tokens(collection, parts)
         configurations = [
-            own for cell in plan.cells if cell.dataset == collection.name for own in cell.job.configurations
+            cfg for cell in plan.cells if cell.dataset == collection.name for cfg in cell.job.configurations
         ]
         for name in request.reranker:
-            own = [each for each in configurations if each.reranker == name]
-            if name == NONE or not own:
+            stacks = [cfg for cfg in configurations if cfg.reranker == name]
+            if name == NONE or not stacks:
                 continue
-            pairs = _pairs(own, collection)
-            timed = _timed(own, request, len(collection.timed))
+            pairs = _pairs(stacks, collection)
+            timed = _timed(stacks, request, len(collection.timed))
             total = pairs + timed
             usd = prices.usd(
-                own[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
+                stacks[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
             )["rerank"] / 1000 * total  # fmt: skip
             seconds = _seconds(collection, name, parts)
             # A price that the config gives to a local reranker is what a query would cost, not what the sweep pays.
@@ -582,15 +584,15 @@ def _talking(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
                 yield _of_calls(
                     head, chat, requests=len(collection.queries), read=_PROMPT + query, written=query
                 )
-        said = request.generator
-        if said is not None and said.model:
+        asked = request.generator
+        if asked is not None and asked.model:
             chat, read = (
-                parts.answerer(said).model,
-                _PROMPT + query + min(said.passages, len(collection.ids)) * passage,
+                parts.answerer(asked).model,
+                _PROMPT + query + min(asked.passages, len(collection.ids)) * passage,
             )
-            head = Forecast("generate", collection.name, said.model, len(collection.timed), 0, 0)
+            head = Forecast("generate", collection.name, asked.model, len(collection.timed), 0, 0)
             yield _of_calls(
-                head, chat, requests=2 * len(collection.timed), read=read, written=said.output_tokens / 2
+                head, chat, requests=2 * len(collection.timed), read=read, written=asked.output_tokens / 2
             )
 
 
@@ -606,23 +608,21 @@ def _pairs(configurations: list[Configuration], collection: Collection) -> int:
     """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
     dimensions and indexes find nearly the same passages, and a pair is scored once."""
     lists: dict[tuple[str, str, str], int] = {}
-    for each in configurations:
-        sources = [each.encoder, *([WORDS] if each.mode == "hybrid" else [])]
+    for cfg in configurations:
+        sources = [cfg.encoder, *([WORDS] if cfg.mode == "hybrid" else [])]
         for source in sources:
-            key = source, each.chunk, each.rewrite
-            lists[key] = max(lists.get(key, 0), each.k)
+            key = source, cfg.chunk, cfg.rewrite
+            lists[key] = max(lists.get(key, 0), cfg.k)
     return min(sum(lists.values()), len(collection.ids)) * len(collection.query_ids)
 
 
 def _timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
     """Pairs that are scored afresh for the clock."""
-    keys = {
-        (each.mode, each.k, each.deduplicate, each.boost, each.chunk, each.rewrite) for each in configurations
-    }
+    keys = {(cfg.mode, cfg.k, cfg.deduplicate, cfg.boost, cfg.chunk, cfg.rewrite) for cfg in configurations}
     latency = request.latency
     calls = latency.repeats * (latency.warmup + queries)
-    loaded = {each for each in configurations if each.dims is None and each.index in (request.index[0], NONE)}
-    return sum(key[1] for key in keys) * calls + sum(each.k for each in loaded) * (queries + latency.warmup)
+    loaded = {cfg for cfg in configurations if cfg.dims is None and cfg.index in (request.index[0], NONE)}
+    return sum(key[1] for key in keys) * calls + sum(cfg.k for cfg in loaded) * (queries + latency.warmup)
 
 
 def _some_lengths(collection: Collection, parts: Parts) -> Any:

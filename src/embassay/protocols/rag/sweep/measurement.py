@@ -67,15 +67,15 @@ Floats = NDArray[np.float64]
 
 def graded(collection: Collection, lists: Sequence[Sequence[int]], pools: Sequence[Sequence[int]]) -> Graded:
     """Rankings of documents (positions, each once) and the pools they are from, by grade."""
-    width = max((len(one) for one in lists), default=0)
+    width = max((len(ranked) for ranked in lists), default=0)
     top = np.full((len(lists), max(1, width)), ABSENT, dtype=np.int8)
     pool = np.zeros((len(lists), 5), dtype=np.int64)
-    for row, (own, ranked, candidates) in enumerate(zip(collection.grades, lists, pools, strict=True)):
-        top[row, : len(ranked)] = [own.get(place, UNJUDGED) for place in ranked]
+    for row, (judged, ranked, candidates) in enumerate(zip(collection.grades, lists, pools, strict=True)):
+        top[row, : len(ranked)] = [judged.get(place, UNJUDGED) for place in ranked]
         for place in set(candidates):
-            if place in own:
-                pool[row, own[place] - 1] += 1
-    sizes = np.array([len(set(one)) for one in pools], dtype=np.int64)
+            if place in judged:
+                pool[row, judged[place] - 1] += 1
+    sizes = np.array([len(set(candidates)) for candidates in pools], dtype=np.int64)
     return Graded(collection.counts, top, pool, pool_sizes=sizes, names=collection.query_ids)
 
 
@@ -87,9 +87,9 @@ def quality(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
 def ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
     """What the best set from each pool reaches (PROC), by the measure that it bounds; spec rag 1.6."""
     bounded = {measure: _ceiling(measure) for measure in measures}
-    wanted = {one: proc for one, proc in bounded.items() if proc}
+    wanted = {measure: proc for measure, proc in bounded.items() if proc}
     values = evaluate_graded(list(wanted.values()), lists)
-    return {one: values[proc] for one, proc in wanted.items()}
+    return {measure: values[proc] for measure, proc in wanted.items()}
 
 
 def _ceiling(measure: str) -> str:
@@ -137,8 +137,8 @@ class Stopwatch:
 
     def together(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """The same with as many queries in flight as the config says, once: (1, queries)."""
-        said = {**what, "concurrency": self.latency.concurrency}
-        return self._kept(said, (1, len(queries)), lambda: self._in_flight(queries, do))
+        loaded = {**what, "concurrency": self.latency.concurrency}
+        return self._kept(loaded, (1, len(queries)), lambda: self._in_flight(queries, do))
 
     def read(self, name: str) -> Floats | None:
         """The samples of this name, (sessions, queries) in ms; None where there are none, or damaged ones."""
@@ -151,7 +151,7 @@ class Stopwatch:
     def load(self) -> tuple[float | None, int]:
         """The highest load average while any of the samples were taken, by cores, and the cores of that machine; (None,
         0) where it is not known."""
-        found: list[tuple[float, float, int]] = []
+        peaks: list[tuple[float, float, int]] = []
         for path in self.folder.glob("*.json"):
             try:
                 content = json.loads(path.read_text("utf-8"))
@@ -159,13 +159,13 @@ class Stopwatch:
             except (OSError, ValueError, KeyError, TypeError, RecursionError):
                 continue
             if load >= 0 and cores > 0:
-                found.append((load / cores, load, cores))
-        return max(found)[1:] if found else (None, 0)
+                peaks.append((load / cores, load, cores))
+        return max(peaks)[1:] if peaks else (None, 0)
 
     def _kept(self, what: Mapping[str, Any], shape: tuple[int, int], take: Callable[[], Floats]) -> str:
         name = digest(dict(what))
-        there = self.read(name)
-        if there is None or there.shape != shape:
+        taken = self.read(name)
+        if taken is None or taken.shape != shape:
             before = _load()
             samples = take().tolist()
             load = max(before, _load())
@@ -289,7 +289,7 @@ class StackBench(ABC):
         candidates = self.candidates(configuration)
         ending = ending_of(self.bench, configuration, cached=True)
         with self.parts.charged(configuration.reranker):
-            finals = [ending(query, *own) for query, own in zip(self.bench.queries, candidates, strict=True)]
+            finals = [ending(query, *hit) for query, hit in zip(self.bench.queries, candidates, strict=True)]
         return self._described(
             configuration,
             candidates,
@@ -312,18 +312,18 @@ class StackBench(ABC):
         passages = bench.passages
         lists = [collapsed(final.places, passages) for final in finals]
         pools = [collapsed(places, passages) for places, _ in candidates]
-        seen = graded(bench.collection, lists, pools)
+        ranked = graded(bench.collection, lists, pools)
         lengths = [bench.tokens(final.candidates) for final in finals]
         per_candidate = np.concatenate(
-            [own + query for own, query in zip(lengths, bench.query_tokens, strict=True)]
+            [row + query for row, query in zip(lengths, bench.query_tokens, strict=True)]
         ).astype(np.float64)
         ids, signals = bench.collection.ids, self.signals(configuration)
         if configuration.reranker != NONE:
             signals["entropy"] = entropies([final.raw for final in finals])
         return Stack(
-            configuration, quality(request.measures, seen), ceilings(request.measures, seen), signals,
+            configuration, quality(request.measures, ranked), ceilings(request.measures, ranked), signals,
             (_mean(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
-            _mean(np.concatenate(lengths)), _mean(bench.query_tokens), _mean([len(own) for own in lengths]),
+            _mean(np.concatenate(lengths)), _mean(bench.query_tokens), _mean([len(row) for row in lengths]),
             facts, self.recall, times, together, self.ef,
             [
                 ([ids[place] for place in ranked], _scores(final, ranked, passages.documents))
@@ -353,21 +353,21 @@ class StackBench(ABC):
         """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
         index or encoder changes which texts are scored, not how many."""
         bench, ending = self.bench, ending_of(self.bench, configuration, cached=False)
-        given = {query: self.given(configuration, query) for query in bench.collection.timed}
-        return lambda query: ending(bench.queries[query], *given[query])
+        listed = {query: self.given(configuration, query) for query in bench.collection.timed}
+        return lambda query: ending(bench.queries[query], *listed[query])
 
     def _generating(self, configuration: Configuration) -> Names:
         """The samples of a generator that is timed: one answer for each timed query, its tokens, and one word from the
         same passages, which are those that the first stack finds; which stack it is changes the texts, not how many."""
-        said = self.parts.request.generator
-        if said is None or not said.model:
+        named = self.parts.request.generator
+        if named is None or not named.model:
             return {}
-        bench, answerer = self.bench, self.parts.answerer(said)
+        bench, answerer = self.bench, self.parts.answerer(named)
 
         def asked(
             ask: Callable[[Question, Sequence[str]], Coroutine[Any, Any, Answer]], query: int
         ) -> Answer:
-            places = self.given(configuration, query)[0][: said.passages]
+            places = self.given(configuration, query)[0][: named.passages]
             texts = [bench.passages.texts[place] for place in places]
             return wait_for(lambda: ask(bench.question(query), texts))
 
@@ -377,10 +377,10 @@ class StackBench(ABC):
             FIRST_WORD: lambda query: 1000 * asked(answerer.first_word, query).seconds,
             FIRST_TOKENS: lambda query: asked(answerer.first_word, query).tokens,
         }
-        with self.parts.charged(said.model):
+        with self.parts.charged(named.model):
             return {
                 stage: self.watch.once(
-                    {"stage": stage, **bench.what, "generator": asdict(said)}, bench.collection.timed, take
+                    {"stage": stage, **bench.what, "generator": asdict(named)}, bench.collection.timed, take
                 )
                 for stage, take in taken.items()
             }
@@ -438,10 +438,10 @@ class IndexedBench(StackBench):
         """Build the index, or find it built under `kept`. UsageError where it takes no such vectors, ModelError where
         it cannot be had."""
         documents, queries = encoded.cut(dims)
-        made = cls(encoded, dims, encoded.encoder.index(index, documents, kept), watch, documents, queries)
-        if getattr(made.index, "ef", None) == AUTO:
-            made._tune()
-        return made
+        bench = cls(encoded, dims, encoded.encoder.index(index, documents, kept), watch, documents, queries)
+        if getattr(bench.index, "ef", None) == AUTO:
+            bench._tune()
+        return bench
 
     def _tune(self) -> None:
         """Set the smallest search width within 1% of exact recall, found on half of the queries, drawn by seed."""
@@ -451,8 +451,8 @@ class IndexedBench(StackBench):
 
         def values_at(ef: int) -> Mapping[str, float]:
             self.index.set_ef(ef)  # type: ignore[attr-defined]
-            found = self.index.search(self.queries[rows], deepest)
-            return {str(k): recall(found, exact, min(k, deepest)) for k in RECALL_AT}
+            ranked = self.index.search(self.queries[rows], deepest)
+            return {str(k): recall(ranked, exact, min(k, deepest)) for k in RECALL_AT}
 
         self.ef = smallest_width(values_at, most=len(self.documents))
         self.index.set_ef(self.ef)  # type: ignore[attr-defined]
@@ -610,6 +610,7 @@ def _scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:
     """The score of each document: that of its best passage."""
     best: dict[int, float] = {}
     for place, score in zip(final.places, final.scores, strict=True):
+        # Places stand best first, so the first of a document is its best passage.
         best.setdefault(int(documents[place]), score)
     return [best[document] for document in ranked]
 

@@ -90,9 +90,9 @@ class SweepEncoder:
 
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
-        made = self.system.rows if self.many else self.system.vectors
-        found: Vectors = made(list(texts), role)
-        return found
+        encode = self.system.rows if self.many else self.system.vectors
+        vectors: Vectors = encode(list(texts), role)
+        return vectors
 
     @property
     def many(self) -> bool:
@@ -110,8 +110,8 @@ class SweepEncoder:
     def searched(self, queries: Vectors, passages: Vectors, k: int) -> Ranked:
         """The best k passages of each query, exactly."""
         if self.many:
-            found: Ranked = self.system.index(passages).search(queries, k)
-            return found
+            ranked: Ranked = self.system.index(passages).search(queries, k)
+            return ranked
         return exact_search(queries, passages, k)
 
     def lost(self, vectors: Vectors) -> Ints:
@@ -123,11 +123,11 @@ class SweepEncoder:
 
     def afresh(self, text: str) -> Vectors:
         """The vector of a query, (1, dim), whatever the cache has."""
-        made = self._cached.encoder.encode([text], role="query")
+        encoded = self._cached.encoder.encode([text], role="query")
         transform = getattr(self.system.encoder, "transform", None)
         if self.many:
-            return made
-        vector: Vectors = np.asarray(made if transform is None else transform(made), dtype=np.float32)
+            return encoded
+        vector: Vectors = np.asarray(encoded if transform is None else transform(encoded), dtype=np.float32)
         return vector
 
 
@@ -148,8 +148,8 @@ class Parts:
     def encoder(self, name: str, dims: int | None = None) -> SweepEncoder:
         """The encoder of this name, by its own parameter for vectors of `dims` where it has one. UsageError for a spec
         that is none, ModelError for one that cannot be had."""
-        made = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
-        sweep_encoder: SweepEncoder = self._once("encoder", sized(name, dims), made)
+        make = partial(SweepEncoder, name, dims, self.request, self.ledger, self.listener.advanced_by)
+        sweep_encoder: SweepEncoder = self._once("encoder", sized(name, dims), make)
         return sweep_encoder
 
     def reranker(self, name: str) -> CachedReranker:
@@ -160,43 +160,43 @@ class Parts:
     def rewriter(self, name: str) -> Rewriter:
         """Who rewrites queries."""
         text = self.request.located(name, REWRITERS)
-        found: Rewriter = self._once(
+        rewriter: Rewriter = self._once(
             "rewriter", name, partial(open_rewriter, text, ledger=self.ledger, seed=self.request.seed)
         )
-        return found
+        return rewriter
 
     def rewritten(self, name: str, ids: Sequence[str], queries: Sequence[str]) -> tuple[str, ...]:
         """The queries in the words of a search. ModelError where one could not be rewritten."""
         if name == NONE:
             return tuple(queries)
         rewriter = self.rewriter(name)
-        found = [""] * len(queries)
-        jobs = [partial(rewriter.rewrite, Question(*one)) for one in zip(ids, queries, strict=True)]
+        texts = [""] * len(queries)
+        jobs = [partial(rewriter.rewrite, Question(*pair)) for pair in zip(ids, queries, strict=True)]
         self.listener.stage(f"rewriting by {name}", len(jobs), "queries")
 
         async def all_rewritten() -> None:
             async for position, outcome in all_of(jobs, progress=self.listener.advanced_by):
                 if isinstance(outcome, Failure):
                     raise ModelError(f"{name} did not rewrite query {ids[position]!r}: {outcome.reason}")
-                found[position] = outcome
+                texts[position] = outcome
 
         with self.charged(name):
             wait_for(all_rewritten)
-        return tuple(found)
+        return tuple(texts)
 
     @cached_property
     def names(self) -> Mapping[str, tuple[Person, str]]:
         """Whose name is in which query, by the sweep's file."""
-        said = self.request.names
-        return {} if said is None else read_names(Path(self.request.path(said.file)))
+        names = self.request.names
+        return {} if names is None else read_names(Path(self.request.path(names.file)))
 
     def answerer(self, said: Generator) -> Answerer:
         """The generator whose time is taken; what it answered before is not asked again."""
-        made = partial(
+        make = partial(
             open_answerer, said.model, ledger=self.ledger, seed=self.request.seed, longest=said.output_tokens
         )
-        found: Answerer = self._once("generator", said.model, made)
-        return found
+        answerer: Answerer = self._once("generator", said.model, make)
+        return answerer
 
     @contextmanager
     def charged(self, account: str) -> Iterator[None]:
@@ -210,9 +210,9 @@ class Parts:
 
     def check(self, kind: str, name: str) -> None:
         """ModelError if this part was given up."""
-        made = self._made.get((kind, name))
-        if isinstance(made, EmbassayError):
-            raise made
+        part = self._made.get((kind, name))
+        if isinstance(part, EmbassayError):
+            raise part
 
     def counts(self, kind: str) -> tuple[int, int]:
         """Texts or pairs that all encoders, or rerankers, have computed so far, and those that the cache had."""
@@ -223,15 +223,15 @@ class Parts:
 
     def close(self) -> None:
         """Release what holds connections."""
-        for made in self._made.values():
-            getattr(made, "close", lambda: None)()
+        for part in self._made.values():
+            getattr(part, "close", lambda: None)()
 
     def _reranker(self, name: str) -> CachedReranker:
         text = _priced(self.request.located(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name))
-        made: Reranker = open_reranker(
+        reranker: Reranker = open_reranker(
             text, ledger=self.ledger, tokenizer=self.tokenizer, seed=self.request.seed
         )
-        return CachedReranker(made, self._pairs)
+        return CachedReranker(reranker, self._pairs)
 
     @cached_property
     def _pairs(self) -> PairCache:
@@ -244,10 +244,10 @@ class Parts:
                 self._made[key] = make()
             except ModelError as error:
                 self._made[key] = error
-        made = self._made[key]
-        if isinstance(made, EmbassayError):
-            raise made
-        return made
+        part = self._made[key]
+        if isinstance(part, EmbassayError):
+            raise part
+        return part
 
 
 def _priced(text: str, registry: Registry[Any], usd: float | None) -> str:
@@ -268,6 +268,7 @@ class Counting:
 
     def index(self, facts: IndexFacts) -> None:
         """Count an index that was opened, if it is one that takes building."""
+        # Flat search builds nothing, and would be counted as built.
         if facts.build_seconds > 0 or facts.found:
             self._built[facts.found] += 1
 
@@ -332,10 +333,10 @@ class Bench:
         """What words find for each query, at most so many."""
         if depth not in self._hits:
             index = self.words.index
-            found = [index.search(query, depth + self.spare) for query in self.queries]
+            hits_of = [index.search(query, depth + self.spare) for query in self.queries]
             self._hits[depth] = [
                 [hit for hit in hits if index.place(hit.id) not in own][:depth]
-                for hits, own in zip(found, self.own, strict=True)
+                for hits, own in zip(hits_of, self.own, strict=True)
             ]
         return self._hits[depth]
 
@@ -347,7 +348,7 @@ class Bench:
         of: dict[int, list[int]] = {}
         for place, document in enumerate(self.passages.documents.tolist()):
             of.setdefault(document, []).append(place)
-        return [frozenset() if one is None else frozenset(of[one]) for one in self.collection.own]
+        return [frozenset() if doc is None else frozenset(of[doc]) for doc in self.collection.own]
 
     @property
     def spare(self) -> int:
@@ -359,8 +360,8 @@ class Bench:
         places, scores = found(ranked, row)
         if not (own := self.own[row]):
             return places[:depth], scores[:depth]
-        kept = [i for i, place in enumerate(places) if place not in own][:depth]
-        return tuple(places[i] for i in kept), tuple(scores[i] for i in kept)
+        left = [i for i, place in enumerate(places) if place not in own][:depth]
+        return tuple(places[i] for i in left), tuple(scores[i] for i in left)
 
     @cached_property
     def query_tokens(self) -> NDArray[np.int64]:
@@ -410,11 +411,11 @@ class Encoded:
             raise ModelError(f"{encoder.name} could not encode {len(lost):,} of {len(documents):,} passages.")
         if len(unasked):
             raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
-        some = ", ".join(bench.passages.ids[place] for place in lost[:3])
-        said = (
-            f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({some})",
+        examples = ", ".join(bench.passages.ids[place] for place in lost[:3])
+        warning = (
+            f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({examples})",
         )
-        return cls(bench, encoder, documents, queries, (*(said if len(lost) else ()), *encoder.oddities()))
+        return cls(bench, encoder, documents, queries, (*(warning if len(lost) else ()), *encoder.oddities()))
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
         """Passages and queries with so many dimensions, at length 1."""
@@ -424,6 +425,7 @@ class Encoded:
         """The nearest passages of each query by exact search."""
         if (dims, depth) not in self._exact:
             documents, queries = self.cut(dims)
+            # Deeper by what a query's own document may take away again.
             deep = min(depth + self.bench.spare, len(documents))
             ranked = self.encoder.searched(queries, documents, deep)
             self._exact[dims, depth] = [
@@ -445,14 +447,14 @@ class Encoded:
     @cached_property
     def name_change(self) -> dict[str, Floats]:
         """How an ablation changes each query's name margin, where the sweep has a file of names."""
-        said, collection = self.bench.parts.request.names, self.bench.collection
-        if said is None or self.encoder.many:
+        names, collection = self.bench.parts.request.names, self.bench.collection
+        if names is None or self.encoder.many:
             return {}
         queries = dict(zip(collection.query_ids, self.bench.queries, strict=True))
         lang: Lang = "fr" if collection.lang[:2] == "fr" else "en"
         seed = self.bench.parts.request.seed
         return {
-            "name": name_changes(self.bench.parts.names, queries, said.condition, seed, self._embed, lang)
+            "name": name_changes(self.bench.parts.names, queries, names.condition, seed, self._embed, lang)
         }
 
     def _embed(self, texts: Sequence[str], role: Role) -> Vectors:
@@ -505,8 +507,8 @@ class Words:
     def fused(self, dense: Sequence[int], hits: Sequence[Hit]) -> Listed:
         """Both lists as one, by reciprocal rank fusion; spec rag 3.4."""
         ids = self.passages.ids
-        one = rrf([[ids[place] for place in dense], [hit.id for hit in hits]], self.c)
-        return tuple(self.index.place(found.id) for found in one), tuple(found.score for found in one)
+        union = rrf([[ids[place] for place in dense], [hit.id for hit in hits]], self.c)
+        return tuple(self.index.place(hit.id) for hit in union), tuple(hit.score for hit in union)
 
     def scores(self, query: str, places: Sequence[int]) -> Floats:
         """The BM25 score of these passages, 0 for those that share no word with the query, (n,)."""
@@ -515,8 +517,8 @@ class Words:
 
 def found(ranked: Ranked, row: int) -> Listed:
     """What an index found for a query: positions and scores."""
-    there = ranked.indices[row] >= 0
-    return tuple(ranked.indices[row][there].tolist()), tuple(ranked.scores[row][there].tolist())
+    is_there = ranked.indices[row] >= 0
+    return tuple(ranked.indices[row][is_there].tolist()), tuple(ranked.scores[row][is_there].tolist())
 
 
 @dataclass(frozen=True)
@@ -533,9 +535,9 @@ class Ending:
         """The final list; equal scores keep the order in which the candidates were found."""
         texts = [self.passages.texts[place] for place in places]
         if self.deduplicate:
-            kept = distinct(texts, self.deduplicate).kept
-            places, scores = tuple(places[i] for i in kept), tuple(scores[i] for i in kept)
-            texts = [texts[i] for i in kept]
+            distinct_ = distinct(texts, self.deduplicate).kept
+            places, scores = tuple(places[i] for i in distinct_), tuple(scores[i] for i in distinct_)
+            texts = [texts[i] for i in distinct_]
         if self.score is None or not places:
             return Final(places, scores, places)
         raw = np.asarray(self.score(query, texts), dtype=np.float64)
@@ -558,10 +560,10 @@ class RerankerFailed(Exception):
 def _scoring(parts: Parts, name: str, *, cached: bool) -> Score:
     """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
     try:
-        kept = parts.reranker(name)
+        reranker = parts.reranker(name)
     except ModelError as error:
         raise RerankerFailed(error.message) from error
-    ask = kept.score if cached else kept.reranker.score
+    ask = reranker.score if cached else reranker.reranker.score
 
     def score(query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         try:

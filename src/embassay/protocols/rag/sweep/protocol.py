@@ -85,17 +85,17 @@ def read_sweep(folder: str | Path) -> Sweep:
     generator = Generator(**said_generator) if said_generator else None
     measured: list[Measured] = []
     skipped = [
-        Skipped(Configuration(**one["configuration"]), dataset, one["reason"])
+        Skipped(Configuration(**combination["configuration"]), dataset, combination["reason"])
         for dataset in queries
-        for one in manifest["senseless"]
+        for combination in manifest["senseless"]
     ]
-    for said in manifest["cells"]:
-        cell = Cell(said["task"], said["dataset"], said["system"], said["key"], 0, None)
-        found = read_found(run, cell, queries[cell.dataset]) if said["status"] != "not run" else None
-        if found is None:
+    for row in manifest["cells"]:
+        cell = Cell(row["task"], row["dataset"], row["system"], row["key"], 0, None)
+        saved = read_found(run, cell, queries[cell.dataset]) if row["status"] != "not run" else None
+        if saved is None:
             continue
-        skipped += found.skipped
-        for stack in found.stacks:
+        skipped += saved.skipped
+        for stack in saved.stacks:
             times = _times(stack, watch, generator)
             if times is not None:
                 measured.append(_measured(stack, cell.dataset, times, prices, rules))
@@ -108,12 +108,12 @@ def read_sweep(folder: str | Path) -> Sweep:
 def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
     """Whether all that a cell is to measure can be read back, samples of time with it. A sweep that has grown along an
     axis within its cells (k, reranker, mode) has cells that lack some stacks."""
-    found = read_found(folder, cell, cell.job.collection.query_ids)
-    if found is None:
+    saved = read_found(folder, cell, cell.job.collection.query_ids)
+    if saved is None:
         return False
-    there = {stack.configuration for stack in found.stacks} | {one.configuration for one in found.skipped}
-    return there == set(cell.job.configurations) and all(
-        _times(stack, watch) is not None for stack in found.stacks
+    known = {stack.configuration for stack in saved.stacks} | {gone.configuration for gone in saved.skipped}
+    return known == set(cell.job.configurations) and all(
+        _times(stack, watch) is not None for stack in saved.stacks
     )
 
 
@@ -138,7 +138,8 @@ def _times(stack: Stack, watch: Stopwatch, generator: Generator | None = None) -
             return None
         stages[stage] = samples
     together = watch.read(stack.together) if stack.together else None
-    shape = watch.latency.repeats, max((one.shape[1] for one in stages.values()), default=0)
+    shape = watch.latency.repeats, max((samples.shape[1] for samples in stages.values()), default=0)
+    # What was timed once has one session, which stands for the others too.
     stages = {stage: np.broadcast_to(samples, shape) for stage, samples in stages.items()}
     stages[TOTAL] = np.sum(
         [samples for stage, samples in stages.items() if stage not in (GENERATE, *BESIDE)], axis=0
@@ -165,8 +166,8 @@ class SweepSession(Attempt):
 
     plan: SweepPlan
 
-    def __init__(self, *given: Any, command: str, parts: Parts, prices: PriceList, force: bool) -> None:
-        super().__init__(*given, command=command)
+    def __init__(self, *inherited: Any, command: str, parts: Parts, prices: PriceList, force: bool) -> None:
+        super().__init__(*inherited, command=command)
         self.parts, self.prices, self.force = parts, prices, force
         self.done_now = 0
         self.watch = Stopwatch(self.folder.path / TIMINGS, self.plan.request.latency)
@@ -191,8 +192,8 @@ class SweepSession(Attempt):
         """All cells that are not done, dataset by dataset and encoder by encoder: vectors of one are in memory."""
         waiting = [cell for cell in self.plan.cells if cell.key not in self.records]
         listener.planned(self.plan, waiting, {})
-        for _, own in groupby(waiting, key=lambda cell: _bench_of(cell.job)):
-            cells = list(own)
+        for _, group in groupby(waiting, key=lambda cell: _bench_of(cell.job)):
+            cells = list(group)
             job: CellJob = cells[0].job
             bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
             try:
@@ -200,8 +201,8 @@ class SweepSession(Attempt):
             except Exception as error:
                 self._all_failed(cells, error)
                 continue
-            for _, some in groupby(cells, key=lambda cell: _source_of(cell.job.head)):
-                together = list(some)
+            for _, group_ in groupby(cells, key=lambda cell: _source_of(cell.job.head)):
+                together = list(group_)
                 if together[0].job.head.mode == SPARSE:
                     self._words(bench, together)
                 else:
@@ -263,25 +264,26 @@ class SweepSession(Attempt):
         listener.started(cell)
         try:
             with opened as bench:
-                found = bench.measure(
+                measured = bench.measure(
                     job.configurations, lambda queries: listener.advanced(cell, queries), loaded=self._loaded
                 )
         except _Unfit as error:
             # The combination makes no sense, and nothing has failed.
-            found = Found((), tuple(self._skipped(job, str(error), failed=False)))
+            measured = Found((), tuple(self._skipped(job, str(error), failed=False)))
         except Exception as error:
+            # A server that is gone would be waited for by every cell that is left.
             if isinstance(error, ModelError) and _is_server(job.head.index):
                 self.parts.give_up("index", job.head.index, error)
             self._broken(cell, error, time.perf_counter() - began)
             return
-        self._keep(cell, found, time.perf_counter() - began, counting.taken(), memory.bytes, warnings)
+        self._keep(cell, measured, time.perf_counter() - began, counting.taken(), memory.bytes, warnings)
 
     @contextmanager
     def _indexed(self, job: CellJob, encoded: Encoded, counting: Counting) -> Iterator[IndexedBench]:
         self.parts.check("index", job.head.index)
-        kept = index_folder()
+        folder = index_folder()
         try:
-            bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, kept)
+            bench = IndexedBench.of(encoded, job.head.dims, job.head.index, self.watch, folder)
         except UsageError as error:
             raise _Unfit(error.message) from error
         counting.index(bench.index.facts)
@@ -300,25 +302,25 @@ class SweepSession(Attempt):
         return skipped_all(job.configurations, job.collection.name, reason, failed=failed)
 
     def _failed(self, cell: Cell, reason: str, seconds: float) -> None:
-        found = Found((), tuple(self._skipped(cell.job, reason, failed=True)))
-        self._keep(cell, found, seconds, {}, None)
+        nothing = Found((), tuple(self._skipped(cell.job, reason, failed=True)))
+        self._keep(cell, nothing, seconds, {}, None)
 
     def _keep(
         self,
         cell: Cell,
-        found: Found,
+        measured: Found,
         seconds: float,
         counts: Mapping[str, int],
         peak: int | None,
         warnings: Sequence[str] = (),
     ) -> None:
         job: CellJob = cell.job
-        failure = next((one.reason for one in found.skipped if one.failed), "")
+        failure = next((skipped.reason for skipped in measured.skipped if skipped.failed), "")
         record = CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failure else "done", failure, seconds, (), {},
-            counts={**counts, "configurations": len(found.stacks)}, peak_bytes=peak, warnings=tuple(warnings),
+            counts={**counts, "configurations": len(measured.stacks)}, peak_bytes=peak, warnings=tuple(warnings),
         )  # fmt: skip
-        write_found(self.folder, cell, job.collection.query_ids, found)
+        write_found(self.folder, cell, job.collection.query_ids, measured)
         self.folder.write_cell(cell, record)
         self.records[cell.key] = record
         self.done_now += record.done
@@ -440,8 +442,8 @@ class Sweeping(Protocol):
 
     def check(self, folder: RunFolder, request: Any) -> None:
         """UsageError if the folder holds anything but this sweep."""
-        said = folder.read_manifest()
-        if said is not None and (said.get("protocol"), said.get("kind")) != ("rag", TASK):
+        manifest = folder.read_manifest()
+        if manifest is not None and (manifest.get("protocol"), manifest.get("kind")) != ("rag", TASK):
             raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
         super().check(folder, request)
 

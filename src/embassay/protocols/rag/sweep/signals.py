@@ -50,10 +50,11 @@ def _entropy(scores: Floats | None) -> float:
     if scores is None or len(scores) < 2:
         return float("nan")
     first = scores[:ENTROPY_OF]
+    # Less the largest, so that exp does not overflow; the shares are the same.
     weights = np.exp(first - first.max())
     share = weights / weights.sum()
-    there = share[share > 0]
-    return float(-(there * np.log(there)).sum() / np.log(len(first)))
+    positive = share[share > 0]
+    return float(-(positive * np.log(positive)).sum() / np.log(len(first)))
 
 
 def noise_cosines(
@@ -81,26 +82,26 @@ def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
     for a query that is there twice and for an author without a name.
     """
     source = table(path)
-    there = source.columns()
-    named = ("author",) if "author" in there else ("given", "family")
+    columns = source.columns()
+    named = ("author",) if "author" in columns else ("given", "family")
     for column in ("query_id", *named):
-        if column not in there:
+        if column not in columns:
             raise missing_column(source, "author" if column in ("given", "family") else column)
-    found: dict[str, tuple[Person, str]] = {}
-    for row in source.rows(("query_id", *named, *(["topic"] if "topic" in there else []))):
+    named_by: dict[str, tuple[Person, str]] = {}
+    for row in source.rows(("query_id", *named, *(["topic"] if "topic" in columns else []))):
         key, author = key_of(row, "query_id"), " ".join(key_of(row, column).strip() for column in named)
-        if key in found:
+        if key in named_by:
             raise wrong(row, "query_id", "a query that has not come before")
         given, _, family = author.strip().rpartition(" ")
-        found[key] = Person(given, family), str(row.cells.get("topic") or "").strip()
-    return found
+        named_by[key] = Person(given, family), str(row.cells.get("topic") or "").strip()
+    return named_by
 
 
 def check_condition(name: str) -> None:
     """UsageError for an ablation that there is not."""
     if name not in CONDITIONS or name == "base":
-        known = ", ".join(condition for condition in CONDITIONS if condition != "base")
-        raise UsageError(f"There is no ablation {name!r}.", mend=f"Use one of {known}.")
+        names = ", ".join(condition for condition in CONDITIONS if condition != "base")
+        raise UsageError(f"There is no ablation {name!r}.", mend=f"Use one of {names}.")
 
 
 def name_changes(
@@ -146,15 +147,15 @@ def _bundle(key: str, row: int, query: str, named: tuple[Person, str], seed: int
     chosen = draw([f"{key}|{person.name}" for person in others], 3, seed)
     first, second, third = (others[place] for place in chosen)
     topic = topic or " ".join(form.replace("{A}", " ").split())
-    other = next(one for one in bundled.topics if one != topic)
+    other = next(candidate for candidate in bundled.topics if candidate != topic)
     return Bundle(row, lang, author, (first, second, third), topic, other, form, TITLES[lang][0])
 
 
 def _name_margins(written: Sequence[Written], embed: Embed) -> Floats:
-    asked = embed([one.query for one in written], "query")
+    asked = embed([text.query for text in written], "query")
     cosines = [
         np.einsum(
-            "qd,qd->q", asked, embed([one.passages[place] for one in written], "document"), dtype=np.float64
+            "qd,qd->q", asked, embed([text.passages[place] for text in written], "document"), dtype=np.float64
         )
         for place in range(3)
     ]

@@ -67,6 +67,7 @@ class Configuration:
         parts = [self.encoder, f"{self.dims}d" if self.dims else "", index, f"k{self.k}", self.mode]
         if self.reranker != NONE:
             parts.append(self.reranker)
+        # The axes before are in the name already.
         for axis in fields(self)[6:]:
             value = getattr(self, axis.name)
             if value != getattr(usual, axis.name):
@@ -238,25 +239,25 @@ def write_found(folder: RunFolder, cell: Cell, queries: Sequence[str], found: Fo
     if found.stacks:
         write_atomic(folder.items_path(TASK, cell.dataset, cell.system), _items(queries, found.stacks))
         write_atomic(rankings_path(folder, cell), _rankings(queries, found.stacks))
-    said = {
+    plain = {
         "stacks": [_facts(stack) for stack in found.stacks],
-        "skipped": [{**asdict(one), "configuration": asdict(one.configuration)} for one in found.skipped],
+        "skipped": [{**asdict(left), "configuration": asdict(left.configuration)} for left in found.skipped],
     }
-    write_atomic(_path(folder, cell), to_json(said) + "\n")
+    write_atomic(_path(folder, cell), to_json(plain) + "\n")
 
 
 def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> Found | None:
     """What a cell has measured, without the rankings; None where it is not there or damaged."""
     try:
-        said = json.loads(_path(folder, cell).read_text("utf-8"))
+        plain = json.loads(_path(folder, cell).read_text("utf-8"))
         values = (
-            _values(folder.items_path(TASK, cell.dataset, cell.system), queries) if said["stacks"] else {}
+            _values(folder.items_path(TASK, cell.dataset, cell.system), queries) if plain["stacks"] else {}
         )
         skipped = tuple(
-            Skipped(**{**one, "configuration": Configuration(**one["configuration"])})
-            for one in said["skipped"]
+            Skipped(**{**left, "configuration": Configuration(**left["configuration"])})
+            for left in plain["skipped"]
         )
-        return Found(tuple(_stack(stack, values) for stack in said["stacks"]), skipped)
+        return Found(tuple(_stack(stack, values) for stack in plain["stacks"]), skipped)
     except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -285,8 +286,8 @@ def _facts(stack: Stack) -> dict[str, Any]:
     }
 
 
-def _stack(said: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) -> Stack:
-    configuration = Configuration(**said["configuration"])
+def _stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) -> Stack:
+    configuration = Configuration(**plain["configuration"])
     own = values[configuration.id]
 
     def part(prefix: str) -> dict[str, Floats]:
@@ -294,9 +295,9 @@ def _stack(said: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) 
 
     quality = {name: array for name, array in own.items() if not name.startswith((CEILING, SIGNAL))}
     return Stack(
-        configuration, quality, part(CEILING), part(SIGNAL), (said["tokens"][0], said["tokens"][1]),
-        said["passage_tokens"], said["query_tokens"], said["reranked"], IndexFacts(**said["index"]),
-        {int(k): value for k, value in said["recall"].items()}, said["times"], said["together"], said.get("ef"),
+        configuration, quality, part(CEILING), part(SIGNAL), (plain["tokens"][0], plain["tokens"][1]),
+        plain["passage_tokens"], plain["query_tokens"], plain["reranked"], IndexFacts(**plain["index"]),
+        {int(k): value for k, value in plain["recall"].items()}, plain["times"], plain["together"], plain.get("ef"),
     )  # fmt: skip
 
 
@@ -353,10 +354,10 @@ def _values(path: Path, queries: Sequence[str]) -> dict[str, dict[str, Floats]]:
     """Configuration id -> measure -> values in the order of the queries. ValueError for others than these."""
     import polars as pl
 
-    found: dict[str, dict[str, Floats]] = {}
-    for (variant, measure), own in read_parquet(path).group_by(["variant", "measure"], maintain_order=True):
-        if own["item_id"].to_list() != list(queries):
+    values_of: dict[str, dict[str, Floats]] = {}
+    for (variant, measure), frame in read_parquet(path).group_by(["variant", "measure"], maintain_order=True):
+        if frame["item_id"].to_list() != list(queries):
             raise ValueError("not the queries of the run")
-        values = own["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
-        found.setdefault(str(variant), {})[str(measure)] = np.array(values, dtype=np.float64)
-    return found
+        values = frame["value"].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+        values_of.setdefault(str(variant), {})[str(measure)] = np.array(values, dtype=np.float64)
+    return values_of

@@ -78,12 +78,12 @@ def _step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> Step:
         Stack(ground.ids[at], float(ground.cost[at]), float(ground.latency[at]), {measure: value})
         for at, value in ((i, 0.0), (j, gain.value or 0.0))
     )
-    found = marginal_gain(less, more, measure, jitter_ms=ground.jitter_ms)
+    step = marginal_gain(less, more, measure, jitter_ms=ground.jitter_ms)
     return Step(
         family=family_of(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
-        milliseconds=found.milliseconds, usd=found.usd, per_ms=found.per_ms, kind=found.kind,
-        text=_step_in_words(gain, found.milliseconds, found.usd, ground.jitter_ms),
+        milliseconds=step.milliseconds, usd=step.usd, per_ms=step.per_ms, kind=step.kind,
+        text=_step_in_words(gain, step.milliseconds, step.usd, ground.jitter_ms),
     )  # fmt: skip
 
 
@@ -139,20 +139,20 @@ def entropy(scores: Floats) -> float:
         return 0.0
     shares = np.exp(scores - np.max(scores))
     shares = shares / shares.sum()
-    known = shares[shares > 0]
-    return float(-(known * np.log(known)).sum() / np.log(len(scores)))
+    positive = shares[shares > 0]
+    return float(-(positive * np.log(positive)).sum() / np.log(len(scores)))
 
 
 def threshold(dataset: str, signal: str, values: Floats) -> Threshold | None:
     """From where on a signal fires: under the lowest quarter or above the highest of the calibration queries, or where
     it is fixed; None where it is undefined for all of them."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    valid = values[~np.isnan(values)]
+    if not len(valid):
         return None
     below = BELOW[signal]
     if signal in FIXED:
         return Threshold(dataset, signal, FIXED[signal], below)
-    return Threshold(dataset, signal, float(np.percentile(known, QUARTER if below else 100 - QUARTER)), below)
+    return Threshold(dataset, signal, float(np.percentile(valid, QUARTER if below else 100 - QUARTER)), below)
 
 
 def fires(limit: Threshold, values: Floats) -> Mask:
@@ -184,14 +184,14 @@ class _Route:
 def routes(ground: Ground) -> Iterator[Route]:
     """Every family with K = 50 and K = 100, by each signal that it has and by all of them together."""
     split = {name: halves(n, ground.seed, name) for name, n in ground.queries.items()}
-    if any(not len(one.calibration) for one in split.values()):
+    if any(not len(half.calibration) for half in split.values()):
         return
     pairs = [(j, i) for i, j in pairs_alike(ground, "k", MORE, LESS)]
-    found = [route for less, more in pairs for route in _routes(ground, split, less, more)]
+    found_routes = [route for less, more in pairs for route in _routes(ground, split, less, more)]
     base = ground.rules.measure
     measures = [name for k in CUTOFFS if (name := at_cutoff(ground.measures, base, k))] or [base]
-    if found:
-        yield from _told(ground, split, found, measures)
+    if found_routes:
+        yield from _told(ground, split, found_routes, measures)
 
 
 def _routes(ground: Ground, split: Mapping[str, Halves], less: int, more: int) -> Iterator[_Route]:
@@ -218,14 +218,14 @@ def _by_signal(
 
 
 def _told(
-    ground: Ground, split: Mapping[str, Halves], found: Sequence[_Route], measures: Sequence[str]
+    ground: Ground, split: Mapping[str, Halves], routes_: Sequence[_Route], measures: Sequence[str]
 ) -> Iterator[Route]:
     """The figures of all routes, resampled together: rates, then of each measure value and differences."""
     rates = ground.figures({
-        name: np.column_stack([one.escalated[name] for one in found]).astype(np.float64) for name in split
+        name: np.column_stack([route.escalated[name] for route in routes_]).astype(np.float64) for name in split
     })  # fmt: skip
-    figures = {measure: _figures(ground, split, found, measure) for measure in measures}
-    for i, route in enumerate(found):
+    figures = {measure: _figures(ground, split, routes_, measure) for measure in measures}
+    for i, route in enumerate(routes_):
         quality = [Quality(measure, figures[measure][0][i]) for measure in measures]
         against = [
             Against(k, measure, figures[measure][side][i])
@@ -236,16 +236,16 @@ def _told(
 
 
 def _figures(
-    ground: Ground, split: Mapping[str, Halves], found: Sequence[_Route], measure: str
+    ground: Ground, split: Mapping[str, Halves], routes_: Sequence[_Route], measure: str
 ) -> list[list[Figure]]:
     """Of each route: the measure when routed, less that of the small K, less that of the large one."""
     routed, from_less, from_more = {}, {}, {}
     for name, columns in ground.columns(measure).items():
         half = columns[split[name].evaluation]
-        less, more = half[:, [route.less for route in found]], half[:, [route.more for route in found]]
-        routed[name] = np.where(np.column_stack([route.escalated[name] for route in found]), more, less)
+        less, more = half[:, [route.less for route in routes_]], half[:, [route.more for route in routes_]]
+        routed[name] = np.where(np.column_stack([route.escalated[name] for route in routes_]), more, less)
         from_less[name], from_more[name] = routed[name] - less, routed[name] - more
-    return [ground.figures(one) for one in (routed, from_less, from_more)]
+    return [ground.figures(columns) for columns in (routed, from_less, from_more)]
 
 
 def _route(
@@ -253,7 +253,7 @@ def _route(
     against: Sequence[Against],
 ) -> Route:  # fmt: skip
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
-    costs, times = _each(ground, route, _cost), _each(ground, route, _mean_ms)
+    costs, times = _each(ground, route, lambda stack: stack.cost), _each(ground, route, _mean_ms)
     usd_routed, ms_routed = (float(mixed(part, shares).mean()) for part in (costs, times))
     return Route(
         family=family_of(ground.configurations[route.less]),
@@ -292,23 +292,19 @@ def _each(ground: Ground, route: _Route, of: Callable[[Measured], float]) -> Flo
     )
 
 
-def _cost(one: Measured) -> float:
-    return one.cost
-
-
-def _mean_ms(one: Measured) -> float:
+def _mean_ms(stack: Measured) -> float:
     """Mean over queries of each one's median over sessions: means mix by share, medians do not."""
-    return float(np.median(one.times.total, axis=0).mean())
+    return float(np.median(stack.times.total, axis=0).mean())
 
 
 def _route_in_words(
     rate: Figure, usd_routed: float, ms_routed: float, quality: Sequence[Quality], against: Sequence[Against]
 ) -> str:
-    parts = [f"{one.measure} {told(one.value)}" for one in quality if one.value.value is not None]
+    parts = [f"{value.measure} {told(value.value)}" for value in quality if value.value.value is not None]
     compared = [
-        f"{told(one.difference, signed=True)} against K {one.k}"
-        for one in against
-        if one.measure == quality[-1].measure and one.difference.value is not None
+        f"{told(pair.difference, signed=True)} against K {pair.k}"
+        for pair in against
+        if pair.measure == quality[-1].measure and pair.difference.value is not None
     ]
     deep = f" ({', '.join(compared)})" if compared else ""
     return (
@@ -322,21 +318,21 @@ MOST_VALUES = 6
 
 def effects(ground: Ground) -> Iterator[Effect]:
     """Every two values of every axis (of those with up to six), the later less the earlier, for the usual measures."""
-    found = [
+    compared = [
         (axis, value, other, pairs)
         for axis in AXES
         for other, value in combinations(values_of(ground, axis)[:MOST_VALUES], 2)
         if (pairs := pairs_alike(ground, axis, value, other))
     ]
-    if not found:
+    if not compared:
         return
     for measure in usual_measures(ground):
         columns = ground.columns(measure)
         averaged = {
-            name: np.column_stack([mean_difference(column, pairs) for *_, pairs in found])
+            name: np.column_stack([mean_difference(column, pairs) for *_, pairs in compared])
             for name, column in columns.items()
         }
-        for (axis, value, other, pairs), quality in zip(found, ground.figures(averaged), strict=True):
+        for (axis, value, other, pairs), quality in zip(compared, ground.figures(averaged), strict=True):
             yield Effect(
                 axis, said(axis, value), said(axis, other), len(pairs), measure, quality, milliseconds(ground, pairs),
                 float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs])),
@@ -436,7 +432,7 @@ def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> Figure:
     with np.errstate(invalid="ignore", divide="ignore"):
         values = ground.values(above) / ground.values(below)
         replicates = ground.replicates(above) / ground.replicates(below)
-    n = sum(int((~np.isnan(one[:, 0])).sum()) for one in above.values())
+    n = sum(int((~np.isnan(column[:, 0])).sum()) for column in above.values())
     return figure(
         float((values[first] - values[second]).mean()),
         (replicates[:, first] - replicates[:, second]).mean(axis=1), n,
@@ -522,9 +518,9 @@ def dimensions(ground: Ground) -> Advice:
     if not pairs or at_10 is None or at_30 is None:
         return untested(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
     shallow, deep = difference_of(ground, at_10, pairs), difference_of(ground, at_30, pairs)
-    found = all_of([opposite(status(shallow)), status(deep)])
+    verdict = all_of([opposite(status(shallow)), status(deep)])
     text = f"2048 less 1024: {told(shallow, signed=True)} of {at_10}, {told(deep, signed=True)} of {at_30}."
-    return judged(line, found, text, shallow, deep)
+    return judged(line, verdict, text, shallow, deep)
 
 
 def depth_10(ground: Ground) -> Advice:
@@ -546,9 +542,9 @@ def _depth(ground: Ground, line: str, cutoff: int, turn: Callable[[str], str]) -
     if not pairs or measure is None:
         return untested(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
     gain = difference_of(ground, measure, pairs)
-    found = status(gain, HARDLY if turn is opposite else 0.0)
+    verdict = status(gain, HARDLY if turn is opposite else 0.0)
     text = f"K 100 minus K 50: {told(gain, signed=True)} of {measure}."
-    return judged(line, turn(found), text, gain)
+    return judged(line, turn(verdict), text, gain)
 
 
 def _reorders(ground: Ground, place: int) -> bool:
@@ -565,10 +561,10 @@ def half_second(ground: Ground) -> Advice:
     )
     if not within or not beyond:
         return untested(line, "needs rerankers with at most 100 and with more than 100 candidates")
-    kept, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
-    found = "holds" if kept and broken else "does not hold"
+    quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
+    verdict = "holds" if quick and broken else "does not hold"
     text = f"Up to 100 candidates take {ms(max(within))} at most, more take {ms(min(beyond))} at least."
-    return judged(line, found, text, Figure(max(within)), Figure(min(beyond)))
+    return judged(line, verdict, text, Figure(max(within)), Figure(min(beyond)))
 
 
 def default_stack(ground: Ground) -> Advice:
@@ -587,8 +583,8 @@ def default_stack(ground: Ground) -> Advice:
 
 def _four(ground: Ground, strong: str) -> Mapping[str, Pairs]:
     """Hybrid and reranked stacks beside the same without one of the two, and without both."""
-    places = {one: i for i, one in enumerate(ground.configurations)}
-    found: dict[str, Pairs] = {}
+    places = {configuration: i for i, configuration in enumerate(ground.configurations)}
+    by_name: dict[str, Pairs] = {}
     for configuration, i in places.items():
         if configuration.mode != "hybrid" or configuration.reranker != strong:
             continue
@@ -597,15 +593,15 @@ def _four(ground: Ground, strong: str) -> Mapping[str, Pairs]:
         ):  # fmt: skip
             other = type(configuration)(**{**vars(configuration), "mode": mode, "reranker": reranker})
             if other in places:
-                found.setdefault(name, []).append((i, places[other]))
-    return found
+                by_name.setdefault(name, []).append((i, places[other]))
+    return by_name
 
 
 def lite(ground: Ground) -> Advice:
     """The cheaper reranker is worse, and saves money."""
     line = "The lite reranker only for cost"
     strong = strong_reranker(ground)
-    names = [one for one in values_of(ground, "reranker") if one not in (NONE, strong)]
+    names = [name for name in values_of(ground, "reranker") if name not in (NONE, strong)]
     pairs = pairs_alike(ground, "reranker", names[0], strong) if names else []
     if not pairs:
         return untested(line, "needs two rerankers")
@@ -643,7 +639,7 @@ def trim(ground: Ground) -> Advice:
 
 def _switched(ground: Ground, line: str, axis: str, off: object, needs: str) -> Advice:
     """An axis that is on against off."""
-    values = [one for one in values_of(ground, axis) if one != off]
+    values = [value for value in values_of(ground, axis) if value != off]
     pairs = [pair for value in values for pair in pairs_alike(ground, axis, value, off)]
     if not pairs:
         return untested(line, needs)

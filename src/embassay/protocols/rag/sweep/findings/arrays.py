@@ -59,11 +59,11 @@ def jitter_of(samples: Sequence[Floats], percentile: float) -> float | None:
     >>> jitter_of([np.array([[1.0, 3.0], [2.0, 5.0]]), np.array([[4.0], [4.0]])], 50)
     1.4249999999999998
     """
-    found: list[float] = []
+    apart: list[float] = []
     for sample in samples:
         levels = np.percentile(sample, percentile, axis=1)
-        found += [abs(a - b) for a, b in combinations(levels.tolist(), 2)]
-    return float(np.percentile(found, 95)) if found else None
+        apart += [abs(a - b) for a, b in combinations(levels.tolist(), 2)]
+    return float(np.percentile(apart, 95)) if apart else None
 
 
 def time_of(stage: str, samples: Floats) -> Time:
@@ -102,7 +102,7 @@ class Ground:
         first, *others = by_dataset.values()
         self.ids = tuple(id for id in first if all(id in other for other in others))
         self.rows: dict[str, tuple[Measured, ...]] = {
-            name: tuple(found[id] for id in self.ids) for name, found in by_dataset.items()
+            name: tuple(by_id[id] for id in self.ids) for name, by_id in by_dataset.items()
         }
         self.datasets = tuple(datasets)
         self.queries = {name: len(sweep.queries[name]) for name in datasets}
@@ -131,13 +131,13 @@ class Ground:
 
     @cached_property
     def configurations(self) -> tuple[Configuration, ...]:
-        return tuple(one.configuration for one in self.first)
+        return tuple(row.configuration for row in self.first)
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
         """The measures that all stacks have."""
         every = [row.quality for rows in self.rows.values() for row in rows]
-        return tuple(name for name in every[0] if all(name in one for one in every)) if every else ()
+        return tuple(name for name in every[0] if all(name in quality for quality in every)) if every else ()
 
     def mean(self, of: Callable[[Measured], float]) -> Floats:
         """A number of each stack, mean over datasets: (stacks,)."""
@@ -145,12 +145,12 @@ class Ground:
 
     @cached_property
     def cost(self) -> Floats:
-        return self.mean(lambda one: one.cost)
+        return self.mean(lambda row: row.cost)
 
     @cached_property
     def latency(self) -> Floats:
         """Milliseconds at the percentile of the rules."""
-        return self.mean(lambda one: percentile_of(one.times.total, self.rules.percentile))
+        return self.mean(lambda row: percentile_of(row.times.total, self.rules.percentile))
 
     @cached_property
     def passage_tokens(self) -> Floats:
@@ -181,12 +181,13 @@ class Ground:
     def _latencies(self, dataset: str) -> Floats:
         drawn: dict[int, NDArray[np.int64]] = {}
         columns = []
-        for one in self.rows[dataset]:
-            n = one.times.total.shape[1]
+        for row in self.rows[dataset]:
+            n = row.times.total.shape[1]
             if n not in drawn:
+                # By the number of queries, so that stacks timed on as many are resampled alike, whatever the order.
                 rng = generator(self.seed, "sweep", "times", dataset, str(n))
                 drawn[n] = rows_of_resamples(n, self.resamples, rng)
-            columns.append(resampled(one.times.total, self.rules.percentile, drawn[n]))
+            columns.append(resampled(row.times.total, self.rules.percentile, drawn[n]))
         return np.column_stack(columns)
 
     def columns(self, measure: str, *, ceiling: bool = False) -> dict[str, Floats]:
@@ -234,7 +235,7 @@ class Ground:
         above, below = self.columns(measure), self.columns(measure, ceiling=True)
         both = {name: ~np.isnan(above[name]) & ~np.isnan(below[name]) for name in above}
         masked = [{name: np.where(both[name], one[name], np.nan) for name in one} for one in (above, below)]
-        counts = np.sum([one.sum(axis=0) for one in both.values()], axis=0)
+        counts = np.sum([mask.sum(axis=0) for mask in both.values()], axis=0)
         (top, bottom), (tops, bottoms) = (
             [self.values(one) for one in masked], [self.replicates(one) for one in masked]
         )  # fmt: skip
@@ -259,6 +260,7 @@ def defined_means(columns: Floats) -> Floats:
     defined = ~np.isnan(columns)
     counts = defined.sum(axis=0)
     sums = np.where(defined, columns, 0.0).sum(axis=0)
+    # Not `nanmean`, which warns of a column without any value.
     means: Floats = np.full(columns.shape[1], np.nan)
     np.divide(sums, counts, out=means, where=counts > 0)
     return means
@@ -287,10 +289,10 @@ Pairs = list[tuple[int, int]]
 
 def values_of(ground: Ground, axis: str) -> list[Any]:
     """The values of an axis, in the order of the sweep; numbers ascending, all dimensions last."""
-    found = list(dict.fromkeys(getattr(configuration, axis) for configuration in ground.configurations))
+    values = list(dict.fromkeys(getattr(configuration, axis) for configuration in ground.configurations))
     if axis == "dims":
-        return sorted(found, key=lambda dims: (dims is None, dims or 0))
-    return sorted(found) if axis == "k" else found
+        return sorted(values, key=lambda dims: (dims is None, dims or 0))
+    return sorted(values) if axis == "k" else values
 
 
 def pairs_alike(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
@@ -301,12 +303,12 @@ def pairs_alike(ground: Ground, axis: str, value: Any, other: Any) -> Pairs:
     places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     # What has vectors has one sparse counterpart, which several share.
     also = {"encoder": WORDS, "dims": None, "index": NONE} if axis == "mode" and other == SPARSE else {}
-    found = [
+    twins = [
         (i, places.get(replace(configuration, **{axis: other, **also})))
         for configuration, i in places.items()
         if getattr(configuration, axis) == value
     ]
-    return [(i, j) for i, j in found if j is not None]
+    return [(i, j) for i, j in twins if j is not None]
 
 
 def family_of(configuration: Configuration) -> str:

@@ -1,4 +1,5 @@
-"""From what a sweep has measured to what it says."""
+"""From what a sweep has measured to what it says: which stacks no other one beats, those that stand for ways to choose,
+what to use."""
 
 from __future__ import annotations
 
@@ -12,11 +13,14 @@ import numpy as np
 
 from embassay.contracts import IndexFacts
 from embassay.errors import DataError
+from embassay.measures import MEASURES
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.sweep.findings.advice import effects, guidance, routes, steps
 from embassay.protocols.rag.sweep.findings.arrays import (
     Ground,
     Pairs,
+    at_cutoff,
+    at_other_cutoffs,
     defined_means,
     jitter_of,
     mean_time,
@@ -26,8 +30,8 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     usual_measures,
     values_of,
 )
-from embassay.protocols.rag.sweep.findings.frontiers import frontiers, scenarios
 from embassay.protocols.rag.sweep.findings.recommendation import (
+    decidable,
     lede,
     notes,
     recommend,
@@ -44,6 +48,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     Memory,
     Part,
     Quality,
+    Scenario,
     StackFacts,
     Terms,
     Time,
@@ -55,6 +60,7 @@ from embassay.protocols.rag.sweep.stacks import (
     FIRST_WORD,
     GENERATE,
     NONE,
+    SPARSE,
     STAGES,
     TOTAL,
     WHOLE,
@@ -65,16 +71,162 @@ from embassay.protocols.rag.sweep.stacks import (
 )
 from embassay.protocols.rag.tradeoffs import (
     JITTER_MS,
+    Axis,
+    Dominance,
+    Limits,
+    Stack,
     average_performance,
+    choose,
     efficiency,
+    frontier,
     graph_bytes,
     product_bytes,
     vector_bytes,
 )
 from embassay.records import Result
 from embassay.search.indexes.faiss_index import nearest_divisor
-from embassay.spec import QUERY
+from embassay.spec import CALL, QUERY
 from embassay.systems import RAGGED
+
+MAIN = "cost, latency"
+AXES: tuple[tuple[str, tuple[Axis, ...]], ...] = (
+    (MAIN, ("cost", "latency")), ("latency", ("latency",)), ("cost", ("cost",)),
+)  # fmt: skip
+STRICT = ", strict"
+
+
+def frontiers(ground: Ground) -> Iterator[Frontier]:
+    """Every frontier by the measure that decides; the main one also under each time limit of the rules, and by the
+    same measure at the other cutoffs, one by one and each as an objective of its own."""
+    measure, axes_of = ground.rules.measure, AXES[0][1]
+    for name, axes in AXES:
+        yield _made(ground, name, [measure], axes, "pareto")
+        yield _made(ground, name + STRICT, [measure], axes, "strict")
+    for slo in ground.rules.slos_ms:
+        yield _made(ground, f"{MAIN}, at most {slo:g} ms", [measure], axes_of, "pareto", slo)
+    others = at_other_cutoffs(ground)
+    for other in others:
+        yield _made(ground, f"{MAIN}, {other}", [other], axes_of, "pareto")
+        yield _made(ground, f"{MAIN}, {other}{STRICT}", [other], axes_of, "strict")
+    if others:
+        yield _made(ground, f"{MAIN}, every cutoff", [measure, *others], axes_of, "pareto")
+    if ground.rules.quality_axes:
+        wanted = list(ground.rules.quality_axes)
+        yield _made(ground, f"{MAIN}, {' and '.join(wanted)}", wanted, axes_of, "pareto")
+
+
+def _made(
+    ground: Ground,
+    name: str,
+    measures: Sequence[str],
+    axes: Sequence[Axis],
+    dominance: Dominance,
+    slo_ms: float | None = None,
+) -> Frontier:
+    members = frontier(
+        [_turned(stack) for stack in decidable(ground, *measures)],
+        measures,
+        axes=axes,
+        dominance=dominance,
+        slo_ms=slo_ms,
+        cost_share=ground.rules.cost_share,
+        jitter_ms=ground.measured_jitter_ms,
+    )
+    ordered = sorted(members, key=lambda stack: (stack.latency, stack.cost, stack.id))
+    return Frontier(
+        name, " and ".join(measures), tuple(axes), dominance, tuple(stack.id for stack in ordered), slo_ms
+    )
+
+
+def _turned(stack: Stack) -> Stack:
+    """The stack with measures of which less is better turned round: a frontier takes more for better."""
+    lower = {
+        name
+        for name in stack.quality
+        if dict(MEASURES.get(CALL.parse(name).name).facts)["direction"] == "lower"
+    }
+    if not lower:
+        return stack
+    quality = {name: -value if name in lower else value for name, value in stack.quality.items()}
+    return replace(stack, quality=quality)
+
+
+DEEP = 30
+
+
+def scenarios(ground: Ground) -> Iterator[Scenario]:
+    """Named ones first (`base`, `saver`, `push`, `small`, `highK`), then the best under each limit of the rules."""
+    measure = ground.rules.measure
+    stacks = decidable(ground, measure)
+    yield from _named(ground, stacks)
+    words = _having(ground, stacks, "mode", SPARSE)
+    if words and len(words) < len(stacks):
+        yield _best(
+            "words",
+            f"highest {measure} by words alone",
+            [word for word in words if _is_bare(ground, word)] or words,
+            measure,
+        )
+    yield _best("cheapest", "lowest price, then the best", _cheapest(stacks), measure)
+    yield Scenario(
+        "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
+    )
+    yield _best("best", f"highest {measure}", stacks, measure)
+    for slo in ground.rules.slos_ms:
+        yield _limited(ground, stacks, f"at most {slo:g} ms", Limits(sla_ms=slo))
+    rules = ground.rules
+    if rules.sla_ms is not None and rules.sla_ms not in rules.slos_ms:
+        yield _limited(ground, stacks, f"at most {rules.sla_ms:g} ms", Limits(sla_ms=rules.sla_ms))
+    if rules.budget is not None:
+        yield _limited(ground, stacks, f"at most ${rules.budget:g}", Limits(budget=rules.budget))
+    if rules.target is not None:
+        yield _limited(ground, stacks, f"at least {rules.target:g}", Limits(target=rules.target))
+
+
+def _named(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
+    measure = ground.rules.measure
+    shallow, deep = values_of(ground, "k")[0], values_of(ground, "k")[-1]
+    least = values_of(ground, "dims")[0]
+    at_30 = at_cutoff(ground.measures, measure, DEEP) or measure
+    thorough = decidable(ground, at_30)
+    yield _best("base", f"highest {measure} with K {shallow}", _having(ground, stacks, "k", shallow), measure)
+    yield _best("saver", f"lowest price, then the highest {measure}", _cheapest(stacks), measure)
+    yield _best("push", f"highest {at_30}", thorough, at_30)
+    if len(values_of(ground, "dims")) > 1:
+        few = _having(ground, thorough, "dims", least)
+        yield _best("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
+    if deep != shallow:
+        yield _best("highK", f"highest {measure} with K {deep}", _having(ground, stacks, "k", deep), measure)
+
+
+def _having(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
+    return [
+        stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value
+    ]
+
+
+def _is_bare(ground: Ground, stack: Stack) -> bool:
+    return ground.configurations[ground.place[stack.id]].reranker == NONE
+
+
+def _cheapest(stacks: Sequence[Stack]) -> list[Stack]:
+    least = min(stack.cost for stack in stacks)
+    # Sums of prices in another order differ by rounding.
+    return [stack for stack in stacks if stack.cost <= least + 1e-9]
+
+
+def _best(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:
+    return Scenario(name, how, choose(stacks, measure).nearest.id if stacks else "")
+
+
+def _limited(ground: Ground, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
+    """What the rule takes under these limits alone."""
+    choice = choose(stacks, ground.rules.measure, limits, **ground.equal)
+    what = (
+        "the fastest, then the cheapest" if limits.target is not None else f"highest {ground.rules.measure}"
+    )
+    return Scenario(name, what, choice.stack.id if choice.stack else "", choice.nearest.id)
+
 
 LINKS, PART = 16, 8
 """Links of a node, and values of a part of a product code, where the name of an index does not say."""
@@ -103,7 +255,7 @@ def _qualities(ground: Ground) -> list[tuple[Quality, ...]]:
             Quality(measure, value, None if np.isnan(ceiling) else float(ceiling), reached)
             for value, ceiling, reached in zip(values, ceilings, ground.ratios(measure), strict=True)
         ])  # fmt: skip
-    return [tuple(one[i] for one in by_measure) for i in range(len(ground.ids))]
+    return [tuple(qualities[i] for qualities in by_measure) for i in range(len(ground.ids))]
 
 
 def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[float, float]) -> StackFacts:
@@ -158,8 +310,8 @@ def _together(rows: Sequence[Measured]) -> Time | None:
 
 
 def _average(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
-    known = {one.measure: one.value.value for one in quality if one.value.value is not None}
-    return average_performance(known, weights) if set(weights) <= set(known) else None
+    values = {q.measure: q.value.value for q in quality if q.value.value is not None}
+    return average_performance(values, weights) if set(weights) <= set(values) else None
 
 
 def _cutoffs(rows: Sequence[Measured]) -> list[int]:
@@ -175,7 +327,7 @@ def memory_of(rows: Sequence[Measured]) -> Memory:
         for row in rows
     ]  # fmt: skip
     disks, memories = [row.index.disk_bytes for row in rows], [row.index.memory_bytes for row in rows]
-    vectors, graphs = [one[0] for one in estimates], [one[1] for one in estimates]
+    vectors, graphs = [pair[0] for pair in estimates], [pair[1] for pair in estimates]
     return Memory(_sum(vectors), _sum(graphs), _whole(_sum(disks)), _whole(_sum(memories)))
 
 
@@ -196,19 +348,19 @@ def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]
             return None, 0.0
         return product_bytes(facts.n, facts.dim, m=parts, rotated=spec.name == "opq"), 0.0
     whole, is_small = vector_bytes(facts.n, facts.dim), vector_bytes(facts.n, facts.dim, bytes_per_value=1)
-    known = {
+    formulas = {
         "flat": (whole, 0.0), "int8": (is_small, 0.0), "hnsw": (whole, None), "hnsw-f32": (whole, None),
         "hnsw-int8": (is_small, None),
     }  # fmt: skip
-    if spec.name not in known:
+    if spec.name not in formulas:
         return None, None
-    vectors, graph = known[spec.name]
+    vectors, graph = formulas[spec.name]
     return vectors, graph_bytes(facts.n, m=links or LINKS) if graph is None else graph
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    parts = [value for value in values if value is not None]
+    return sum(parts) if len(parts) == len(values) else None
 
 
 def _whole(value: float | None) -> int | None:
@@ -225,7 +377,7 @@ def indexes(ground: Ground) -> Iterator[IndexQuality]:
     Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
     it loses; else on all.
     """
-    flat = next((one for one in values_of(ground, "index") if one.partition("?")[0] == "flat"), None)
+    flat = next((index for index in values_of(ground, "index") if index.partition("?")[0] == "flat"), None)
     if flat is None:
         return
     for encoder in values_of(ground, "encoder"):
@@ -240,10 +392,10 @@ def indexes(ground: Ground) -> Iterator[IndexQuality]:
 
 
 def _bare(ground: Ground, pairs: Pairs) -> Pairs:
-    found = [(pair, ground.configurations[pair[0]]) for pair in pairs]
+    stacks = [(pair, ground.configurations[pair[0]]) for pair in pairs]
     return [
         pair
-        for pair, configuration in found
+        for pair, configuration in stacks
         if configuration.mode == "dense" and configuration.reranker == NONE
     ]
 
@@ -283,10 +435,10 @@ def _change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
 
 def _retrieval(ground: Ground, places: list[int]) -> float:
     rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
-    found = [
+    times = [
         percentile_of(row.times.stages["retrieve"], 50.0) for row in rows if "retrieve" in row.times.stages
     ]
-    return float(np.mean(found)) if found else 0.0
+    return float(np.mean(times)) if times else 0.0
 
 
 RESAMPLES = 2000
@@ -307,7 +459,7 @@ def conclude(sweep: Sweep, folder: Path) -> Findings:
 def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     """Everything the sweep says. DataError where nothing was measured; UsageError where the measure that decides is not
     among those measured."""
-    measured = list(dict.fromkeys(one.dataset for one in sweep.measured))
+    measured = list(dict.fromkeys(row.dataset for row in sweep.measured))
     if not measured:
         raise DataError(
             "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
@@ -320,7 +472,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
         scopes.insert(0, decided)
     jitter, measures_jitter = sweep.rules.jitter_ms, sweep.rules.jitter_ms is None
     if jitter is None:
-        jitter = jitter_of([one.times.total for one in sweep.measured], sweep.rules.percentile)
+        jitter = jitter_of([row.times.total for row in sweep.measured], sweep.rules.percentile)
     counted = jitter or 0.0 if measures_jitter else 0.0
     sweep = replace(sweep, rules=replace(sweep.rules, jitter_ms=JITTER_MS if jitter is None else jitter))
     grounds = [Ground(sweep, names, resamples, measured_jitter_ms=counted) for names in scopes]
@@ -329,11 +481,11 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores,
     )  # fmt: skip
-    left = tuple(Left(one.configuration.id, one.dataset, one.reason, one.failed) for one in sweep.skipped)
+    left = tuple(Left(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
     first, *others = (_part(ground, asked, left, generation(ground, sweep.generator)) for ground in grounds)
-    said = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
+    gone = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
     if blank != measured:
-        first = replace(first, notes=(*first.notes, *said))
+        first = replace(first, notes=(*first.notes, *gone))
     return Findings(
         asked, grounds[0].measures, (first, *others), left, dict(sweep.generator), asdict(sweep.counts)
     )
@@ -373,19 +525,19 @@ def result_rows(findings: Findings) -> list[Result]:
 
 def _is_defined(sweep: Sweep, dataset: str) -> bool:
     """Whether the measure that decides has a value there; where it was not measured that is said elsewhere."""
-    found = [one.quality.get(sweep.rules.measure) for one in sweep.measured if one.dataset == dataset]
-    return any(values is None or not np.isnan(values).all() for values in found)
+    columns = [row.quality.get(sweep.rules.measure) for row in sweep.measured if row.dataset == dataset]
+    return any(values is None or not np.isnan(values).all() for values in columns)
 
 
 def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
     """Whether some stack is on all datasets."""
-    counts = Counter(one.configuration.id for one in sweep.measured)
+    counts = Counter(row.configuration.id for row in sweep.measured)
     return any(n == len(datasets) for n in counts.values())
 
 
 def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generation | None) -> Part:
     recommendation = recommend(ground)
-    found = tuple(frontiers(ground))
+    drawn = tuple(frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
     part = Part(
         dataset=ground.datasets[0] if len(ground.datasets) == 1 else "",
@@ -393,8 +545,8 @@ def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generatio
         queries=sum(ground.queries.values()),
         timed=sum(shape[1] for shape in shapes),
         sessions=max(shape[0] for shape in shapes),
-        stacks=tuple(_placed(fact, found) for fact in stack_facts(ground)),
-        frontiers=found,
+        stacks=tuple(_placed(fact, drawn) for fact in stack_facts(ground)),
+        frontiers=drawn,
         recommendation=replace(recommendation, alternatives=told_alternatives(recommendation, asked)),
         steps=tuple(steps(ground)),
         effects=tuple(effects(ground)),
@@ -409,9 +561,9 @@ def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generatio
     )
 
 
-def _placed(stack: StackFacts, found: Sequence[Frontier]) -> StackFacts:
+def _placed(stack: StackFacts, drawn: Sequence[Frontier]) -> StackFacts:
     """The stack with the names of the frontiers that it is on."""
-    return replace(stack, on=tuple(frontier.name for frontier in found if stack.id in frontier.stacks))
+    return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
 def _rows(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:

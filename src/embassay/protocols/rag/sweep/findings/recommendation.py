@@ -71,24 +71,25 @@ def choose_each(
         np.array([stack.cost for stack in stacks]),
         np.array([stack.prompt_tokens for stack in stacks]),
     )
-    known = np.where(np.isnan(quality), -np.inf, quality)
-    running = np.isfinite(known)
+    defined = np.where(np.isnan(quality), -np.inf, quality)
+    running = np.isfinite(defined)
     if limits.sla_ms is not None:
         running &= latency <= limits.sla_ms
     if limits.budget is not None:
         running &= cost <= limits.budget
     if limits.target is not None:
-        running &= known >= limits.target - ROUNDING
+        running &= defined >= limits.target - ROUNDING
     if limits.target is None:
-        tied = _lowest(-known, running, ROUNDING)
+        tied = _lowest(-defined, running, ROUNDING)
     else:
         tied = _lowest(
-            np.broadcast_to(cost, known.shape), _lowest(latency, running, jitter_ms), ROUNDING, cost_share
+            np.broadcast_to(cost, defined.shape), _lowest(latency, running, jitter_ms), ROUNDING, cost_share
         )
-    left = _lowest(np.broadcast_to(prompt, known.shape), tied, 0.0)
-    left = _lowest(np.broadcast_to(cost, known.shape), left, ROUNDING, cost_share)
-    for key in (-known, latency):
+    left = _lowest(np.broadcast_to(prompt, defined.shape), tied, 0.0)
+    left = _lowest(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
+    for key in (-defined, latency):
         left = _lowest(key, left, 0.0)
+    # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
     by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
     return Winners(np.where(left.any(axis=1), places, NOBODY), tied)
@@ -98,19 +99,19 @@ def _lowest(
     values: Floats, running: NDArray[np.bool_], within: float, share: float = 0.0
 ) -> NDArray[np.bool_]:
     """Of those running, the ones that differ from the lowest of their row by no more, or by that share of it."""
-    kept = np.where(running, values, np.inf)
-    least = kept.min(axis=1, keepdims=True)
+    eligible = np.where(running, values, np.inf)
+    least = eligible.min(axis=1, keepdims=True)
     return np.asarray(
-        running & (kept <= least + within + share * np.where(np.isfinite(least), np.abs(least), 0.0))
+        running & (eligible <= least + within + share * np.where(np.isfinite(least), np.abs(least), 0.0))
     )
 
 
 def runners(winners: Winners, ids: Sequence[str], chosen: str) -> tuple[Share, ...]:
     """The other stacks that win, most often first."""
     counts = Counter(winners.places[winners.places != NOBODY].tolist())
-    found = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
-    found.sort(key=lambda one: (-one[0], one[1]))
-    return tuple(Share(id, n / len(winners.places)) for n, id in found[:MOST_RUNNERS])
+    others = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
+    others.sort(key=lambda pair: (-pair[0], pair[1]))
+    return tuple(Share(id, n / len(winners.places)) for n, id in others[:MOST_RUNNERS])
 
 
 def by_axis(winners: Winners, configurations: Sequence[Configuration]) -> tuple[Share, ...]:
@@ -121,7 +122,7 @@ def by_axis(winners: Winners, configurations: Sequence[Configuration]) -> tuple[
         if len(set(values)) < 2:
             continue
         counts = Counter(values[place] for place in winners.places.tolist() if place != NOBODY)
-        ordered = sorted(counts.items(), key=lambda one: (-one[1], str(one[0])))
+        ordered = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
         shares += [Share(said(axis.name, value), n / len(winners.places), axis.name) for value, n in ordered]
     return tuple(shares)
 
@@ -216,14 +217,14 @@ def differences_from(ground: Ground, measure: str, id: str) -> dict[str, Figure]
 
 def misses(stack: Stack, measure: str, limits: Limits) -> dict[str, float]:
     """By how much a stack misses each limit that it misses: milliseconds, dollars, quality."""
-    found = {}
+    missed = {}
     if limits.sla_ms is not None and stack.latency > limits.sla_ms:
-        found["milliseconds"] = stack.latency - limits.sla_ms
+        missed["milliseconds"] = stack.latency - limits.sla_ms
     if limits.budget is not None and stack.cost > limits.budget:
-        found["usd"] = stack.cost - limits.budget
+        missed["usd"] = stack.cost - limits.budget
     if limits.target is not None and stack.reaches(measure) < limits.target - ROUNDING:
-        found["quality"] = limits.target - stack.reaches(measure)
-    return found
+        missed["quality"] = limits.target - stack.reaches(measure)
+    return missed
 
 
 def rule_in_words(ground: Ground) -> str:
@@ -268,9 +269,9 @@ def _alternatives(
     chosen, measure, limits = choice.nearest, ground.rules.measure, limits_of(ground)
     jitter, equal = ground.jitter_ms, ground.equal
     dear = chosen.cost * (1 - ground.rules.cost_share) - ROUNDING
-    cheaper = [one for one in stacks if one.cost < dear]
-    faster = [one for one in stacks if one.latency < chosen.latency - jitter]
-    better = [one for one in stacks if one.reaches(measure) > chosen.reaches(measure) + ROUNDING]
+    cheaper = [stack for stack in stacks if stack.cost < dear]
+    faster = [stack for stack in stacks if stack.latency < chosen.latency - jitter]
+    better = [stack for stack in stacks if stack.reaches(measure) > chosen.reaches(measure) + ROUNDING]
     named: list[tuple[str, Stack]] = []
     for kind, group in (("cheaper", cheaper), ("faster", faster)):
         if group:
@@ -283,12 +284,12 @@ def _alternatives(
             )
         )
     for kind, key in (("cheapest alike", _by_cost), ("fastest alike", _by_latency)):
-        found = min(alike, key=key, default=None)
-        saves = found is not None and (
-            found.cost < dear if kind.startswith("cheap") else found.latency < chosen.latency - jitter
+        best = min(alike, key=key, default=None)
+        saves = best is not None and (
+            best.cost < dear if kind.startswith("cheap") else best.latency < chosen.latency - jitter
         )
-        if found is not None and saves:
-            named.append((kind, found))
+        if best is not None and saves:
+            named.append((kind, best))
     for kind, stack in named:
         yield Alternative(
             kind, stack.id, differences[stack.id], stack.latency - chosen.latency, stack.cost - chosen.cost,
@@ -306,8 +307,9 @@ def _undecided(
         figure = differences[stack.id]
         if figure.value is not None and figure.low is not None and figure.high is not None:
             width = figure.high - figure.low
+            # An interval without width is one of no difference in any resample: no label would tell it from 0.
             nearness[stack.id] = abs(figure.value) / width if width > 0 else -1.0
-    nearest = max(alike, key=lambda one: nearness.get(one.id, -1.0), default=None)
+    nearest = max(alike, key=lambda stack: nearness.get(stack.id, -1.0), default=None)
     if nearest is not None and nearness.get(nearest.id, -1.0) >= 0:
         apart = nearest.latency - chosen.latency, nearest.cost - chosen.cost
         yield Alternative("alike", nearest.id, differences[nearest.id], *apart)
@@ -428,10 +430,10 @@ def told_alternatives(recommendation: Recommendation, asked: Terms) -> tuple[Alt
     for alternative in recommendation.alternatives:
         kinds.setdefault(alternative.stack, []).append(alternative.kind)
     return tuple(
-        replace(one, text=_alternative(one, kinds[one.stack], recommendation.measure, asked))
-        if kinds[one.stack][0] == one.kind
-        else one
-        for one in recommendation.alternatives
+        replace(other, text=_alternative(other, kinds[other.stack], recommendation.measure, asked))
+        if kinds[other.stack][0] == other.kind
+        else other
+        for other in recommendation.alternatives
     )
 
 
@@ -484,8 +486,8 @@ def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
             f"{asked.measure} is defined for {min(undefined)} of {numbers.counted(part.queries, 'query')}: the others "
             "have nothing that it could find."
         )
-    mine = [one for one in left if one.dataset in part.datasets]
-    failed = sum(one.failed for one in mine)
+    mine = [row for row in left if row.dataset in part.datasets]
+    failed = sum(row.failed for row in mine)
     if mine:
         yield (
             f"{numbers.counted(len(mine), 'combination')} not measured: {len(mine) - failed} make no sense, "
@@ -556,18 +558,12 @@ def _sure(recommendation: Recommendation) -> str:
 
 
 def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
-    limited = any(one is not None for one in (asked.sla_ms, asked.budget, asked.target))
+    limited = any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
     others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
     others += " that keep the limits" if limited else ""
     text = f"{others} cannot be told apart from it"
-    cheap = next(
-        (alternative for alternative in recommendation.alternatives if alternative.kind == "cheapest alike"),
-        None,
-    )
-    fast = next(
-        (alternative for alternative in recommendation.alternatives if alternative.kind == "fastest alike"),
-        None,
-    )
+    by_kind = {alternative.kind: alternative for alternative in recommendation.alternatives}
+    cheap, fast = by_kind.get("cheapest alike"), by_kind.get("fastest alike")
     if cheap is not None:
         return f"{text}; the cheapest of them, {cheap.stack}, costs {usd(-cheap.usd)} less."
     if fast is not None:

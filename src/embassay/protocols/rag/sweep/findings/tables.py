@@ -218,12 +218,12 @@ def _routing(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
-        for one in part.routes:
-            found = {(other.measure, other.k): other.difference for other in one.against}
-            differences = [value for key in measures for value in _ends(found[key])]
+        for way in part.routes:
+            by_k = {(other.measure, other.k): other.difference for other in way.against}
+            differences = [value for key in measures for value in _ends(by_k[key])]
             rows.append((
-                scope(part), one.family, one.signal, one.evaluated, one.escalated.value, one.usd, one.usd_less,
-                one.usd_more, one.milliseconds, one.milliseconds_less, one.milliseconds_more, *differences,
+                scope(part), way.family, way.signal, way.evaluated, way.escalated.value, way.usd, way.usd_less,
+                way.usd_more, way.milliseconds, way.milliseconds_less, way.milliseconds_more, *differences,
             ))  # fmt: skip
     return ColumnTable("rag_routing", "Routing between K 50 and K 100", columns, tuple(rows))
 
@@ -259,14 +259,14 @@ def indexes(findings: Findings) -> ColumnTable:
     cutoffs = list(
         dict.fromkeys(k for part in findings.parts for index in part.indexes for k in index.recall)
     )
-    found = any(quality.ef is not None for part in findings.parts for quality in part.indexes)
+    has_ef = any(quality.ef is not None for part in findings.parts for quality in part.indexes)
     columns = (
         Column("Dataset", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0), Column("Index", "text"),
         *(Column(f"recall@{k}", decimals=3) for k in cutoffs),
         *(Column(f"{name} %", "signed", 1) for name in measures),
         Column("Retrieve ms"), Column("Flat ms"), Column("Retrieve %", "signed", 1), Column("Memory bytes", decimals=0),
         Column("Estimated bytes", decimals=0), Column("Build s", decimals=1), Column("Within 2%", "text"),
-        *([Column("ef found", decimals=0)] if found else []),
+        *([Column("ef found", decimals=0)] if has_ef else []),
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
@@ -280,7 +280,7 @@ def indexes(findings: Findings) -> ColumnTable:
                 scope(part), index.encoder, index.dims, index.index, *(index.recall.get(k) for k in cutoffs),
                 *(index.changes.get(name) for name in measures), index.retrieve_ms, index.retrieve_ms_flat, change,
                 index.memory.memory, estimate, index.build_seconds, "yes" if index.within else "no",
-                *([index.ef] if found else []),
+                *([index.ef] if has_ef else []),
             ))  # fmt: skip
     note = "Changes in percent of the flat index with the same vectors."
     return ColumnTable("rag_table7", "Approximate search and quantisation", columns, tuple(rows), note)
@@ -313,9 +313,9 @@ def efficiency(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
-        known = [stack for stack in part.stacks if stack.average is not None]
-        known.sort(key=lambda one: (-(one.per_rerank_second or 0.0), -(one.per_second or 0.0), one.id))
-        for place, facts in enumerate(known, start=1):
+        ranked = [stack for stack in part.stacks if stack.average is not None]
+        ranked.sort(key=lambda row: (-(row.per_rerank_second or 0.0), -(row.per_second or 0.0), row.id))
+        for place, facts in enumerate(ranked, start=1):
             rerank, total = facts.time("rerank"), facts.time("total")
             rows.append(
                 (
@@ -377,8 +377,8 @@ Pick = Callable[[StackFacts], bool]
 
 def tables(findings: Findings) -> Iterator[ColumnTable]:
     """Every table that has rows. Numbered ones hold what the source's do, of this sweep."""
-    made = [*_numbered(findings), *own(findings)]
-    yield from (table for table in made if table.rows)
+    every = [*_numbered(findings), *own(findings)]
+    yield from (table for table in every if table.rows)
 
 
 def _numbered(findings: Findings) -> Iterator[ColumnTable]:
@@ -421,8 +421,8 @@ def rerankers(findings: Findings) -> tuple[str, str]:
     prices: dict[str, float] = {}
     for stack in findings.parts[0].stacks:
         if is_reranked(stack):
-            each = stack.usd.get("rerank", 0.0) / max(1, stack.axes["k"])
-            prices[stack.axes["reranker"]] = max(prices.get(stack.axes["reranker"], 0.0), each)
+            price = stack.usd.get("rerank", 0.0) / max(1, stack.axes["k"])
+            prices[stack.axes["reranker"]] = max(prices.get(stack.axes["reranker"], 0.0), price)
     ordered = sorted(prices, key=lambda name: (-prices[name], name))
     return (ordered[0] if ordered else ""), (ordered[-1] if len(ordered) > 1 else "")
 
@@ -448,8 +448,8 @@ TIMES = (Column("Embed ms", decimals=1), Column("Retrieve ms", decimals=1), Colu
 
 
 def _times(stack: StackFacts) -> Iterator[Value]:
-    found = {time.stage: time.p50 for time in stack.times}
-    return (found.get(stage) for stage in ("embed", "retrieve", "total"))
+    p50 = {time.stage: time.p50 for time in stack.times}
+    return (p50.get(stage) for stage in ("embed", "retrieve", "total"))
 
 
 def _best_stacks(findings: Findings) -> ColumnTable:
@@ -508,10 +508,10 @@ def _leaderboard(findings: Findings, number: int, cutoff: int) -> ColumnTable:
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
-        found = [(stack, stack.measured(measure)) for stack in part.stacks]
-        known = [(one, q) for one, q in found if q is not None and q.value.value is not None]
-        known.sort(key=lambda pair: (-(pair[1].value.value or 0.0), pair[0].latency, pair[0].id))
-        for place, (facts, q) in enumerate(known, start=1):
+        rows_of = [(stack, stack.measured(measure)) for stack in part.stacks]
+        ranked = [(stack, q) for stack, q in rows_of if q is not None and q.value.value is not None]
+        ranked.sort(key=lambda pair: (-(pair[1].value.value or 0.0), pair[0].latency, pair[0].id))
+        for place, (facts, q) in enumerate(ranked, start=1):
             share = None if q.reached is None or q.reached.value is None else 100 * q.reached.value
             rows.append((
                 place, *of_stack(part, facts), q.value.value, q.value.low, q.value.high, q.ceiling, share

@@ -1,0 +1,518 @@
+"""What is asked of the systems, and of which passages.
+
+Passages are drawn, and ask of themselves: no labels, no model. A sentence is taken out of a passage and looked for: a
+system that understands the passage finds it. Such a question has the passage's own words, which favours systems that
+match words; so it is asked again without some or all of the words it shares with its passage, as keywords, with typing
+errors, and with words that keep similar company in the documents. Titles are questions where there are any. Users'
+questions come with their judgements, and a language model writes some more: commissioned, kept, and asked of systems.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from itertools import pairwise
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Ranked
+from embassay.data import Dataset, open_dataset
+from embassay.data.documents import passage_places
+from embassay.data.judged_runs import read_qrels
+from embassay.errors import UsageError
+from embassay.limits import WHOLE, read_bounded
+from embassay.protocols.choose.options import ChoiceOptions
+from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.protocols.questions import QuestionsOptions
+from embassay.protocols.questions import drafts as drafted
+from embassay.protocols.questions.drafts import (
+    KEPT,
+    OUTCOMES,
+    Draft,
+    Writer,
+    decided,
+    draw_passages,
+    near_repeats,
+    planned,
+    prompt,
+    waiting,
+    writer_of,
+)
+from embassay.randomness import generator
+from embassay.search.bm25 import words
+from embassay.systems.remote import Ledger
+from embassay.text.chunking import sentence_ends
+from embassay.text.questions import CRUMBS
+
+FAMILIES = ("title", "sentence", "half", "apart", "keywords", "typos", "reworded")
+FITTED = ("sentence", "half")
+"""Families that count in a choice; the others gave nothing more on public collections, and are shown."""
+AGREED = ("sentence", "half", "reworded")
+"""Families whose rankings say how much systems agree."""
+DEPTH = 100
+"""Places that are looked at for the passage that a question was made of."""
+TIED = 10
+"""Passages from which on a tie at the end of a ranking says that the system knows nothing of them."""
+MISSED = 150
+"""The place of a passage that isn't among those."""
+COMMON = 0.1
+"""Share of the passages from which on a word says nothing of what a passage is about."""
+FEWEST = 3
+"""Words that a question has at least."""
+KEYWORDS = 4
+TYPING = 0.3
+"""Share of the longer words that get a typing error."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is looked for, and the row of the passage that it was made of."""
+
+    row: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Passages from which questions were taken out, and the questions by family. `halved` of the passages asked have no
+    sentence to spare, and ask with a half."""
+
+    texts: tuple[str, ...]
+    questions: Mapping[str, tuple[Question, ...]]
+    halved: int = 0
+
+
+def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> Probe:
+    """Take a sentence, and the title where it begins with one, out of up to `most` of the passages."""
+    bodies = list(texts)
+    frequency = Counter(word for body in bodies for word in set(words(body)))
+    neighbours = Neighbours(bodies, frequency)
+    order = generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
+    posed: dict[str, list[Question]] = {family: [] for family in FAMILIES}
+    taken = halved = 0
+    for row in order:
+        if taken == most:
+            break
+        rng = generator(seed, "choose", str(row), bodies[row][:64])
+        cut = taken_out(_without_title(bodies[row], titles[row]), rng)
+        if cut is None:
+            continue
+        taken += 1
+        asked, bodies[row], half = cut
+        halved += half
+        if titles[row].strip():
+            posed["title"].append(Question(row, titles[row].replace(CRUMBS, " ").strip()))
+        for family, text in asked_again(asked, bodies[row], frequency, len(bodies), neighbours, rng):
+            posed[family].append(Question(row, text))
+    return Probe(tuple(bodies), {name: tuple(group) for name, group in posed.items() if group}, halved)
+
+
+def told_apart(found: Ranked) -> NDArray[np.int64]:
+    """The passages of rankings, -1 from where on they stand in the order of the documents: ten or more that tie with
+    the last. A system that finds no word of a question has not found what happens to stand first."""
+    last = np.where(found.indices >= 0, found.scores, np.inf).min(axis=1, keepdims=True)
+    tied = found.scores <= last
+    return np.where(tied & (tied.sum(axis=1, keepdims=True) >= TIED), -1, found.indices)
+
+
+def ranks(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The place of passage `rows[i]` in the ranking `top[i]`, from 1; 0 where it is not among those."""
+    hits = top == rows[:, None]
+    return np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
+
+
+def gains(places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """nDCG of questions that one passage answers: 1 / log2(rank + 1), 0 where it was not found."""
+    return np.where(places > 0, 1 / np.log2(np.maximum(places, 1) + 1), 0.0)
+
+
+def nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How near the first place each passage was: 1 - log rank / log 150, from 0 (not found) to 1 (first). Its mean
+    tells systems apart also where none finds much among the first ten."""
+    return np.asarray(1 - np.log(np.where(places > 0, places, MISSED)) / log(MISSED))
+
+
+def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | None:
+    """A sentence and the passage without it; of a passage of one sentence its first or second half, and True. None
+    where too few words would be left on either side."""
+    ends = list(sentence_ends(body))
+    spans = [(a, b) for a, b in pairwise([0, *ends]) if _is_prose(body[a:b])]
+    if len(spans) < 2:
+        parts = pieces(body)
+        if len(parts) < 2 * (FEWEST + 1):
+            return None
+        middle = len(parts) // 2
+        halves = joined(parts[:middle], body), joined(parts[middle:], body)
+        first = int(rng.integers(2))
+        return halves[first], halves[1 - first], True
+    start, end = spans[int(rng.integers(len(spans)))]
+    return body[start:end].strip(), f"{body[:start].rstrip()} {body[end:].lstrip()}".strip(), False
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a sentence can be asked: no heading, row of a table, entry of a list or code, and five words or more."""
+    prose = text.strip()
+    return len(words(prose)) >= FEWEST + 2 and not prose.startswith(("#", "|", "```", "<", "- ", "* "))
+
+
+def asked_again(
+    asked: str,
+    rest: str,
+    frequency: Mapping[str, int],
+    n: int,
+    neighbours: Neighbours,
+    rng: np.random.Generator,
+) -> Iterator[tuple[str, str]]:
+    """The sentence in every wording that leaves it enough words."""
+    yield "sentence", asked
+    parts, passage_words = pieces(asked), set(words(rest))
+    telling = {key for part in parts for key in words(part) if frequency[key] <= COMMON * n}
+    rare = sorted(telling, key=lambda key: (frequency[key], key))
+    shared = [key for key in rare if key in passage_words]
+    for family, gone in (("half", shared[: (len(shared) + 1) // 2]), ("apart", shared)):
+        left = [part for part in parts if not set(words(part)) & set(gone)]
+        if len(left) >= FEWEST:
+            yield family, joined(left, asked)
+    best = dict.fromkeys(key for part in parts for key in words(part) if key in rare and frequency[key] > 1)
+    telling_most = set(sorted(best, key=lambda key: (frequency[key], key))[:KEYWORDS])
+    if len(telling_most) >= FEWEST - 1:
+        yield "keywords", joined([key for key in best if key in telling_most], asked)
+    yield "typos", joined([mistyped(part, rng) for part in parts], asked)
+    replaced = [neighbours.instead(part, shared, passage_words) for part in parts]
+    yield "reworded", joined(replaced, asked)
+
+
+def mistyped(word: str, rng: np.random.Generator) -> str:
+    """The word with two letters exchanged, one lost or one doubled, three times in ten; short words as they are."""
+    if len(word) < 4 or rng.random() >= TYPING:
+        return word
+    place, kind = int(rng.integers(len(word) - 2)) + 1, int(rng.integers(3))
+    if kind == 0:
+        return word[: place - 1] + word[place] + word[place - 1] + word[place + 1 :]
+    return word[:place] + word[place] * (2 if kind == 1 else 0) + word[place + 1 :]
+
+
+class Neighbours:
+    """Words that are found in the same passages as others, by the user's own documents."""
+
+    def __init__(
+        self, texts: Sequence[str], frequency: Mapping[str, int], dims: int = 64, most: int = 8000
+    ) -> None:
+        from scipy.sparse import csr_array
+        from scipy.sparse.linalg import svds
+
+        usual = sorted(frequency.items(), key=lambda entry: (-entry[1], entry[0]))
+        vocabulary = [key for key, n in usual if 1 < n <= COMMON * len(texts)][:most]
+        self.places = {key: place for place, key in enumerate(vocabulary)}
+        self.known: list[str] = vocabulary
+        rows, columns, values = [], [], []
+        for row, text in enumerate(texts):
+            for key, tf in Counter(words(text)).items():
+                if key in self.places:
+                    rows.append(row)
+                    columns.append(self.places[key])
+                    values.append((1 + log(tf)) * log(len(texts) / frequency[key]))
+        k = min(dims, len(texts) - 1, len(vocabulary) - 1)
+        if k < 2:
+            self.vectors = np.zeros((len(vocabulary), 1))
+            return
+        table = csr_array((values, (rows, columns)), shape=(len(texts), len(vocabulary)))
+        # svds begins at a random vector of its own; with this one, the same words come of the same documents.
+        start = generator(0, "svd").normal(size=min(table.shape))
+        _, s, v = svds(table, k=k, v0=start)
+        scaled = v.T * s
+        self.vectors = scaled / np.maximum(np.linalg.norm(scaled, axis=1, keepdims=True), 1e-12)
+
+    def instead(self, part: str, shared: Sequence[str], own: set[str]) -> str:
+        """The word nearest in company that the passage hasn't; the part itself where it is not shared."""
+        keys = [key for key in words(part) if key in shared and key in self.places]
+        if not keys:
+            return part
+        near = np.argsort(-(self.vectors @ self.vectors[self.places[keys[0]]]), kind="stable")[:20]
+        for place in near.tolist():
+            if self.known[place] not in own and self.known[place] != keys[0]:
+                return str(self.known[place])
+        return part
+
+
+def pieces(text: str) -> list[str]:
+    """The parts of a text between blanks; of one without blanks its words."""
+    parts = text.split()
+    return words(text) if is_unspaced(text) else parts
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether a text is written without blanks, as Chinese and Japanese are."""
+    return 4 * len(text.split()) < len(words(text))
+
+
+def joined(parts: Sequence[str], text: str) -> str:
+    """The parts as a text written like `text`: with blanks, or without."""
+    return ("" if is_unspaced(text) else " ").join(parts)
+
+
+def _without_title(text: str, title: str) -> str:
+    title = title.strip()
+    if title and text.lstrip().casefold().startswith(title.casefold()):
+        return text.lstrip()[len(title) :].lstrip(" .\n:-") or text
+    return text
+
+
+@dataclass(frozen=True, eq=False)
+class Library:
+    """The passages of a corpus with the titles of those that have one ("" of others)."""
+
+    ids: Sequence[str]
+    texts: Sequence[str]
+    titles: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Questions of users by id, and their judgements where there are any."""
+
+    queries: Mapping[str, str]
+    qrels: Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """The passages that are searched, and the questions that they ask of themselves."""
+
+    ids: Sequence[str]
+    texts: Sequence[str]
+    probe: Probe
+
+    def judged(self, asked: Asked) -> dict[str, dict[str, float]]:
+        """The judgements of passages that are searched, of questions with a relevant one."""
+        searched = set(self.ids)
+        qrels = {
+            query: {doc: gain for doc, gain in asked.qrels.get(query, {}).items() if doc in searched}
+            for query in asked.queries
+        }
+        return {query: grades for query, grades in qrels.items() if any(gain > 0 for gain in grades.values())}
+
+
+def probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
+    """The passages that are drawn, all that are judged among them."""
+    return _probed(data, cell_options(options, ""), seed)
+
+
+@lru_cache(maxsize=4)
+def _probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
+    asked = asked_of(options) if options.labels else Asked({}, {})
+    judged = {doc for grades in asked.qrels.values() for doc in grades}
+    n = len(data)
+    first = [row for row, doc in enumerate(data.ids) if doc in judged] if judged else []
+    if judged and not first:
+        doc = min(judged)
+        raise UsageError(
+            f"None of the {len(judged):,} judged passages is in the corpus, which has no {doc!r} for example.",
+            mend="Judgements name passages by their ids; `embassay data check` shows those of the corpus.",
+        )
+    if n > options.passages:
+        taken = set(first)
+        # All that is judged, then others by lot: a judgement of a passage that is not searched would be lost.
+        order = generator(seed, "choose", "draw").permutation(n).tolist()
+        rest = [row for row in order if row not in taken][: max(0, options.passages - len(first))]
+        rows = sorted([*first, *rest])
+    else:
+        rows = list(range(n))
+    ids, texts, titles = ([column[row] for row in rows] for column in (data.ids, data.texts, data.titles))
+    return Drawn(ids, texts, probe(texts, titles, options.questions, seed))
+
+
+@lru_cache(maxsize=4)
+def asked_of(options: ChoiceOptions) -> Asked:
+    """The user's questions and judgements. UsageError where questions are named by ids and the texts are nowhere."""
+    qrels: dict[str, dict[str, float]] = {}
+    path = labels_at(options.labels) if options.labels else Path()
+    if options.labels:
+        frame = read_qrels(path).frame
+        for query, doc, value in frame.select("query", "doc", "value").iter_rows():
+            grade = qrels.setdefault(query, {}).setdefault(doc, float(value))
+            if grade != float(value):
+                raise UsageError(
+                    f"{options.labels} judges {doc!r} twice for {query!r}: {grade:g} and {float(value):g}.",
+                    mend="Keep one of them: `embassay hume serve --adjudicator` is for judges who disagree.",
+                )
+    bundled = path / "queries.jsonl"
+    if options.queries or (options.labels and bundled.is_file()):
+        loaded = open_dataset(options.queries or str(bundled)).load("documents").data
+        queries = dict(zip(loaded.ids, loaded.texts, strict=True))
+        if qrels and not qrels.keys() & queries.keys():
+            raise UsageError(
+                f"No judged question is in {options.queries or bundled}, which has no {min(qrels)!r} for example.",
+                mend="query_id of the judgements must be the id of the questions.",
+            )
+        return Asked(queries, qrels)
+    if qrels and not any(" " in query for query in qrels):
+        raise UsageError(
+            f"{options.labels} names questions by ids such as {min(qrels)!r}, and their texts are nowhere.",
+            mend="Give the questions with --queries FILE, or judgements whose column query has their texts.",
+        )
+    return Asked({query: query for query in qrels}, qrels)
+
+
+def labels_at(name: str) -> Path:
+    """Where judgements are read: of a run of `rag golden`, or of a file that it exported, the folder whose judgements
+    are gains, for the lowest of its grades, 1, is that of passages which are not relevant."""
+    path = Path(name).expanduser()
+    for export in (path / "export", path if path.is_dir() else path.parent):
+        if (export / "golden.jsonl").is_file() and (export / "beir").is_dir():
+            return export / "beir"
+    return path
+
+
+FILE = "model_questions.jsonl"
+"""The file of a run with the questions that were kept."""
+BY_MODEL = "model: "
+"""What the names of families of such questions begin with; their kind follows."""
+
+
+@dataclass(frozen=True)
+class CellOptions(ChoiceOptions):
+    """The options as cells get them, with the file of what a model has written (empty: nothing)."""
+
+    written: str = ""
+
+
+def cell_options(options: ChoiceOptions, written: str) -> CellOptions:
+    """The options of a run for its cells."""
+    return CellOptions(
+        **{field.name: getattr(options, field.name) for field in fields(ChoiceOptions)}, written=written
+    )
+
+
+@dataclass(frozen=True)
+class Posed:
+    """A question by a model: its kind, and the id of the passage that it is about."""
+
+    id: str
+    kind: str
+    text: str
+    passage: str
+
+
+@dataclass(frozen=True)
+class Commission:
+    """What a model is to write about the passages of one dataset."""
+
+    dataset: str
+    writer: Writer
+    drawn: drafted.Drawn
+
+    def lacks(self, drafts: Container[str]) -> bool:
+        """Whether some question is not decided."""
+        return bool(waiting(self.writer, self.drawn, drafts))
+
+    def rows(self, drafts: Mapping[str, Draft]) -> list[dict[str, Any]]:
+        """The questions that are kept, by kind in the order of the draw; of near repeats the first."""
+        numbered = [
+            (f"{kind}-{number}", draft)
+            for kind, of_kind in decided(self.writer, self.drawn, drafts).items()
+            for number, draft in enumerate(of_kind, 1)
+            if draft.kept
+        ]
+        gone = set(near_repeats([draft.question for _, draft in numbered], self.writer.options.near))
+        return [
+            {
+                "dataset": self.dataset,
+                "id": key,
+                "kind": draft.kind,
+                "text": draft.question,
+                "passage": draft.passage,
+                "document": draft.document,
+                "start": draft.start,
+                "end": draft.end,
+                "evidence": draft.evidence,
+                "answer": draft.answer,
+            }
+            for place, (key, draft) in enumerate(numbered)
+            if place not in gone
+        ]
+
+    def counts(self, drafts: Mapping[str, Draft]) -> dict[str, dict[str, int]]:
+        """Kind -> outcome -> drafts."""
+        kept_ids = {row["id"] for row in self.rows(drafts)}
+        counts: dict[str, dict[str, int]] = {}
+        for kind, of_kind in decided(self.writer, self.drawn, drafts).items():
+            outcomes = counts.setdefault(kind, {})
+            for number, draft in enumerate(of_kind, 1):
+                repeats = draft.kept and f"{kind}-{number}" not in kept_ids
+                name = "near-duplicate" if repeats else draft.outcome
+                outcomes[name] = outcomes.get(name, 0) + 1
+        return counts
+
+
+def open_writer(options: ChoiceOptions, seed: int, cache: Path | None, ledger: Ledger | None) -> Writer:
+    """Who writes and who checks. ModelError for a model that cannot be opened, UsageError for one without a price where
+    the cost is limited."""
+    how = QuestionsOptions(n=options.written_per_kind, into=options.into)
+    writer = writer_of(options.llm, options.checker, how, seed, cache, ledger)
+    planned(options.llm, options.checker, writer, ledger)
+    return writer
+
+
+def commission(
+    writer: Writer, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
+) -> Commission:
+    """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
+    passages = [passage for passage in passage_places(dataset) if passage.id in searched]
+    return Commission(name, writer, draw_passages(passages, kinds, writer.options, writer.seed, name))
+
+
+def read_posed(path: str, dataset: str) -> tuple[Posed, ...]:
+    """The questions of a run's file about one dataset; none where there is no file."""
+    if not path or not Path(path).is_file():
+        return ()
+    rows = [json.loads(line) for line in read_bounded(Path(path), WHOLE).splitlines() if line.strip()]
+    return tuple(
+        Posed(row["id"], row["kind"], row["text"], row["passage"])
+        for row in rows
+        if row["dataset"] == dataset
+    )
+
+
+def told_of(
+    commissions: Sequence[Commission], drafts: Mapping[str, Draft], failed: Mapping[Any, str]
+) -> dict[str, Any]:
+    """What a manifest says of the questions: who wrote and checked them by which prompts, and what became of them."""
+    if not commissions:
+        return {}
+    first = commissions[0]
+    writer, options = first.writer, first.writer.options
+    prompts = [prompt(kind, options.into).as_dict() for kind in (*first.drawn, "check")]
+    return {
+        "by": writer.chat.name, "identity": writer.chat.identity, "checker": writer.checker.name,
+        "checker_identity": writer.checker.identity, "prompts": prompts,
+        "kept": {job.dataset: len(job.rows(drafts)) for job in commissions},
+        "wanted": {job.dataset: sum(map(len, job.drawn.values())) for job in commissions},
+        "drafts": {job.dataset: job.counts(drafts) for job in commissions},
+        "failed": {f"{kind} {passage}": reason for (kind, passage), reason in failed.items()},
+    }  # fmt: skip
+
+
+def draft_tables(commissions: Sequence[Commission], drafts: Mapping[str, Draft]) -> Iterator[ColumnTable]:
+    """What became of the drafts."""
+    for job in commissions:
+        counts = job.counts(drafts)
+        outcomes = [name for name in OUTCOMES if any(name in of_kind for of_kind in counts.values())]
+        columns = (Column("Kind", "text"), *(Column(name.capitalize(), decimals=0) for name in outcomes))
+        rows: tuple[tuple[Any, ...], ...] = tuple(
+            (kind, *(of_kind.get(name, 0) for name in outcomes)) for kind, of_kind in counts.items()
+        )
+        note = "; ".join(f"{name}: {OUTCOMES[name]}" for name in outcomes if name != KEPT)
+        yield ColumnTable(
+            "choice_drafts", "What became of the questions that a model wrote", columns, rows, note
+        )
