@@ -201,8 +201,8 @@ def _with_strip(grid: _Grid, table: Table, room: Room) -> _Grid:
     width = STRIP if room.wide else min(STRIP, left)
     if width < 9:
         return grid
-    found = [_ends(line.entries[place - (place > table.at)]) for line in table.lines]
-    return grid.beside(place, "", [_strip(ends, scale, width) for ends in found])
+    spans = [_ends(line.entries[place - (place > table.at)]) for line in table.lines]
+    return grid.beside(place, "", [_strip(ends, scale, width) for ends in spans])
 
 
 def _ends(entry: Entry) -> list[float]:

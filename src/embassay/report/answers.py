@@ -322,8 +322,8 @@ def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
     apart = apart[np.isfinite(apart)]
     if not difference > 0 or len(apart) < 2:
         return None
-    found = smallest_difference(evidence.free.error(apart), df=evidence.free.df)
-    wanted = evidence.n * (found / difference) ** 2 - evidence.n
+    least = smallest_difference(evidence.free.error(apart), df=evidence.free.df)
+    wanted = evidence.n * (least / difference) ** 2 - evidence.n
     if not 0 < wanted <= MOST_MORE:
         return None
     step = int(10 ** max(0, math.floor(math.log10(wanted)) - 1))
@@ -371,11 +371,11 @@ def _of_standings(
     ]
     strata = [one.headline.resampled for one in ordered]
     free = freedom_of_difference(*strata[:2], most=shared_degrees(strata))
-    found = Evidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
+    evidence = Evidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
     if not collections:
-        return found
+        return evidence
     sets, whole = _collections(run, ordered[0].system)
-    return replace(found, n=sets, has_outlook=whole or sets >= LEAST_COLLECTIONS)
+    return replace(evidence, n=sets, has_outlook=whole or sets >= LEAST_COLLECTIONS)
 
 
 OVER_SETS = re.compile(r"over ([\d,]+) sets?\b")
@@ -391,9 +391,9 @@ def _collections(run: ReportRun, system: str) -> tuple[int, bool]:
         and row.dataset
         and row.variant in ("", "original")
     }
-    found = [OVER_SETS.search(method) for method in methods.values()]
-    many = [int(match[1].replace(",", "")) if match else 1 for match in found]
-    return sum(many), all(found) and bool(found)
+    matches = [OVER_SETS.search(method) for method in methods.values()]
+    many = [int(match[1].replace(",", "")) if match else 1 for match in matches]
+    return sum(many), all(matches) and bool(matches)
 
 
 def _scored(run: ReportRun) -> Evidence | None:
@@ -475,7 +475,7 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
     """How long a query takes, of a sweep: each encoder's fastest stack. A system that search rules out is not chosen,
     however fast it is."""
     question = QUESTIONS[-1]
-    swept = next(((run, found) for run in runs if (found := sweep_of(run)) is not None), None)
+    swept = next(((run, result) for run in runs if (result := sweep_of(run)) is not None), None)
     if swept is None:
         return Answer(question, "not run")
     run, findings = swept
@@ -555,8 +555,8 @@ def places(
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(answer for answer in answers if answer.all)
-    kinds = {each.name: each.kind for answer in asked for each in answer.all}
-    by_run = [{each.name: _place(answer, each) for each in answer.all} for answer in asked]
+    kinds = {contender.name: contender.kind for answer in asked for contender in answer.all}
+    by_run = [{contender.name: _place(answer, contender) for contender in answer.all} for answer in asked]
     return asked, tuple(
         (name, kind, tuple(by_name.get(name, Place()) for by_name in by_run)) for name, kind in kinds.items()
     )
@@ -600,7 +600,7 @@ def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[An
         return f"These data do not choose {among}" + (f"; take the faster, {fast}" if fast else "")
     if len(winners) == 1:
         ((name, where),) = winners.items()
-        said = [IN_GROUPING if one == WHERE["groups"] else one for one in where]
+        said = [IN_GROUPING if place == WHERE["groups"] else place for place in where]
         return f"On texts like these, use {name}: it leads {_listed(said)}"
     return "On texts like these, use " + "; ".join(
         f"{name} {_listed(where)}" for name, where in winners.items()

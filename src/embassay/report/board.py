@@ -400,8 +400,8 @@ def value_table(
     ground by their place in the column; None if there is none."""
     rows = board.by_task(task.name)
     shown = [column for column in wanted if any(_find(record, task, row, column) is not None for row in rows)]
-    found = [[_looked_up(record, task, row, column) for column in shown] for row in rows]
-    scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*found, strict=True)]
+    looked_up = [[_looked_up(record, task, row, column) for column in shown] for row in rows]
+    scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*looked_up, strict=True)]
     lines = tuple(
         line_of(
             row,
@@ -411,24 +411,24 @@ def value_table(
             ),
             i, rows,
         )
-        for i, (row, values) in enumerate(zip(rows, found, strict=True))
+        for i, (row, values) in enumerate(zip(rows, looked_up, strict=True))
     )  # fmt: skip
     columns = tuple(
         Column(column.heading, None if is_shaded else scale, "")
         for column, scale in zip(shown, scales, strict=True)
     )
     style = "heat grid lines" if is_shaded else "values"
-    note = _undefined(rows, found) if is_shaded else ""
+    note = _undefined(rows, looked_up) if is_shaded else ""
     made = Table(
         name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False, note=note
     )
     return made if shown else None
 
 
-def _undefined(rows: Sequence[Row], found: Sequence[Sequence[Value]]) -> str:
+def _undefined(rows: Sequence[Row], columns: Sequence[Sequence[Value]]) -> str:
     """Why cells say n/a, each reason once with the systems that it holds of."""
     reasons: dict[str, list[str]] = {}
-    for row, values in zip(rows, found, strict=True):
+    for row, values in zip(rows, columns, strict=True):
         for reason in dict.fromkeys(
             value.reason for value in values if value.state == "undefined" and value.reason
         ):

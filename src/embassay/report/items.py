@@ -137,12 +137,12 @@ def read_groups(record: Record) -> tuple[Group, ...]:
     if record.kind != "sage":
         return ()
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
-    found = (
+    groups = (
         read_values(record, kind, dataset, langs.get(dataset, ""))
         for kind in KINDS
         for dataset in record.datasets(kind.task)
     )
-    return tuple(group for group in found if group is not None)
+    return tuple(group for group in groups if group is not None)
 
 
 Columns = dict[tuple[str, str], tuple[list[str], Values]]
@@ -516,10 +516,10 @@ def item_page(record: Record, board: Board) -> ItemPage | None:
 
 def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
     """The page of all runs; None when none kept items."""
-    found = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
-    if not found:
+    offered = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
+    if not offered:
         return None
-    groups = [group for _, group in found]
+    groups = [group for _, group in offered]
     seed = runs[0].record.arguments.get("seed") or 0
     excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST, is_short=True)
     needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
@@ -527,7 +527,7 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
     chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
     made = [
         _group(run, group, rows, excerpts, several=len(runs) > 1)
-        for (run, group), rows in zip(found, chosen, strict=True)
+        for (run, group), rows in zip(offered, chosen, strict=True)
     ]
     worst = [
         item
@@ -618,19 +618,19 @@ def _worst(
     most: int | None,
 ) -> list[Worst]:
     """For each of the first `most` measures the item with the lowest mean over systems."""
-    found = []
+    worst = []
     for m, measure in enumerate(group.measures[:most]):
         means = group.means[m, rows]
         if not np.isfinite(means).any():
             continue
         place = int(np.nanargmin(means))
-        found.append(
+        worst.append(
             Worst(
                 index, m, texts["title"], measure.title, texts["ids"][place],
                 numbers.score(float(means[place])), _first_text(texts, place, excerpts),
             )
         )  # fmt: skip
-    return found
+    return worst
 
 
 def _first_text(texts: dict[str, Any], place: int, excerpts: Excerpts) -> str:

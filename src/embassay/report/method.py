@@ -44,7 +44,7 @@ def taken(record: Record, board: Board) -> tuple[Taken, ...]:
             continue
         paired = [cell for cell in cells if cell.counts.get("pairs")]
         pairs = sum(cell.counts["pairs"] for cell in paired)
-        each = sum(cell.seconds or 0.0 for cell in paired) / pairs if pairs else None
+        seconds = sum(cell.seconds or 0.0 for cell in paired) / pairs if pairs else None
         peaks = [cell.peak_bytes for cell in cells if cell.peak_bytes is not None]
         rows.append(
             Taken(
@@ -52,7 +52,9 @@ def taken(record: Record, board: Board) -> tuple[Taken, ...]:
                 row.lead.text,
                 f"{numbers.duration(sum(cell.seconds or 0.0 for cell in cells))} "
                 f"({numbers.counted(len(cells), 'cell')})",
-                f"{1000 * each:.2g} ms (n = {numbers.count(pairs)})" if each is not None else numbers.NONE,
+                f"{1000 * seconds:.2g} ms (n = {numbers.count(pairs)})"
+                if seconds is not None
+                else numbers.NONE,
                 in_words(max(peaks)) if peaks else numbers.NONE,
             )
         )

@@ -290,12 +290,12 @@ def _skipped(record: Record) -> Iterator[Note]:
 
 def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, int]]:
     """What cells left out: task, dataset and reason to system to count."""
-    found: dict[tuple[str, str, str], dict[str, int]] = {}
+    by_reason: dict[tuple[str, str, str], dict[str, int]] = {}
     for cell in record.cells:
         for skip in cell.skipped:
-            counts = found.setdefault((cell.task, cell.dataset, skip["reason"]), {})
+            counts = by_reason.setdefault((cell.task, cell.dataset, skip["reason"]), {})
             counts[cell.system] = max(counts.get(cell.system, 0), skip["count"])
-    return found
+    return by_reason
 
 
 def _warnings(record: Record) -> Iterator[Note]:

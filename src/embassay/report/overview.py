@@ -405,7 +405,7 @@ def _whole(record: Record, board: Board) -> Verdict:
 def _items_behind(record: Record, task: str) -> int:
     """The items that a task was measured on, over its datasets; 0 for overall, or where it is not recorded."""
     datasets = record.manifest.get("datasets", ())
-    return sum(int(((one.get("tasks") or {}).get(task) or {}).get("n") or 0) for one in datasets)
+    return sum(int(((dataset.get("tasks") or {}).get(task) or {}).get("n") or 0) for dataset in datasets)
 
 
 def _too_few(record: Record, board: Board, items: int) -> Verdict:

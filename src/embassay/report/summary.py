@@ -538,7 +538,7 @@ def _costs(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Lin
 
 def _again(runs: Sequence[ReportRun]) -> Iterator[Text]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
-    for command in [one for one in commands if one][:MOST_COMMANDS]:
+    for command in [text for text in commands if text][:MOST_COMMANDS]:
         yield Text((Words(_cut(command), "command"),))
     if any(len(command) > LONGEST_COMMAND for command in commands):
         yield Text("The whole command: full report, Method.")

@@ -339,7 +339,7 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
     """All systems of each field."""
     unit = numbers.unit_of(protocol)
     # An overall score that a run of few tasks has not must not come first.
-    for field in sorted(found, key=lambda one: not one.entrants):
+    for field in sorted(found, key=lambda entry: not entry.entrants):
         yield Finding((_headline(field),))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))

@@ -53,20 +53,20 @@ class Record:
 
 def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> list[Record]:
     """The rows of a task in the order of the reference."""
-    found = []
+    rows = []
     for part in parts:
         stated = part.lang not in ("", "und", "mul")
         for record in _RECORDS[task](part.data):
             if stated and task != "retrieval":
                 record.fields["language"] = part.lang
             record.lang = part.lang
-            found.append(record)
+            rows.append(record)
     if options.corpus == "queries-only":
-        for record in found:
+        for record in rows:
             record.slots = [
                 slot for slot in record.slots if not slot[2].startswith(("document:", "title:", "candidate:"))
             ]
-    return found
+    return rows
 
 
 def _classification(data: Any) -> Iterator[Record]:

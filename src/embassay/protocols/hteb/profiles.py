@@ -301,7 +301,7 @@ def axes_of(profiles: Profiles) -> dict[str, Any]:
 
 def _coupling(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     pairs = [(a, b) for place, a in enumerate(axes) for b in axes[place + 1 :]]
-    found = []
+    coupled = []
     for a, b in pairs:
         few = len(rows) < 3
         rho = (
@@ -309,10 +309,10 @@ def _coupling(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[di
             if few
             else float(spearman([row["change"][a] for row in rows], [row["change"][b] for row in rows]))
         )
-        found.append(
+        coupled.append(
             {"a": a, "b": b, "n": len(rows), "rho": rho if rho is None or np.isfinite(rho) else None}
         )
-    return found
+    return coupled
 
 
 def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]]) -> dict[str, Any]:

@@ -129,12 +129,12 @@ def draw(
 
 
 def _pool(of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]) -> list[Candidate]:
-    found = candidates(of, name, datasets=datasets)
-    if unknown := [lang for lang in langs if lang not in found]:
+    offered = candidates(of, name, datasets=datasets)
+    if unknown := [lang for lang in langs if lang not in offered]:
         raise UsageError(
-            f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(found))}."
+            f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(offered))}."
         )
-    pool = [candidate for lang in langs or sorted(found) for candidate in found[lang]]
+    pool = [candidate for lang in langs or sorted(offered) for candidate in offered[lang]]
     if len({candidate.paraphrase.text for candidate in pool}) < 2:
         raise UsageError(f"{name} has fewer than two texts.", mend="Draw from more data.")
     return pool

@@ -187,8 +187,8 @@ def correlations(people: People, laid: ItemRows, system: Floats) -> Correlations
     gold = numbers(laid.gold or ())
     pooled = people.aggregation in ("paper", "pooled")
     k = len(people.taking_part) if pooled else 1
-    each = [_three(gold, numbers(row), system) for row in laid.rows]
-    of_people, shared = (float(np.mean(values)) for values in zip(*each, strict=True))
+    pairs = [_three(gold, numbers(row), system) for row in laid.rows]
+    of_people, shared = (float(np.mean(values)) for values in zip(*pairs, strict=True))
     of_system = _spearman(gold, system)
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
         return None
@@ -325,7 +325,7 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
         parts[name] = scorer_against(people, answers, others, items)
         dropped += _without_relevant(people, answers, others, items)
     once = np.ones((1, len(items)))
-    each = {name: float(part(once)[0]) for name, part in parts.items()}
+    scores = {name: float(part(once)[0]) for name, part in parts.items()}
 
     def mean(counts: Floats) -> Floats:
         return np.asarray(np.mean([part(counts) for part in parts.values()], axis=0))
@@ -334,7 +334,7 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
         value = no_interval(float(mean(once)[0]), len(items), GROUPS)
     else:
         value = resampled(mean, len(items), draws, within=(range_of(people.task.family),))[0]
-    return Ceiling(value, each, len(items), dropped)
+    return Ceiling(value, scores, len(items), dropped)
 
 
 def range_of(family: Family) -> Range:
@@ -353,14 +353,14 @@ def scorer_against(
         return lambda counts: np.asarray(
             np.mean([drawn_v_measure(counts, mine, other) for other in theirs], axis=0)
         )
-    given = {item: [other[item] for other in others if item in other] for item in items}
+    votes_of = {item: [other[item] for other in others if item in other] for item in items}
     if family == "sts":
         mine = numbers([own.get(item) for item in items])
-        mean = numbers([float(np.mean(votes)) if votes else None for votes in given.values()])
+        mean = numbers([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
         return lambda counts: drawn_spearman(counts, mine, mean)
     value = _credit if family == "classification" else _precision(people)
     values = numbers(
-        [value(own[item], votes) if item in own and votes else None for item, votes in given.items()]
+        [value(own[item], votes) if item in own and votes else None for item, votes in votes_of.items()]
     )
     return lambda counts: drawn_mean(counts, values)
 
@@ -381,8 +381,8 @@ def _precision(people: People) -> Callable[[Any, Sequence[Any]], float | None]:
 def _without_relevant(people: People, answers: Mapping[str, Any], others: Held, items: Sequence[str]) -> int:
     if people.task.family != "reranking":
         return 0
-    given = [[other[item] for other in others if item in other] for item in items if item in answers]
-    return sum(not any(relevant_to_most(votes)) for votes in given if votes)
+    marks = [[other[item] for other in others if item in other] for item in items if item in answers]
+    return sum(not any(relevant_to_most(votes)) for votes in marks if votes)
 
 
 def most_votes(votes: Sequence[Label]) -> frozenset[Label]:

@@ -279,8 +279,8 @@ def fingerprint_of(data: Any) -> str:
 def texts_of(data: Any) -> list[str]:
     """Every text that a system sees, for sizes and speed; of training texts as many as one repeat draws."""
     if isinstance(data, FewLabelled):
-        each = data.training.per_label * len(set(data.training.rows.labels))
-        return [*data.training.rows.texts[: each * data.repeats], *data.test.texts]
+        drawn = data.training.per_label * len(set(data.training.rows.labels))
+        return [*data.training.rows.texts[: drawn * data.repeats], *data.test.texts]
     if isinstance(data, ScoredPairs):
         return [*data.first, *data.second]
     if isinstance(data, RerankingSet):
@@ -407,8 +407,8 @@ def rehearse(job: StudyJob, hear: Hear) -> bool:
 def held(study: Path, content: str, task: str, settings: Settings) -> tuple[Any, Any]:
     """The data of a task, read once per process, and its family."""
     folder = _study(study, content)
-    found = folder.task(task)
-    return data_of(found, folder.items_of(task), folder.gold(task), settings), found.family
+    spec = folder.task(task)
+    return data_of(spec, folder.items_of(task), folder.gold(task), settings), spec.family
 
 
 @lru_cache(maxsize=2)

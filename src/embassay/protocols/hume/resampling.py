@@ -50,9 +50,9 @@ def drawn_ranks(counts: Floats, values: Floats) -> Floats:
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    each = np.add.reduceat(counts[:, order], starts, axis=1)
+    sizes = np.add.reduceat(counts[:, order], starts, axis=1)
     # The last rank of a tie less half of those before it: the mean of its ranks.
-    ranks = np.cumsum(each, axis=1) - (each - 1) / 2
+    ranks = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
     place = np.empty(len(values), dtype=np.int64)
     place[order] = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(values)]))
     return np.asarray(ranks[:, place])
@@ -250,13 +250,13 @@ def resampled(
     # Only BCa's acceleration needs the jackknife, which is another n evaluations.
     left_out = _each_left_out(statistic, n) if draws.kind == "bca" else np.empty((0, len(estimates)))
     ranges = within if len(within) > 1 else tuple(within) * len(estimates)
-    found = (
+    intervals = (
         _interval(float(estimate), replicates[:, i], left_out[:, i], n, draws)
         for i, estimate in enumerate(estimates)
     )
     return tuple(
         replace(value, low=float(np.clip(value.low, *ends)), high=float(np.clip(value.high, *ends)))
-        for value, ends in zip(found, ranges, strict=True)
+        for value, ends in zip(intervals, ranges, strict=True)
     )
 
 
@@ -502,8 +502,8 @@ def agreement_intervals(
 
 def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
     labels = list(dict.fromkeys(value for row in rows for value in row if value is not None))
-    given = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
-    votes = np.sum(given, axis=0)
+    inside = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
+    votes = np.sum(inside, axis=0)
     over = _Pairs(rows, least)
     sizes = votes.sum(axis=1)
     # Fleiss' kappa takes one number of ratings per item: items with another are left out, as in `fleiss`.
@@ -519,8 +519,8 @@ def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
 
     return {
         "fleiss_kappa": lambda counts: drawn_fleiss(counts[:, kept], votes[kept]),
-        "cohen_kappa": over.mean(given, lambda one, other: lambda counts: drawn_cohen(counts, one, other)),
-        "percent_agreement": over.mean(given, equal),
+        "cohen_kappa": over.mean(inside, lambda one, other: lambda counts: drawn_cohen(counts, one, other)),
+        "percent_agreement": over.mean(inside, equal),
         "alpha": alpha,
     }
 
@@ -532,15 +532,15 @@ def _modal(sizes: Floats) -> float:
 
 
 def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
-    given, over = [indicators(row) for row in rows], _Pairs(rows, least)
+    groups, over = [indicators(row) for row in rows], _Pairs(rows, least)
     return {
-        "ari": over.mean(given, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
-        "v_measure": over.mean(given, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
+        "ari": over.mean(groups, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
+        "v_measure": over.mean(groups, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
     }
 
 
 def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
-    given, over = [numbers(row) for row in rows], _Pairs(rows, least)
+    ratings, over = [numbers(row) for row in rows], _Pairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
         both = ~np.isnan(one) & ~np.isnan(other)
@@ -550,10 +550,10 @@ def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
         return np.asarray(krippendorff_alpha(rows, "interval", counts=counts))
 
     return {
-        "spearman": over.mean(given, lambda one, other: lambda counts: drawn_spearman(counts, one, other)),
-        "pearson": over.mean(given, pearson),
+        "spearman": over.mean(ratings, lambda one, other: lambda counts: drawn_spearman(counts, one, other)),
+        "pearson": over.mean(ratings, pearson),
         "absolute_difference": over.mean(
-            given, lambda one, other: lambda counts: drawn_mean(counts, np.abs(one - other))
+            ratings, lambda one, other: lambda counts: drawn_mean(counts, np.abs(one - other))
         ),
         "alpha": alpha,
     }
@@ -590,13 +590,13 @@ class _Pairs:
 
     def mean(self, given: Sequence[Floats], of: Callable[[Floats, Floats], Drawn]) -> Drawn:
         """The mean over pairs of what is defined in a resample, each weighed by the items of it that both answered."""
-        each = [(of(given[one], given[other]), both) for one, other, both in self.shared]
+        pairs = [(of(given[one], given[other]), both) for one, other, both in self.shared]
 
         def mean(counts: Floats) -> Floats:
-            if not each:
+            if not pairs:
                 return np.full(len(counts), np.nan)
-            values = np.stack([statistic(counts) for statistic, _ in each])
-            weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in each]))
+            values = np.stack([statistic(counts) for statistic, _ in pairs])
+            weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in pairs]))
             return _divided(
                 (np.where(np.isnan(values), 0.0, values) * weights).sum(axis=0), weights.sum(axis=0)
             )

@@ -50,17 +50,18 @@ def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> di
             f"There are {len(gold)} gold labels and {len(answers)} answers.",
             mend="Give one of each per item, and at least one.",
         )
-    true, given = Counter(gold), Counter(answers)
+    true, predicted = Counter(gold), Counter(answers)
     right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
     # In the order of the items and not a set's: a sum of floats depends on it.
-    labels = list(true | given)
+    labels = list(true | predicted)
     # The same as 2pr / (p + r), and defined where precision or recall is not.
-    f1 = {label: 2 * right[label] / (true[label] + given[label]) for label in labels}
+    f1 = {label: 2 * right[label] / (true[label] + predicted[label]) for label in labels}
     return {
         "accuracy": right.total() / len(gold),
         "f1": sum(f1.values()) / len(labels),
         "f1_weighted": sum(true[label] * f1[label] for label in labels) / len(gold),
-        "precision": sum(right[label] / given[label] for label in labels if given[label]) / len(labels),
+        "precision": sum(right[label] / predicted[label] for label in labels if predicted[label])
+        / len(labels),
         "recall": sum(right[label] / true[label] for label in labels if true[label]) / len(labels),
     }
 
@@ -497,10 +498,10 @@ def pooled_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
     if task.family == "clustering":
         return None
     items = sorted({item for by_item in answers.values() for item in by_item})
-    given = {item: [by_item[item] for by_item in answers.values() if item in by_item] for item in items}
+    votes_of = {item: [by_item[item] for by_item in answers.values() if item in by_item] for item in items}
     if task.family == "classification":
-        return {item: majority_vote(votes, task.labels) for item, votes in given.items()}
-    return {item: np.mean(votes, axis=0).tolist() for item, votes in given.items()}
+        return {item: majority_vote(votes, task.labels) for item, votes in votes_of.items()}
+    return {item: np.mean(votes, axis=0).tolist() for item, votes in votes_of.items()}
 
 
 def _scorer(family: Family, human_ap_mode: ApMode) -> Scorer:

@@ -177,43 +177,45 @@ def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[s
     """How far annotators are apart on each item, 0 to 1 as `disputed` says; 0 where fewer than two answered."""
     distances = {}
     for item in items:
-        given = {name: values[item.id] for name, values in answers.items() if item.id in values}
-        distances[item.id] = _APART[family](item.id, given, answers) if len(given) > 1 else 0.0
+        by_name = {name: values[item.id] for name, values in answers.items() if item.id in values}
+        distances[item.id] = _APART[family](item.id, by_name, answers) if len(by_name) > 1 else 0.0
     return distances
 
 
-def _of_pairs(given: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
+def _of_pairs(answers: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
     """The mean distance over all pairs of annotators."""
-    names = list(given)
+    names = list(answers)
     pairs = [(name, other) for i, name in enumerate(names) for other in names[i + 1 :]]
     return sum(distance(one, other) for one, other in pairs) / len(pairs)
 
 
-def _labels(_: str, given: Mapping[str, Any], __: Answers) -> float:
-    return _of_pairs(given, lambda one, other: float(given[one] != given[other]))
+def _labels(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
+    return _of_pairs(by_name, lambda one, other: float(by_name[one] != by_name[other]))
 
 
-def _ratings(_: str, given: Mapping[str, Any], answers: Answers) -> float:
+def _ratings(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     every = [value for values in answers.values() for value in values.values()]
     widest = max(every) - min(every)
-    return float(max(given.values()) - min(given.values())) / widest if widest else 0.0
+    return float(max(by_name.values()) - min(by_name.values())) / widest if widest else 0.0
 
 
-def _marks(_: str, given: Mapping[str, Any], __: Answers) -> float:
+def _marks(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     def distance(one: str, other: str) -> float:
-        differ = sum(a != b for a, b in zip(given[one], given[other], strict=True))
-        return float(differ / len(given[one]))
+        differ = sum(a != b for a, b in zip(by_name[one], by_name[other], strict=True))
+        return float(differ / len(by_name[one]))
 
-    return _of_pairs(given, distance)
+    return _of_pairs(by_name, distance)
 
 
-def _groups(item: str, given: Mapping[str, Any], answers: Answers) -> float:
+def _groups(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     def distance(one: str, other: str) -> float:
         common = [id for id in answers[one] if id in answers[other] and id != item]
-        apart = sum((answers[one][id] == given[one]) != (answers[other][id] == given[other]) for id in common)
+        apart = sum(
+            (answers[one][id] == by_name[one]) != (answers[other][id] == by_name[other]) for id in common
+        )
         return apart / len(common) if common else 0.0
 
-    return _of_pairs(given, distance)
+    return _of_pairs(by_name, distance)
 
 
 _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {

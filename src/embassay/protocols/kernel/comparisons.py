@@ -371,13 +371,13 @@ def summarise(
 def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]) -> dict[str, Any]:
     """The comparisons of a scope; none where a reference row reaches the leader."""
     headlines = [scope[system] for system in ranked]
-    found = compared(headlines)
+    comparisons = compared(headlines)
     reason = known_by_nothing(
         task, headlines, [scope[system.name] for system in plan.systems if system.kind == "reference"]
     )
-    if not reason or not found["pairs"]:
-        return found
-    return {**found, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
+    if not reason or not comparisons["pairs"]:
+        return comparisons
+    return {**comparisons, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
 def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:

@@ -216,8 +216,8 @@ def in_order(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
     >>> in_order(["mine", "sts", "retrieval"], ("retrieval", "clustering", "sts"))
     ('retrieval', 'sts', 'mine')
     """
-    given = tuple(dict.fromkeys(names))
-    return (*(name for name in paper if name in given), *(name for name in given if name not in paper))
+    distinct = tuple(dict.fromkeys(names))
+    return (*(name for name in paper if name in distinct), *(name for name in distinct if name not in paper))
 
 
 def joined_tasks(
@@ -326,29 +326,32 @@ def planned_datasets(
     used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
     every = merged(member for suite in used.values() for member in suite.members)
     places = {(member.dataset, member.split): member for member in every}
-    found: dict[tuple[str, str] | str, D] = {}
+    opened: dict[tuple[str, str] | str, D] = {}
     absent: dict[tuple[str, str], str] = {}
     for source in named:
         if source not in used:
-            found[source] = plan(source)
+            opened[source] = plan(source)
             continue
         for member in used[source].members:
             key = member.dataset, member.split
             # Suites share members: each is opened once.
-            if key in found or key in absent:
+            if key in opened or key in absent:
                 continue
             dataset, absent_for = _planned(places[key], plan, plain=plain)
             if dataset is None:
                 absent[key] = absent_for
             else:
-                found[key] = dataset
+                opened[key] = dataset
     planned = tuple(
         _planned_suite(
-            suite, {key: dataset for key, dataset in found.items() if not isinstance(key, str)}, absent, asked
+            suite,
+            {key: dataset for key, dataset in opened.items() if not isinstance(key, str)},
+            absent,
+            asked,
         )
         for suite in used.values()
     )
-    return tuple(found.values()), planned
+    return tuple(opened.values()), planned
 
 
 def _planned(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[D | None, str]:

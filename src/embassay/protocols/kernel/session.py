@@ -350,8 +350,8 @@ class Session(Attempt):
             (cell["task"], cell["dataset"], cell["system"]): cell["seconds"]
             for cell in (self.forecast or {}).get("cells", [])
         }
-        found = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
-        return {key: seconds for key, seconds in found.items() if seconds is not None}
+        took = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
+        return {key: seconds for key, seconds in took.items() if seconds is not None}
 
     def _rows(self) -> list[Result]:
         return [row for record in self.ended() for row in self.protocol.rows(self.plan, record)]

@@ -457,11 +457,11 @@ def _ratings(
     candidates: int,
 ) -> Forecast:
     n = candidates * len(asked)
-    each = likely_tokens([judge_prompt().text, shown("", "")])
+    prompt = likely_tokens([judge_prompt().text, shown("", "")])
     texts = likely_tokens([text.text for text in asked])
     head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
-    return of_questions(head, chat, Questions(n, n, n * each + 2 * candidates * texts, n * ANSWER_TOKENS))
+    return of_questions(head, chat, Questions(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS))
 
 
 HEADLINE = "similarity"

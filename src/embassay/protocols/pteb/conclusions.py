@@ -472,13 +472,13 @@ def _texts(plan: PtebPlan) -> dict[str, list[str]]:
 
 def _seconds(records: Sequence[CellRecord]) -> dict[str, float]:
     """How long each system took for one run of the STS datasets (table 8): the mean over the runs, of each summed."""
-    found: dict[str, dict[str, list[float]]] = {}
+    by_system: dict[str, dict[str, list[float]]] = {}
     for record in records:
         if record.task == "sts" and record.done and record.variant != "original":
-            found.setdefault(record.system, {}).setdefault(record.dataset, []).append(record.seconds)
+            by_system.setdefault(record.system, {}).setdefault(record.dataset, []).append(record.seconds)
     return {
         system: sum(sum(times) / len(times) for times in by_dataset.values())
-        for system, by_dataset in found.items()
+        for system, by_dataset in by_system.items()
     }
 
 
@@ -535,7 +535,7 @@ def drops_by_length(
 ) -> dict[tuple[str, str, str], Sequence[LengthBin]]:
     """(task, dataset, system) -> the bins, for systems whose cells are all done; references are left out."""
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
-    found: dict[tuple[str, str, str], Sequence[LengthBin]] = {}
+    by_place: dict[tuple[str, str, str], Sequence[LengthBin]] = {}
     for name, dataset in _cells(plan):
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
         words = _words(plan, name, dataset)
@@ -546,8 +546,8 @@ def drops_by_length(
             ):
                 continue
             if (bins := _bins(folder, where, variants, words)) is not None:
-                found[where] = bins
-    return found
+                by_place[where] = bins
+    return by_place
 
 
 def _cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:

@@ -665,9 +665,11 @@ def _drawn(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple
 def _wordings(
     key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], Paraphrase]]
 ) -> tuple[Wording, ...]:
-    each = [(run, table[key]) for run, table in tables.items()]
-    distances = edit_distances([key[0]] * len(each), [paraphrase.wording for _, paraphrase in each]).tolist()
+    in_runs = [(run, table[key]) for run, table in tables.items()]
+    distances = edit_distances(
+        [key[0]] * len(in_runs), [paraphrase.wording for _, paraphrase in in_runs]
+    ).tolist()
     return tuple(
         Wording(run, paraphrase.wording, paraphrase.outcome, distance if paraphrase.usable else None)
-        for (run, paraphrase), distance in zip(each, distances, strict=True)
+        for (run, paraphrase), distance in zip(in_runs, distances, strict=True)
     )

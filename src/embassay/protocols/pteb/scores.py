@@ -219,12 +219,12 @@ def average_delta(entries: Sequence[Entry]) -> float | None:
 
 def average_entries(entries: Sequence[Entry], label: tuple[str, ...]) -> list[Entry]:
     """The last row: the mean of every system's column. It has no standard deviation, as in the paper."""
-    found = []
+    averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
         mine = [entry for entry in entries if entry.system == system]
         orig, pteb, delta, whole = (mean([entry.values[place] for entry in mine]) for place in (0, 1, 2, 5))
-        found.append(Entry(label, mine[0].kind, system, (orig, pteb, delta, None, None, whole)))
-    return found
+        averages.append(Entry(label, mine[0].kind, system, (orig, pteb, delta, None, None, whole)))
+    return averages
 
 
 def _written(entry: Entry) -> str:

@@ -91,8 +91,8 @@ class Sage(TaskProtocol):
     def texts(self, task: Task, data: Any, options: SageOptions) -> int:
         """Retrieval sees a document once for every edit that is asked for."""
         chosen = task.name == "retrieval" and options.retrieval_edits != ALL
-        each = 1 + len(chosen_edits(options.retrieval_edits)) if chosen else task.texts_per_item
-        return task.size(data) * each
+        copies = 1 + len(chosen_edits(options.retrieval_edits)) if chosen else task.texts_per_item
+        return task.size(data) * copies
 
     def length(self, task: str, context: Context) -> float:
         """As long as the versions that the task's edits make."""

@@ -184,14 +184,14 @@ def _without(found: _Found, documents: Sequence[int], own_rows: NDArray[np.int64
     return _Found(*([rest(ranking) for ranking in ranked] for ranked in found))
 
 
-def _edited(found: _Found, corpora: Corpora) -> _Found:
+def _edited(ranked: _Found, corpora: Corpora) -> _Found:
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
         _without(_Found([ranking], [ranking]), rows.tolist(), None).together[0]
-        for ranking, rows in zip(found.together[1:], corpora.unchanged(), strict=True)
+        for ranking, rows in zip(ranked.together[1:], corpora.unchanged(), strict=True)
     ]
-    return _Found(found.apart, [found.together[0], *copies])
+    return _Found(ranked.apart, [ranked.together[0], *copies])
 
 
 @dataclass(frozen=True)

@@ -253,7 +253,7 @@ def nearly_identical(texts: Sequence[str], lang: str, seed: int, number: int) ->
     order = _drawn(texts, seed, f"nearly identical {number}")
     if not order:
         raise ValueError("no text")
-    text = next((one for one in order if len(one.split()) >= _LEAST_WORDS), order[0])
+    text = next((wording for wording in order if len(wording.split()) >= _LEAST_WORDS), order[0])
     ended = text.rstrip()
     if ended[-1] in _ENDINGS and ended[:-1].strip():
         return text, ended[:-1].rstrip()

@@ -529,13 +529,13 @@ class Writer:
         return _Gap(dataset, seed, run, missing, rows) if missing else None
 
     def _fill(self, source: WrittenBy, gap: _Gap) -> None:
-        found: list[Paraphrase | None] = [None] * len(gap.asked)
+        worded: list[Paraphrase | None] = [None] * len(gap.asked)
         # Answers come as they are finished: their position puts them into the order of the texts.
         written = source.paraphraser.write(gap.asked, seed=gap.seed, run=gap.run, dataset=gap.dataset.name)
         for position, paraphrase in written:
-            found[position] = paraphrase
+            worded[position] = paraphrase
             self.listener.advanced_by(1)
-        rows = [*gap.known, *(row for row in found if row is not None)]
+        rows = [*gap.known, *(row for row in worded if row is not None)]
         dataset = gap.dataset
         self.paraphrases.keep(source.name, dataset.name, gap.seed, rows, fingerprint=dataset.fingerprint)
 

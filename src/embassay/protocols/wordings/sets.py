@@ -301,8 +301,8 @@ class Recorded:
     remote = False
 
     def __init__(self, recorded: Mapping[str, Paraphrases]) -> None:
-        self._recorded = {dataset: given.by_text() for dataset, given in recorded.items()}
-        self._runs = {dataset: given.runs for dataset, given in recorded.items()}
+        self._recorded = {dataset: wordings.by_text() for dataset, wordings in recorded.items()}
+        self._runs = {dataset: wordings.runs for dataset, wordings in recorded.items()}
         ordered = sorted((dataset, sorted(texts.items())) for dataset, texts in self._recorded.items())
         self.identity = f"recorded:{digest(ordered)}"
 
@@ -528,16 +528,16 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> Exported:
                     known = wordings[row.text, row.lang, row.place]
                     known |= {seed: row.wording} if row.usable else {}
         for (text, lang, _), by_seed in wordings.items():
-            given = tuple(by_seed.get(seed, "") for seed in seeds)
-            if not all(text.strip() for text in given):
+            variants = tuple(by_seed.get(seed, "") for seed in seeds)
+            if not all(text.strip() for text in variants):
                 incomplete += 1
             # A line of the file is a text: datasets that share one share its wordings, or the second is left out and
             # counted.
             elif text in written:
-                repeated += written[text] != given
+                repeated += written[text] != variants
             else:
-                written[text] = given
-                lines.append(_line(text, lang, dataset, given, seeds))
+                written[text] = variants
+                lines.append(_line(text, lang, dataset, variants, seeds))
     write_atomic(file, "".join(lines))
     return Exported(len(written), incomplete, repeated)
 

@@ -72,7 +72,7 @@ def profiles_of(record: Record, board: Board) -> list[Profile]:
 
 
 def _profile(record: Record, row: Row, task: str = OVERALL, dataset: str = "") -> Profile:
-    headline = next((one.headline for one in all_tasks(record) if one.name == task), OVERALL)
+    headline = next((column.headline for column in all_tasks(record) if column.name == task), OVERALL)
     find = partial(record.find, task, row.system.name, dataset=dataset)
     return Profile(
         row, find("original", variant=TOTAL), find(headline, variant=TOTAL),

@@ -303,11 +303,11 @@ def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 def _few(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     tiny = [pair for pair in pairs if pair.n < FEW]
     small = [pair for pair in pairs if FEW <= pair.n < SMALL]
-    for found, follows in ((tiny, "Too few to set models against people."), (small, "Intervals are wide.")):
-        if found:
-            least = min(record.n for record in found)
+    for few, follows in ((tiny, "Too few to set models against people."), (small, "Intervals are wide.")):
+        if few:
+            least = min(record.n for record in few)
             yield (
-                "small n", f"{_on(found).capitalize()} with few items (n = {least} at least): {pair_names(found)}.",
+                "small n", f"{_on(few).capitalize()} with few items (n = {least} at least): {pair_names(few)}.",
                 follows, "Use more items where you can.",
             )  # fmt: skip
 

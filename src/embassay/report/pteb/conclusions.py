@@ -218,20 +218,20 @@ def outcomes(record: Record) -> Counter[str]:
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     for source in (entry for entry in sources if entry.get("label", "") not in aside):
         for runs in source.get("outcomes", {}).values():
-            for found in runs.values():
-                counts.update(found)
+            for row in runs.values():
+                counts.update(row)
     return counts
 
 
 def _control(record: Record) -> Iterator[Found]:
     """Nobody paraphrased."""
-    if found := only_control(record):
-        how = {"permuted": "stand in another order", "copied": "are as they were"}[found]
+    if name := only_control(record):
+        how = {"permuted": "stand in another order", "copied": "are as they were"}[name]
         yield (
             "control",
-            f"No text was paraphrased: the words of every text {how} (the control {found}).",
+            f"No text was paraphrased: the words of every text {how} (the control {name}).",
             "Drops say how much a score owes to word order, and nothing about paraphrases."
-            if found == "permuted"
+            if name == "permuted"
             else "Drops are 0 but for texts that were left out.",
             "Paraphrase with a language model: -p ollama:gemma3:27b.",
         )
@@ -428,21 +428,21 @@ def kind_of(loss: Loss) -> str:
     return "loses" if row.ci_high < 0 else "gains" if row.ci_low > 0 else "changes"
 
 
-def _heading(found: Sequence[Loss], when: str) -> Sentence:
-    kinds = [kind_of(loss) for loss in found]
+def _heading(losses: Sequence[Loss], when: str) -> Sentence:
+    kinds = [kind_of(loss) for loss in losses]
     lost = kinds.count("loses")
-    if len(found) == 1:
-        return _one(found[0], f" {when}")
-    if lost == len(found):
-        drops = sorted(-(loss.drop or 0.0) for loss in found)
+    if len(losses) == 1:
+        return _one(losses[0], f" {when}")
+    if lost == len(losses):
+        drops = sorted(-(loss.drop or 0.0) for loss in losses)
         every = "Both systems lose" if lost == 2 else "Every system loses"
         span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
         return (f"{every} points {when}: {span}",)
-    fall, gained = sum((loss.drop or 0.0) < 0 for loss in found), kinds.count("gains")
+    fall, gained = sum((loss.drop or 0.0) < 0 for loss in losses), kinds.count("gains")
     if not fall:
         return (f"No score falls {when}",)
     subject = (
-        f"All {numbers.in_words(fall)} scores" if fall == len(found) else f"{fall} of {len(found)} scores"
+        f"All {numbers.in_words(fall)} scores" if fall == len(losses) else f"{fall} of {len(losses)} scores"
     )
     sure = f"for {numbers.in_words(lost)} it is certain" if lost else "for none is it certain"
     more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""

@@ -457,9 +457,9 @@ def ratings(record: Record) -> Table:
 def validation_verdict(record: Record, _: Board) -> Verdict:
     """In how many languages people accept the paraphrases; where they do not."""
     langs = [lang for lang in _languages(record) if lang]
-    found = {lang: _find(record, lang, "accepted") for lang in langs}
-    accepted = [lang for lang, row in found.items() if row is not None and row.value == 1]
-    refused = [lang for lang, row in found.items() if row is not None and row.value == 0]
+    verdicts = {lang: _find(record, lang, "accepted") for lang in langs}
+    accepted = [lang for lang, row in verdicts.items() if row is not None and row.value == 1]
+    refused = [lang for lang, row in verdicts.items() if row is not None and row.value == 0]
     open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
     heading = f"People accept the paraphrases in {len(accepted)} of {numbers.counted(len(langs), 'language')}"
     lede: list[Sentence] = []

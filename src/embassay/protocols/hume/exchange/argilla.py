@@ -342,13 +342,13 @@ class _Said(NamedTuple):
 def by_user(record: Mapping[str, Any], at: Place) -> dict[str, Response]:
     """What every user said, from whichever form the record is in."""
     responses: dict[str, Response] = {}
-    for one in _said(record, at):
-        response = responses.setdefault(one.user, Response())
-        if one.question in response.said:
-            raise at.fault(f"user {one.user} answers {one.question} twice", mend="Keep one of them.")
-        response.said[one.question] = one.value
-        response.status = one.status or response.status
-        response.ts = one.ts or response.ts
+    for said in _said(record, at):
+        response = responses.setdefault(said.user, Response())
+        if said.question in response.said:
+            raise at.fault(f"user {said.user} answers {said.question} twice", mend="Keep one of them.")
+        response.said[said.question] = said.value
+        response.status = said.status or response.status
+        response.ts = said.ts or response.ts
     return responses
 
 
@@ -357,8 +357,8 @@ def _said(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
     if isinstance(responses, list):
         yield from _of_server(responses, at)
     elif isinstance(responses, Mapping):
-        for question, each in responses.items():
-            for row in _objects(each, at):
+        for question, answers in responses.items():
+            for row in _objects(answers, at):
                 yield _Said(_word(row, "user_id"), question, row.get("value"), _word(row, "status"))
     else:
         yield from _flat(record, at)

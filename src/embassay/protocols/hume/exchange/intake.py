@@ -123,11 +123,11 @@ def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) 
     """What annotators said of themselves, as far as the study asks; of a study that asks nothing it is left out and
     counted. Raises DataError, with file and line, for what is no answer to its questions."""
     profiles: dict[str, dict[str, str]] = {}
-    for each in taken:
-        for annotator, profile, at in each.profiles:
+    for file in taken:
+        for annotator, profile, at in file.profiles:
             name = names.renamed.get(annotator, annotator) or names.only
             if not folder.study.profile:
-                each.leave_out("profile, which the study does not ask for")
+                file.leave_out("profile, which the study does not ask for")
                 continue
             if not name:
                 raise at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
@@ -325,8 +325,8 @@ def import_files(
     folder, names = read_study(study), Names.parse(annotator)
     kinds = [(path, form or guessed(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
-    answers = [answer for each in taken for answer in each.answers]
-    left_out = sum((Counter(each.left_out) for each in taken), Counter[str]())
+    answers = [answer for file in taken for answer in file.answers]
+    left_out = sum((Counter(file.left_out) for file in taken), Counter[str]())
     if not answers:
         why = "; ".join(f"{count} {what}" for what, count in left_out.items())
         raise DataError(
@@ -353,9 +353,9 @@ def import_files(
         impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
         # Counted again: what annotators said of themselves may have been left out meanwhile.
-        left_out=dict(sum((Counter(each.left_out) for each in taken), Counter[str]())),
+        left_out=dict(sum((Counter(file.left_out) for file in taken), Counter[str]())),
         remarks=(
-            *dict.fromkeys(remark for each in taken for remark in each.remarks),
+            *dict.fromkeys(remark for file in taken for remark in file.remarks),
             *_unused(names, answers),
         ),
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),

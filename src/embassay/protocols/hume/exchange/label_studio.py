@@ -97,9 +97,9 @@ def _sts(view: ET.Element, task: Task) -> str:
 
 def _reranking(view: ET.Element, task: Task) -> str:  # noqa: ARG001
     _text(view, "query")
-    each = _add(view, "Repeater", on="$documents", indexFlag="{{idx}}")
-    _text(each, "document_{{idx}}", value="$documents[{{idx}}].text")
-    choices = _choices(each, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
+    repeater = _add(view, "Repeater", on="$documents", indexFlag="{{idx}}")
+    _text(repeater, "document_{{idx}}", value="$documents[{{idx}}].text")
+    choices = _choices(repeater, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
     _choice(choices, YES)
     _choice(choices, NO)
     return "query"

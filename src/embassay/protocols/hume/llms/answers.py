@@ -294,16 +294,16 @@ def _scored(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Scored:
     if not answers:
         return Scored({}, 0)
     true = [gold[item] for item in answers]
-    given = list(answers.values())
+    values = list(answers.values())
     if family == "classification":
-        return Scored(_of_labels(true, given), len(given))
-    scores = sts_scores(true, given) if family == "sts" else reranking_scores(true, given)
-    return Scored(scores, len(given))
+        return Scored(_of_labels(true, values), len(values))
+    scores = sts_scores(true, values) if family == "sts" else reranking_scores(true, values)
+    return Scored(scores, len(values))
 
 
-def _of_labels(true: list[Any], given: list[Any]) -> dict[str, float]:
+def _of_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     """As for people; what could not be read is wrong, and no label of its own that macro means would count."""
-    said = [_UNREAD if label is None else label for label in given]
+    said = [_UNREAD if label is None else label for label in answers]
     scores = classification_scores(true, said)
     if _UNREAD not in said:
         return scores

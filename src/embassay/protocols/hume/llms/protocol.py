@@ -196,11 +196,11 @@ def draws_of(answers: LlmAnswers, task: Answered) -> dict[str, list[Any]]:
 def people_of(task: Answered) -> dict[str, Any]:
     """Item -> what people say together: of labels the one most give, of ratings the mean; a tie is the smallest.
     Scripts are no people: what they say may be the gold."""
-    given: dict[str, list[Any]] = {}
+    by_item: dict[str, list[Any]] = {}
     for name in (worker.id for worker in task.workers if worker.kind == "person"):
         for item, value in task.answers[name].items():
-            given.setdefault(item, []).append(value)
-    return {item: joined(task.task.family, values) for item, values in given.items()}
+            by_item.setdefault(item, []).append(value)
+    return {item: joined(task.task.family, values) for item, values in by_item.items()}
 
 
 def joined(family: Family, values: Sequence[Any]) -> Any:

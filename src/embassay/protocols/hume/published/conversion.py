@@ -202,10 +202,12 @@ def aggregated(
 
 
 def _by_rule(evaluation: Evaluation, aggregation: Aggregation) -> Evaluation:
-    each = evaluation.per_experiment
-    if len(each) < 2:
+    scores = evaluation.per_experiment
+    if len(scores) < 2:
         return evaluation
-    return replace(evaluation, main_score=each[0] if aggregation == "first" else math.fsum(each) / len(each))
+    return replace(
+        evaluation, main_score=scores[0] if aggregation == "first" else math.fsum(scores) / len(scores)
+    )
 
 
 def _check_names(models: Sequence[Model]) -> None:

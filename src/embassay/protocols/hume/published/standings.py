@@ -156,8 +156,8 @@ def places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, ...]:
 
 def _means_of_datasets(matrix: Matrix) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
-    each = [matrix.means(_of_dataset(name)) for name in names]
-    return {system: float(np.mean([means[system] for means in each])) for system in each[0]}
+    by_dataset = [matrix.means(_of_dataset(name)) for name in names]
+    return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
 
 
 def _of_dataset(name: str) -> Callable[[Pair], bool]:
@@ -235,16 +235,16 @@ def others(evaluations: Iterable[Evaluation], study: Study | None = None) -> lis
 
 def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evaluation]:
     """Evaluations of one system by dataset and language. DataError where two are of the same pair."""
-    found: dict[tuple[str, str], Evaluation] = {}
+    pairs: dict[tuple[str, str], Evaluation] = {}
     for evaluation in evaluations:
-        earlier = found.setdefault((evaluation.dataset, evaluation.lang), evaluation)
+        earlier = pairs.setdefault((evaluation.dataset, evaluation.lang), evaluation)
         if earlier is not evaluation:
             raise DataError(
                 f"{evaluation.system} has two results for {evaluation.dataset} ({evaluation.lang})",
                 found=f"revisions {earlier.revision} and {evaluation.revision}",
                 mend="Keep the results of one revision.",
             )
-    return found
+    return pairs
 
 
 def _row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:

@@ -131,9 +131,9 @@ def against_gap(pairs: Sequence[PairRecord], matrix: Matrix) -> Correlation:
     """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
     agreement = {(pair.dataset, pair.lang): pair.agreement.value.value for pair in pairs if pair.agreement}
     both = [
-        (found, -rank.gap())
+        (value, -rank.gap())
         for rank in (standings(matrix) if matrix.models else ())
-        if (found := agreement.get((rank.pair.dataset, rank.pair.lang))) is not None
+        if (value := agreement.get((rank.pair.dataset, rank.pair.lang))) is not None
     ]
     return correlated([agreed for agreed, _ in both], [lead for _, lead in both])
 

@@ -130,7 +130,10 @@ def answered(
 def fingerprint(every: Iterable[Answered]) -> str:
     """A fingerprint of all answers: it changes as people go on."""
     return digest(
-        [[each.task.name, {name: dict(given) for name, given in each.answers.items()}] for each in every]
+        [
+            [answered.task.name, {name: dict(given) for name, given in answered.answers.items()}]
+            for answered in every
+        ]
     )
 
 
@@ -193,8 +196,8 @@ class Counting:
     def human(self) -> Estimate:
         """The human score by the rule, with its interval."""
         score, n = self.people.score(self.rule), len(self.counted.items)
-        each = [score] if self.rule == "first" else self.people.per_annotator()
-        return human_interval(self.of.task.family, score, each, n, one_annotator=self.request.one_annotator)
+        scores = [score] if self.rule == "first" else self.people.per_annotator()
+        return human_interval(self.of.task.family, score, scores, n, one_annotator=self.request.one_annotator)
 
     def by(self, mode: ApMode) -> PeopleScores:
         """What people score where ties of marks are read in this way."""

@@ -136,8 +136,8 @@ def score(
     return Scoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 
-def _texts(given: Paths) -> tuple[str, ...]:
-    return (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+def _texts(paths: Paths) -> tuple[str, ...]:
+    return (str(paths),) if isinstance(paths, str | Path) else tuple(map(str, paths))
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:

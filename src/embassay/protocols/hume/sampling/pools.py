@@ -48,18 +48,24 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
     With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
     """
     members = _members(ids, labels, seed, "label")
-    each = n // len(members)
-    if not each:
+    per_label = n // len(members)
+    if not per_label:
         names = sorted(members)
         # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded(names, seed, "labels")[:n])
         note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
         return Choice(tuple(members[label][0] for label in drawn), (note,))
-    short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < each]
-    notes = [f"labels with fewer than {each} items give all they have: {', '.join(short)}"] if short else []
-    if each * len(members) < n and not notes:
-        notes.append(f"{each * len(members)} items, not {n}: {each} of each of {len(members)} labels")
-    return Choice(tuple(place for label in sorted(members) for place in members[label][:each]), tuple(notes))
+    short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
+    notes = (
+        [f"labels with fewer than {per_label} items give all they have: {', '.join(short)}"] if short else []
+    )
+    if per_label * len(members) < n and not notes:
+        notes.append(
+            f"{per_label * len(members)} items, not {n}: {per_label} of each of {len(members)} labels"
+        )
+    return Choice(
+        tuple(place for label in sorted(members) for place in members[label][:per_label]), tuple(notes)
+    )
 
 
 def gold_groups(
@@ -77,15 +83,15 @@ def gold_groups(
             f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to be grouped.",
             mend="Give at least two clusters with two items each.",
         )
-    each = n // wanted
+    per_group = n // wanted
     names = sorted(members)
     order = [names[place] for place in seeded(names, seed, "clusters")]
-    chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), each))[:wanted])
-    short = sum(len(members[name]) < each for name in chosen)
-    notes = [f"clusters with fewer than {each} items: {short}"] if short else []
-    if each * wanted < n:
-        notes.append(f"{each * wanted} items, not {n}: {each} of each of {wanted} clusters")
-    return Choice(tuple(place for name in chosen for place in members[name][:each]), tuple(notes))
+    chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), per_group))[:wanted])
+    short = sum(len(members[name]) < per_group for name in chosen)
+    notes = [f"clusters with fewer than {per_group} items: {short}"] if short else []
+    if per_group * wanted < n:
+        notes.append(f"{per_group * wanted} items, not {n}: {per_group} of each of {wanted} clusters")
+    return Choice(tuple(place for name in chosen for place in members[name][:per_group]), tuple(notes))
 
 
 def by_bins(
@@ -260,7 +266,7 @@ def contradicted(texts: Sequence[str], labels: Sequence[str]) -> frozenset[str]:
     seen: dict[str, set[str]] = {}
     for text, label in zip(texts, labels, strict=True):
         seen.setdefault(plain(text), set()).add(label)
-    return frozenset(text for text, found in seen.items() if len(found) > 1)
+    return frozenset(text for text, golds in seen.items() if len(golds) > 1)
 
 
 SHAPES: Mapping[Family, tuple[str, ...]] = {

@@ -114,14 +114,14 @@ def read_crowd(
     DataError, with file and line, for a table of neither platform, a pair of another study and a rating off the scale.
     """
     people = _people(submissions) if submissions else None
-    kept, found = Kept(), dict[tuple[str, str], dict[str, Any]]()
+    kept, by_key = Kept(), dict[tuple[str, str], dict[str, Any]]()
     for path in files:
         rows = list(_read(path, filters))
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
         sizes = Counter(meant(_cell(row, PERSON)) for row in rows)
         for row in rows:
-            _take(row, people, items, filters, kept, found, sizes)
-    kept.rows = list(found.values())
+            _take(row, people, items, filters, kept, by_key, sizes)
+    kept.rows = list(by_key.values())
     return kept
 
 
@@ -197,7 +197,7 @@ def write_kept(path: Path, kept: Kept) -> None:
 
 def _take(
     row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, Item], filters: Filters, kept: Kept,
-    found: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
+    by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
 ) -> None:  # fmt: skip
     person = meant(_cell(row, PERSON))
     if not person:
@@ -211,7 +211,7 @@ def _take(
         kept.left_out[reason] += 1
         return
     for item, value in rated:
-        key, before = (person, item.pair_id), found.get((person, item.pair_id))
+        key, before = (person, item.pair_id), by_key.get((person, item.pair_id))
         if before is not None and not item.is_dummy:
             raise DataError(
                 f"{person} rated the pair {item.pair_id} before", path=row.path, line=row.line,
@@ -221,7 +221,7 @@ def _take(
             before["rating"] - (item.expected or 0)
         )
         if worse:
-            found[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
+            by_key[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
 
 
 def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tuple[Item, float]]:
@@ -251,8 +251,8 @@ def _with_task_answers(row: Row) -> Row:
     if not text:
         return row
     try:
-        given = json.loads(text)
-        answers = dict(given[0] if isinstance(given, list) else given)
+        document = json.loads(text)
+        answers = dict(document[0] if isinstance(document, list) else document)
     except (ValueError, TypeError, IndexError, RecursionError):
         raise DataError(
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
@@ -306,8 +306,8 @@ class Submission:
             return f"not {filters.where}"
         if filters.least_seconds and self.seconds is None:
             return "no time is told"
-        each = (self.seconds or 0.0) / max(pairs, 1)
-        return f"under {filters.least_seconds:g} s a pair" if each < filters.least_seconds else ""
+        per_pair = (self.seconds or 0.0) / max(pairs, 1)
+        return f"under {filters.least_seconds:g} s a pair" if per_pair < filters.least_seconds else ""
 
 
 def _seconds(row: Row) -> float | None:

@@ -166,11 +166,11 @@ def _verdict(
     rules: Rules,
     decisions: Decisions,
 ) -> RaterVerdict:
-    given = [rating for rating in ratings if rating.rater_id == rater]
-    langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in given))
+    own = [rating for rating in ratings if rating.rater_id == rater]
+    langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in own))
     # A rater owes only the languages that they rated in.
     due = [item for item in items.values() if item.lang in langs]
-    dummies = [rating for rating in given if items[rating.pair_id].is_dummy]
+    dummies = [rating for rating in own if items[rating.pair_id].is_dummy]
     failed = [rating for rating in dummies if fails(rating, items[rating.pair_id], rules)]
     flagged = [flag for flag in flags if flag.rating.rater_id == rater]
     far = tuple(
@@ -182,8 +182,8 @@ def _verdict(
     return RaterVerdict(
         rater_id=rater,
         langs=langs,
-        ratings=len(given) - len(dummies),
-        missing=len(due) - len(given),
+        ratings=len(own) - len(dummies),
+        missing=len(due) - len(own),
         dummies_passed=len(dummies) - len(failed),
         dummies_failed=len(failed),
         dummies_missing=sum(item.is_dummy for item in due) - len(dummies),
@@ -260,11 +260,14 @@ def language_results(
     pairs = [item for item in items if not item.is_dummy]
     langs = list(dict.fromkeys(item.lang for item in pairs))
     table = {lang: _Ratings(lang, kept, pairs, raters, per_pair) for lang in langs}
-    each = [_result(own, _mean(own, seed), rules, seed) for own in table.values()]
-    if not each:
+    results = [_result(ratings, _mean(ratings, seed), rules, seed) for ratings in table.values()]
+    if not results:
         return ()
     whole = _Ratings("", kept, pairs, raters, per_pair)
-    return (*each, _result(whole, _mean_of_means(list(table.values()), each, seed), rules, seed, each))
+    return (
+        *results,
+        _result(whole, _mean_of_means(list(table.values()), results, seed), rules, seed, results),
+    )
 
 
 class _Ratings:
@@ -288,11 +291,11 @@ class _Ratings:
         for rating in shared:
             self.table[rows[rating.rater_id], columns[rating.pair_id]] = rating.value
         self.values = [rating.value for rating in shared]
-        given = (~np.isnan(self.table)).sum(axis=0)
-        self.rated = given > 0
-        self.incomplete = int((self.rated & (given < per_pair)).sum())
+        counts = (~np.isnan(self.table)).sum(axis=0)
+        self.rated = counts > 0
+        self.incomplete = int((self.rated & (counts < per_pair)).sum())
         self.pair_means: NDArray[np.float64] = (
-            np.nansum(self.table[:, self.rated], axis=0) / given[self.rated]
+            np.nansum(self.table[:, self.rated], axis=0) / counts[self.rated]
         )
 
     @property
@@ -306,15 +309,15 @@ class _Ratings:
 
 
 def _result(
-    ratings: _Ratings, mean: Estimate | None, rules: Rules, seed: int, each: Sequence[LanguageResult] = ()
+    ratings: _Ratings, mean: Estimate | None, rules: Rules, seed: int, results: Sequence[LanguageResult] = ()
 ) -> LanguageResult:
     reason = ratings.too_few
-    open_langs = [result.lang for result in each if result.accepted is None]
+    open_langs = [result.lang for result in results if result.accepted is None]
     if open_langs:
         reason = f"no verdict on {', '.join(open_langs)}"
     accepted = None if reason or mean is None else mean.estimate >= rules.threshold
-    if each and accepted is not None:
-        accepted = all(result.accepted for result in each)
+    if results and accepted is not None:
+        accepted = all(result.accepted for result in results)
     high = int((ratings.pair_means >= rules.threshold).sum())
     n = len(ratings.pair_means)
     return LanguageResult(
@@ -345,8 +348,10 @@ def _mean(ratings: _Ratings, seed: int) -> Estimate | None:
     return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
 
 
-def _mean_of_means(tables: Sequence[_Ratings], each: Sequence[LanguageResult], seed: int) -> Estimate | None:
-    means = [result.mean for result in each]
+def _mean_of_means(
+    tables: Sequence[_Ratings], results: Sequence[LanguageResult], seed: int
+) -> Estimate | None:
+    means = [result.mean for result in results]
     if any(mean is None for mean in means):
         return None
     # Each language by itself, as the mean over languages weighs them alike.
@@ -355,7 +360,7 @@ def _mean_of_means(tables: Sequence[_Ratings], each: Sequence[LanguageResult], s
     )[:, 0]
     method = f"mean of languages, 95% percentile bootstrap over pairs in each, {RESAMPLES} resamples"
     value = fmean(mean.estimate for mean in means if mean is not None)
-    return Estimate(value, *percentile_interval(draws), sum(result.rated for result in each), method)
+    return Estimate(value, *percentile_interval(draws), sum(result.rated for result in results), method)
 
 
 def _alpha(ratings: _Ratings, seed: int) -> Estimate | None:

@@ -199,16 +199,16 @@ def _row(
     system: str,
     seed: int,
     measure: str,
-    found: Estimate | None,
+    estimate: Estimate | None,
     reason: str,
     variant: str = "",
 ) -> Result:
     """A row of a language; without a value, with the reason, where nothing was found."""
     place = ("pteb", TASK, "", result.lang, result.lang or "mul", variant, system, measure)
-    if found is None:
+    if estimate is None:
         return Result(*place, None, result.rated, seed=seed, reason=reason)
-    interval = (_known(found.low), _known(found.high))
-    return Result(*place, found.estimate, found.n, *interval, found.method, seed)
+    interval = (_known(estimate.low), _known(estimate.high))
+    return Result(*place, estimate.estimate, estimate.n, *interval, estimate.method, seed)
 
 
 def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
