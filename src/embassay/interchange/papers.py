@@ -72,6 +72,7 @@ def _part(
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
     yield rf"\caption{{{_caption(table, unit, of)}}}"
     yield rf"\label{{tab:embassay-{_label(table.run.name)}-{number}}}"
+    # Only shrunk where it is too wide: a narrow table blown up would have huge letters.
     yield r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
     yield rf"\begin{{tabular}}{{{'r' if ranked else ''}l{'r' * len(places)}}}"
     yield r"\toprule"
@@ -165,6 +166,7 @@ LINES = ("#0B62A8", "#C95B0C", "#0F9676", "#561A66", "#566070", "#7A4D00", "#B32
 STYLE: dict[Any, Any] = {
     "font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#7C8796",
     "axes.titlesize": 9, "axes.titleweight": "bold", "axes.titlelocation": "left", "legend.frameon": False,
+    # The salt makes ids in SVG the same at every export; text stays text in both forms.
     "svg.hashsalt": "embassay", "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "DejaVu Sans",
 }  # fmt: skip
 ENDS: Mapping[str, dict[str, Any]] = {
@@ -305,6 +307,7 @@ def _scores(run: RunTables) -> Iterator[Drawn]:
         return
     shown = places[:MOST_PANELS]
     height = ROW * min(len(table.systems), MOST_ROWS) + 0.6
+    # Two panels a row, rounded up.
     down = -(-len(shown) // 2) if len(shown) > 1 else 1
     figure = _figure(height * down, down, 1 if len(shown) == 1 else 2)
     for axes, place in zip(figure.axes, shown, strict=False):
@@ -377,6 +380,7 @@ def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
 
 
 def _drawn(drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Iterator[Drawn]:
+    # A run of an earlier version may lack a column, and then has no such figure.
     if not rows or any(name not in rows[0] for name in (*drawing.names, drawing.x, drawing.y) if name):
         return
     draw = {"intervals": _intervals, "scatter": _scatter, "lines": _lines}[drawing.form]
@@ -422,6 +426,7 @@ def _scatter(
             continue
         colour, sign, filled = SIGNS.get(_kind(row, kinds), SIGNS["embedding"])
         axes.plot([x], [y], sign, color=colour, markersize=4.5, markerfacecolor=colour if filled else "white")
+        # One label per name: a system has a point for each of its datasets.
         if (name := _name(drawing, row)) not in named and len(named) < MOST_SERIES * 2:
             axes.annotate(name, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=7)
             named.add(name)

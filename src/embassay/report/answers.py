@@ -258,6 +258,7 @@ def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
 
 
 def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
+    # Finders before runs: the best kind of evidence in any run comes before a lesser one in the first.
     for find in FINDERS[question]:
         for run in runs:
             evidence = find(run)
@@ -326,6 +327,7 @@ def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
     wanted = evidence.n * (least / difference) ** 2 - evidence.n
     if not 0 < wanted <= MOST_MORE:
         return None
+    # Two digits and upwards: more would claim to know what is an estimate from one sample.
     step = int(10 ** max(0, math.floor(math.log10(wanted)) - 1))
     return math.ceil(wanted / step) * step
 
@@ -335,6 +337,7 @@ def _at(run: ReportRun, kind: str, task: str, unit: Unit, *, collections: bool =
     if run.record.kind != kind:
         return None
     every = [row for row in read_standings(run.record.path) if row.task == task and not row.dataset]
+    # One group only: what two methods scored cannot be ranked together.
     for group in (RANKED, CLASSICAL):
         ours = [row for row in every if row.group == group and row.headline.value is not None]
         if len(ours) > 1:
@@ -482,6 +485,7 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
     fastest: dict[str, StackFacts] = {}
     for stack in findings.parts[0].stacks:
         name = str(stack.axes.get("encoder") or "")
+        # The fastest stack of each: the question is what an encoder can cost, not what one of its stacks does.
         if name and (name not in fastest or stack.latency < fastest[name].latency):
             fastest[name] = stack
     kinds = {system.name: system.kind for each in runs for system in each.record.systems}

@@ -193,6 +193,7 @@ def with_runs(
             for seed in seeds[source.name, original.dataset]:
                 run = run_of(kept, source, original.dataset, seed, plan.request)
                 cell = reworded(original, source.variant(seed), run, folder)
+                # Systems without vectors cluster by linkage, which has no start to draw.
                 cells.append(_started_from(cell, seed, plan) if kinds[cell.system] == "embedding" else cell)
     return replace(plan, cells=plan.in_order(cells))
 
@@ -277,9 +278,7 @@ def counted(
     usable = [row for row in written if row.usable]
     ratios = sorted(len(row.wording) / len(row.text) for row in usable)
     asked = [row for row in usable if _asks(row.text)]
-    outcomes: dict[str, int] = {}
-    for row in written:
-        outcomes[row.outcome] = outcomes.get(row.outcome, 0) + 1
+    outcomes: dict[str, int] = Counter(row.outcome for row in written)
     distance = None
     if usable:
         apart = edit_distances([row.text for row in usable], [row.wording for row in usable])
@@ -296,6 +295,7 @@ def counted(
     )  # fmt: skip
 
 
+# ASCII, full-width, Arabic and Armenian.
 _QUESTION = ("?", "？", "؟", "՞")
 
 
@@ -416,6 +416,7 @@ class Hteb(Worded):
     def work(self, session: Session, listener: Silent) -> None:
         """The texts as they are, then round after round: texts first, then what follows from them."""
         plan: Any = session.plan
+        # The plan grows with every round: before the last one it isn't known what the whole run is.
         session.whole = False
         kept = ParaphraseSet.create(self.folder.path / PARAPHRASES)
         writer = Writer(kept, session.accounts.ledger, listener, TOLD)
@@ -491,6 +492,7 @@ def transformations(
             yield replace(
                 head,
                 tokens=need.read + need.written,
+                # A text takes a call for each step, so that calls say how many texts are left to ask for.
                 cached=max(0, texts - need.calls // len(source.of.steps)),
                 requests=need.calls,
                 usd=None if writer.price is None else writer.price.usd(need.read, need.written),

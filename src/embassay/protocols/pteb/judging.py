@@ -151,6 +151,7 @@ def load(request: DatasetRequest, limit: int | None, seed: int) -> Pairs:
         lang: subset.load("pairs", limit=limit, seed=seed)
         for lang, subset in dataset.subsets("pairs").items()
     }
+    # A language per pair, as the joined data no longer say it.
     langs = tuple(lang for lang, part in parts.items() for _ in part.data.ids)
     whole = replace(
         next(iter(parts.values())),
@@ -352,6 +353,7 @@ def _over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str,
 def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
     """One figure over the datasets: errors pool the pairs, correlations are averaged."""
     values = {name: part for name, part in parts.items() if part.value is not None}
+    # A headline over some of the datasets would not compare; bins may be empty on some, which is said.
     if figure in (HEADLINE, ERROR, FAILED) and len(values) < len(parts):
         name, part = next((name, part) for name, part in parts.items() if part.value is None)
         return Headline.none(judge, f"{name}: {part.reason}")
@@ -419,6 +421,7 @@ def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
 def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Result:
     measure, _, variant = figure.partition(" ")
     low, high = headline.interval
+    # A bootstrap of no failure has no width, and Wilson's interval has.
     if measure == FAILED and headline.value is not None:
         low, high = share_interval(headline.value, headline.n)
     lang = plan.lang(dataset) if dataset else ""
@@ -428,6 +431,7 @@ def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Re
     )  # fmt: skip
 
 
+# Not within a word or number: `qwen2.5-7b` is 7, `gpt-5-mini` says no size.
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
 
 
@@ -472,6 +476,7 @@ def billions(name: str) -> float | None:
     >>> billions("ollama:gemma3:270m"), billions("openai:Qwen3-4B?base_url=http://x/7b"), billions("openai:gpt-5-mini")
     (0.27, 4.0, None)
     """
+    # An address behind the question mark may have a size in it.
     size = _SIZE.search(name.partition("?")[0].lower())
     return None if size is None else float(size[1]) / (1 if size[2] == "b" else 1000)
 

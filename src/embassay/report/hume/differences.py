@@ -225,6 +225,7 @@ def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[
     by_lang: dict[str, list[tuple[float, PairModels]]] = {}
     for gap, models in sorted(gaps, key=lambda item: -item[0]):
         by_lang.setdefault(models.pair.lang, []).append((gap, models))
+    # Stable: languages of equal means keep the order of their largest gap.
     order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
     return GapChart(
         title, f"gaps-{reference}", scale,
@@ -291,7 +292,9 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
     by_label = [{row.label: row for row in plot.rows} for plot in plots]
     kinds = {row.label: row.kind for plot in plots for row in plot.rows}
     places = {
-        name: fmean(list(rows).index(name) / len(rows) for rows in by_label if name in rows) for name in kinds
+        # Places as shares, since pairs have different numbers of systems.
+        name: fmean(list(rows).index(name) / len(rows) for rows in by_label if name in rows)
+        for name in kinds
     }
     lines = tuple(
         (name, kinds[name], tuple(rows.get(name) for rows in by_label))
@@ -306,7 +309,7 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
 def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
-    rows = []
+    rows, label = [], labels(system_names(summary))
     for models in every:
         best, tested = models.best, [own for own in _known(models.pair) if own.p is not None]
         if best is None or best not in tested or best.difference is None:
@@ -314,7 +317,7 @@ def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open
         low, high = best.difference.low, best.difference.high
         p = holm([own.p or 0.0 for own in tested])[tested.index(best)]
         if p >= ALPHA and low is not None and high is not None and high > low:
-            name = f"{labels(system_names(summary))[best.system]} on {models.pair.name}"
+            name = f"{label[best.system]} on {models.pair.name}"
             people = len(models.pair.annotators)
             n, value = best.difference.n or models.pair.n, best.difference.value or 0.0
             rows.append(Open(name, value, (high - low) / 2, n, len(tested), people))

@@ -185,6 +185,7 @@ def controls(record: Record) -> set[str]:
         for source in sources
         if source.get("paraphraser", "").partition(":")[0] in CONTROLS
     }
+    # With nothing but controls, these are what the run is about.
     return labels if len(labels) < len(sources) else set()
 
 
@@ -301,6 +302,7 @@ def _until_ci(record: Record) -> Iterator[Found]:
         if row.ci_low is None or row.ci_high is None or whole.ci_low is None or whole.ci_high is None:
             continue
         widths = ((row.ci_high - row.ci_low) / 2, (whole.ci_high - whole.ci_low) / 2, system)
+        # Tuples compare by the width over runs first, which is what --until-ci narrows.
         widest[f"{dataset} ({task})"] = max(widths, widest.get(f"{dataset} ({task})", widths))
     for where, (runs, both, system) in widest.items():
         yield (
@@ -314,6 +316,7 @@ def _until_ci(record: Record) -> Iterator[Found]:
 
 def _few_runs(record: Record) -> Iterator[Found]:
     runs = {
+        # By seed: several sources with one run each are one run still.
         variant.rpartition("seed=")[2]
         for _, _, _, variant, _, _ in record.rows
         if variant.startswith(PARAPHRASE)

@@ -120,6 +120,7 @@ def _llms(summary: PairSummary, llms: LlmScores | None) -> tuple[SystemScore, ..
 
 def _conventions(summary: PairSummary, paper: float) -> dict[str, float | None]:
     """What a file tells: its own score, the mean of its annotators' and the first's."""
+    # The paper's own rule pools in these families: a file's main score is then the pooled one.
     pooled = paper if summary.pair.family in POOLED_FIRST else None
     mean = math.fsum(summary.annotators) / len(summary.annotators)
     return {"paper": paper, "pooled": pooled, "mean": mean, "first": summary.annotators[0]}
@@ -194,6 +195,7 @@ def aggregated(
             "Result files hold no answers that could be pooled.",
             mend=f"Use paper, which pools {families}; or mean, or first.",
         )
+    # By identity: people of another revision are the same in every other respect.
     people = {id(evaluation) for evaluation in of_human(evaluations, study)}
     return tuple(
         _by_rule(evaluation, aggregation) if id(evaluation) in people else evaluation

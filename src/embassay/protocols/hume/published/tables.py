@@ -88,6 +88,7 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmSco
             "There are no scores of language models", path=paths[0] if paths else None, mend=_MEND
         )
     values = np.array(list(rows.values())).T / 100
+    # Fractions in place of points; values were divided by 100 already.
     if np.abs(values).max() <= 0.01:
         raise DataError("All values are fractions of 1", path=paths[0], expected="points of 100", mend=_MEND)
     return LlmScores(tuple(rows), tuple(header[3:]), values[1:], values[0])
@@ -158,6 +159,7 @@ def same_difficulty(scores: LlmScores, own: Sequence[str] = ()) -> tuple[SameDif
 
     Source: spec hume 8.1; FINDINGS, HUME 9.
     """
+    # The paper's mean is of its own models, whatever others are put beside them.
     theirs = [place for place, name in enumerate(scores.llms) if name not in own]
     mean = scores.values[theirs].mean(axis=0)
     series = [*zip(scores.llms, scores.values, strict=True), (AVERAGE_LLM, mean)]

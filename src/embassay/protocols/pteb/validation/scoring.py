@@ -102,12 +102,14 @@ def forecast(
 
 def _judges(study: Study, specs: Sequence[str]) -> list[Judge]:
     check_named(specs)
+    # Of both texts together: the model reads them in one question.
     longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
     return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
 
 
 def _shown(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
     """The pairs as a judge sees them, with the rows they are from."""
+    # In an order of its own and with the sides drawn, exactly as a person gets them.
     rows = sheet(study.items, judge, study.seed)
     return rows, [(row["text"], row["text2"]) for row in rows]
 
@@ -333,6 +335,7 @@ def judged_languages(
             )
             every = np.array([values[pair] for pair in ids])
             mean = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
+            # Of all languages together the judge may be off by language: those are the strata.
             spoken = {item.pair_id: item.lang for item in pairs}
             off = biases(mine, theirs, [spoken[pair] for pair in rated])
             yield JudgedLanguage(lang, judge, mean, off)
