@@ -335,8 +335,7 @@ def import_files(
     rows = checked_rows(folder, [answer for answer in answers if not answer.decides], names)
     decided = checked_rows(folder, [answer for answer in answers if answer.decides], names)
     said = checked_profiles(folder, taken, names)
-    # Two imports at once would each write files without the other's answers.
-    with RunFolder(study / ANNOTATIONS / ".import").locked():
+    with RunFolder(study / ANNOTATIONS / ".import").locked():  # two at once would miss each other's answers
         before = _annotators(folder)
         written, replaced = _kept(folder, rows, decided, before, replace=replace)
         if said:
