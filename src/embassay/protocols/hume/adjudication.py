@@ -89,6 +89,7 @@ def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> 
     for item, times in refused.items():
         if item in apart and (answered := sum(item in given for given in answers.values())):
             n = times + answered
+            # The share of pairs of people of whom one could judge the item and the other could not.
             apart[item] = max(apart[item], times * answered / (n * (n - 1) / 2))
     if not any(apart.values()):
         return ()
@@ -99,6 +100,7 @@ def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> 
     found = [
         Dispute(
             item.id, apart[item.id], tuple(_given(task, item, answers, letters)), refused[item.id],
+            # Simulated only where no person answered the item.
             tuple(_remarks(row for row in rows if row.item_id == item.id)), item.id in by_scripts - by_people,
         )
         for item in wanted
@@ -128,6 +130,7 @@ def _plainly(answers: Answers, item: str) -> tuple[Any, ...]:
     """What people answered, in an order that says nothing of who."""
     given = [values[item] for values in answers.values() if item in values]
     plain = [list(value) if isinstance(value, tuple) else value for value in given]
+    # Labels may be numbers and texts in one task, which Python does not compare.
     return tuple(sorted(plain, key=lambda value: (isinstance(value, str), value)))
 
 
@@ -209,6 +212,7 @@ def _like_gold(task: Task, item: Item, value: Any, before: Any) -> Any:
     read = read_value(task.spec, tuple(value) if isinstance(value, list) else value, item.id, like=like)
     if task.family != "reranking":
         return read
+    # Adjudicators mark 0 or 1: grades that say the same are not thrown away for it.
     if list(read) == [int(grade > 0) for grade in before]:
         return before
     return read if any(read) else None

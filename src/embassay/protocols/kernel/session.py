@@ -148,6 +148,7 @@ def check_same_arguments(folder: RunFolder, request: Any) -> None:
         if folder.path.exists() and not folder.path.is_dir():
             raise UsageError(f"{folder.path} is a file.", mend="Choose a folder with --out.")
         return
+    # Through JSON as the manifest went: tuples are lists there, and no two numbers differ in their type.
     before, now = manifest["arguments"], json.loads(to_json(request.as_dict()))
     grown = additions(before, request)
     differing = [name for name in now if before.get(name) != now[name] and name not in grown]
@@ -175,7 +176,7 @@ def additions(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
         if name == "tasks" and was and not now:
             added[name] = ["all others"]
         elif (was or name != "tasks") and set(was) < set(now):
-            added[name] = [name for name in now if name not in was]
+            added[name] = [value for value in now if value not in was]
     return added
 
 

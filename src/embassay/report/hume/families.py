@@ -219,6 +219,7 @@ def averages(summary: Summary) -> Averages | None:
     pairs = [pair for pair in summary.pairs if pair.llms]
     if not pairs:
         return None
+    # In the order of the paper's table, whatever order the record has.
     families = tuple(family for family in FAMILIES if any(pair.family == family for pair in pairs))
     names = dict.fromkeys(llm.system for pair in pairs for llm in pair.llms)
     rows = [_row(name, "llm", pairs, families, _of(name), _failed(name, pairs)) for name in names]
@@ -261,6 +262,7 @@ def _leader(pairs: Sequence[PairRecord]) -> Mean:
         for model in pair.models:
             if model.score.value is not None:
                 scores.setdefault(model.system, []).append(model.score.value)
+    # A mean over some of the pairs would not compare.
     whole = {name: fmean(values) for name, values in scores.items() if len(values) == len(pairs)}
     if not whole:
         return Mean(None, 0)

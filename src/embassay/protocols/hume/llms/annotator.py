@@ -205,6 +205,7 @@ class LlmAnnotator:
             return None
         if not read.lacking:
             return self._row(ask, tried, "ok", read.value)
+        # The first order that lacks documents is kept: the retry may bring one that lacks more.
         tried.best = tried.best or read
         tried.reject(read.lacking, f"of the letters {read.lacking}; give each exactly once")
         return None
@@ -229,6 +230,8 @@ class LlmAnnotator:
         # 31 bits, which is what servers take.
         drawn = random_bytes(4, self._seed, "hume llm", str(ask.run), str(attempt))
         sampling = Sampling(self.options.temperature, None, int.from_bytes(drawn) >> 1)
+        # The draw's number tells run and attempt apart in the answer cache: at temperature 0 the question is the
+        # same.
         schema = shape.schema if self.options.answers == "schema" else None
         return Question(talk, sampling, schema, ask.run * _DRAWS + attempt)
 
@@ -419,6 +422,7 @@ def _names(text: str, key: str) -> list[str]:
     names = _value(text, key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise Unread(f"{key} is {_told(names)}, no list of letters")
+    # Letters name documents, and models write them small or with blanks.
     return [name.strip().upper() for name in names]
 
 
@@ -432,6 +436,7 @@ def _value(text: str, key: str) -> Any:
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
+        # A bare word or number can be meant; half a list or an object that breaks off cannot.
         if key in (RANKING, RELEVANT) or any(sign in text for sign in "{["):
             raise Unread(f"it is not JSON: {_cut(text)}") from None
         return text.strip("\"'.")

@@ -250,6 +250,7 @@ def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolde
     failed, notes = record.counts.get("texts_failed", 0), _notes(record)
     if headline.value is None:
         return Contestant(record.system, kind, score, failed=failed, notes=notes)
+    # The items file holds what each item counts, so that differences are paired without asking the system again.
     path = folder.items_path(record.task, record.dataset, record.system)
     rows = _rows(path)
     values = {item: value for item, _, value in rows.get(_VALUE[of.task.family], ())}
@@ -301,6 +302,7 @@ def _answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -
         return {
             item: tuple(by_run[place] for place in range(whole[item]))
             for item, by_run in ratings.items()
+            # A query with a document that could not be scored has no order of all of them.
             if len(by_run) == whole[item]
         }
     return dict(values)

@@ -79,6 +79,7 @@ def batches(items: Sequence[Item], how: Batches, seed: int) -> list[list[Item]]:
             mend="Draw a larger study.",
         )
     dummies = [item for item in items if item.is_dummy]
+    # All dummies in each batch, since a person may do one batch only and has to be checked by it.
     return [[*pairs[at : at + how.batch], *dummies] for at in range(0, len(pairs), how.batch)]
 
 
@@ -166,6 +167,7 @@ def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row
                 found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
                 mend="Give the report of a batch whose dataset is the file of `validate crowd`.",
             )  # fmt: skip
+        # A report has the questions as lines: with one it is the rating, with several nobody says which.
         asked.setdefault(cell(row, "Question"), row)
         if len(asked) > 1:
             raise DataError(
@@ -212,6 +214,7 @@ def _take(
         return
     for item, value in rated:
         key, before = (person, item.pair_id), by_key.get((person, item.pair_id))
+        # Dummies are in every batch; a pair proper that comes twice is a file that was given twice.
         if before is not None and not item.is_dummy:
             raise DataError(
                 f"{person} rated the pair {item.pair_id} before", path=row.path, line=row.line,
@@ -317,6 +320,7 @@ def _seconds(row: Row) -> float | None:
         return None
     try:
         parts = [float(part.replace(",", ".")) for part in text.split(":")]
+        # Seconds last, whether there are minutes and hours before them or not.
         seconds = math.fsum(part * 60**place for place, part in enumerate(reversed(parts)))
     except ValueError:
         seconds = math.nan
@@ -405,6 +409,7 @@ def _page(pairs: int, instructions: str) -> str:
     ]
     return (
         '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>\n<crowd-form>\n<pre>'
+        # MTurk fills in `${...}` wherever it stands: a dollar of the instructions must not begin one.
         + escape(instructions.replace("$", "$ "))
         + "</pre>\n" + "\n".join(parts) + "\n</crowd-form>\n"
     )  # fmt: skip
