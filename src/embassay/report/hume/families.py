@@ -219,7 +219,7 @@ def averages(summary: Summary) -> Averages | None:
     pairs = [pair for pair in summary.pairs if pair.llms]
     if not pairs:
         return None
-    # In the order of the paper's table, whatever order the record has.
+    # In one order, whatever order the record has.
     families = tuple(family for family in FAMILIES if any(pair.family == family for pair in pairs))
     names = dict.fromkeys(llm.system for pair in pairs for llm in pair.llms)
     rows = [_row(name, "llm", pairs, families, _of(name), _failed(name, pairs)) for name in names]

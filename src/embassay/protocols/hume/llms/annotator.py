@@ -230,9 +230,9 @@ class LlmAnnotator:
         # 31 bits, which is what servers take.
         drawn = random_bytes(4, self._seed, "hume llm", str(ask.run), str(attempt))
         sampling = Sampling(self.options.temperature, None, int.from_bytes(drawn) >> 1)
+        schema = shape.schema if self.options.answers == "schema" else None
         # The draw's number tells run and attempt apart in the answer cache: at temperature 0 the question is the
         # same.
-        schema = shape.schema if self.options.answers == "schema" else None
         return Question(talk, sampling, schema, ask.run * _DRAWS + attempt)
 
     def _row(self, ask: Ask, tried: _Tried, status: Status, value: Any = None, reason: str = "") -> LlmRow:
