@@ -126,8 +126,8 @@ def guesses(
     for shape in table_shapes(columns):
         ways = lacking(shape, columns)
         matches = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
-        if matched := next(filter(None, matches), None):
-            offers[shape] = matched
+        if offer := next(filter(None, matches), None):
+            offers[shape] = offer
     return offers
 
 
