@@ -77,13 +77,13 @@ class RunTables:
     def systems(self) -> tuple[str, ...]:
         """Every system with a row, in the order of the manifest, then of the rows."""
         named = [str(system["name"]) for system in self.manifest.get("systems", ())]
-        found = dict.fromkeys(row.system for row in self.rows)
-        return tuple(dict.fromkeys([*(name for name in named if name in found), *found]))
+        present = dict.fromkeys(row.system for row in self.rows)
+        return tuple(dict.fromkeys([*(name for name in named if name in present), *present]))
 
     def fingerprint(self, dataset: str) -> str:
         """What identifies the data of a dataset; empty where the manifest does not say."""
-        known = {one.get("name"): one.get("fingerprint") for one in self.manifest.get("datasets", ())}
-        return str(known.get(dataset) or "")
+        prints = {entry.get("name"): entry.get("fingerprint") for entry in self.manifest.get("datasets", ())}
+        return str(prints.get(dataset) or "")
 
     def headline_of(self, task: str) -> str | None:
         """A task's headline measure; None where its measures stand side by side, as those of `rag score`."""
@@ -92,15 +92,15 @@ class RunTables:
 
 def find_runs(folders: Sequence[Path]) -> list[RunTables]:
     """The runs in folders, each itself a run or above some. DataError for a folder without one."""
-    found: dict[Path, Path] = {}
+    runs: dict[Path, Path] = {}
     for folder in folders:
         paths = list(_below(Path(folder)))
         if not paths:
             raise DataError(
                 "There is no run here", path=folder, mend="Give the folder of a run, or one above runs."
             )
-        found |= {path.resolve(): path for path in paths}
-    return [read_run(path) for path in found.values()]
+        runs |= {path.resolve(): path for path in paths}
+    return [read_run(path) for path in runs.values()]
 
 
 def read_run(path: Path) -> RunTables:
@@ -252,8 +252,8 @@ class Wide:
     @cached_property
     def over_datasets(self) -> tuple[int, ...]:
         """The columns over all tasks or datasets, by their places; all columns where there are none such."""
-        found = tuple(i for i, column in enumerate(self.columns) if not column.dataset)
-        return found or tuple(range(len(self.columns)))
+        places = tuple(i for i, column in enumerate(self.columns) if not column.dataset)
+        return places or tuple(range(len(self.columns)))
 
 
 def wide_of(run: RunTables) -> Wide:
@@ -283,11 +283,11 @@ def wide_of(run: RunTables) -> Wide:
 
 def _groups(run: RunTables, column: Column) -> dict[str, tuple[int, int]]:
     """System -> its group and its place there, as the comparisons have them."""
-    found: dict[str, tuple[int, int]] = {}
+    sizes: dict[str, tuple[int, int]] = {}
     for number, scope in enumerate(_scopes(run, column)):
         for place, name in enumerate(scope["systems"]):
-            found.setdefault(str(name), (number, place))
-    return found
+            sizes.setdefault(str(name), (number, place))
+    return sizes
 
 
 def _order(

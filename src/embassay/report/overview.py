@@ -95,8 +95,8 @@ def forest_of(record: Record, board: Board) -> Forest | None:
     if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
-    found = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
-    rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in found if pair is not None]
+    pairs = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
+    rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in pairs if pair is not None]
     edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
     scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
     return Forest(base, board.lead_title, scale, tuple(rows), board.unit)
@@ -295,8 +295,8 @@ def _own_verdict(run: ReportRun) -> Verdict:
     record, board = run.record, run.board
     if record.kind in VERDICTS:
         return _on_suites(record, attribute(f"embassay.report.{VERDICTS[record.kind]}")(record, board))
-    own = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
-    return next(own, None) or board_verdict(record, board)
+    verdicts = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
+    return next(verdicts, None) or board_verdict(record, board)
 
 
 def _on_suites(record: Record, verdict: Verdict) -> Verdict:
@@ -405,7 +405,7 @@ def _whole(record: Record, board: Board) -> Verdict:
 def _items_behind(record: Record, task: str) -> int:
     """The items that a task was measured on, over its datasets; 0 for overall, or where it is not recorded."""
     datasets = record.manifest.get("datasets", ())
-    return sum(int(((one.get("tasks") or {}).get(task) or {}).get("n") or 0) for one in datasets)
+    return sum(int(((dataset.get("tasks") or {}).get(task) or {}).get("n") or 0) for dataset in datasets)
 
 
 def _too_few(record: Record, board: Board, items: int) -> Verdict:

@@ -75,6 +75,7 @@ def percent(value: float, decimals: int = 0) -> str:
     ('30%', '7.1%', '>99%', '<1%')
     """
     text = f"{100 * value:.{decimals}f}"
+    # 0% and 100% would say none and all.
     step = f"{10**-decimals:.{decimals}f}"
     if value > 0 and float(text) == 0:
         return f"<{step}%"
@@ -292,6 +293,7 @@ class Printed:
             i for i, align in enumerate(self.aligns)
             if align == "r" and rows and all(len(row) > i and row[i] == NOTHING for row in rows)
         ]  # fmt: skip
+        # A table without any number left would be names alone.
         if len(empty) == self.aligns.count("r"):
             empty = []
         return [i for i in range(len(self.heads)) if i not in empty], [str(self.heads[i]) for i in empty]

@@ -142,19 +142,19 @@ def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> 
     scores, axes, skipped, groups = [], [], [*lost.skipped], groups_of(data)
     method = words("ratings", Ratings, groups)
     for axis, ratings in data.axes.items():
-        known = np.isfinite(ratings)
+        rated = np.isfinite(ratings)
         items.add(data.ids, ratings, axis, "human")
-        if missing := int((~known).sum()):
+        if missing := int((~rated).sum()):
             skipped.append(Skipped(f"no rating on {axis}", missing))
-        x, y = standard[known], _standardised(ratings[known])
+        x, y = standard[rated], _standardised(ratings[rated])
         kept = ~np.isnan(x)
         if kept.sum() < 2 or not x[kept].any() or not y[kept].any():
             reason = f"the {'similarity' if kept.sum() > 1 and not x[kept].any() else 'rating'} does not vary"
             scores.append(undefined("score", int(kept.sum()), reason, variant=axis))
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
-        own = None if groups is None else np.unique(groups[known], return_inverse=True)[1]
-        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=own)
+        strata = None if groups is None else np.unique(groups[rated], return_inverse=True)[1]
+        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata)
         scores.append(figure.score("score", variant=axis))
         axes.append(figure)
     if len(axes) < len(data.axes):
@@ -189,11 +189,11 @@ def _headline(parts: dict[str, _Part]) -> Score:
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean 0 and variance 1; all zeros if the values are constant to within float noise. NaN stays, and counts not."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    defined = values[~np.isnan(values)]
+    if not len(defined):
         return values
-    centred = values - known.mean()
-    deviation = (known - known.mean()).std()
+    centred = values - defined.mean()
+    deviation = (defined - defined.mean()).std()
     return centred / deviation if deviation > 1e-7 else np.where(np.isnan(values), np.nan, 0.0)
 
 

@@ -100,8 +100,8 @@ class _Rows:
         """Mean over the datasets that have the row; None if any of them has no value."""
         names = self.datasets(task, measure, variant)
         values = [self.value(system, task, measure, name, variant) for name in names]
-        known = [value for value in values if value is not None]
-        return sum(known) / len(known) if known and len(known) == len(values) else None
+        defined = [value for value in values if value is not None]
+        return sum(defined) / len(defined) if defined and len(defined) == len(values) else None
 
 
 Cell = Callable[[str], float | None]

@@ -137,8 +137,8 @@ def _dataset(row: Mapping[str, object]) -> Dataset:
 
 
 def _flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
-    found = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
-    return tuple(found)
+    flags = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
+    return tuple(flags)
 
 
 @cache
@@ -212,10 +212,10 @@ def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ..
     study = study or paper_study()
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
-    found = tuple(evaluation for file in _files(path) for evaluation in _of_file(file, study))
-    if not found:
+    evaluations = tuple(evaluation for file in _files(path) for evaluation in _of_file(file, study))
+    if not evaluations:
         raise DataError("No results of the test split were found", path=path, mend=MEND)
-    return found
+    return evaluations
 
 
 def _files(path: Path) -> Sequence[Path]:
@@ -242,10 +242,11 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
         raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
+    # By the path alone, whatever a `model_meta.json` beside it says.
     model, revision, _ = owner_of(path.resolve().parent, None)
-    own = {"model": model, "revision": revision, "task": document.get("task_name")}
+    head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
-        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **own, **_placed(entry)}
+        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_placed(entry)}
         if isinstance(entry, dict)
         else entry
         for entry in entries
@@ -263,16 +264,16 @@ def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study)
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
         raise _fault(path, number, "has scores or an agreement that are not an object", entry.get("scores"))
-    known = study.dataset(entry["task"])
+    dataset = study.dataset(entry["task"])
     return Evaluation(
         system=entry["model"],
         revision=entry["revision"],
-        dataset=known.name if known else entry["task"],
+        dataset=dataset.name if dataset else entry["task"],
         lang=_language(entry, path, number),
         subset=str(entry.get("hf_subset", "default")),
         main_score=_main_score(entry, path, number),
         metrics=_numbers(scores),
-        experiments=tuple(_numbers(one) for one in scores.get(_EXPERIMENTS) or () if isinstance(one, dict)),
+        experiments=tuple(_numbers(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)),
         agreement=_numbers(agreement),
         agreement_metric=str(agreement.get("metric", "")),
         simulated=scores.get("simulated") is True,
@@ -291,6 +292,7 @@ def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
     value = entry.get(MAIN_SCORE)
     if value is None:
         return math.nan
+    # Points of 100 in place of fractions are the likeliest mistake of a file.
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
         raise _fault(path, number, "has a main score that is not a fraction from -1 to 1", value)
     return float(value)
@@ -347,11 +349,11 @@ class Evaluation:
     @property
     def per_experiment(self) -> tuple[float, ...]:
         """The primary metric of every annotator or repeat."""
-        found = (
+        scores = (
             next((experiment[name] for name in (MAIN_SCORE, *_PRIMARY) if name in experiment), None)
             for experiment in self.experiments
         )
-        return tuple(value for value in found if value is not None)
+        return tuple(value for value in scores if value is not None)
 
 
 def of_human(evaluations: Iterable[Evaluation], study: Study) -> list[Evaluation]:

@@ -100,8 +100,8 @@ def _conditions(task: Task, modes: Collection[str], give_k: bool) -> Iterator[tu
     else:
         yield "systems", "each document relevant or not", "an order of all documents", False
         for mode in sorted(modes):
-            said = "each document relevant or not" if mode == "binary" else "an order of all documents"
-            yield f"language models ({mode})", "each document relevant or not", said, mode == "binary"
+            asked = "each document relevant or not" if mode == "binary" else "an order of all documents"
+            yield f"language models ({mode})", "each document relevant or not", asked, mode == "binary"
 
 
 def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
@@ -114,8 +114,8 @@ def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator
     yield datasets_table(study)
     for family in FAMILIES:
         if any(dataset.family == family for dataset in study.datasets):
-            made = dataset_table(family, evaluations, study, every_subset=True)
-            yield replace(made, note="")
+            table = dataset_table(family, evaluations, study, every_subset=True)
+            yield replace(table, note="")
     yield replace(models_table(study), note="") if study.models else models_table(study)
     if llms:
         present = {pair.family for pair in llms.pairs}
