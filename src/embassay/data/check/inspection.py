@@ -126,7 +126,7 @@ def guesses(
     for shape in table_shapes(columns):
         ways = lacking(shape, columns)
         matches = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
-        if offer := next(filter(None, matches), None):
+        if offer := next(filter(None, matches), {}):
             offers[shape] = offer
     return offers
 
