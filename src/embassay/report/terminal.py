@@ -473,7 +473,7 @@ def _field_table(field: Field, unit: numbers.Unit) -> Table:
 
 def _field_row(field: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]:
     entrant = field.entrants[place]
-    letters = [_letter(i) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
+    letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
         _rank(entrant), entrant.system, Entry(_interval(entrant, unit), bold=entrant.rank_low == 1),
         numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
@@ -496,10 +496,6 @@ def _interval(entrant: Entrant, unit: numbers.Unit) -> str:
     if entrant.low is None or entrant.high is None:
         return text
     return f"{text} {unit.interval(entrant.low, entrant.high)}"
-
-
-def _letter(i: int) -> str:
-    return chr(ord("a") + i % 26)
 
 
 def _value(value: float | None, unit: numbers.Unit) -> str:

@@ -277,7 +277,8 @@ def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
     stated = [drop for drop in drops if group_of(drop.lang)]
     unknown = [f"{drop.system} {drop.place}" for drop in drops if not group_of(drop.lang)]
     groups = {
-        place: {group_of(drop.lang) for drop in stated if drop.place == place} for place in _places(stated)
+        place: {group_of(drop.lang) for drop in stated if drop.place == place}
+        for place in {drop.place for drop in stated}
     }
     shared = [drop for drop in stated if {ENGLISH, OTHER} <= groups[drop.place]]
     return ByLanguage(
@@ -287,10 +288,6 @@ def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
         contrast(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
         (Skipped("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
     )
-
-
-def _places(drops: Sequence[Drop]) -> set[str]:
-    return {drop.place for drop in drops}
 
 
 HIGH = 0.8

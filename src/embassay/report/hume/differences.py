@@ -150,10 +150,9 @@ def _size(millions: float | None) -> str:
 def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
     """Against each reference over all pairs; then against the best model by family, group and language."""
     every = [wins for wins in summary.wins if wins.by == "all"]
+    every.sort(key=lambda wins: REFERENCES.index(wins.reference))
     panels = [
-        WinPanel(
-            "All pairs, against the", tuple(_win(wins, f"{wins.reference} model") for wins in _ordered(every))
-        )
+        WinPanel("All pairs, against the", tuple(_win(wins, f"{wins.reference} model") for wins in every))
     ]
     for by, title in (
         ("family", "By task family"),
@@ -172,10 +171,6 @@ def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
 
 def _group(name: str) -> str:
     return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
-
-
-def _ordered(wins: Sequence[Wins]) -> list[Wins]:
-    return sorted(wins, key=lambda wins: REFERENCES.index(wins.reference))
 
 
 def _win(wins: Wins, label: str) -> WinRow:

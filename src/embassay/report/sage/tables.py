@@ -545,12 +545,10 @@ def _legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sentence,
 
 
 def _summary(kind: str, lines: Sequence[Course]) -> str:
-    ends = "; ".join(f"{line.row.label} {_two(line.points[-1][1].value)}" for line in lines)
+    ends = "; ".join(
+        f"{line.row.label} {numbers.score(line.points[-1][1].value or 0.0, 2)}" for line in lines
+    )
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
-
-
-def _two(value: float | None) -> str:
-    return numbers.score(value or 0.0, 2)
 
 
 def _expected(y: Scale, *, linear: bool) -> str:

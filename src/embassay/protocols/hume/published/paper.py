@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
@@ -212,14 +212,11 @@ def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ..
     study = study or paper_study()
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
-    evaluations = tuple(evaluation for file in _files(path) for evaluation in _of_file(file, study))
+    files = [path] if path.is_file() else files_below(path)
+    evaluations = tuple(evaluation for file in files for evaluation in _of_file(file, study))
     if not evaluations:
         raise DataError("No results of the test split were found", path=path, mend=MEND)
     return evaluations
-
-
-def _files(path: Path) -> Sequence[Path]:
-    return [path] if path.is_file() else list(files_below(path))
 
 
 def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
