@@ -465,6 +465,9 @@ def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Val
     )
     if bool in accepted and not {int, float, str} & set(accepted):
         mend = f"Write {key}=true or {key}=false."
+    first, comma, rest = str(value).partition(",")
+    if comma and "=" in rest:
+        mend = f"Join parameters by &, in quotes: '{name}?{key}={first}&{rest.replace(',', '&')}'."
     raise UsageError(f"The {kind} {name!r} needs {key} as {types}, found {value!r}.", mend=mend)
 
 

@@ -402,7 +402,11 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
     (('pairs.csv', ('sts', 'clustering')), ('sts17?lang=en-en', ('sts',)))
     """
     head, mark, tail = spec.rpartition("?")
-    if not mark or "tasks=" not in tail or Path(spec).expanduser().exists():
+    if not mark or Path(spec).expanduser().exists():
+        return spec, ()
+    if tail.startswith("task="):
+        raise UsageError(f"{spec!r} names tasks by task=.", mend=f"Write {head}?tasks={tail[5:]}.")
+    if "tasks=" not in tail:
         return spec, ()
     parts = tail.split("&")
     names = [name.strip() for part in parts if part.startswith("tasks=") for name in part[6:].split(",")]

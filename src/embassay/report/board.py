@@ -338,7 +338,16 @@ def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], value
             for (of, dataset, _, variant, name, measure), result in record.rows.items()
             if result.value is not None
         )
-        return "no task has all its datasets" if some else "no finished task"
+        if some:
+            return "no task has all its datasets"
+        # What ended without a value has a reason; what did not end has none yet.
+        why = (
+            result.reason
+            for (of, _, _, _, name, measure), result in record.rows.items()
+            if name == system.name and headlines.get(of) == measure and result.reason
+        )
+        ended = all(cell.status == "done" for cell in record.cells if cell.system == system.name)
+        return (next(why, "") if ended else "") or "no finished task"
     counted = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
     return f"mean of the {counted} {numbers.score(row.value)}"
 
