@@ -185,6 +185,7 @@ class Record:
     @cached_property
     def _datasets(self) -> dict[str, tuple[str, ...]]:
         by_task: dict[str, dict[str, None]] = {}
+        # Cells first: a dataset that failed everywhere has no row and stands in the page all the same.
         for task, dataset in [(c.task, c.dataset) for c in self.cells] + [(k[0], k[1]) for k in self.rows]:
             if dataset:
                 by_task.setdefault(task, {})[dataset] = None
@@ -197,6 +198,7 @@ class Record:
     def scope(self, name: str) -> Scope:
         """The comparisons of a task or `overall`; without any when there are none."""
         tested = self.scopes.get(name)
+        # Everybody may have been scored by the other method, and the scope itself be empty.
         if tested is None or not tested.systems:
             tested = self.scopes.get(name + APART) or tested
         return tested or Scope(name, reason="the run has no comparisons yet")

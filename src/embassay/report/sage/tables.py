@@ -299,8 +299,9 @@ def _heat_entry(
 ) -> Entry:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
     result = stack[0]
-    values = [row.value for row in stack if row is not None and row.value is not None]
+    values = [part.value for part in stack if part is not None and part.value is not None]
     if result is not None and len(values) == len(stack):
+        # A cell without one of its values has no mean, as over the others it would be of something else.
         mean = sum(values) / len(values)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
         return Entry(
