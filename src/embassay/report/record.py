@@ -18,24 +18,9 @@ from embassay.runs.folder import RunFolder, tails
 
 OVERALL = "overall"
 KINDS = (
-    "sage",
-    "pteb",
-    "hteb",
-    "original",
-    "judge",
-    "paraphrasers",
-    "validation",
-    "golden",
-    "questions",
-    "score",
-    "sweep",
-    "names",
-    "noise",
-    "hume",
-    "mteb",
-    "calibration",
-    "choose",
-)
+    "sage", "pteb", "hteb", "original", "judge", "paraphrasers", "validation", "golden", "questions", "score",
+    "sweep", "names", "noise", "hume", "mteb", "calibration", "choose",
+)  # fmt: skip
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"
 """Ends the name of a scope of systems that were compared by another method than those of the scope itself."""

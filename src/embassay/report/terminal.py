@@ -349,16 +349,8 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
 def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
     first = contrasts[0]
     titles = (
-        "Difference, 95%",
-        "p, Holm",
-        first.a,
-        first.b,
-        "Detectable",
-        "n",
-        "d_z",
-        "p, swaps",
-        "p, ranks",
-    )
+        "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks",
+    )  # fmt: skip
     return Table.of("pair", ("Where", *figures(*titles)), ([*_row(contrast, unit)] for contrast in contrasts))
 
 

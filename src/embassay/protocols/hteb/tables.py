@@ -218,17 +218,10 @@ def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
         for member in family["members"]:
             rows.append(
                 (
-                    family["family"],
-                    member["system"],
-                    member["billions"],
-                    points(member["total"]),
-                    points(member["change"]),
-                    *(points(member["axes"][axis]) for axis in axes),
-                    None,
-                    None,
-                    None,
+                    family["family"], member["system"], member["billions"], points(member["total"]),
+                    points(member["change"]), *(points(member["axes"][axis]) for axis in axes), None, None, None,
                 )
-            )
+            )  # fmt: skip
         rows.append((family["family"], "largest minus smallest", None, None, points(family["shift"]),
                      *(None for _ in axes), points(family["ci_low"]), points(family["ci_high"]),
                      points(family["slope"])))  # fmt: skip

@@ -410,17 +410,12 @@ def quality_table(qualities: Sequence[Quality]) -> ColumnTable:
     """Table `quality_flags`: agreement in words, models above people who disagree, and what to do."""
     rows = tuple(
         (
-            quality.summary.pair.family,
-            quality.summary.pair.dataset,
-            quality.summary.pair.lang,
-            quality.summary.agreement_metric,
-            quality.summary.agreement,
-            quality.trust or "",
-            int(quality.superhuman_on_noise),
-            ADVICE if quality.trust == "low" else "",
+            quality.summary.pair.family, quality.summary.pair.dataset, quality.summary.pair.lang,
+            quality.summary.agreement_metric, quality.summary.agreement, quality.trust or "",
+            int(quality.superhuman_on_noise), ADVICE if quality.trust == "low" else "",
         )
         for quality in qualities
-    )
+    )  # fmt: skip
     columns = (
         *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")),
         Column("iaa"),
