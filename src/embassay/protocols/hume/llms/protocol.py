@@ -374,15 +374,8 @@ def _annotated(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> Iterato
         usd = sum(row.usd or 0.0 for row in rows) if priced else None
         statuses = Counter(row.status for row in rows)
         yield Annotated(
-            annotator.name,
-            task.name,
-            task.family,
-            file.path,
-            len(asks),
-            dict(sorted(statuses.items())),
-            tokens,
-            usd,
-        )
+            annotator.name, task.name, task.family, file.path, len(asks), dict(sorted(statuses.items())), tokens, usd,
+        )  # fmt: skip
 
 
 def _settings_file(path: Path) -> Path:
