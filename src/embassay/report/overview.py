@@ -262,12 +262,7 @@ def _others(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
     """What the first run of each other protocol found; a recommendation with the limits it was made for."""
     for kinds in THEN:
         run = next(
-            (
-                report_run
-                for kind in kinds
-                for report_run in runs
-                if report_run.record.kind == kind and report_run.record.rows
-            ),
+            (other for kind in kinds for other in runs if other.record.kind == kind and other.record.rows),
             None,
         )
         if run is not None:

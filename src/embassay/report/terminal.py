@@ -423,11 +423,7 @@ def _families(pair: PairOfSystems) -> str:
 
 def _degrees(pair: PairOfSystems) -> str:
     """How many degrees of freedom the tests have, those of few items the fewest."""
-    measured = [
-        contrast.df
-        for contrast in pair.contrasts
-        if math.isfinite(contrast.df) and not math.isnan(contrast.p)
-    ]
+    measured = [row.df for row in pair.contrasts if math.isfinite(row.df) and not math.isnan(row.p)]
     if not measured:
         return ""
     low, high = (f"{end:.0f}" for end in (min(measured), max(measured)))

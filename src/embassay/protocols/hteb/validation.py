@@ -95,9 +95,7 @@ def draw(
             f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
         )
     chosen = [
-        transformation
-        for transformation in TRANSFORMATIONS
-        if transformation in of.sources and transformation in (transformations or of.sources)
+        kind for kind in TRANSFORMATIONS if kind in of.sources and kind in (transformations or of.sources)
     ]
     if missing := [transformation for transformation in transformations if transformation not in chosen]:
         raise UsageError(

@@ -483,12 +483,7 @@ def _of_run(run: ReportRun, system: str) -> RunCost | None:
 def _faster(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
     """Of the first run with ranks: faster encoders that it does not beat, or that it beats all of them."""
     run = next(
-        (
-            report_run
-            for report_run in runs
-            if report_run.board.has_ranks and row.system.name in report_run.record.by_name
-        ),
-        None,
+        (other for other in runs if other.board.has_ranks and row.system.name in other.record.by_name), None
     )
     if run is None:
         return

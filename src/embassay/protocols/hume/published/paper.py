@@ -355,11 +355,7 @@ class Evaluation:
 
 def of_human(evaluations: Iterable[Evaluation], study: Study) -> list[Evaluation]:
     """The evaluations of people in the revision that the paper used."""
-    return [
-        evaluation
-        for evaluation in evaluations
-        if (evaluation.system, evaluation.revision) == (study.human, study.human_revision)
-    ]
+    return [row for row in evaluations if (row.system, row.revision) == (study.human, study.human_revision)]
 
 
 def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:
