@@ -310,14 +310,10 @@ def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
         system.name for record in records if has_board(record.kind) for system in record.ranked_systems
     }
     datasets = list(
-        dict.fromkeys(
-            dataset["name"] for record in records for dataset in record.manifest.get("datasets", ())
-        )
+        dict.fromkeys(data["name"] for record in records for data in record.manifest.get("datasets", ()))
     )
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
-    suites = [
-        suite["said"].rstrip(".") for record in records for suite in record.manifest.get("suites") or ()
-    ]
+    suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None

@@ -400,9 +400,7 @@ def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
 
 
 def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
-    return tuple(
-        dataset.name for dataset in plan.datasets if any(part.task == task for part in dataset.tasks)
-    )
+    return tuple(data.name for data in plan.datasets if any(part.task == task for part in data.tasks))
 
 
 def _task_headline(

@@ -90,9 +90,7 @@ def drops(rows: Iterable[Result], *, by_language: bool = False, source: str | No
             originals[key] = row
         elif row.measure == "delta" and _is_of(row.variant, source):
             cells.setdefault(key, []).append(row)
-    kept = {
-        key: deltas for key, deltas in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)
-    }
+    kept = {key: rows for key, rows in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)}
     return _means(kept, originals)
 
 

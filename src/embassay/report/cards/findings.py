@@ -333,13 +333,10 @@ def _missing(record: Record, row: Row) -> Iterator[str]:
     small, bare = [], []
     for task in tasks:
         rows = [
-            record.find(task.name, name, task.headline, dataset=dataset)
-            for dataset in record.datasets(task.name)
+            record.find(task.name, name, task.headline, dataset=data) for data in record.datasets(task.name)
         ]
         values = [result for result in rows if result is not None and result.value is not None]
-        small += [
-            f"{task.short} on {result.dataset} (n = {result.n})" for result in values if result.n < SMALL
-        ]
+        small += [f"{task.short} on {row.dataset} (n = {row.n})" for row in values if row.n < SMALL]
         bare += [f"{task.short} on {result.dataset}" for result in values if result.ci_low is None]
     if small:
         more = f" and {len(small) - 4} more" if len(small) > 4 else ""

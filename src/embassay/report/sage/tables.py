@@ -513,9 +513,7 @@ def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Cours
                                variant=f"{kind}:p={size:g}"))
             for size in SIZES[kind]
         ]  # fmt: skip
-        points = tuple(
-            (size, result) for size, result in results if result is not None and result.value is not None
-        )
+        points = tuple((size, row) for size, row in results if row is not None and row.value is not None)
         if points:
             courses.append(Course(row, points))
     return chosen(courses)

@@ -143,11 +143,7 @@ def _flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
 
 @cache
 def _by_name(study: Study) -> Mapping[str, Dataset]:
-    return {
-        name.lower(): dataset
-        for dataset in study.datasets
-        for name in (*dataset.aliases, dataset.task, dataset.name)
-    }
+    return {name.lower(): data for data in study.datasets for name in (*data.aliases, data.task, data.name)}
 
 
 _AS_IN_THE_STUDY = {"arb": "ara", "cmn": "zho", "no": "nob", "nor": "nob"}

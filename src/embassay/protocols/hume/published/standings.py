@@ -336,9 +336,7 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
 
     Below 0: models stand above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
-    known = [
-        (summary.agreement, -summary.standing.gap()) for summary in summaries if summary.agreement is not None
-    ]
+    known = [(row.agreement, -row.standing.gap()) for row in summaries if row.agreement is not None]
     return correlated([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
