@@ -138,6 +138,7 @@ def brought_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         facts, verdict, *rest = tasks_page(run, alone)
         yield from (facts, verdict, *([Care((why,), "Its own page cannot be shown.")] if why else ()), *rest)
         return
+    # Facts stand over the verdict, whoever wrote the page.
     above = sum(isinstance(block, Facts) for block in blocks[:1])
     yield from blocks[:above]
     if not any(isinstance(block, Verdict) for block in blocks):
