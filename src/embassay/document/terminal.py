@@ -184,6 +184,7 @@ def _table(table: Table, room: Room) -> list[Text]:
 
 def _fitting(widths: Sequence[int], width: int) -> Sequence[int]:
     shown = len(widths)
+    # From the right: the first columns say what a row is of.
     while shown > 2 and sum(widths[:shown]) + GAP * (shown - 1) > width:
         shown -= 1
     return widths[:shown]
@@ -217,6 +218,7 @@ def _strip(ends: Sequence[float], scale: Scale, width: int) -> str:
     value, *interval = (min(width - 1, int(scale.at(end) / 100 * width)) for end in ends)
     marks = ["·"] * width
     if interval:
+        # The tick is drawn last, over its bar.
         low, high = interval
         marks[low : high + 1] = "━" * (high + 1 - low)
     marks[value] = "┃"

@@ -330,18 +330,11 @@ def _panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) -> No
     for j, system in enumerate(table.systems[:MOST_ROWS]):
         row = table.cells[j][place]
         value = None if row is None or row.value is None else row.value * unit.factor
-        low, high = (None if end is None else end * unit.factor for end in _ends(row))
+        ends = (None, None) if row is None else (row.ci_low, row.ci_high)
+        low, high = (None if end is None else end * unit.factor for end in ends)
         marks.append(Mark(system, value, low, high, kinds.get(system, "embedding")))
     _rows(axes, marks)
-    axes.set_title(_title(column))
-
-
-def _ends(row: Any) -> tuple[float | None, float | None]:
-    return (None, None) if row is None else (row.ci_low, row.ci_high)
-
-
-def _title(column: Column) -> str:
-    return column.title.replace("_", " ")
+    axes.set_title(column.title.replace("_", " "))
 
 
 @dataclass(frozen=True)

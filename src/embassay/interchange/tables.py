@@ -109,6 +109,7 @@ def read_run(path: Path) -> RunTables:
     manifest = folder.read_manifest()
     if manifest is None:
         raise DataError("There is no run here", path=path, mend="Give the folder of a run (its --out).")
+    # The standings name the headline of a task; a kind of run without any has all its measures side by side.
     headlines = {standing.task: standing.measure for standing in read_standings(path)}
     return RunTables(
         path, manifest, tuple(folder.read_results()), _read_scopes(path / "comparisons.json"), headlines
@@ -131,6 +132,7 @@ def _is_run(folder: Path) -> bool:
         manifest = json.loads(read_bounded(folder / "manifest.json"))
     except OSError:
         return False
+    # A manifest that is broken is still a run's: reading it says what is wrong, and passing it over would not.
     except (DataError, ValueError, RecursionError):
         return True
     return isinstance(manifest, dict) and "protocol" in manifest
@@ -265,6 +267,7 @@ def wide_of(run: RunTables) -> Wide:
         spoken.setdefault((row.task, row.dataset), set()).add(row.lang)
     by_place: dict[Column, dict[str, Result]] = {}
     for row in rows:
+        # Rows of languages of one dataset are columns of their own; else the language would only lengthen the title.
         lang = row.lang if row.dataset and len(spoken[row.task, row.dataset]) > 1 else ""
         by_place.setdefault(Column(row.task, row.dataset, lang, row.measure), {})[row.system] = row
     columns = tuple(sorted(by_place, key=lambda column: (column.task != OVERALL, bool(column.dataset))))

@@ -65,9 +65,7 @@ def numbers_of(value: Value) -> dict[str, float]:
 
 def parameters_of(run: RunTables) -> dict[str, str]:
     """What the run was asked for, on which data: flat names, texts without secrets, in the order of the manifest."""
-    data = {
-        str(dataset.get("name")): dataset.get("fingerprint") for dataset in run.manifest.get("datasets", ())
-    }
+    data = {str(row.get("name")): row.get("fingerprint") for row in run.manifest.get("datasets", ())}
     parameters = {
         "protocol": run.protocol,
         "kind": run.kind,

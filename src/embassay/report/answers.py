@@ -290,9 +290,7 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
 
 def _first(contenders: Sequence[Contender]) -> tuple[str, ...]:
     """Who may be first; without tests everybody may."""
-    return tuple(
-        contender.name for contender in contenders if contender.ranks is None or contender.ranks[0] == 1
-    )
+    return tuple(row.name for row in contenders if row.ranks is None or row.ranks[0] == 1)
 
 
 def _level(question: Question, evidence: Evidence, names: Sequence[str], ahead: int | None) -> Level:
@@ -496,15 +494,11 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
         )
         for name, facts in ordered
     )
-    able = [
-        contender for contender in top if search.level == "not run" or contender.name in _contending(search)
-    ]
+    able = [row for row in top if search.level == "not run" or row.name in _contending(search)]
     if not able:
         return Answer(question, "not run")
     words = _said_of_time(able, fastest)
-    if ruled := [
-        contender.name for contender in top if contender not in able and contender.value < able[0].value
-    ]:
+    if ruled := [row.name for row in top if row not in able and row.value < able[0].value]:
         words += f"; {ruled[0]} is faster, finds less"
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)

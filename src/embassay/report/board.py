@@ -103,8 +103,7 @@ def present(record: Record) -> tuple[Task, ...]:
 def item_count(record: Record, task: Task, system: str) -> int:
     """How many items a system's score on a task rests on: the sum over its datasets."""
     rows = (
-        record.find(task.name, system, task.headline, dataset=dataset)
-        for dataset in record.datasets(task.name)
+        record.find(task.name, system, task.headline, dataset=data) for data in record.datasets(task.name)
     )
     return sum(row.n for row in rows if row is not None and row.value is not None)
 

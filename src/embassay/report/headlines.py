@@ -129,11 +129,7 @@ def _hume(run: ReportRun) -> Leading | None:
     from embassay.report.hume.families import POINTS
 
     record, best = run.record, run.record.scope(OVERALL).best
-    behind = {
-        standing.system: standing.headline
-        for standing in read_standings(record.path)
-        if standing.task == OVERALL
-    }
+    behind = {row.system: row.headline for row in read_standings(record.path) if row.task == OVERALL}
     leaders = {}
     for place in summary.places:
         bar = place.mean

@@ -244,6 +244,7 @@ class Excerpts:
         place = self._places.setdefault(text, len(self.texts))
         if place == len(self.texts):
             self.texts.append("")
+        # A text that stands in several groups is kept once, at the greatest length that any asked for.
         if len(excerpt) > len(self.texts[place]):
             self.texts[place] = excerpt
             self.cut.pop(place, None)
@@ -449,6 +450,7 @@ def rooms(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = 
     costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
     wanted = [min(items, MOST) for items, _ in needs]
     room, left = [0] * len(needs), budget
+    # The smallest first: what they leave of their share goes to those that come after them.
     for waiting, i in enumerate(sorted(range(len(needs)), key=lambda i: wanted[i] * costs[i])):
         share = left // (len(needs) - waiting) // costs[i]
         room[i] = min(wanted[i], max(fewest, share))

@@ -82,9 +82,7 @@ class Cost:
 
 def costs(record: Record) -> tuple[Cost, ...]:
     """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
-    planned = {
-        system["system"]: system for system in (record.manifest.get("forecast") or {}).get("systems", ())
-    }
+    planned = {row["system"]: row for row in (record.manifest.get("forecast") or {}).get("systems", ())}
     spent = (record.manifest.get("spent") or {}).get("systems", {})
     others = [
         name for name, plan in planned.items() if name not in record.by_name and plan["requests"] is not None

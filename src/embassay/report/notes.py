@@ -107,9 +107,7 @@ def _of_mteb(record: Record) -> Iterator[Note]:
         tasks = {warning.partition(":")[0] for warning in warned}
         what = f"{len(tasks)} of {numbers.counted(len(record.manifest['datasets']), 'task')} have warnings, the first:"
         yield Note("warning", f"{what} {warned[0]}.", "Scores on other versions of the data do not compare.")
-    yield from (
-        Note("warning", f"{warning}.") for warning in warned[: 0 if len(warned) > MOST_WARNINGS else None]
-    )
+    yield from (Note("warning", f"{text}.") for text in warned[: 0 if len(warned) > MOST_WARNINGS else None])
     missing = [
         system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None
     ]

@@ -138,6 +138,7 @@ def brought_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         facts, verdict, *rest = tasks_page(run, alone)
         yield from (facts, verdict, *([Care((why,), "Its own page cannot be shown.")] if why else ()), *rest)
         return
+    # Facts stand over the verdict, whoever wrote the page.
     above = sum(isinstance(block, Facts) for block in blocks[:1])
     yield from blocks[:above]
     if not any(isinstance(block, Verdict) for block in blocks):
@@ -262,12 +263,7 @@ def _others(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
     """What the first run of each other protocol found; a recommendation with the limits it was made for."""
     for kinds in THEN:
         run = next(
-            (
-                report_run
-                for kind in kinds
-                for report_run in runs
-                if report_run.record.kind == kind and report_run.record.rows
-            ),
+            (other for kind in kinds for other in runs if other.record.kind == kind and other.record.rows),
             None,
         )
         if run is not None:
@@ -315,14 +311,10 @@ def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
         system.name for record in records if has_board(record.kind) for system in record.ranked_systems
     }
     datasets = list(
-        dict.fromkeys(
-            dataset["name"] for record in records for dataset in record.manifest.get("datasets", ())
-        )
+        dict.fromkeys(data["name"] for record in records for data in record.manifest.get("datasets", ()))
     )
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
-    suites = [
-        suite["said"].rstrip(".") for record in records for suite in record.manifest.get("suites") or ()
-    ]
+    suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None

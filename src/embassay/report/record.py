@@ -18,24 +18,9 @@ from embassay.runs.folder import RunFolder, tails
 
 OVERALL = "overall"
 KINDS = (
-    "sage",
-    "pteb",
-    "hteb",
-    "original",
-    "judge",
-    "paraphrasers",
-    "validation",
-    "golden",
-    "questions",
-    "score",
-    "sweep",
-    "names",
-    "noise",
-    "hume",
-    "mteb",
-    "calibration",
-    "choose",
-)
+    "sage", "pteb", "hteb", "original", "judge", "paraphrasers", "validation", "golden", "questions", "score",
+    "sweep", "names", "noise", "hume", "mteb", "calibration", "choose",
+)  # fmt: skip
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"
 """Ends the name of a scope of systems that were compared by another method than those of the scope itself."""
@@ -185,6 +170,7 @@ class Record:
     @cached_property
     def _datasets(self) -> dict[str, tuple[str, ...]]:
         by_task: dict[str, dict[str, None]] = {}
+        # Cells first: a dataset that failed everywhere has no row and stands in the page all the same.
         for task, dataset in [(c.task, c.dataset) for c in self.cells] + [(k[0], k[1]) for k in self.rows]:
             if dataset:
                 by_task.setdefault(task, {})[dataset] = None
@@ -197,6 +183,7 @@ class Record:
     def scope(self, name: str) -> Scope:
         """The comparisons of a task or `overall`; without any when there are none."""
         tested = self.scopes.get(name)
+        # Everybody may have been scored by the other method, and the scope itself be empty.
         if tested is None or not tested.systems:
             tested = self.scopes.get(name + APART) or tested
         return tested or Scope(name, reason="the run has no comparisons yet")

@@ -220,7 +220,8 @@ def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
 
 def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
-    numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
+    names = dict.fromkeys(system.name for record in records for system in record.systems)
+    numbered = {name: i for i, name in enumerate(names)}
     called = _called(records)
     kinds = {
         system.name: system.kind for record in records for system in record.systems if system.kind != "run"
@@ -288,10 +289,6 @@ def rows_of(runs: Sequence[ReportRun]) -> tuple[Row, ...]:
         for row in run.board.rows:
             by_name.setdefault(row.system.name, row)
     return tuple(sorted(by_name.values(), key=lambda row: not row.system.ranked))
-
-
-def _names(records: Iterable[Record]) -> list[str]:
-    return [system.name for record in records for system in record.systems]
 
 
 def _place(record: Record) -> tuple[bool, int, str, str]:

@@ -349,16 +349,8 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
 def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
     first = contrasts[0]
     titles = (
-        "Difference, 95%",
-        "p, Holm",
-        first.a,
-        first.b,
-        "Detectable",
-        "n",
-        "d_z",
-        "p, swaps",
-        "p, ranks",
-    )
+        "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks",
+    )  # fmt: skip
     return Table.of("pair", ("Where", *figures(*titles)), ([*_row(contrast, unit)] for contrast in contrasts))
 
 
@@ -431,11 +423,7 @@ def _families(pair: PairOfSystems) -> str:
 
 def _degrees(pair: PairOfSystems) -> str:
     """How many degrees of freedom the tests have, those of few items the fewest."""
-    measured = [
-        contrast.df
-        for contrast in pair.contrasts
-        if math.isfinite(contrast.df) and not math.isnan(contrast.p)
-    ]
+    measured = [row.df for row in pair.contrasts if math.isfinite(row.df) and not math.isnan(row.p)]
     if not measured:
         return ""
     low, high = (f"{end:.0f}" for end in (min(measured), max(measured)))
@@ -473,7 +461,7 @@ def _field_table(field: Field, unit: numbers.Unit) -> Table:
 
 def _field_row(field: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]:
     entrant = field.entrants[place]
-    letters = [_letter(i) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
+    letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
         _rank(entrant), entrant.system, Entry(_interval(entrant, unit), bold=entrant.rank_low == 1),
         numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
@@ -496,10 +484,6 @@ def _interval(entrant: Entrant, unit: numbers.Unit) -> str:
     if entrant.low is None or entrant.high is None:
         return text
     return f"{text} {unit.interval(entrant.low, entrant.high)}"
-
-
-def _letter(i: int) -> str:
-    return chr(ord("a") + i % 26)
 
 
 def _value(value: float | None, unit: numbers.Unit) -> str:

@@ -288,11 +288,7 @@ def read_transformations(given: Sequence[str]) -> tuple[str, ...]:
         name
         for word in words
         for name in (
-            [
-                transformation
-                for transformation in TRANSFORMATIONS
-                if TRANSFORMATIONS[transformation].axis == word
-            ]
+            [name for name in TRANSFORMATIONS if TRANSFORMATIONS[name].axis == word]
             if word in AXES
             else [word]
         )

@@ -29,7 +29,6 @@ from embassay.protocols.wordings.scores import (
     Level,
     RunDataset,
     RunSource,
-    Scope,
     level_rows,
     on_dataset,
     original_row,
@@ -207,21 +206,21 @@ def comparisons(
 ) -> dict[str, Any]:
     """What `comparisons.json` holds: `scopes` as in every protocol, of HTEB totals; `tests` of every part over datasets
     (`tests_of`), `axes` (`axes_of`), `families` (`family_of`) and `groups` (`groups_of`)."""
-    every = list(scopes(profiles.layout))
     return {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": f"{METHOD}; of the HTEB total, items and runs resampled",
-        "scopes": {scope.name: _compared(profiles, scope) for scope in every},
+        "scopes": {
+            scope.name: compared(
+                [profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems]
+            )
+            for scope in scopes(profiles.layout)
+        },
         "tests": tests_of(profiles),
         "axes": axes_of(profiles),
         "families": [family_of(profiles, name, members) for name, members in families],
         "groups": groups_of(profiles),
     }
-
-
-def _compared(profiles: Profiles, scope: Scope) -> dict[str, Any]:
-    return compared([profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems])
 
 
 def gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:

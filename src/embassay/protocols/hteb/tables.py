@@ -101,11 +101,7 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
     for task, dataset, system, levels in _levels(profiles):
         first = levels[TOTAL]
         values = [getattr(levels[part], what).value for part in profiles.parts]
-        drops = [
-            shares[transformation, dataset]
-            for transformation in profiles.transformations
-            if (transformation, dataset) in shares
-        ]
+        drops = [shares[name, dataset] for name in profiles.transformations if (name, dataset) in shares]
         beside = (
             [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else [None, None]
         )
@@ -218,17 +214,10 @@ def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
         for member in family["members"]:
             rows.append(
                 (
-                    family["family"],
-                    member["system"],
-                    member["billions"],
-                    points(member["total"]),
-                    points(member["change"]),
-                    *(points(member["axes"][axis]) for axis in axes),
-                    None,
-                    None,
-                    None,
+                    family["family"], member["system"], member["billions"], points(member["total"]),
+                    points(member["change"]), *(points(member["axes"][axis]) for axis in axes), None, None, None,
                 )
-            )
+            )  # fmt: skip
         rows.append((family["family"], "largest minus smallest", None, None, points(family["shift"]),
                      *(None for _ in axes), points(family["ci_low"]), points(family["ci_high"]),
                      points(family["slope"])))  # fmt: skip

@@ -95,9 +95,7 @@ def draw(
             f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
         )
     chosen = [
-        transformation
-        for transformation in TRANSFORMATIONS
-        if transformation in of.sources and transformation in (transformations or of.sources)
+        kind for kind in TRANSFORMATIONS if kind in of.sources and kind in (transformations or of.sources)
     ]
     if missing := [transformation for transformation in transformations if transformation not in chosen]:
         raise UsageError(
@@ -207,9 +205,7 @@ def score(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -
     given = files or sorted(path.joinpath(RATERS).glob("*.csv"))
     ratings = [rating for file in given for rating in _ratings_in(file, key)]
     rejected = _rejected(ratings, key)
-    kept = [
-        rating for rating in ratings if rating.rater_id not in rejected and not key[rating.pair_id].is_dummy
-    ]
+    kept = [row for row in ratings if row.rater_id not in rejected and not key[row.pair_id].is_dummy]
     outcomes = tuple(
         _outcome(name, criterion, kept, ratings, rejected, key, int(facts["seed"]))
         for name in dict.fromkeys(item.lang for item in items)

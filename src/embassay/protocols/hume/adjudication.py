@@ -311,12 +311,7 @@ def export_gold(
         )
     written = _write(folder, left, by_task, out, kind)
     if answers:
-        kept = {
-            correction.item
-            for task in left
-            for correction in by_task[task.name]
-            if correction.after is not None
-        }
+        kept = {fix.item for task in left for fix in by_task[task.name] if fix.after is not None}
         written += _write_answers(out, rows, kept)
     counts = {name: Counter(correction.why for correction in fixes) for name, fixes in by_task.items()}
     return GoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
@@ -339,12 +334,7 @@ def _write(
     out: Path,
     kind: GoldKind,
 ) -> list[Path]:
-    after = {
-        correction.item: correction.after
-        for task in tasks
-        for correction in by_task[task.name]
-        if correction.after is not None
-    }
+    after = {fix.item: fix.after for task in tasks for fix in by_task[task.name] if fix.after is not None}
     items = [item for task in tasks for item in folder.items_of(task.name) if item.id in after]
     held = {row.id: row for _, row in read_rows(folder.path / GOLD_FILE, GoldRow)}
     gold = [held[item.id].model_copy(update={"gold": _plain(after[item.id])}) for item in items]

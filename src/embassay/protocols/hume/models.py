@@ -57,6 +57,7 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
     """Score one system. Items are, of each text, the share of repeats that label it `correct`, and the `label` most of
     them give it, as its number in `data.labels`."""
     draws = [drawn_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)]
+    # The rows of all repeats together, so that each is encoded once however often it is drawn.
     used = sorted({row for draw in draws for row in draw})
     learnt = _rows(data.training.rows, used)
     how, predict = _predictor(system, data, learnt, used, context)
@@ -201,6 +202,7 @@ def drawn_rows(training: Training, repeat: int, seed: int, task: str) -> list[in
     same for every system."""
     labels = training.rows.labels
     taken: dict[str, list[int]] = {}
+    # The system is not in the stream's name: all learn from the same rows in each repeat.
     for place in seeded(training.rows.ids, seed, "training", task, str(repeat)):
         of_label = taken.setdefault(labels[place], [])
         if len(of_label) < training.per_label:
@@ -267,6 +269,7 @@ def data_of(task: Task, items: Sequence[Item], gold: Mapping[str, Any], settings
         return texts
     labels = tuple(str(label.value) for label in task.labels) or tuple(sorted(set(texts.labels)))
     training = training_of(task, items, settings.per_label)
+    # Labels of the training rows too: a system may give one that the task does not name.
     names = tuple(dict.fromkeys((*labels, *sorted(set(training.rows.labels)))))
     return FewLabelled(texts, training, names, settings.repeats, task.name)
 
@@ -280,6 +283,7 @@ def texts_of(data: Any) -> list[str]:
     """Every text that a system sees, for sizes and speed; of training texts as many as one repeat draws."""
     if isinstance(data, FewLabelled):
         drawn = data.training.per_label * len(set(data.training.rows.labels))
+        # Which rows are drawn needs the hash of every id; the first as many stand in for them.
         return [*data.training.rows.texts[: drawn * data.repeats], *data.test.texts]
     if isinstance(data, ScoredPairs):
         return [*data.first, *data.second]

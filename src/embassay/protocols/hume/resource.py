@@ -108,18 +108,11 @@ def _means(models: Sequence[Beside], seed: int) -> tuple[Value, ...]:
     few = "" if len(models) >= FEWEST_PAIRS else f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
     shares = [percent_of_human(rank.best, rank.human) for rank in beside if rank.human > 0]
     return (
-        ", ".join(sorted({model.pair.lang for model in models})),
-        len(models),
-        points(_mean(human)),
-        *_ends(human, seed),
-        points(_mean(best)),
-        points(_mean(median)),
-        _mean([share for share in shares if share is not None]),
-        points(_mean(gaps)),
-        *_ends(gaps, seed),
-        sum(rank.human > rank.best for rank in beside) if beside else None,
-        few,
-    )
+        ", ".join(sorted({model.pair.lang for model in models})), len(models), points(_mean(human)),
+        *_ends(human, seed), points(_mean(best)), points(_mean(median)),
+        _mean([share for share in shares if share is not None]), points(_mean(gaps)), *_ends(gaps, seed),
+        sum(rank.human > rank.best for rank in beside) if beside else None, few,
+    )  # fmt: skip
 
 
 def _mean(values: Sequence[float]) -> float | None:

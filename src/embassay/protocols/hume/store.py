@@ -412,15 +412,8 @@ def _same(held: Saved, draft: Draft) -> bool:
 
 def _stored(do: Transaction, annotator: str, draft: Draft) -> Saved:
     saved = Saved(
-        draft.item_id,
-        draft.value,
-        draft.flag,
-        draft.comment,
-        draft.seconds,
-        draft.paused,
-        draft.seq,
-        clock.now(),
-    )
+        draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq, clock.now(),
+    )  # fmt: skip
     value = None if saved.value is None else json.dumps(saved.value, ensure_ascii=False, allow_nan=False)
     row = (
         annotator, saved.item_id, value, saved.flag, saved.comment, saved.seconds, saved.paused, saved.seq,

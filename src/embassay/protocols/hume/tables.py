@@ -263,18 +263,11 @@ def overall_figure(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
     rows = tuple(
         (
-            place.rank,
-            place.system,
-            place.kind,
-            points(place.mean.value),
-            points(place.mean.low),
-            points(place.mean.high),
-            place.mean.n,
-            place.parameters_millions,
-            int(place.kind == "human"),
+            place.rank, place.system, place.kind, points(place.mean.value), points(place.mean.low),
+            points(place.mean.high), place.mean.n, place.parameters_millions, int(place.kind == "human"),
         )
         for place in sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0))
-    )
+    )  # fmt: skip
     columns = (
         Column("rank", decimals=0), Column("system", "text"), Column("kind", "text"), Column("mean", decimals=1),
         Column("low", decimals=1), Column("high", decimals=1), Column("pairs", decimals=0),

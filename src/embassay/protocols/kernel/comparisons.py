@@ -67,14 +67,7 @@ def reaching(task: str, ranked: Iterable[Headline], references: Iterable[Headlin
     best = max((headline.value for headline in ranked if headline.value is not None), default=None)
     if task != "retrieval" or best is None:
         return ""
-    return next(
-        (
-            reference.system
-            for reference in references
-            if reference.value is not None and reference.value >= best
-        ),
-        "",
-    )
+    return next((row.system for row in references if row.value is not None and row.value >= best), "")
 
 
 @dataclass(frozen=True)
@@ -382,10 +375,7 @@ def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequenc
 
 def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
     """Every system's headlines: of each task on each dataset and over them, and overall."""
-    groups = {
-        planned_system.name: REFERENCE if planned_system.kind == "reference" else RANKED
-        for planned_system in plan.systems
-    }
+    groups = {entry.name: REFERENCE if entry.kind == "reference" else RANKED for entry in plan.systems}
     by_task: dict[str, dict[str, Headline]] = {}
     for task in plan.tasks:
         measure, datasets = protocol.tasks.build(task).headline, _datasets(plan, task)
@@ -410,9 +400,7 @@ def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
 
 
 def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
-    return tuple(
-        dataset.name for dataset in plan.datasets if any(part.task == task for part in dataset.tasks)
-    )
+    return tuple(data.name for data in plan.datasets if any(part.task == task for part in data.tasks))
 
 
 def _task_headline(

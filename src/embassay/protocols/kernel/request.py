@@ -105,11 +105,7 @@ def request_of(
     for name in arguments:
         if name not in free:
             known = [
-                *(
-                    parameter
-                    for parameter in signature(call).parameters
-                    if parameter not in ("self", "arguments")
-                ),
+                *(name for name in signature(call).parameters if name not in ("self", "arguments")),
                 *free,
             ]
             near = get_close_matches(name, known, n=1)

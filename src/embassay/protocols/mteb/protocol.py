@@ -204,7 +204,15 @@ def mean_rows(scores: MainScores, survey: Survey) -> Iterator[Result]:
 
 def standings_of(rows: Iterable[Result]) -> list[Standing]:
     """The means as standings without replicates."""
-    return [Standing(row.task, "", row.measure, _headline(row)) for row in rows]
+    return [
+        Standing(
+            row.task,
+            "",
+            row.measure,
+            Headline(row.system, row.value, row.n, np.empty(0), row.method, row.reason),
+        )
+        for row in rows
+    ]
 
 
 def comparisons_of(standings: Sequence[Standing]) -> Mapping[str, object]:
@@ -225,10 +233,6 @@ def _mean(
         return Result(*where, None, len(values), reason=f"has {len(values)} of {len(tasks)} tasks")
     method = f"mean over {len(tasks)} tasks" if len(tasks) > 1 else "one task"
     return Result(*where, math.fsum(values) / len(values), len(values), method=method)
-
-
-def _headline(row: Result) -> Headline:
-    return Headline(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
 
 
 _SCRIPT = {"kor": "Hang", **dict.fromkeys(("crh", "gmv", "gof", "nan"), "Latn")}

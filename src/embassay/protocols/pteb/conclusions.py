@@ -269,7 +269,10 @@ def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Resul
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": f"{METHOD}; of the PTEB score, items and runs resampled",
-        "scopes": {scope.name: _compared(scores, scope) for scope in every},
+        "scopes": {
+            scope.name: compared([scores.in_scope(scope.task, system).score for system in scope.systems])
+            for scope in every
+        },
         "baseline": {
             "system": layout.compared_with,
             "scopes": {scope.name: against_baseline(scores, scope) for scope in every},
@@ -323,10 +326,6 @@ def _originals(scores: Scores, task: str, system: str) -> Iterator[tuple[str, He
     for dataset in () if task == OVERALL else scores.layout.of_task(task):
         yield dataset.name, scores.cells.original(task, dataset.name, system)
     yield "", scores.original(task, system)
-
-
-def _compared(scores: Scores, scope: Scope) -> dict[str, Any]:
-    return compared([scores.in_scope(scope.task, system).score for system in scope.systems])
 
 
 def _rows(scores: Scores) -> Iterator[Result]:

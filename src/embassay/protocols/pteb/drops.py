@@ -90,9 +90,7 @@ def drops(rows: Iterable[Result], *, by_language: bool = False, source: str | No
             originals[key] = row
         elif row.measure == "delta" and _is_of(row.variant, source):
             cells.setdefault(key, []).append(row)
-    kept = {
-        key: deltas for key, deltas in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)
-    }
+    kept = {key: rows for key, rows in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)}
     return _means(kept, originals)
 
 
@@ -277,7 +275,8 @@ def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
     stated = [drop for drop in drops if group_of(drop.lang)]
     unknown = [f"{drop.system} {drop.place}" for drop in drops if not group_of(drop.lang)]
     groups = {
-        place: {group_of(drop.lang) for drop in stated if drop.place == place} for place in _places(stated)
+        place: {group_of(drop.lang) for drop in stated if drop.place == place}
+        for place in {drop.place for drop in stated}
     }
     shared = [drop for drop in stated if {ENGLISH, OTHER} <= groups[drop.place]]
     return ByLanguage(
@@ -287,10 +286,6 @@ def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
         contrast(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
         (Skipped("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
     )
-
-
-def _places(drops: Sequence[Drop]) -> set[str]:
-    return {drop.place for drop in drops}
 
 
 HIGH = 0.8

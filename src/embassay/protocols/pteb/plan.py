@@ -56,9 +56,7 @@ class PtebPlan(WordedPlan):
 
     def recorded(self) -> dict[str, Paraphrases]:
         """The wordings that datasets bring themselves."""
-        opened = {
-            dataset.name: opening.dataset(self.request.dataset(dataset.source)) for dataset in self.datasets
-        }
+        opened = {data.name: opening.dataset(self.request.dataset(data.source)) for data in self.datasets}
         return {
             name: dataset.load("paraphrases").data
             for name, dataset in opened.items()

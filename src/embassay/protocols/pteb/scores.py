@@ -282,8 +282,7 @@ def _resources(given: Given) -> ColumnTable:
 
 def _datasets(given: Given) -> ColumnTable:
     rows = tuple(
-        (dataset.task, dataset.dataset, "; ".join(dataset.languages), dataset.measure)
-        for dataset in given.datasets
+        (used.task, used.dataset, "; ".join(used.languages), used.measure) for used in given.datasets
     )
     columns = tuple(Column(name, "text") for name in ("task", "dataset", "languages", "metric"))
     return ColumnTable("pteb_table13", "PTEB table 13: datasets", columns, rows)
@@ -334,9 +333,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
         if is_multilingual(dataset) and given.of_paper(dataset, MULTILINGUAL_SUITE)
     ]
     if others:
-        rows = [
-            entry for dataset in others for entry in _entries(given, dataset, (dataset.task, dataset.dataset))
-        ]
+        rows = [entry for used in others for entry in _entries(given, used, (used.task, used.dataset))]
         yield Grid(
             "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
             ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE,

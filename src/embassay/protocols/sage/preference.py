@@ -83,6 +83,7 @@ def choice_figures(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """(r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN where x or y does not vary."""
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
+    # Rounding may leave the variance of a resample of equal values a little below 0.
     spread = np.clip(xx - x * x, 0, None) * np.clip(yy - y * y, 0, None)
     r = np.divide(xy - x * y, np.sqrt(spread), out=np.full_like(spread, np.nan), where=spread > 1e-24)
     return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
@@ -90,6 +91,8 @@ def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _compare(system: Similarity, data: Comparisons, context: Context, items: Items) -> _Part:
     similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
+    # Six decimals: float32 gives equal texts similarities that differ in their last bits, and would break ties by
+    # chance.
     first, second = np.round(similarity.astype(np.float64), 6).reshape(2, len(data))
     tied = (first == second).astype(np.float64)
     predicted = (first <= second).astype(np.float64)
@@ -107,6 +110,7 @@ def _compare(system: Similarity, data: Comparisons, context: Context, items: Ite
         return _no_part(CHOICES, lost, len(data))
 
     actual = data.choice.astype(np.float64)
+    # Which summary is `positive` changes precision and recall, not accuracy.
     if context.options.positive == "first":
         predicted, actual = 1 - predicted, 1 - actual
     columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)

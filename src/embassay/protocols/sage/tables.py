@@ -247,9 +247,7 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     }
     if not all(members.values()):
         return
-    known = {
-        (standing.task, standing.system): standing.headline for standing in standings if not standing.dataset
-    }
+    known = {(row.task, row.system): row.headline for row in standings if not row.dataset}
     rows = []
     for title, task in TABLE_1:
         if not any(where == task for where, _ in known):

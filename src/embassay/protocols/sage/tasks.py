@@ -217,16 +217,8 @@ def preference() -> Task:
         return len(data.comparisons or ()) + len(data.ratings or ())
 
     return Task(
-        "preference",
-        "Human preference",
-        ("comparisons", "ratings"),
-        HEADLINE,
-        2,
-        evaluate,
-        load,
-        fields,
-        size,
-    )
+        "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate, load, fields, size,
+    )  # fmt: skip
 
 
 def robustness() -> Task:

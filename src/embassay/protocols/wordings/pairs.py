@@ -168,11 +168,7 @@ def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tup
     texts = [candidate.paraphrase.text for candidate in looked_at]
     # A text whose language is not recognised says nothing against another one.
     usual = " ".join(text for text in texts if language_fault(text, foreign, lang))[:_USUAL]
-    good = [
-        candidate
-        for candidate in looked_at
-        if not (usual and language_fault(usual, candidate.paraphrase.text, lang))
-    ]
+    good = [pair for pair in looked_at if not (usual and language_fault(usual, pair.paraphrase.text, lang))]
     return good, len(looked_at) - len(good)
 
 

@@ -185,9 +185,7 @@ class Cells:
     """The records of a run by what identifies them."""
 
     def __init__(self, records: Sequence[CellRecord]) -> None:
-        self._records = {
-            (record.task, record.dataset, record.system, record.variant): record for record in records
-        }
+        self._records = {(cell.task, cell.dataset, cell.system, cell.variant): cell for cell in records}
 
     def languages(self, task: str, dataset: str) -> tuple[str, ...]:
         """The languages that have scores of their own, where a dataset has several."""

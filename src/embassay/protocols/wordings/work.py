@@ -162,10 +162,7 @@ def in_other_words(  # noqa: PLR0913
         return None if exclude_copied and paraphrase.outcome == "copied" else paraphrase.wording
 
     worded = (at for at in what.texts(data) if not at[0].startswith(unworded))
-    asked = {
-        (paraphrase.lang, paraphrase.text, paraphrase.place): paraphrase
-        for paraphrase in starmap(found, worded)
-    }
+    asked = {(row.lang, row.text, row.place): row for row in starmap(found, worded)}
     failed = [paraphrase for paraphrase in asked.values() if not paraphrase.usable]
     reworded = what.reword(data, wording)
     if tidy:

@@ -260,6 +260,7 @@ def _values_on(run: ReportRun, row: Row, placed: Sequence[Placed]) -> str:
     )
 
 
+# Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
 def _fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]:
     return tuple(fields(read_values(folder)))
@@ -282,6 +283,7 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
     if not row.system.ranked:
         return
     kinds = {run.record.kind for run in own}
+    # A language model is asked by HUME alone: other questions are none of it.
     if row.system.kind == "llm":
         kinds |= {"sage", "pteb", "hteb", "score", "names", "noise"}
     not_asked = [words for of, words in ASKED if not kinds & set(of)]
@@ -290,11 +292,11 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
     for run in own:
         yield from (f"{run.title}: {said}" if len(runs) > 1 else said for said in _missing(run.record, row))
     yield from _untold(own, row)
-    for run in (report_run for report_run in own if report_run.record.kind == "pteb"):
+    for run in (other for other in own if other.record.kind == "pteb"):
         from embassay.report.pteb import drops as of_pteb
 
         yield from of_pteb.unknown(run, run.board.row(row.system.name))
-    for run in (report_run for report_run in own if report_run.record.kind == "hteb"):
+    for run in (other for other in own if other.record.kind == "hteb"):
         from embassay.report.hteb import profile
 
         yield from profile.unknown(run, run.board.row(row.system.name))
@@ -333,14 +335,11 @@ def _missing(record: Record, row: Row) -> Iterator[str]:
     small, bare = [], []
     for task in tasks:
         rows = [
-            record.find(task.name, name, task.headline, dataset=dataset)
-            for dataset in record.datasets(task.name)
+            record.find(task.name, name, task.headline, dataset=data) for data in record.datasets(task.name)
         ]
         values = [result for result in rows if result is not None and result.value is not None]
-        small += [
-            f"{task.short} on {result.dataset} (n = {result.n})" for result in values if result.n < SMALL
-        ]
-        bare += [f"{task.short} on {result.dataset}" for result in values if result.ci_low is None]
+        small += [f"{task.short} on {value.dataset} (n = {value.n})" for value in values if value.n < SMALL]
+        bare += [f"{task.short} on {value.dataset}" for value in values if value.ci_low is None]
     if small:
         more = f" and {len(small) - 4} more" if len(small) > 4 else ""
         yield f"Rests on under {SMALL} items: {', '.join(small[:4])}{more}."
@@ -483,12 +482,7 @@ def _of_run(run: ReportRun, system: str) -> RunCost | None:
 def _faster(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
     """Of the first run with ranks: faster encoders that it does not beat, or that it beats all of them."""
     run = next(
-        (
-            report_run
-            for report_run in runs
-            if report_run.board.has_ranks and row.system.name in report_run.record.by_name
-        ),
-        None,
+        (other for other in runs if other.board.has_ranks and row.system.name in other.record.by_name), None
     )
     if run is None:
         return

@@ -111,9 +111,7 @@ def held(row: Result | None) -> bool:
 
 def hteb_verdict(record: Record, board: Board) -> Verdict:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    profiles = [
-        profile for profile in profiles_of(record, board) if profile.row.system.ranked and profile.axes
-    ]
+    profiles = [row for row in profiles_of(record, board) if row.row.system.ranked and row.axes]
     if not profiles:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
     most = _worst(profiles)
@@ -305,9 +303,7 @@ def _transformation_table(record: Record, profiles: Sequence[Profile]) -> Table:
     columns = tuple(
         Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
     )
-    lines = tuple(
-        _line(profile.row, tuple(_entry(profile.changes.get(name)) for name in names)) for profile in profiles
-    )
+    lines = tuple(_line(row.row, tuple(_entry(row.changes.get(name)) for name in names)) for row in profiles)
     return Table("hteb-by-transformation", "By transformation", "System", columns, lines, is_titled=False)
 
 

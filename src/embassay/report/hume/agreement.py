@@ -318,15 +318,10 @@ def _annotator_row(pair: PairRecord, annotator: Annotator) -> AnnotatorRow:
     items = f"{annotator.items} of {pair.n}" if annotator.items < pair.n else numbers.count(annotator.items)
     items += "" if annotator in pair.annotators else ", left out"
     return AnnotatorRow(
-        pair.name,
-        annotator.id,
-        annotator.kind == "simulated",
-        POINTS.text(annotator.score),
-        f"{100 * annotator.score:.6g}",
-        items,
-        numbers.NONE if annotator.seconds is None else numbers.duration(annotator.seconds),
-        str(annotator.flagged),
-    )
+        pair.name, annotator.id, annotator.kind == "simulated", POINTS.text(annotator.score),
+        f"{100 * annotator.score:.6g}", items,
+        numbers.NONE if annotator.seconds is None else numbers.duration(annotator.seconds), str(annotator.flagged),
+    )  # fmt: skip
 
 
 def conventions(pairs: Sequence[PairRecord]) -> Conventions | None:

@@ -214,15 +214,8 @@ def _of_datasets(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 
 
 def _simulated(summary: Summary) -> Iterator[NoteParts]:
-    scripts = {
-        annotator.id
-        for pair in summary.pairs
-        for annotator in pair.annotators
-        if annotator.kind == "simulated"
-    }
-    people = {
-        annotator.id for pair in summary.pairs for annotator in pair.annotators if annotator.kind == "person"
-    }
+    scripts = {who.id for pair in summary.pairs for who in pair.annotators if who.kind == "simulated"}
+    people = {who.id for pair in summary.pairs for who in pair.annotators if who.kind == "person"}
     if scripts:
         every = "All" if not people else f"{len(scripts)} of {len(scripts) + len(people)}"
         yield (

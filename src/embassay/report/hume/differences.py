@@ -87,17 +87,10 @@ def places(summary: Summary) -> Places | None:
     if len(summary.pairs) < 2 or len(shown) < 2:
         return None
     label = labels([place.system for place in shown if place.kind != "human"])
-    ends = [
-        end
-        for place in shown
-        for end in (place.mean.value, place.mean.low, place.mean.high)
-        if end is not None
-    ]
+    ends = [end for row in shown for end in (row.mean.value, row.mean.low, row.mean.high) if end is not None]
     human = next((place.mean.value for place in shown if place.kind == "human"), None)
     scale = scale_of(ends, factor=100.0)
-    rows = tuple(
-        _place(place, label.get(place.system, ""), human, answerers(summary), scale) for place in shown
-    )
+    rows = tuple(_place(row, label.get(row.system, ""), human, answerers(summary), scale) for row in shown)
     groups = [("", tuple(row for row in rows if not row.reason))]
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         groups.append((_apart(reason), tuple(row for row in rows if row.reason == reason)))
@@ -150,10 +143,9 @@ def _size(millions: float | None) -> str:
 def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
     """Against each reference over all pairs; then against the best model by family, group and language."""
     every = [wins for wins in summary.wins if wins.by == "all"]
+    every.sort(key=lambda wins: REFERENCES.index(wins.reference))
     panels = [
-        WinPanel(
-            "All pairs, against the", tuple(_win(wins, f"{wins.reference} model") for wins in _ordered(every))
-        )
+        WinPanel("All pairs, against the", tuple(_win(wins, f"{wins.reference} model") for wins in every))
     ]
     for by, title in (
         ("family", "By task family"),
@@ -172,10 +164,6 @@ def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
 
 def _group(name: str) -> str:
     return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
-
-
-def _ordered(wins: Sequence[Wins]) -> list[Wins]:
-    return sorted(wins, key=lambda wins: REFERENCES.index(wins.reference))
 
 
 def _win(wins: Wins, label: str) -> WinRow:

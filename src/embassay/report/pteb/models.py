@@ -168,9 +168,7 @@ def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[
         made.append(
             Series(
                 row.label,
-                tuple(
-                    (at, result) for at, result in series if result is not None and result.value is not None
-                ),
+                tuple((at, row) for at, row in series if row is not None and row.value is not None),
                 row.system.kind,
             )
         )

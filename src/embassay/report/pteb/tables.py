@@ -433,7 +433,7 @@ def _plot(
     ]
     scale = scale_of([*edges, 0.0], within=None, factor=POINTS.factor)
     missing = tuple(
-        (board.row(system["system"]), system["reason"]) for system in plain["systems"] if system.get("reason")
+        (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
     )
     rows = tuple(_compared(record, row, words, contrast, scale) for row, _, words, contrast in tested)
     place = name.replace(":", "-")

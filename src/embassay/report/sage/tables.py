@@ -299,8 +299,9 @@ def _heat_entry(
 ) -> Entry:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
     result = stack[0]
-    values = [row.value for row in stack if row is not None and row.value is not None]
+    values = [part.value for part in stack if part is not None and part.value is not None]
     if result is not None and len(values) == len(stack):
+        # A cell without one of its values has no mean, as over the others it would be of something else.
         mean = sum(values) / len(values)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
         return Entry(
@@ -512,9 +513,7 @@ def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Cours
                                variant=f"{kind}:p={size:g}"))
             for size in SIZES[kind]
         ]  # fmt: skip
-        points = tuple(
-            (size, result) for size, result in results if result is not None and result.value is not None
-        )
+        points = tuple((size, row) for size, row in results if row is not None and row.value is not None)
         if points:
             courses.append(Course(row, points))
     return chosen(courses)
@@ -545,12 +544,10 @@ def _legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sentence,
 
 
 def _summary(kind: str, lines: Sequence[Course]) -> str:
-    ends = "; ".join(f"{line.row.label} {_two(line.points[-1][1].value)}" for line in lines)
+    ends = "; ".join(
+        f"{line.row.label} {numbers.score(line.points[-1][1].value or 0.0, 2)}" for line in lines
+    )
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
-
-
-def _two(value: float | None) -> str:
-    return numbers.score(value or 0.0, 2)
 
 
 def _expected(y: Scale, *, linear: bool) -> str:

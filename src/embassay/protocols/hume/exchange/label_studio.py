@@ -320,9 +320,7 @@ def label_studio_tasks(task: Task, items: Iterable[Item], rows: Sequence[Annotat
 def _data(task: Task, item: Item) -> Plain:
     payload = dict(item.payload)
     if task.family == "reranking":
-        payload["documents"] = [
-            {"id": document["id"], "text": document["text"]} for document in payload["documents"]
-        ]
+        payload["documents"] = [{"id": shown["id"], "text": shown["text"]} for shown in payload["documents"]]
     return {ITEM: item.id, TASK: task.name, **payload}
 
 

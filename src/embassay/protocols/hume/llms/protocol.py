@@ -301,9 +301,7 @@ def annotate(
     work = plan_work(read_study(study), request)
     with _accounts(study, max_usd) as (spending, ledger), closing(AnswerCache.open(cache)) as answers:
         annotators = open_annotators(work, ledger, answers)
-        files = {
-            llm_annotator.name: _opened(work, llm_annotator, fresh=replace) for llm_annotator in annotators
-        }
+        files = {who.name: _opened(work, who, fresh=replace) for who in annotators}
         try:
             for annotator in annotators:
                 spending.account = annotator.name
@@ -314,11 +312,7 @@ def annotate(
             spending.close()
             for annotator in annotators:
                 _write_settings(work, annotator, files[annotator.name])
-        rows = tuple(
-            row
-            for llm_annotator in annotators
-            for row in _annotated(work, llm_annotator, files[llm_annotator.name])
-        )
+        rows = tuple(row for who in annotators for row in _annotated(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
         return Outcome(study, rows, spent(spending, max_usd), left_out)
 
@@ -374,15 +368,8 @@ def _annotated(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> Iterato
         usd = sum(row.usd or 0.0 for row in rows) if priced else None
         statuses = Counter(row.status for row in rows)
         yield Annotated(
-            annotator.name,
-            task.name,
-            task.family,
-            file.path,
-            len(asks),
-            dict(sorted(statuses.items())),
-            tokens,
-            usd,
-        )
+            annotator.name, task.name, task.family, file.path, len(asks), dict(sorted(statuses.items())), tokens, usd,
+        )  # fmt: skip
 
 
 def _settings_file(path: Path) -> Path:
@@ -526,9 +513,7 @@ def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Foreca
         asks = work.asks(task)
         left = [ask for ask in waiting(asks, answered) if not annotator.chat.kept(annotator.question(ask))]
         questions = [annotator.question(ask) for ask in left]
-        read = sum(
-            likely_tokens([message.content for message in question.messages]) for question in questions
-        )
+        read = sum(likely_tokens([message.content for message in asked.messages]) for asked in questions)
         written = sum(
             ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
         )

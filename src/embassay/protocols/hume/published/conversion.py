@@ -197,10 +197,7 @@ def aggregated(
         )
     # By identity: people of another revision are the same in every other respect.
     people = {id(evaluation) for evaluation in of_human(evaluations, study)}
-    return tuple(
-        _by_rule(evaluation, aggregation) if id(evaluation) in people else evaluation
-        for evaluation in evaluations
-    )
+    return tuple(_by_rule(row, aggregation) if id(row) in people else row for row in evaluations)
 
 
 def _by_rule(evaluation: Evaluation, aggregation: Aggregation) -> Evaluation:
@@ -227,9 +224,7 @@ def _scored(evaluation: Evaluation) -> bool:
 
 
 def _lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[str, str]]) -> int:
-    mine = by_pair(
-        evaluation for evaluation in evaluations if evaluation.system == model.name and _scored(evaluation)
-    )
+    mine = by_pair(row for row in evaluations if row.system == model.name and _scored(row))
     return len(pairs - mine.keys())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
@@ -143,11 +143,7 @@ def _flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
 
 @cache
 def _by_name(study: Study) -> Mapping[str, Dataset]:
-    return {
-        name.lower(): dataset
-        for dataset in study.datasets
-        for name in (*dataset.aliases, dataset.task, dataset.name)
-    }
+    return {name.lower(): data for data in study.datasets for name in (*data.aliases, data.task, data.name)}
 
 
 _AS_IN_THE_STUDY = {"arb": "ara", "cmn": "zho", "no": "nob", "nor": "nob"}
@@ -212,14 +208,11 @@ def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ..
     study = study or paper_study()
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
-    evaluations = tuple(evaluation for file in _files(path) for evaluation in _of_file(file, study))
+    files = [path] if path.is_file() else files_below(path)
+    evaluations = tuple(evaluation for file in files for evaluation in _of_file(file, study))
     if not evaluations:
         raise DataError("No results of the test split were found", path=path, mend=MEND)
     return evaluations
-
-
-def _files(path: Path) -> Sequence[Path]:
-    return [path] if path.is_file() else list(files_below(path))
 
 
 def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
@@ -358,11 +351,7 @@ class Evaluation:
 
 def of_human(evaluations: Iterable[Evaluation], study: Study) -> list[Evaluation]:
     """The evaluations of people in the revision that the paper used."""
-    return [
-        evaluation
-        for evaluation in evaluations
-        if (evaluation.system, evaluation.revision) == (study.human, study.human_revision)
-    ]
+    return [row for row in evaluations if (row.system, row.revision) == (study.human, study.human_revision)]
 
 
 def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:

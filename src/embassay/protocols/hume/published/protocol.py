@@ -119,9 +119,7 @@ def beside(found: Published, own: Entrants) -> Published:
             mend="Leave -s out; or score a study of your own: embassay hume score STUDY -s NAME.",
         )
     pairs = {(pair.dataset, pair.lang) for pair in found.study.pairs}
-    scores = tuple(
-        evaluation for evaluation in own.evaluations if (evaluation.dataset, evaluation.lang) in pairs
-    )
+    scores = tuple(row for row in own.evaluations if (row.dataset, row.lang) in pairs)
     lacking = {name: len(pairs) - sum(score.system == name for score in scores) for name in own.systems}
     notes = (
         f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it stands in table 8 and by pair, and "

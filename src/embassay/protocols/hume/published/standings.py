@@ -336,9 +336,7 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
 
     Below 0: models stand above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
-    known = [
-        (summary.agreement, -summary.standing.gap()) for summary in summaries if summary.agreement is not None
-    ]
+    known = [(row.agreement, -row.standing.gap()) for row in summaries if row.agreement is not None]
     return correlated([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
@@ -410,23 +408,15 @@ def quality_table(qualities: Sequence[Quality]) -> ColumnTable:
     """Table `quality_flags`: agreement in words, models above people who disagree, and what to do."""
     rows = tuple(
         (
-            quality.summary.pair.family,
-            quality.summary.pair.dataset,
-            quality.summary.pair.lang,
-            quality.summary.agreement_metric,
-            quality.summary.agreement,
-            quality.trust or "",
-            int(quality.superhuman_on_noise),
-            ADVICE if quality.trust == "low" else "",
+            quality.summary.pair.family, quality.summary.pair.dataset, quality.summary.pair.lang,
+            quality.summary.agreement_metric, quality.summary.agreement, quality.trust or "",
+            int(quality.superhuman_on_noise), ADVICE if quality.trust == "low" else "",
         )
         for quality in qualities
-    )
+    )  # fmt: skip
     columns = (
-        *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")),
-        Column("iaa"),
-        Column("agreement", "text"),
-        Column("superhuman_on_noise", decimals=0),
-        Column("advice", "text"),
-    )
+        *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")), Column("iaa"),
+        Column("agreement", "text"), Column("superhuman_on_noise", decimals=0), Column("advice", "text"),
+    )  # fmt: skip
     note = "Agreement takes two annotators; it is empty for one."
     return ColumnTable("quality_flags", "HUME: how far scores can be trusted", columns, rows, note)

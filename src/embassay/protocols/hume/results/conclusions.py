@@ -84,9 +84,7 @@ def whole(pairs: Sequence[PairRecord], system: str) -> bool:
 def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix:
     """People and the ranked systems that are whole, over the pairs with a human score."""
     held = scored_pairs(pairs)
-    names = tuple(
-        contender.system for contender in contenders if contender.ranked and whole(pairs, contender.system)
-    )
+    names = tuple(row.system for row in contenders if row.ranked and whole(pairs, row.system))
     values = np.array([[_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
     return Matrix(tuple(map(published_pair, held)), names, values.reshape(len(names), len(held)), human)

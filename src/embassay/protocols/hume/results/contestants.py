@@ -130,10 +130,7 @@ def answered(
 def fingerprint(every: Iterable[Answered]) -> str:
     """A fingerprint of all answers: it changes as people go on."""
     return digest(
-        [
-            [answered.task.name, {name: dict(given) for name, given in answered.answers.items()}]
-            for answered in every
-        ]
+        [[task.task.name, {name: dict(given) for name, given in task.answers.items()}] for task in every]
     )
 
 

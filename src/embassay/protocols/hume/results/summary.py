@@ -127,6 +127,7 @@ class _Rows:
     ) -> Result:
         """A value of the pair as a row; `by` are the kinds of annotators behind it, those of the pair by default."""
         pair = self.pair
+        # A score that scripts stood in for says so in its method, since rows are read without the record.
         kinds = {annotator.kind for annotator in pair.annotators} if by is None else set(by)
         method = ", ".join(filter(None, (bar.method, _said_of(kinds) if system == HUMAN else "")))
         return Result(

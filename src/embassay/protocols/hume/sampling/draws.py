@@ -139,11 +139,7 @@ def shown(
     query: JudgedQuery, negatives: Iterable[str], relevant: int, total: int, seed: int
 ) -> tuple[str, ...] | None:
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
-    judged = [
-        document
-        for document, gain in query.gains.items()
-        if gain > 0 and query.texts.get(document, "").strip()
-    ]
+    judged = [doc for doc, gain in query.gains.items() if gain > 0 and query.texts.get(doc, "").strip()]
     # All relevant ones in order, not `relevant` of them: near copies among the first would leave too few.
     best = relevant_of({key: query.gains[key] for key in judged}, len(judged), seed, query.id)
     chosen = _unlike(best, query.texts, [], relevant)
@@ -164,9 +160,7 @@ def _ranked_item(
         return None
     payload = {
         "query": query.query,
-        "documents": [
-            {"id": f"d{place}", "text": query.texts[key]} for place, key in enumerate(documents, 1)
-        ],
+        "documents": [{"id": f"d{at}", "text": query.texts[key]} for at, key in enumerate(documents, 1)],
     }
     return Chosen(payload, [int(_is_relevant(query, key)) for key in documents], query.id, documents)
 
@@ -276,9 +270,7 @@ def _rated_practice(
         free = [place for place in short if place not in taken]
         taken.append(min(free, key=lambda place: abs(scores[place] - level)))
     mixed = [taken[place] for place in seeded([pairs.ids[place] for place in taken], seed, "practice order")]
-    return tuple(
-        rating_practice(pairs.first[place], pairs.second[place], scores[place], scale) for place in mixed
-    )
+    return tuple(rating_practice(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed)
 
 
 def draw_classification(
@@ -394,9 +386,7 @@ def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: in
         *counted(len(wrong), "text", "of several clusters left out"),
         *counted(len(texts) - len(set(map(plain, texts.texts))), "repeated text", "left out"),
     )
-    items = tuple(
-        Chosen({"text": texts.texts[place]}, texts.labels[place], texts.ids[place]) for place in taken
-    )
+    items = tuple(Chosen({"text": texts.texts[at]}, texts.labels[at], texts.ids[at]) for at in taken)
     about = (f"{len(drawn)} of {len(set(texts.labels))} gold clusters",)
     return Drawn(items, _clustered_practice(texts, spare, request, seed), tuple(sorted(drawn)), notes, about)
 

@@ -167,15 +167,8 @@ def corrected_rows(found: Sequence[JudgedLanguage], system: str, seed: int) -> I
     for language in found:
         mean = language.mean
         place = (
-            "pteb",
-            TASK,
-            "",
-            language.lang,
-            language.lang or "mul",
-            language.judge,
-            system,
-            "mean_corrected",
-        )
+            "pteb", TASK, "", language.lang, language.lang or "mul", language.judge, system, "mean_corrected",
+        )  # fmt: skip
         method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's of all; {mean.use}"
         yield Result(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
 
@@ -224,21 +217,12 @@ def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTabl
     )  # fmt: skip
     body = tuple(
         (
-            result.lang or TOTAL,
-            result.rated,
-            result.incomplete,
-            result.ratings,
-            result.raters,
-            result.rejected,
-            *_three(result.mean),
-            result.median,
-            None if result.share is None else result.share.estimate,
-            *_three(result.alpha),
-            verdict(result, results),
-            result.reason,
+            result.lang or TOTAL, result.rated, result.incomplete, result.ratings, result.raters, result.rejected,
+            *_three(result.mean), result.median, None if result.share is None else result.share.estimate,
+            *_three(result.alpha), verdict(result, results), result.reason,
         )
         for result in results
-    )
+    )  # fmt: skip
     note = (
         f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean of the "
         "languages; medians are over ratings; alpha is Krippendorff's, ordinal."
@@ -270,20 +254,11 @@ def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
     )  # fmt: skip
     body = tuple(
         (
-            rater.rater_id,
-            "; ".join(rater.langs),
-            rater.ratings,
-            rater.missing,
-            rater.dummies_passed,
-            rater.dummies_failed,
-            rater.dummies_missing,
-            rater.flagged,
-            len(rater.far),
-            rater.fate,
-            rater.reason,
+            rater.rater_id, "; ".join(rater.langs), rater.ratings, rater.missing, rater.dummies_passed,
+            rater.dummies_failed, rater.dummies_missing, rater.flagged, len(rater.far), rater.fate, rater.reason,
         )
         for rater in raters
-    )
+    )  # fmt: skip
     return ColumnTable("raters", "Raters, and why any was rejected", columns, body)
 
 
