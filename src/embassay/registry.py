@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass, replace
 from difflib import get_close_matches
@@ -40,24 +40,27 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 def place_of(error: Exception, module: str) -> str:
     """Where in the package of `module` an error arose, as ` (FILE, line N)`; nothing where it was not on the way."""
-    return _last_place(error, {module.partition(":")[0].partition(".")[0]})
+    top = _top(module)
+    return _last_place(error, lambda name: _top(name) == top)
 
 
 def place_of_added(error: Exception) -> str:
-    """The same in whatever code was registered from outside of this package."""
-    modules = {
-        entry.module.partition(".")[0]
-        for registry in _registries
-        for entry in list(registry._entries.values())
-    }
-    return _last_place(error, modules - {"embassay", ""})
+    """The same in a package that registers something here, or in a module that did so itself."""
+    entries = [entry for registry in _registries for entry in list(registry._entries.values())]
+    packages = {_top(entry.module) for entry in entries if entry.package}
+    modules = {entry.module for entry in entries if _top(entry.module) not in ("embassay", "")}
+    return _last_place(error, lambda name: name in modules or _top(name) in packages)
 
 
-def _last_place(error: Exception, packages: Collection[str]) -> str:
+def _top(module: str) -> str:
+    return module.partition(":")[0].partition(".")[0]
+
+
+def _last_place(error: Exception, is_ours: Callable[[str], bool]) -> str:
     ways = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
         for frame, line in walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in packages
+        if is_ours(str(frame.f_globals.get("__name__")))
     ]
     return ways[-1] if ways else ""
 
@@ -465,6 +468,9 @@ def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Val
     )
     if bool in accepted and not {int, float, str} & set(accepted):
         mend = f"Write {key}=true or {key}=false."
+    first, comma, rest = str(value).partition(",")
+    if comma and "=" in rest:
+        mend = f"Join parameters by &, in quotes: '{name}?{key}={first}&{rest.replace(',', '&')}'."
     raise UsageError(f"The {kind} {name!r} needs {key} as {types}, found {value!r}.", mend=mend)
 
 

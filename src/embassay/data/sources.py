@@ -408,7 +408,11 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
     """
     head, mark, tail = spec.rpartition("?")
     # A file's name may have a ? in it.
-    if not mark or "tasks=" not in tail or Path(spec).expanduser().exists():
+    if not mark or Path(spec).expanduser().exists():
+        return spec, ()
+    if tail.startswith("task="):
+        raise UsageError(f"{spec!r} names tasks by task=.", mend=f"Write {head}?tasks={tail[5:]}.")
+    if "tasks=" not in tail:
         return spec, ()
     parts = tail.split("&")
     names = [name.strip() for part in parts if part.startswith("tasks=") for name in part[6:].split(",")]

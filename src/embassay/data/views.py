@@ -413,7 +413,7 @@ class Same(View):
 
     def _label(self, value: Any) -> int | None:
         text, same = ("" if item is None else plain(item).strip().lower() for item in (value, self.value))
-        return int(text == same) if text == same or text not in MISSING else None
+        return int(text == same) if text == same or text not in MISSING - {"none"} else None
 
 
 @dataclass(frozen=True)

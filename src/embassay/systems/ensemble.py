@@ -95,14 +95,14 @@ class Ensemble:
         target: str,
         *,
         opened: Opens,
-        weights: str = "",
+        weights: str | float = "",
         of: Literal["similarities", "ranks"] = "similarities",
         name: str = "",
     ) -> None:
         specs = [part for part in target.split("+") if part]
         if len(specs) < 2:
             raise UsageError("An ensemble has two members or more.", mend="Write ensemble:minilm+bm25.")
-        self.weights = _weights(weights, len(specs))
+        self.weights = _weights(str(weights), len(specs))
         self.members = [opened(spec) for spec in specs]
         for member in self.members:
             if part_with("price", getattr(member, "encoder", None)) is not None:

@@ -72,6 +72,8 @@ def advice(text: str) -> str:
     >>> advice("minilm,bm25")
     'Every system has its own -s: -s minilm -s bm25. '
     """
+    if meant := _on_disk(text) or _called_otherwise(text) or _together(text):
+        return meant
     names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
         return f"Every system has its own -s: {' '.join(f'-s {name}' for name in names)}. "
@@ -90,6 +92,67 @@ def advice(text: str) -> str:
         )
         return f"A model of the Hugging Face hub or of a folder is -s st:{name}{bundled}. "
     return ""
+
+
+KINDS = {"SparseEncoder": "splade", "MultiVectorEncoder": "colbert"}
+"""What sentence-transformers calls a model in its folder -> the system that runs it."""
+
+
+def mend_of_folder(folder: Path, target: str) -> str:
+    """What to write for a folder that says that it is no embedding model: a sparse or multi-vector one, a reranker.
+    Empty for any other folder, or none."""
+    try:
+        said = json.loads((folder / "config_sentence_transformers.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return ""
+    kind = said.get("model_type") if isinstance(said, dict) else ""
+    if kind == "CrossEncoder":
+        return f"It is a reranker: reranker: cross:{target} in a sweep. "
+    return f"It is -s {KINDS[kind]}:{target}. " if kind in KINDS else ""
+
+
+def _on_disk(text: str) -> str:
+    folder = Path(text.partition("?")[0]).expanduser()
+    try:
+        if "/" not in text or not folder.is_dir():
+            return ""
+    except OSError:
+        return ""
+    own = "onnx" if (folder / "model.onnx").is_file() else "st"
+    return mend_of_folder(folder, text) or f"That folder is -s {own}:{text}. "
+
+
+CALLED = {
+    **dict.fromkeys(("model2vec", "m2v", "potion"), "static"),
+    **dict.fromkeys(("hf", "huggingface", "sbert", "sentence-transformers", "sentence_transformers"), "st"),
+    **dict.fromkeys(("google", "vertex"), "gemini"),
+    **dict.fromkeys(("azure", "litellm", "vllm", "tei"), "openai"),
+}
+"""What others call what runs a model -> ours."""
+FUSED = ("hybrid", "rrf", "fusion", "fuse")
+
+
+def _called_otherwise(text: str) -> str:
+    from embassay.systems.rerankers import RERANKERS
+
+    if text.startswith(("http://", "https://")):
+        return f"A server with OpenAI's API is -s 'openai:MODEL?base_url={text}'. "
+    name, colon, target = text.partition(":")
+    if colon and target and name.lower() in CALLED:
+        return f"Write -s {CALLED[name.lower()]}:{target}. "
+    if name.partition("?")[0] in RERANKERS:
+        return f"That is a reranker: reranker: {text} in a sweep (`embassay rag sweep`). "
+    return ""
+
+
+def _together(text: str) -> str:
+    from embassay.systems import SYSTEMS
+
+    fused, _, members = text.partition(":") if text.partition(":")[0] in FUSED else ("", "", text)
+    names = [member.partition("?")[0].partition(":")[0] for member in members.split("+")]
+    if len(names) < 2 or not all(name in SYSTEMS for name in names):
+        return ""
+    return f"Several systems as one are -s 'ensemble:{members}{'?of=ranks' if fused else ''}'. "
 
 
 def chat_advice(text: str) -> str:

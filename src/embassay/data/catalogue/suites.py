@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from embassay.data.catalogue.entries import EntryRecord, Names, Protocol, Record, entries, entry, place
-from embassay.data.rows import nearest, shown
+from embassay.data.rows import LIKE, nearest, shown
 from embassay.data.sources import chosen_tasks
 from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
@@ -42,7 +42,7 @@ class MemberRecord(Record):
     @model_validator(mode="after")
     def _is_one_of_two(self) -> MemberRecord:
         if bool(self.dataset) == bool(self.suite):
-            raise ValueError("a member has either dataset or suite")
+            raise ValueError("either dataset or suite")
         if self.suite and (self.lang or self.split or self.group or self.title):
             raise ValueError("a member that is a suite has no lang, split, group or title of its own")
         return self
@@ -131,10 +131,13 @@ class Suite:
         wanted = tuple(tasks)
         members = tuple(narrowed(self.members, wanted))
         if not members:
-            has = dict.fromkeys(task for member in self.members for task in member.tasks)
+            known = dict.fromkeys(task for member in self.members for task in member.tasks)
+            alike = ((name, task) for name in wanted if (task := nearest(name, known, LIKE)))
+            asked, near = next(alike, ("", ""))
+            meant = f" Did you mean {near}?" if len(wanted) == 1 else f" Should {near} be {asked}?"
             raise UsageError(
                 f"The suite {self.name!r} has nothing for {' or '.join(wanted)}.",
-                mend=f"It is for {', '.join(has) or 'no task'}.",
+                mend=f"It is for {', '.join(known) or 'no task'}.{meant if near else ''}",
             )
         return replace(self, members=members)
 
@@ -236,6 +239,12 @@ def _fault(path: Path, error: ValidationError) -> DataError:
         return DataError(f"there is no field {where}.", path=path, mend=mend)
     if fault["type"] == "missing":
         return DataError(f"the field {where} is missing.", path=path, mend="Add it.")
+    if fault["type"] in ("model_type", "too_short"):
+        return DataError(
+            f"{where} is not right", path=path, found=shown(fault["input"]),
+            expected="a mapping" if fault["type"] == "model_type" else "one member or more",
+            mend="A member is written - {dataset: my.jsonl}, or - {suite: NAME}.",
+        )  # fmt: skip
     expected = (
         fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
     )

@@ -120,13 +120,13 @@ def guesses(
     if len(free) == 1 and set(free[0]) & set(MARKS.values()):
         return {}  # several names, between marks that were not seen
     if facts and all(name.isdecimal() for name in facts):
-        shape, matched = _by_content([facts[name] for name in free if name in facts])
-        return {shape: matched} if matched else {}
+        shape, likely = _by_content([facts[name] for name in free if name in facts])
+        return {shape: likely} if likely else {}
     offers = {}
     for shape in table_shapes(columns):
         ways = lacking(shape, columns)
         matches = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
-        if offer := next(filter(None, matches), None):
+        if offer := next(filter(None, matches), {}):
             offers[shape] = offer
     return offers
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from embassay.contracts import Role, Usage
+from embassay.errors import UsageError
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
@@ -35,6 +36,8 @@ class OpenAIEncoder(ServedEncoder):
         dimensions: int | None = None,
         server: Server = Server(),  # noqa: B008 - frozen
     ) -> None:
+        if not target:
+            raise UsageError("The system 'openai' needs the name of a model.", mend="Write openai:MODEL.")
         address = openai_address(server.base_url)
         listed = known_model(target)
         prompts = {role: prompt for role in _ROLES if listed and (prompt := listed.prompt_for(role))}

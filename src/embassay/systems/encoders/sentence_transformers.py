@@ -40,6 +40,7 @@ from embassay.systems.models import (
     is_pickle,
     is_pinned,
     known_model,
+    mend_of_folder,
     model_library,
     weights_and_library,
 )
@@ -175,7 +176,10 @@ class SentenceTransformer:
             if self.dtype != "float32":
                 raise UsageError(f"The backend {self.backend} takes no dtype.", mend="Leave dtype out.")
             _need_backend(self.backend)
-        pinned = is_pinned(self.revision) or Path(self.target).expanduser().is_dir()
+        folder = Path(self.target).expanduser()
+        if mend := mend_of_folder(folder, self.target):
+            raise UsageError(f"{self.name!r} is no embedding model: its folder says so.", mend=mend.strip())
+        pinned = is_pinned(self.revision) or folder.is_dir()
         if self.trust_remote_code and not pinned:
             raise UsageError(
                 f"Code from the hub runs only at a pinned commit, and none is given for {self.target}.",
