@@ -220,6 +220,7 @@ class _Unpacking(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        # Counted as it is unpacked: what a gzip file says of its own size is modulo 4 GiB, and may be a lie.
         number = self._stream.readinto(buffer)
         self._ratio.add(number)
         return number
@@ -235,6 +236,7 @@ class Ratio:
 
     def __init__(self, path: Path | str, packed: int) -> None:
         self._path = path
+        # A table of one repeated line packs a thousandfold and is no bomb while it is small.
         self._left = max(SMALL, TIMES.most * packed)
 
     def add(self, number: int) -> None:
@@ -288,6 +290,7 @@ def forbidden(path: Path) -> Path | None:
         if not os.access(parent, os.F_OK):
             return None
         is_last = parent == whole
+        # A folder on the way need only be entered; the last one is to be listed as well.
         access = os.X_OK if not is_last else os.R_OK | os.X_OK if parent.is_dir() else os.R_OK
         if not os.access(parent, access):
             return parent

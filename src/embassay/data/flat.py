@@ -84,11 +84,13 @@ def _nested(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
                 _add(item, key, _cells(row, summary, relevance), intake)
         return item
 
+    # `drawn` draws, of the usable
     return intake.read(source, ["text", "references", "summaries", "relevance"], parse, Draw(None, 0))
 
 
 def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
+    # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
     items: dict[str, _Item | None] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(distinct((key_column, "text", "references", "summary", "relevance", *lang))):
@@ -167,7 +169,7 @@ class Paired(View):
 
     def _compared(self, left: Row, right: Row) -> Row:
         ids = key_of(left, "id"), key_of(right, "id")
-        swapped = random_bytes(1, 0, "pairs", *ids)[0] & 1
+        swapped = random_bytes(1, 0, "pairs", *ids)[0] & 1  # the seed of a run must not change the data
         first, second = (right, left) if swapped else (left, right)
         cells = {
             **first.cells,
@@ -273,6 +275,7 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
         return None if texts is None or label is None else (*texts, label, group or "")
 
     columns = ["text", "label", *(["set"] if has_sets else [])]
+    # All are read: the limit is for each set, and needs to know the labels in it.
     ids, (texts, labels, sets) = columns_of(intake.read(source, columns, parse, Draw(None, seed)), 3)
     chosen_rows: list[int] = []
     for members in _sets(labels, sets, ids, intake).values():
@@ -281,6 +284,7 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
     if not chosen_rows:
         raise nothing_usable(source, len(ids), intake.tally.skipped())
     chosen_rows.sort()
+    # A text of another set is no repeat: sets are clustered by themselves.
     intake.note_texts([ids[k] for k in chosen_rows], [f"{sets[k]}\0{texts[k]}" for k in chosen_rows])
     return LabelledTexts(*(tuple(column[k] for k in chosen_rows) for column in (ids, texts, labels, sets)))
 
@@ -347,6 +351,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
             others.setdefault(row.cells[OTHER], []).append(key)
         return None if texts is None or label is None else (texts, label)
 
+    # All are read: the draw is in proportion to the labels, which are known only then.
     taken = intake.read(source, ["text", "text2", "label"], parse, Draw(None, seed))
     labels = [label for _, (_, label) in taken]
     if len(set(labels)) < 2:
@@ -356,6 +361,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
             mend="Check the column read as label (--map label=COLUMN), and its value that is 1 (--map same=VALUE).",
         )  # fmt: skip
     if len(others) > 1:
+        # One other word is the expected opposite; several may be slips of the pen, or a third answer.
         for value, keys in islice(others.items(), 10):
             for key in keys:
                 intake.tally.note(f"label {value}, counted as different", key)
@@ -399,6 +405,7 @@ class Tested(View):
         for path, line, cells in self.source.rows(distinct((*columns, "split"))):
             split = cells.get("split")
             if self.test != TEST and split in (self.test, TEST):
+                # What the file itself calls `test` would be tested on too.
                 split = TEST if split == self.test else f"not {self.test}"
             yield Row(path, line, {**cells, "split": split})
 
@@ -465,6 +472,7 @@ def paraphrases(source: Source, intake: Intake, limit: int | None, seed: int) ->
     draw = Draw[tuple[str, tuple[str, ...]]](limit, seed)
     for row, text, wordings in _given(source, intake):
         if text in wordings_of:
+            # The same sentence in two pairs is common (STS); which of two sets of wordings holds, nobody could say.
             if wordings_of[text] != wordings:
                 fault(_differs(row, text))
             continue

@@ -57,7 +57,7 @@ class Tally:
     def _add(self, kind: dict[str, list[str]], reason: str, item: str) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + 1
         examples = kind.setdefault(reason, [])
-        if len(examples) < EXAMPLES:
+        if len(examples) < EXAMPLES:  # all are counted, a few shown
             examples.append(item)
 
 
@@ -104,6 +104,7 @@ class Intake:
         names = distinct((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
         for number, row in enumerate(source.rows(names), 1):
             try:
+                # Numbers are of all rows, so that an id does not depend on what was skipped before it.
                 key = key_of(row, "id") if has_ids else str(number)
                 seen.add(number, key, row)
                 item = parse(row, key)
@@ -149,7 +150,7 @@ class Intake:
         for key, text in zip(ids, texts, strict=True):
             if len(text) > LONG_TEXT:
                 self.tally.note(f"texts longer than {LONG_TEXT:,} characters", key)
-            if text and text in earlier:
+            if text and text in earlier:  # blank ones are counted as such where they are kept
                 self.tally.note(f"repeats of an earlier {what}", key)
             earlier.add(text)
 

@@ -64,6 +64,7 @@ class Gains:
     def from_grades(cls, text: str) -> Gains:
         """The gains of a grade map: gain = grade - 1 (spec rag 1.1)."""
         grades = grade_map(text)
+        # Grade 1 is "not relevant" on this scale: it gains nothing.
         return cls({value: None if grade is None else grade - 1.0 for value, grade in grades.items()}, True)
 
     def of(self, row: Row, key: str, tally: Tally) -> float | None:
@@ -75,6 +76,7 @@ class Gains:
             if value < 0:
                 tally.note("judgements below 0, read as not relevant", key)
             return max(value, 0.0)
+        # A map somebody chose for the file: a value outside it says that it is the wrong map.
         if self.complete and value not in self.table:
             raise DataError(
                 "the judgement is not in the grade map", path=row.path, line=row.line,
@@ -126,6 +128,8 @@ def retrieval_set(
     if not answerable:
         raise nothing_usable(parts["queries"], len(queries), intake.tally.skipped())
     corpus = recorded(limited(whole, limit, seed, relevant), intake)
+    # Documents that the limit left out are no longer there to be found: their judgements go too, or recall would be of
+    # what no system could return.
     present = here if limit is None else here.intersection(corpus.ids)
     return RetrievalSet(
         corpus,
@@ -158,6 +162,7 @@ def _judgements(source: Source, gains: Gains, queries: Container[str], intake: I
         except DataError as error:
             fault(error)
             continue
+        # The same judgement twice is harmless; two that differ, nobody can choose between.
         if gain is not None and judged.setdefault(query, {}).setdefault(doc, gain) != gain:
             fault(_judged_twice(row, query, doc, judged[query][doc], gain))
     if unknown and not judged:
@@ -243,6 +248,7 @@ class Candidates:
         lang = ("lang",) if "lang" in self.queries.columns() else ()
         judged = self._judged()
         shown: Mapping[str, Iterable[str]] = judged if self.top_ranked is None else _shown(self.top_ranked)
+        # Texts of candidates only: the corpus may have millions of others.
         needed = {doc for docs in shown.values() for doc in docs}
         texts = {
             key: text_of(row, "text")
@@ -329,7 +335,7 @@ def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
                 continue
             key, query = key_of(row, key_column), text_of(row, "query")
             item = items.setdefault(key, _Item())
-            if query is not None and query not in item.queries:
+            if query is not None and query not in item.queries:  # a query may have several wordings
                 item.queries.append(query)
             _add(item, key, text_of(row, "text"), _gain(row, key, intake), intake)
             intake.see_lang(row)

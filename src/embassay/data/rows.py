@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from embassay.errors import DataError
 
+# No argument: between who collects and who reads a row lie views that know nothing of it.
 _collect: ContextVar[Callable[[DataError], None] | None] = ContextVar("collect", default=None)
 
 
@@ -94,6 +95,7 @@ class File:
         status = self.path.stat()
         if status.st_size < _LARGE:
             return _digest(self.path)
+        # The times alone may be coarse, and a tool may set them back; the inode tells a file that was replaced.
         stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
         return _remembered_digest(self.path.absolute(), stamp)
 
@@ -169,7 +171,7 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
 
 def _offer(source: object) -> str:
     """What the file under all views of it has to offer where its first line is no header."""
-    while (below := getattr(source, "source", None)) is not None:
+    while (below := getattr(source, "source", None)) is not None:  # views lie on views
         source = below
     return str(getattr(source, "offer", ""))
 
@@ -196,7 +198,7 @@ def text_of(row: Row, column: str) -> str | None:
 def key_of(row: Row, column: str) -> str:
     """An identifier: a text or an integer, as text. DataError if there is none."""
     value = row.cells.get(column)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):  # True is an int to Python
         return str(value)
     if not isinstance(value, str) or not value.strip():
         raise wrong(row, column, "an identifier (text or integer)")

@@ -181,6 +181,7 @@ class Shown(View):
         for row in self.source.rows(("query_id", "doc_id")):
             graded.setdefault(str(row.cells["query_id"]), []).append(row)
         for question, rows in graded.items():
+            # Ids of the sample begin with their subject: `food-01`, `food-q1`.
             subject = question.partition("-")[0]
             shown = [document for document in documents if document.partition("-")[0] == subject]
             for document in dict.fromkeys((*shown, *(str(row.cells["doc_id"]) for row in rows))):
@@ -230,6 +231,7 @@ def has_documents(folder: Path) -> bool:
 def assembled(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, Source]:
     """Part -> its source. Two sides make a classification; with `top_ranked`, what would be a retrieval set is
     one of candidates to rerank."""
+    # One table may have several roles: a test side is a labelled set as well.
     by_role = {role: source for roles, source in tables for role in roles}
     parts = {role: source for role, source in by_role.items() if role not in PARTS}
     if all(side in by_role for side in SIDES):
@@ -314,8 +316,10 @@ def _table(folder: Path, stem: str) -> Path | None:
 
 
 def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
+    # One mapping is for all tables of the folder: each takes of it what it has.
     present = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
     renamed = Renamed(raw, present)
+    # After renaming, so that the error offers the mapping that is lacking.
     if missing := missing_columns(part, renamed.columns()):
         raise missing_column(renamed, missing[0])
     return Titled(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
@@ -330,6 +334,7 @@ def _qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
         for path in sorted(bounded_entries((folder / "qrels").iterdir(), folder))
         if path.name.endswith(_QRELS)
     }
+    # Of several never train by itself: systems may have been trained on it.
     chosen = split or ("test" if "test" in files else next(iter(files)) if len(files) == 1 else "")
     if chosen not in files:
         near = nearest(chosen, files)
@@ -402,6 +407,7 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
     (('pairs.csv', ('sts', 'clustering')), ('sts17?lang=en-en', ('sts',)))
     """
     head, mark, tail = spec.rpartition("?")
+    # A file's name may have a ? in it.
     if not mark or Path(spec).expanduser().exists():
         return spec, ()
     if tail.startswith("task="):
@@ -417,6 +423,7 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+    # First, so that a file that somebody puts there does not change what a name means.
     if spec.partition("?")[0].partition(":")[0] in DATASETS:
         return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
@@ -478,7 +485,7 @@ def parse_mapping(text: str) -> dict[str, str]:
     mapping: dict[str, str] = {}
     for part in text.split(","):
         target, _, column = (piece.strip() for piece in part.partition("="))
-        nothing = not column and not (target == "id" and "=" in part)
+        nothing = not column and not (target == "id" and "=" in part)  # `id=` numbers the rows
         if not target or nothing or target in mapping:
             raise UsageError(
                 f"Cannot read {part!r} in --map {text}.",
@@ -501,6 +508,7 @@ def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grade
 
 def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
     name = DATASETS.parse(spec).name
+    # The builder's own arguments say which options it takes; a list beside them would fall behind.
     taken = inspect.signature(DATASETS.get(name).load()).parameters
     for option, value in options.items():
         if value and option not in taken:
@@ -535,6 +543,7 @@ def _unknown(spec: str, path: Path) -> UsageError:
         )
     folder = path.parent
     files = (
+        # A folder of a million files must not make a slip of the pen slow.
         [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []
     )
     near = [

@@ -52,6 +52,7 @@ class JsonLines:
             names.update(dict.fromkeys(cells))
             if len(names) > COLUMNS.most:
                 raise COLUMNS.exceeded(self.path, number)
+        # Every line was at fault or blank: read again so as to raise what is wrong with the first of them.
         if not names:
             for number, line in text_lines(self.path):
                 if line.strip():
@@ -80,13 +81,13 @@ class JsonLines:
     def _object(self, number: int, line: str) -> dict[str, Any]:
         try:
             value = json.loads(line)
-            if "\\u" in line:
+            if "\\u" in line:  # only escapes can make halves, and few lines have any
                 _check_surrogates(value)
         except json.JSONDecodeError as error:
             raise self._invalid(number, line, f"{error.msg.lower()} at character {error.pos + 1}") from error
         except UnicodeEncodeError as error:
             raise self._invalid(number, line, "half of a surrogate pair") from error
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # an integer of too many digits; brackets too deep
             raise self._invalid(number, line, str(error)) from error
         if isinstance(value, list):
             name = self.path.name.partition(".")[0]
@@ -249,6 +250,7 @@ def _check_surrogates(value: Any) -> None:
 
 def unrolled(source: Source, lists: tuple[str, ...]) -> Source:
     """`source`, unrolled if its first row holds lists in the columns `lists`."""
+    # The first row decides for all: a later one that differs is told as a fault.
     first = next(iter(source.rows(lists)), None)
     if first is None or not isinstance(first.cells.get(lists[0]), list):
         return source

@@ -42,6 +42,7 @@ class Draw(Generic[T]):
         self._required = required
         self._offered = 0
         self._kept: list[tuple[int, T]] = []
+        # Entries are compared up to their number, which no two share: items themselves need not be comparable.
         self._others: list[tuple[int, int, T]] = []
 
     def offer(self, key: str, item: T) -> None:
@@ -61,6 +62,7 @@ class Draw(Generic[T]):
         """The drawn items, in the order they were offered."""
         room = max((self._limit or 0) - len(self._kept), 0)
         rest = [(at, item) for _, at, item in heapq.nlargest(room, self._others, key=lambda e: e[:2])]
+        # In the order of the file, so that a limit as large as the data changes nothing.
         return [item for _, item in sorted((*self._kept, *rest), key=lambda entry: entry[0])]
 
 
@@ -118,6 +120,7 @@ def check_limit(limit: int | None) -> None:
 
 
 def _places(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
+    # By hash: which labels get a last place must not depend on the order of the file.
     order = sorted(sizes, key=lambda label: _rank(label, seed))
     if limit <= len(sizes):
         return {label: int(position < limit) for position, label in enumerate(order)}
@@ -133,6 +136,7 @@ def _places(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
 
 
 def _rank(key: str, seed: int) -> int:
+    # Of the id alone, so that a row keeps its rank whatever rows are added, left out or moved.
     return int.from_bytes(random_bytes(8, seed, "limit", key), "big")
 
 
@@ -192,7 +196,7 @@ class Renamed(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under these names."""
         names = {column: self._source_column(column) for column in columns}
-        if all(column == name for column, name in names.items()):
+        if all(column == name for column, name in names.items()):  # no row is copied in vain
             return self.source.rows(columns)
         return self._renamed_rows(names)
 
@@ -224,7 +228,7 @@ class Filtered(View):
             if all(value in self.allowed[column] for column, value in values.items()):
                 passed = True
                 yield row
-            elif len(seen) < 8:
+            elif len(seen) < 8:  # a few are shown; every row would be held
                 seen.update(f"{column}={value}" for column, value in values.items())
         if not passed:
             text = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in self.allowed.items())
@@ -268,6 +272,7 @@ class Joined(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows of the source, each with its partner's cells."""
         added = tuple(column for column in columns if column in self.added)
+        # The other file is not even read where none of its columns is asked for.
         partners = self._partners(added) if added else {}
         for row in self.source.rows(distinct((*(c for c in columns if c not in added), self.on))):
             partner = partners.get(key_of(row, self.on))
@@ -301,6 +306,7 @@ class Titled(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with the joined text."""
         for row in self.source.rows(distinct((*columns, "title", "text"))):
+            # An article often lacks a title, and a stub its text.
             parts = (text_of(row, "title"), text_of(row, "text"))
             text = " ".join(part for part in parts if part is not None)
             yield Row(row.path, row.line, {**row.cells, "text": text})

@@ -126,7 +126,7 @@ def absolute_difference(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or value != value
+    return value is None or value != value  # NaN alone differs from itself
 
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -167,6 +167,7 @@ def _coded(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
     seen = dict.fromkeys(value for row in rows for value in row if value is not None)
     codes_by = {value: code for code, value in enumerate(seen if level == "nominal" else _sorted(seen))}
     codes = [[-1 if value is None else codes_by[value] for value in row] for row in rows]
+    # Nominal values may be anything, and only whether they are equal counts.
     values = range(len(codes_by)) if level == "nominal" else codes_by
     return np.array(list(values), dtype=np.float64), np.array(codes, dtype=np.int64)
 
@@ -185,6 +186,7 @@ def _per_item(codes: NDArray[np.int64], n_values: int) -> Floats:
     totals = placed.sum(axis=0).astype(np.float64)
     ratings = totals.sum(axis=1)
     pairs = totals[:, :, None] * totals[:, None, :] - totals[:, :, None] * np.eye(n_values)
+    # An item with one rating has no pairs: its row is 0 whatever it is divided by.
     return np.asarray(pairs / np.maximum(ratings - 1, 1)[:, None, None])
 
 
@@ -263,6 +265,7 @@ def fleiss(ratings: Ratings) -> Fleiss:
     sizes = Counter(count.total() for count in counted if count.total() > 1)
     if not sizes:
         return Fleiss(math.nan, 0, 0, len(counted))
+    # Of two equally common numbers the larger: more ratings an item tell more.
     size = max(sizes, key=lambda size: (sizes[size], size))
     used = [count for count in counted if count.total() == size]
     return Fleiss(_fleiss(used, size), len(used), size, len(counted) - len(used))
@@ -271,7 +274,7 @@ def fleiss(ratings: Ratings) -> Fleiss:
 def _fleiss(counted: Sequence[Counter[Hashable]], size: int) -> float:
     together = sum((count for count in counted), start=Counter[Hashable]())
     n = len(counted) * size
-    if len(together) == 1:
+    if len(together) == 1:  # chance agreement is then 1, and kappa 0 / 0
         return math.nan
     # Whole numbers until the last step, so that full agreement is exactly 1.
     alike = sum(times * (times - 1) for count in counted for times in count.values())

@@ -139,6 +139,7 @@ def tau_b(x: Floats, y: Floats) -> Floats:
     if x.shape[-1] > _WIDE:
         return np.array([_long_tau_b(left, right) for left, right in zip(x, y, strict=True)])
     first, second = np.triu_indices(x.shape[-1], 1)
+    # So many rows at a time that their comparisons fit in memory.
     step = max(1, _COMPARISONS // max(1, len(first)))
     parts = [
         _tau_b(x[start : start + step], y[start : start + step], first, second)
@@ -149,6 +150,7 @@ def tau_b(x: Floats, y: Floats) -> Floats:
 
 def _tau_b(x: Floats, y: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
     left, right = (np.sign(side[:, first] - side[:, second]) for side in (x, y))
+    # A pair counts on both sides or on neither: the sizes below must be of the same pairs.
     left, right = np.where(np.isnan(right), np.nan, left), np.where(np.isnan(left), np.nan, right)
     sizes = np.sqrt(np.nansum(left**2, axis=1) * np.nansum(right**2, axis=1))
     with np.errstate(invalid="ignore"):
@@ -195,9 +197,10 @@ def _ranks(firsts: list[list[str]], seconds: list[list[str]], k: int, items: Ite
         rank_in_second = {item: rank for rank, item in enumerate(second, start=1)}
         row = [(rank, rank_in_second.get(item, k + 1)) for rank, item in enumerate(first, start=1)]
         if items == "common":
-            rows.append([pair for pair in row if pair[1] <= k])
+            rows.append([pair for pair in row if pair[1] <= k])  # k + 1 stands for "not there"
         else:
             rows.append(row + [(k + 1, rank_in_second[item]) for item in rank_in_second.keys() - set(first)])
+    # Lists share different numbers of items; NaN fills the rest, which `tau_b` leaves out.
     width = max(map(len, rows), default=0)
     table = np.full((2, len(rows), width), np.nan)
     for number, row in enumerate(rows):

@@ -296,6 +296,7 @@ def _best(weight: Floats, pool: Sources, cutoff: int, beta: float) -> Floats:
 
 def _first(query: Ints, code: Ints, by: NDArray[np.generic]) -> NDArray[np.bool_]:
     """Which entries are the first of their source in their query, ordered `by`."""
+    # By query, source and `by`: the first of each stretch is the first of its source.
     order = np.lexsort((by, code, query))
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = (np.diff(query[order]) != 0) | (np.diff(code[order]) != 0)
@@ -372,9 +373,10 @@ def sensitivity_grid(
     }
     settings = [replace(weighting, alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in grid]
     means = [[macro(_values(*counts, k, setting)) for counts in counts_of.values()] for setting in settings]
-    scores = np.array([[counts.mean for counts in row] for row in means])
+    scores = np.array([[mean.mean for mean in row] for row in means])
     usual = grid.index(default)
     ranks = np.stack([_places(row) for row in scores])
+    # Of places, not of scores: systems that differ by rounding only are tied in both.
     taus = tau_b(ranks, np.broadcast_to(ranks[usual], ranks.shape))
     cells = tuple(
         Cell(
@@ -382,7 +384,7 @@ def sensitivity_grid(
             dict(zip(systems, scores[i].tolist(), strict=True)),
             tuple(np.array(list(systems))[np.argsort(ranks[i], kind="stable")].tolist()),
             float(taus[i]),
-            {name: counts.n_valid for name, counts in zip(systems, means[i], strict=True)},
+            {name: mean.n_valid for name, mean in zip(systems, means[i], strict=True)},
         )
         for i in range(len(grid))
     )
@@ -393,6 +395,7 @@ def _summed_up(
     k: int, cells: tuple[Cell, ...], default: int, changes: Floats, systems: list[str], taus: Floats
 ) -> Sensitivity:
     defined = ~np.isnan(changes)
+    # Differences are never below 0, so -1 puts the undefined ones last; nanargmax would raise where all are.
     where, which = np.unravel_index(np.argmax(np.where(defined, changes, -1.0)), changes.shape)
     return Sensitivity(
         k,

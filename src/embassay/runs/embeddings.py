@@ -118,6 +118,7 @@ class EmbeddingCache(Store):
             return None
         texts, dim, checksum, content = row
         expected = shape[0], dim if shape[1] is None else shape[1]
+        # The key is sealed in as well: an intact row under another key would be vectors of other texts.
         if (texts, dim) != expected or checksum != seal(key, content) or len(content) != 4 * texts * dim:
             self.drop(key)
             return None
@@ -207,6 +208,7 @@ class Conduct:
 
     def made(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
         """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
+        # One text alone cannot show that its neighbours in a batch matter.
         if self._made is None or len(self._made[0]) == 1:
             self._made = texts, role, vectors
 
@@ -244,6 +246,7 @@ class Conduct:
 
 def _differing(before: Vectors, after: Vectors) -> bool:
     apart = np.linalg.norm(before - after, axis=1)
+    # 1e-30: two zero vectors do not differ
     return bool((apart > _CLOSE * np.linalg.norm(before, axis=1) + 1e-30).any())
 
 
@@ -289,6 +292,7 @@ class CachedEncoder:
 
     def __setstate__(self, state: tuple[Encoder, EmbeddingCache]) -> None:
         type(self).__init__(self, *state)
+        # A copy cannot reach the progress display or the tally of the process that has the original.
         self._away = True
 
     def account(self) -> Account | None:

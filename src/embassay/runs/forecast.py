@@ -65,6 +65,7 @@ def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
             usd=None if total.usd is None or cell.usd is None else total.usd + cell.usd,
             seconds=None if total.seconds is None or cell.seconds is None else total.seconds + cell.seconds,
             disk_bytes=total.disk_bytes + cell.disk_bytes,
+            # A worker's cells run one after another.
             memory_bytes=max(total.memory_bytes, cell.memory_bytes),
             exact=total.exact and cell.exact,
             assumed=total.assumed or cell.assumed,
@@ -194,6 +195,7 @@ class Needs:
         chunks = 0
         for key, chunk in self._cached.missing(texts, role=role):
             if key not in self._seen:
+                # The first cell that asks pays; the next finds it in the cache.
                 self._seen.add(key)
                 fresh += chunk
                 chunks += any(chunk)
@@ -213,11 +215,13 @@ def tokens_of(
     """The tokens of the texts together, at most `most` of each, and whether all of them were counted: of more than
     `sample` texts every so many is, and the others count by their characters."""
     step = -(-len(texts) // sample) or 1
+    # Every so many, not the first ones: corpora are often ordered by source or length.
     sampled = list(texts[::step])
     counts = (len(ids) for ids in tokenizer.encode_batch(sampled))
     counted = sum(min(count, most) if most else count for count in counts)
     if step == 1:
         return counted, True
+    # By characters, not by texts: a few long documents hold most of the tokens.
     share = sum(map(len, sampled)) / max(1, sum(map(len, texts)))
     return round(counted / share) if share else counted, False
 
@@ -233,7 +237,7 @@ def served(system: object) -> RemoteEncoder | None:
 def remote_seconds(encoder: RemoteEncoder, requests: int, tokens: int) -> float:
     """How long a server takes, by the declared limits and what is assumed of its answers."""
     limits = ((requests, encoder.rpm), (tokens, encoder.tpm))
-    by_limits = (60 * amount / limit for amount, limit in limits if limit)
+    by_limits = (60 * amount / limit for amount, limit in limits if limit)  # limits are per minute
     return max(requests * ANSWER_SECONDS / AT_ONCE, *by_limits, 0.0)
 
 

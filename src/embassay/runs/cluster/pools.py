@@ -54,6 +54,7 @@ class Losses:
 
     def __init__(self, ray: Any) -> None:
         exceptions = ray.exceptions
+        # A machine that was taken away (a spot instance) says nothing against the work that was on it.
         self._innocent = (exceptions.NodeDiedError, exceptions.ObjectLostError)
         self.kinds: tuple[type[BaseException], ...] = (
             *self._innocent,
@@ -71,6 +72,7 @@ class Losses:
         count = self._lost.get(what, 0)
         if count >= LIVES:
             return False
+        # Ray needs a while to see that a node is gone, and would give the work to it again.
         time.sleep(min(8.0, 0.5 * 2**count))
         return True
 
@@ -148,11 +150,13 @@ class Encoding:
         """Some chunks with the encoder of this `identity`; `count` asks how many texts of each are cut."""
         try:
             encoder = self._opened()
+            # Checked where the work is done: a node may have another version of the model, whose vectors would be mixed
+            # in silently.
             if encoder.identity != identity:
                 raise other(encoder.name, socket.gethostname(), encoder.identity, identity)
             return _encoded(encoder, chunks, role, count)
         except Exception as error:
-            return [raised(error)] * len(chunks)
+            return [raised(error)] * len(chunks)  # the model did not open: so it is for all of them
 
     def count_truncated(self, texts: list[str]) -> int | Raised:
         """The encoder's count."""
@@ -265,9 +269,9 @@ def _actor(ray: Any, wanted: Wanted, seat: Seat) -> Any:
     options: dict[str, Any] = {"num_gpus": seat.gpus} if seat.gpus else {}
     actor = ray.remote(Encoding).options(
         num_cpus=0,
-        max_restarts=-1,
+        max_restarts=-1,  # `Losses` decides when it is enough
         max_task_retries=RETRIES,
-        scheduling_strategy=on_node(ray, seat.node, soft=True),
+        scheduling_strategy=on_node(ray, seat.node, soft=True),  # soft: where the node is gone, on another
         **options,
     )
     return actor.remote(wanted, str(Path.cwd()))
@@ -293,6 +297,8 @@ class SpreadEncoder:
         self.uses_roles = described.uses_roles
         if described.chunk_size is not None:
             self.chunk_size = described.chunk_size
+        # The actor counts as it encodes, and `count_truncated` is asked for the same chunk right after: no second
+        # journey.
         self._cut: tuple[tuple[str, ...], int] = ((), 0)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -300,10 +306,10 @@ class SpreadEncoder:
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
         """One chunk."""
-        for _, text_refused in self.encode_chunks([texts], role=role):
-            if isinstance(text_refused, TextRefused):
-                raise text_refused
-            return text_refused
+        for _, answer in self.encode_chunks([texts], role=role):
+            if isinstance(answer, TextRefused):
+                raise answer
+            return answer
         raise AssertionError("a chunk has an answer")
 
     def count_truncated(self, texts: Sequence[str]) -> int:
@@ -325,6 +331,8 @@ class SpreadEncoder:
         flight = _Flight(self._pool(), self._described, role, load)
         failure: Exception | None = None
         todo, again = iter(enumerate(chunks)), deque[Chunk]()
+        # After a failure nothing new is asked for, but what is under way is waited for and kept: it may have been paid
+        # for.
         while flight.fill(again, todo if failure is None else iter(())):
             for position, texts, answer in flight.landed():
                 if answer is None:
@@ -366,6 +374,7 @@ class _Flight:
 
     def _send(self, load: list[Chunk]) -> None:
         busy = [actor for _, actor in self.flying.values()]
+        # By what is under way and not by turns: actors differ in speed, and a new one starts with nothing.
         actor = min(self.actors, key=busy.count)
         chunks, count = [list(texts) for _, texts in load], self._encoder.max_tokens is not None
         reference = actor.encode.remote(chunks, self._role, self._encoder.identity, count)
