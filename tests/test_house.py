@@ -29,7 +29,6 @@ ONE_VENDOR_A_FILE = {"systems/encoders", "systems/rerankers", "systems/chat"}
 REGISTERED = {*ONE_VENDOR_A_FILE, "systems/lexical", "search/indexes", "protocols/tasks"} | {
     "cli",
     "cli/hume",
-    "cli/pteb",
     "cli/rag",
 }
 """Folders whose modules are each a thing of a registry, or a command: such a one may be small."""
@@ -42,7 +41,7 @@ FIELD = {
 }  # fmt: skip
 """Nouns of the field that end like participles."""
 BEHIND = {
-    "files": 464,
+    "files": 457,
     "modules under 60 lines of code": 3,
     "names that are no nouns": 0,
     "names that occur twice in a part": 0,

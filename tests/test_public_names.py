@@ -109,8 +109,10 @@ def test_the_protocol_is_a_part_of_the_package() -> None:
     assert embassay.sage is importlib.import_module("embassay.protocols.sage")
 
 
-@pytest.mark.parametrize("name", ["golden", "questions", "sweep"])
-def test_a_call_that_is_also_a_package_stays_a_call(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "part"), [("golden", "options"), ("questions", "options"), ("sweep", "config")]
+)
+def test_a_call_that_is_also_a_package_stays_a_call(name: str, part: str) -> None:
     """Once a module of the package is loaded, Python lets its name stand for the package."""
-    importlib.import_module(f"embassay.protocols.rag.{name}.options")
+    importlib.import_module(f"embassay.protocols.rag.{name}.{part}")
     assert callable(getattr(embassay.rag, name))

@@ -100,10 +100,11 @@ Ragged = NDArray[Any]
 
 def ragged(rows: Sequence[NDArray[np.float32]]) -> Ragged:
     """Arrays with any numbers of rows as one array of objects."""
-    found = np.empty(len(rows), dtype=object)
-    for place, row in enumerate(rows):
-        found[place] = row
-    return found
+    # One by one: of arrays of equal shape, np.array would make one block.
+    column = np.empty(len(rows), dtype=object)
+    for i, row in enumerate(rows):
+        column[i] = row
+    return column
 
 
 class RaggedEncoder(Protocol):

@@ -71,10 +71,10 @@ def _encoder(name: str) -> str:
     from embassay.text import open_tokenizer
 
     system = open_system(name, tokenizer=open_tokenizer("words"))
-    found = system.pairs(["A cat sleeps.", "Rain fell."], ["A cat is asleep.", "The invoice is late."])
-    if not found[0] > found[1]:
-        raise ValueError(f"it finds {found[0]:.3f} and {found[1]:.3f} where the first should be larger")
-    return f"similar {found[0]:.2f}, unrelated {found[1]:.2f}"
+    similar = system.pairs(["A cat sleeps.", "Rain fell."], ["A cat is asleep.", "The invoice is late."])
+    if not similar[0] > similar[1]:
+        raise ValueError(f"it finds {similar[0]:.3f} and {similar[1]:.3f} where the first should be larger")
+    return f"similar {similar[0]:.2f}, unrelated {similar[1]:.2f}"
 
 
 def _vocabulary() -> str:
@@ -108,9 +108,9 @@ def _keys() -> Check:
     from embassay.systems.remote.http import COHERE, GEMINI, JINA, VOYAGE
 
     names = ("OPENAI_API_KEY", *(name for vendor in (COHERE, VOYAGE, JINA, GEMINI) for name in vendor.keys))
-    given = [name for name in names if os.environ.get(name, "").strip()]
-    if given:
-        return Check("keys", "ok", f"{', '.join(given)} set")
+    present = [name for name in names if os.environ.get(name, "").strip()]
+    if present:
+        return Check("keys", "ok", f"{', '.join(present)} set")
     return Check("keys", "absent", "none is set: models behind a server need one", f"export {names[0]}=...")
 
 
@@ -169,25 +169,25 @@ def extras(distribution: str = "embassay") -> tuple[Extra, ...]:
         lines = metadata.requires(distribution) or []
     except metadata.PackageNotFoundError:
         return ()
-    wanted: dict[str, list[tuple[str, str]]] = {}
+    packages: dict[str, list[tuple[str, str]]] = {}
     for line in lines:
-        found = _REQUIREMENT.fullmatch(line)
-        if found and found["extra"]:
-            wanted.setdefault(found["extra"], []).append((found["name"], found["versions"]))
-    return tuple(_extra(name, wanted[name]) for name in PURPOSES if name in wanted)
+        match = _REQUIREMENT.fullmatch(line)
+        if match and match["extra"]:
+            packages.setdefault(match["extra"], []).append((match["name"], match["versions"]))
+    return tuple(_extra(name, packages[name]) for name in PURPOSES if name in packages)
 
 
 def _extra(name: str, packages: list[tuple[str, str]]) -> Extra:
     missing, old = [], []
     for package, versions in packages:
         try:
-            here = metadata.version(package)
+            installed = metadata.version(package)
         except metadata.PackageNotFoundError:
             missing.append(package)
             continue
         least = _LEAST.search(versions)
-        if least and _ordered(here) < _ordered(least[1]):
-            old.append(f"{package} {here} (needs {least[1]})")
+        if least and _ordered(installed) < _ordered(least[1]):
+            old.append(f"{package} {installed} (needs {least[1]})")
     return Extra(name, PURPOSES[name], tuple(missing), tuple(old))
 
 
@@ -240,14 +240,14 @@ def examine_cluster(address: str | None) -> ClusterFacts:
     there is none."""
     device = card() or "cpu"
     with connected(Ray(address)) as ray:
-        found = nodes(ray)
-        seen = look_at(ray, found)
-        gpus = sum(int(node.gpus) for node in found)
-        used = len(seats(found, accelerated=True, models=1)) if gpus and device != "cpu" else 0
+        machines = nodes(ray)
+        seen = look_at(ray, machines)
+        gpus = sum(int(node.gpus) for node in machines)
+        used = len(seats(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
         return ClusterFacts(
             "started for the run" if address is None else ray.get_runtime_context().gcs_address,
-            tuple(_facts(ray, one) for one in seen),
-            sum(node.cpus for node in found), gpus, len(seats(found, accelerated=False, models=1)), used,
+            tuple(_facts(ray, node) for node in seen),
+            sum(node.cpus for node in machines), gpus, len(seats(machines, accelerated=False, models=1)), used,
             int(threads()["OMP_NUM_THREADS"]), device, _checked(seen),
         )  # fmt: skip
 
@@ -256,10 +256,10 @@ def _facts(ray: Any, seen: Seen) -> NodeFacts:
     """What Embassay finds on a node; nothing where it is not there or does not answer."""
     if seen.error:
         return NodeFacts(seen)
-    place = on_node(ray, seen.node.id)
-    asked = ray.remote(_found_there).options(num_cpus=0, scheduling_strategy=place).remote()
+    strategy = on_node(ray, seen.node.id)
+    answer = ray.remote(_found_there).options(num_cpus=0, scheduling_strategy=strategy).remote()
     try:
-        accelerators, installed, disk_free = ray.get(asked, timeout=_SECONDS)
+        accelerators, installed, disk_free = ray.get(answer, timeout=_SECONDS)
     except (ray.exceptions.RayError, ValueError):  # another version of Embassay; that is said elsewhere
         return NodeFacts(seen)
     lacks = tuple(extra.name for extra in extras() if extra.here and extra.name not in installed)
@@ -276,7 +276,7 @@ def _found_there() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
 
 def _checked(seen: Sequence[Seen]) -> Check:
     try:
-        cpus([one.node for one in seen])
+        cpus([node.node for node in seen])
         check(seen)
     except UsageError as error:
         return Check("cluster", "broken", error.message, error.mend)
@@ -322,14 +322,14 @@ def look(cache: Path) -> Machine:
 def chosen_device(accelerators: Sequence[str]) -> tuple[str | None, str]:
     """What vectors would be made and searched on, and why; None, with the mend, where what is asked for is not there.
     `accelerators` are those that the driver names."""
-    asked = os.environ.get(VARIABLE, "").strip()
+    named = os.environ.get(VARIABLE, "").strip()
     try:
-        found = card()
+        device = card()
     except UsageError as error:
         return None, f"none, and every run with vectors stops. {error}"
-    if found is not None:
-        return found, f"{found}{f', as {VARIABLE} says' if asked else ''}"
-    if asked.lower() == "cpu":
+    if device is not None:
+        return device, f"{device}{f', as {VARIABLE} says' if named else ''}"
+    if named.lower() == "cpu":
         return "cpu", f"the processor, as {VARIABLE} says"
     if accelerators:
         return (
@@ -343,6 +343,7 @@ def _cores(built_in: int) -> int:
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else built_in
     quota = _read(_GROUP / "cpu.max").split()
     if len(quota) == 2 and quota[0].isdigit() and int(quota[1]) > 0:
+        # A quota is of time: below one core there still runs one.
         return max(1, min(affinity, int(quota[0]) // int(quota[1])))
     return affinity
 
@@ -363,12 +364,12 @@ def _accelerators() -> tuple[str, ...]:
     program = shutil.which("nvidia-smi")
     if program is None:
         return ()
-    asked = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
+    command = [program, "--query-gpu=name,memory.total", "--format=csv,noheader"]
     try:
-        told = subprocess.run(asked, capture_output=True, text=True, timeout=10, check=True).stdout
+        listing = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout
     except (OSError, subprocess.SubprocessError):
         return ()
-    return tuple(line.strip() for line in told.splitlines() if line.strip())
+    return tuple(line.strip() for line in listing.splitlines() if line.strip())
 
 
 def _disk_free(folder: Path) -> int | None:

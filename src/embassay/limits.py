@@ -42,8 +42,8 @@ class Limit:
     @property
     def most(self) -> int:
         """What is allowed now; UsageError where the variable holds no number."""
-        said = os.environ.get(self.variable, "").strip()
-        return size_of(said, self.variable) if said else self.usual
+        value = os.environ.get(self.variable, "").strip()
+        return size_of(value, self.variable) if value else self.usual
 
     @property
     def raised(self) -> str:
@@ -174,11 +174,11 @@ def read_bounded(path: Path, limit: Limit = DOCUMENT) -> bytes:
     as `open` raises it."""
     most = limit.most
     with path.open("rb") as stream:
-        found = os.fstat(stream.fileno())
-        if stat.S_ISREG(found.st_mode) and found.st_size > most:
+        status = os.fstat(stream.fileno())
+        if stat.S_ISREG(status.st_mode) and status.st_size > most:
             raise limit.exceeded(path)
         # A regular file in one read, which holds it once only.
-        content = stream.read(found.st_size + 1) if found.st_size else _up_to(stream, most + 1)
+        content = stream.read(status.st_size + 1) if status.st_size else _up_to(stream, most + 1)
     if len(content) > most:
         raise limit.exceeded(path)
     return content
@@ -202,10 +202,10 @@ def unpacking(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
 def unpacked(content: bytes, path: Path, limit: Limit = WHOLE) -> bytes:
     """A gzip file's content unpacked; DataError above `limit` and above TIMES."""
     with unpacking(io.BytesIO(content), path, len(content)) as stream:
-        made = _up_to(stream, limit.most + 1)
-    if len(made) > limit.most:
+        whole = _up_to(stream, limit.most + 1)
+    if len(whole) > limit.most:
         raise limit.exceeded(path)
-    return made
+    return whole
 
 
 class _Unpacking(io.RawIOBase):
@@ -220,6 +220,7 @@ class _Unpacking(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
+        # Counted as it is unpacked: what a gzip file says of its own size is modulo 4 GiB, and may be a lie.
         number = self._stream.readinto(buffer)
         self._ratio.add(number)
         return number
@@ -235,6 +236,7 @@ class Ratio:
 
     def __init__(self, path: Path | str, packed: int) -> None:
         self._path = path
+        # A table of one repeated line packs a thousandfold and is no bomb while it is small.
         self._left = max(SMALL, TIMES.most * packed)
 
     def add(self, number: int) -> None:
@@ -263,21 +265,21 @@ def bounded_walk(
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """What `os.walk` gives; DataError once it has seen more than FILES. `closed` hears of folders that cannot be
     read."""
-    most, seen = FILES.most, 0
-    for place, folders, files in os.walk(folder, onerror=closed):
-        seen += len(folders) + len(files)
-        if seen > most:
+    most, total = FILES.most, 0
+    for within, folders, files in os.walk(folder, onerror=closed):
+        total += len(folders) + len(files)
+        if total > most:
             raise FILES.exceeded(folder)
-        yield place, folders, files
+        yield within, folders, files
 
 
 def bounded_entries(entries: Iterable[T], path: Path) -> list[T]:
     """What a folder holds, in the order given; DataError for more than FILES."""
     most = FILES.most
-    found = list(islice(entries, most + 1))
-    if len(found) > most:
+    listed = list(islice(entries, most + 1))
+    if len(listed) > most:
         raise FILES.exceeded(path)
-    return found
+    return listed
 
 
 def forbidden(path: Path) -> Path | None:
@@ -288,8 +290,9 @@ def forbidden(path: Path) -> Path | None:
         if not os.access(parent, os.F_OK):
             return None
         is_last = parent == whole
-        wanted = os.X_OK if not is_last else os.R_OK | os.X_OK if parent.is_dir() else os.R_OK
-        if not os.access(parent, wanted):
+        # A folder on the way need only be entered; the last one is to be listed as well.
+        access = os.X_OK if not is_last else os.R_OK | os.X_OK if parent.is_dir() else os.R_OK
+        if not os.access(parent, access):
             return parent
     return None
 

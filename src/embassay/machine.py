@@ -54,27 +54,27 @@ _DRIVER = Path("/proc/driver/nvidia/version")
 def asked_device() -> str | None:
     """What `$EMBASSAY_DEVICE` names, in torch's words; None where that is left to what there is. UsageError for what
     is neither a processor nor a card."""
-    asked = os.environ.get(VARIABLE, "").strip().lower() or "auto"
-    if asked != "auto" and not re.fullmatch(r"cpu|cuda(:\d+)?", asked):
+    named = os.environ.get(VARIABLE, "").strip().lower() or "auto"
+    if named != "auto" and not re.fullmatch(r"cpu|cuda(:\d+)?", named):
         raise UsageError(
-            f"{VARIABLE} is {asked!r}, which is not a device.", mend="Set it to auto, cpu, cuda or cuda:1."
+            f"{VARIABLE} is {named!r}, which is not a device.", mend="Set it to auto, cpu, cuda or cuda:1."
         )
-    return None if asked == "auto" else asked
+    return None if named == "auto" else named
 
 
 def card() -> str | None:
     """The CUDA card to use, in torch's words; None for the processor. UsageError where one is asked for that is not
     there."""
-    asked = asked_device()
-    if asked == "cpu" or (asked is None and not _may_have_card()):
+    named = asked_device()
+    if named == "cpu" or (named is None and not _may_have_card()):
         return None
-    missing = _missing(asked)
-    if asked is not None and missing:
+    missing = _missing(named)
+    if named is not None and missing:
         raise UsageError(
-            f"{VARIABLE} is {asked}, and {missing}.",
+            f"{VARIABLE} is {named}, and {missing}.",
             mend=f"Install torch for CUDA (pip install 'embassay[torch]'), or set {VARIABLE}=cpu.",
         )
-    return None if missing else asked or "cuda"
+    return None if missing else named or "cuda"
 
 
 def _may_have_card() -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass, replace
 from difflib import get_close_matches
@@ -40,24 +40,27 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
 
 def place_of(error: Exception, module: str) -> str:
     """Where in the package of `module` an error arose, as ` (FILE, line N)`; nothing where it was not on the way."""
-    return _last_place(error, {module.partition(":")[0].partition(".")[0]})
+    top = _top(module)
+    return _last_place(error, lambda name: _top(name) == top)
 
 
 def place_of_added(error: Exception) -> str:
-    """The same in whatever code was registered from outside of this package."""
-    modules = {
-        entry.module.partition(".")[0]
-        for registry in _registries
-        for entry in list(registry._entries.values())
-    }
-    return _last_place(error, modules - {"embassay", ""})
+    """The same in a package that registers something here, or in a module that did so itself."""
+    entries = [entry for registry in _registries for entry in list(registry._entries.values())]
+    packages = {_top(entry.module) for entry in entries if entry.package}
+    modules = {entry.module for entry in entries if _top(entry.module) not in ("embassay", "")}
+    return _last_place(error, lambda name: name in modules or _top(name) in packages)
 
 
-def _last_place(error: Exception, packages: Collection[str]) -> str:
+def _top(module: str) -> str:
+    return module.partition(":")[0].partition(".")[0]
+
+
+def _last_place(error: Exception, is_ours: Callable[[str], bool]) -> str:
     ways = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
         for frame, line in walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).partition(".")[0] in packages
+        if is_ours(str(frame.f_globals.get("__name__")))
     ]
     return ways[-1] if ways else ""
 
@@ -159,13 +162,13 @@ class Entry(Generic[T]):
         if not isinstance(self.factory, str):
             return self.factory
         with self.blamed("loading it"):
-            made = attribute(self.factory)
-            if not callable(made):
+            factory = attribute(self.factory)
+            if not callable(factory):
                 raise TypeError(
-                    f"{self.factory} is not a class or function, but of the type {type(made).__name__}"
+                    f"{self.factory} is not a class or function, but of the type {type(factory).__name__}"
                 )
-            inspect.signature(made)  # a few built-in types have none, and parameters could not be checked
-        return made  # type: ignore[no-any-return]
+            inspect.signature(factory)  # a few built-in types have none, and parameters could not be checked
+        return factory  # type: ignore[no-any-return]
 
     @contextmanager
     def blamed(self, doing: str) -> Iterator[None]:
@@ -240,12 +243,12 @@ class Registry(Generic[T]):
         """All entries, those of other packages with what their own code says of them, if it can be loaded."""
         for name in [entry.name for entry in self]:
             if package := self._entries[name].package:
-                whence, said = _unknown(package), ""
+                whence, summary = _unknown(package), ""
                 with suppress(EmbassayError):
                     doc = inspect.getdoc(self._entries[name].load()) or ""
                     # Its module may have registered it now, with more to say.
-                    said = self._entries[name].summary.replace(whence, "") or doc.partition("\n")[0]
-                yield replace(self._entries[name], summary=f"{said} ({whence})" if said else whence)
+                    summary = self._entries[name].summary.replace(whence, "") or doc.partition("\n")[0]
+                yield replace(self._entries[name], summary=f"{summary} ({whence})" if summary else whence)
             else:
                 yield self._entries[name]
 
@@ -273,12 +276,12 @@ class Registry(Generic[T]):
 
     def _nearest(self, name: str) -> str:
         """A question after the names that look like this one; the same in another case is the one."""
-        known = {entry.lower(): entry for entry in self._entries}
-        same = known.get(name.lower())
+        by_case = {entry.lower(): entry for entry in self._entries}
+        same = by_case.get(name.lower())
         near = (
             [same]
             if same
-            else [known[one] for one in get_close_matches(name.lower(), known, n=3, cutoff=0.5)]
+            else [by_case[match] for match in get_close_matches(name.lower(), by_case, n=3, cutoff=0.5)]
         )
         return f"Did you mean {' or '.join(near)}? " if near else ""
 
@@ -298,11 +301,11 @@ class Registry(Generic[T]):
         For parameters that everything of a kind can be given; one that the factory has itself stays with it.
         """
         own = inspect.signature(self._load(spec.name)).parameters
-        known = inspect.signature(common, eval_str=True).parameters
-        taken = {key: value for key, value in spec.params.items() if key in known and key not in own}
+        shared = inspect.signature(common, eval_str=True).parameters
+        taken = {key: value for key, value in spec.params.items() if key in shared and key not in own}
         rest = {key: value for key, value in spec.params.items() if key not in taken}
         converted = {
-            key: _convert(self.kind, spec.name, key, value, known[key].annotation)
+            key: _convert(self.kind, spec.name, key, value, shared[key].annotation)
             for key, value in taken.items()
         }
         return replace(spec, params=rest), common(**converted)
@@ -313,9 +316,9 @@ class Registry(Generic[T]):
 
     def check_values(self, spec: Spec) -> None:
         """UsageError for a parameter whose type or range is not that of the factory; names are not looked at."""
-        known = _parameters(self._load(spec.name))[0]
+        parameters = _parameters(self._load(spec.name))[0]
         for key, value in spec.params.items():
-            annotation = known[key].annotation if key in known else inspect.Parameter.empty
+            annotation = parameters[key].annotation if key in parameters else inspect.Parameter.empty
             _convert(self.kind, spec.name, key, value, annotation)
 
     def build(self, spec: Spec | str, also: Iterable[str] = (), /, **context: Any) -> T:
@@ -329,22 +332,22 @@ class Registry(Generic[T]):
         """
         spec = self.parse(spec) if isinstance(spec, str) else spec
         factory = self._load(spec.name)
-        known, records = _parameters(factory)
-        arguments = self._head(spec, known) | {key: value for key, value in context.items() if key in known}
-        passes_on = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in known.values())
+        takes, records = _parameters(factory)
+        arguments = self._head(spec, takes) | {key: value for key, value in context.items() if key in takes}
+        passes_on = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in takes.values())
         for key, value in spec.params.items():
-            if passes_on and key not in known:
+            if passes_on and key not in takes:
                 arguments[key] = _convert(self.kind, spec.name, key, value, inspect.Parameter.empty)
                 continue
-            if key in ("target", "cutoff") or key not in known:
-                settable = [*(name for name in known if name not in ("target", "cutoff", *context)), *also]
+            if key in ("target", "cutoff") or key not in takes:
+                settable = [*(name for name in takes if name not in ("target", "cutoff", *context)), *also]
                 near = get_close_matches(key, settable, n=1, cutoff=0.7)
                 raise UsageError(
                     f"The {self.kind} {spec.name!r} has no parameter {key!r}.",
                     mend=(f"Did you mean {near[0]}? " if near else "")
                     + f"It takes {', '.join(settable) or 'none'}.",
                 )
-            arguments[key] = _convert(self.kind, spec.name, key, value, known[key].annotation)
+            arguments[key] = _convert(self.kind, spec.name, key, value, takes[key].annotation)
         for name, record in records.items():
             # A field that the factory has as well (`name`) is for both.
             fields = [key for key in inspect.signature(type(record)).parameters if key in spec.params]
@@ -379,13 +382,13 @@ class Registry(Generic[T]):
     def _head(self, spec: Spec, known: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
         head: dict[str, Any] = {}
         for key, sign, value in (("target", ":", spec.target), ("cutoff", "@", spec.cutoff)):
-            given = value not in ("", None)
-            if given and key not in known:
+            is_given = value not in ("", None)
+            if is_given and key not in known:
                 raise UsageError(
                     f"The {self.kind} {spec.name!r} takes nothing after {sign!r}, found {value!r}.",
                     mend=f"Write {spec.name!r}.",
                 )
-            if given or (key in known and known[key].default is inspect.Parameter.empty):
+            if is_given or (key in known and known[key].default is inspect.Parameter.empty):
                 head[key] = value
         return head
 
@@ -420,15 +423,15 @@ def _same(one: Entry[T], other: Entry[T]) -> bool:
 
 def _parameters(factory: Factory[Any]) -> tuple[dict[str, inspect.Parameter], dict[str, Any]]:
     """What a factory can be given by name, the fields of its dataclasses in their place, and these."""
-    known: dict[str, inspect.Parameter] = {}
+    parameters: dict[str, inspect.Parameter] = {}
     records: dict[str, Any] = {}
     for name, parameter in inspect.signature(factory, eval_str=True).parameters.items():
         if is_dataclass(parameter.default) and not isinstance(parameter.default, type):
             records[name] = parameter.default
-            known |= inspect.signature(type(parameter.default), eval_str=True).parameters
+            parameters |= inspect.signature(type(parameter.default), eval_str=True).parameters
         else:
-            known[name] = parameter
-    return known, records
+            parameters[name] = parameter
+    return parameters, records
 
 
 def _convert(kind: str, name: str, key: str, value: Value, annotation: Any) -> Value:
@@ -457,7 +460,7 @@ def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Val
         return float(value)
     if str in accepted and isinstance(value, int):
         return format_value(value)
-    wanted = " or ".join(t.__name__ for t in accepted if t is not type(None))
+    types = " or ".join(t.__name__ for t in accepted if t is not type(None))
     # A float is no string: `1.10` would come back as `1.1`.
     example = "256" if int in accepted else "0.5"
     mend = (
@@ -465,12 +468,15 @@ def _typed(kind: str, name: str, key: str, value: Value, annotation: Any) -> Val
     )
     if bool in accepted and not {int, float, str} & set(accepted):
         mend = f"Write {key}=true or {key}=false."
-    raise UsageError(f"The {kind} {name!r} needs {key} as {wanted}, found {value!r}.", mend=mend)
+    first, comma, rest = str(value).partition(",")
+    if comma and "=" in rest:
+        mend = f"Join parameters by &, in quotes: '{name}?{key}={first}&{rest.replace(',', '&')}'."
+    raise UsageError(f"The {kind} {name!r} needs {key} as {types}, found {value!r}.", mend=mend)
 
 
 def _choice(kind: str, name: str, key: str, value: Value, allowed: tuple[Value, ...]) -> Value:
     # By text, so that a choice spelled like a literal (`none`, `1`) can be a string.
-    choices = {_text(one): one for one in allowed}
+    choices = {_text(choice): choice for choice in allowed}
     if _text(value) not in choices:
         raise UsageError(
             f"The {kind} {name!r} has no {key} {_text(value)!r}.", mend=f"Use one of {', '.join(choices)}."

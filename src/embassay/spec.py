@@ -35,6 +35,7 @@ class Spec:
     cutoff: int | None = None
 
     def __post_init__(self) -> None:
+        # Sorted, so that equal specs are one text and one key whatever the order they were written in.
         object.__setattr__(self, "params", MappingProxyType(dict(sorted(self.params.items()))))
 
     def __hash__(self) -> int:

@@ -36,6 +36,19 @@ SYSTEMS = {
     "openai/text-embedding-3-small": "-s openai:text-embedding-3-small",
     "ollama/nomic-embed-text": "-s ollama:nomic-embed-text",
     "minilm:384": "Write 'minilm'",
+    "minilm+bm25": "-s 'ensemble:minilm+bm25'",
+    "rrf:minilm+bm25": "ensemble:minilm+bm25?of=ranks",
+    "ensemble:minilm+bm25?weights=0.7": "weights=1,1",
+    "wordllama?dims=64,clean=case": "wordllama?dims=64&clean=case",
+    "model2vec:minishlab/potion-base-8M": "-s static:minishlab/potion-base-8M",
+    "hf:BAAI/bge-m3": "-s st:BAAI/bge-m3",
+    "http://localhost:8080/v1": "openai:MODEL?base_url=http://localhost:8080/v1",
+    "cross:./reranker": "embassay rag sweep",
+    "openai:": "openai:MODEL",
+    "./models/own": "-s st:./models/own",
+    "./models/sparse": "-s splade:./models/sparse",
+    "./models/reranker": "cross:./models/reranker",
+    "st:./models/sparse": "-s splade:./models/sparse",
     "": "NAME",
 }
 """A system as a stranger names it -> what the mend must hold."""
@@ -95,6 +108,9 @@ WORDS = {
     "report": "-h",
     "report nosuch": "--out",
     "compare notes.jsonl": "--out",
+    "compare runs/new minilm bm25": "-a minilm -b bm25",
+    "sage run -s jaccard --tokenizer words -d sage?task=robustness": "sage?tasks=robustness",
+    "sage run -s jaccard --tokenizer words -d sage?tasks=robustnes": "Did you mean robustness?",
     "gate": "-h",
     "serve nosuch": "your runs lie in",
     "hume serve nosuch": "hume sample",
@@ -151,6 +167,11 @@ def test_words(embassay, tmp_path, words):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_systems(embassay, tmp_path, system):
     """A model by the name that it has elsewhere; no vocabulary is needed to hear of it."""
+    kinds = {"own": "SentenceTransformer", "sparse": "SparseEncoder", "reranker": "CrossEncoder"}
+    for name, kind in kinds.items():
+        folder = tmp_path / "models" / name
+        folder.mkdir(parents=True)
+        (folder / "config_sentence_transformers.json").write_text(json.dumps({"model_type": kind}))
     _said(
         embassay, tmp_path, ["sage", "run", "-d", "notes.jsonl", "--dry-run", "-s", system], SYSTEMS[system]
     )

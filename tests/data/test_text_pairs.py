@@ -99,7 +99,7 @@ def test_words_that_say_whether_pairs_are_alike(table: Table, words) -> None:
 
 def test_which_of_other_words_is_alike_has_to_be_said(table: Table) -> None:
     """It is not guessed; once said, every other word is another label, and an empty one is none."""
-    words = ("duplicate", "not duplicate", "Duplicate ", "", "related")
+    words = ("duplicate", "none", "Duplicate ", "", "related")
     path = table(*({"text": f"a{n}", "text2": "b", "label": word} for n, word in enumerate(words)))
     with pytest.raises(DataError, match=r"found 'duplicate'.*--map same=VALUE"):
         open_dataset(path).load("labelled_pairs")
@@ -107,10 +107,10 @@ def test_which_of_other_words_is_alike_has_to_be_said(table: Table) -> None:
     assert loaded.data.labels.tolist() == [1, 0, 1, 0]
     assert [one.reason for one in loaded.skipped] == ["no label"]
     assert set(loaded.warnings) == {
-        "label not duplicate, counted as different: 1 (2)", "label related, counted as different: 1 (5)",
+        "label none, counted as different: 1 (2)", "label related, counted as different: 1 (5)",
     }  # fmt: skip
     assert loaded.fingerprint != open_dataset(path).fingerprint
-    with pytest.raises(DataError, match=r"4 of label 0: duplicate, not duplicate.*same=VALUE"):
+    with pytest.raises(DataError, match=r"4 of label 0: duplicate, none.*same=VALUE"):
         open_dataset(path, mapping={"same": "paraphrase"}).load("labelled_pairs")
 
 

@@ -15,9 +15,8 @@ def document(name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
         from embassay.data import open_dataset
         from embassay.data.documents.folder import Entry
-        from embassay.data.documents.markup import declared_charset, html_text
+        from embassay.data.documents.markup import Unread, cleaned, declared_charset, decoded, html_text
         from embassay.data.documents.passages import document_of, passages_in
-        from embassay.data.documents.prose import Unread, cleaned, decoded
 
         (folder / "docs").mkdir()
         (folder / "docs" / "beside.txt").write_text("A document that is always there.")

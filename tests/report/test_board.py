@@ -122,3 +122,15 @@ def test_a_protocol_of_another_package_is_told_before_it_has_results(make_run: M
     board = make_board(replace(record, manifest=manifest, rows={}, scopes={}, cells=cells))
     assert [task.title for task in board.tasks] == ["Clustering"]
     assert {value.state for row in board.rows for value in row.tasks} == {"running"}
+
+
+def test_a_system_whose_cells_all_ended_without_a_value_says_why(make_run: MakeRun) -> None:
+    """Not that it is unfinished: one pair is too few for a correlation."""
+    record = read_record(make_run(tasks=("robustness",)))
+    why = "1 left, too few for a correlation"
+    rows = {key: replace(row, value=None, reason=why) for key, row in record.rows.items()}
+    scopes = {name: replace(scope, ranges={}) for name, scope in record.scopes.items()}
+    board = make_board(replace(record, rows=rows, scopes=scopes))
+    notes = {row.note for row in board.rows if row.system.ranked}
+    assert notes <= {why, ""}
+    assert why in notes

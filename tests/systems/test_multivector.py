@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -117,6 +119,17 @@ def test_behind_the_cache_a_text_is_read_once_and_search_streams(tmp_path, model
     np.testing.assert_array_equal(warm.search(["red fox"], TEXTS[:2], 2).scores, few.scores)
     assert again.calls == 0
     assert not cached.conduct.warnings(encoder)
+
+
+def test_a_copy_that_another_process_gets_encodes_as_the_original_does(tmp_path):
+    """Ray sends systems with their encoders: a copy knows too that its vectors are ragged."""
+    cached = CachedRagged(Tokens(), EmbeddingCache.open(tmp_path / "embeddings.sqlite"))
+    copy = pickle.loads(pickle.dumps(cached))
+    for own, sent in zip(cached.encode(TEXTS), copy.encode(TEXTS), strict=True):
+        np.testing.assert_array_equal(own, sent)
+    fresh = pickle.loads(pickle.dumps(CachedRagged(Tokens(), EmbeddingCache.open(tmp_path / "other.sqlite"))))
+    assert len(fresh.encode(TEXTS)) == len(TEXTS)
+    assert not fresh.conduct.warnings(Tokens())
 
 
 def test_ragged_vectors_come_back_from_the_cache_as_they_were():

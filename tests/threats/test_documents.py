@@ -19,7 +19,7 @@ import pytest
 from embassay.data import open_dataset
 from embassay.data.documents import Folder
 from embassay.data.documents.conversion import clear_conversions, convert, kept_conversions
-from embassay.data.documents.prose import Unread
+from embassay.data.documents.markup import Unread
 from embassay.limits import read_bounded
 from written_documents import write_docx, write_pdf
 

@@ -86,11 +86,11 @@ def list_datasets(chosen: Chosen, shown: Shown) -> None:
 
     from embassay.data.catalogue.entries import overviews
 
-    found = list(overviews(chosen.protocol or "", chosen.task or ""))
+    listed = list(overviews(chosen.protocol or "", chosen.task or ""))
     if shown.json:
         from json import dumps
 
-        typer.echo(dumps([asdict(overview) for overview in found], ensure_ascii=False))
+        typer.echo(dumps([asdict(overview) for overview in listed], ensure_ascii=False))
         return
     columns = [
         "name",
@@ -102,7 +102,7 @@ def list_datasets(chosen: Chosen, shown: Shown) -> None:
     ]
     show_table(
         columns,
-        [[_cell(getattr(overview, column)) for column in columns] for overview in found],
+        [[_cell(getattr(overview, column)) for column in columns] for overview in listed],
         wide=shown.wide,
     )
 
@@ -117,7 +117,7 @@ def show(
 
     Example: embassay data show sample
     """
-    from embassay.data.catalogue.card import card
+    from embassay.data.catalogue.entries import card
     from embassay.data.catalogue.suites import suite_of
 
     if suite := suite_of(name):
@@ -137,8 +137,8 @@ def _show_suite(suite: Suite, *, json: bool) -> None:
     if json:
         from json import dumps
 
-        told = {"name": suite.name, "title": suite.title, "source": suite.source, "protocol": suite.protocol}
-        typer.echo(dumps({**told, "sets": len(suite.sets), "members": members}, ensure_ascii=False))
+        facts = {"name": suite.name, "title": suite.title, "source": suite.source, "protocol": suite.protocol}
+        typer.echo(dumps({**facts, "sets": len(suite.sets), "members": members}, ensure_ascii=False))
         return
     source = f" ({suite.source})" if suite.source else ""
     _say_lines([f"{suite.name}: {suite.title}{source}. {counted(len(suite.sets), 'set')}.", ""])
@@ -288,7 +288,7 @@ def _file(file: File, wide: bool) -> None:
 def _documents(files: DocumentFiles, wide: bool) -> None:
     """What was read by kind, what was left out and why, and the languages."""
     rows = [[kind, f"{count:,}", "read"] for kind, count in files.documents.items()]
-    rows += [["", f"{one.count:,}", f"{one.reason} ({', '.join(one.examples)})"] for one in files.skipped]
+    rows += [["", f"{skip.count:,}", f"{skip.reason} ({', '.join(skip.examples)})"] for skip in files.skipped]
     _table(["Documents", "Files", ""], rows, wide)
     size, overlap = (
         f"{files.chunk:,} words",
@@ -296,8 +296,8 @@ def _documents(files: DocumentFiles, wide: bool) -> None:
     )
     cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
     lines = [f"{files.characters:,} characters, {cut}"]
-    if other := {name: count for name, count in files.encodings.items() if not name.startswith("utf")}:
-        lines.append(f"Read as {_counts(other)}; all other text as UTF-8 or by its byte order mark.")
+    if unusual := {name: count for name, count in files.encodings.items() if not name.startswith("utf")}:
+        lines.append(f"Read as {_counts(unusual)}; all other text as UTF-8 or by its byte order mark.")
     lines.append(f"Languages stated: {_counts(files.stated, 'none')}.")
     if files.told is None:
         lines.append("Languages detected in the text: needs pip install 'embassay[llm]'.")
@@ -338,8 +338,8 @@ def _of_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
 
 
 def _skips(shape: Shape) -> Iterator[str]:
-    for left in shape.skipped:
-        yield f"{left.reason}: {left.count:,} ({', '.join(left.examples)})"
+    for skip in shape.skipped:
+        yield f"{skip.reason}: {skip.count:,} ({', '.join(skip.examples)})"
 
 
 def _figures(shape: Shape) -> Iterator[str]:
@@ -354,15 +354,15 @@ def _spread(spread: Spread) -> str:
 
 
 def _balance(balance: Balance) -> str:
-    each = [f"{label}: {count:,} ({percent(count / balance.n)})" for label, count in balance.counts.items()]
-    if len(each) <= _LABELS:
-        return ", ".join(each)
-    return f"{len(each):,} different, most often {', '.join(each[:2])}, least {each[-1]}"
+    shares = [f"{label}: {count:,} ({percent(count / balance.n)})" for label, count in balance.counts.items()]
+    if len(shares) <= _LABELS:
+        return ", ".join(shares)
+    return f"{len(shares):,} different, most often {', '.join(shares[:2])}, least {shares[-1]}"
 
 
 def _lengths(lengths: Sequence[Lengths], wide: bool) -> None:
     """Medians, 95th percentiles and maxima; the table is named where there are several."""
-    named = len({one.table for one in lengths}) > 1
+    named = len({length.table for length in lengths}) > 1
     rows = []
     for length in lengths:
         numbers = [(part.median, part.p95, part.most) for part in (length.characters, length.tokens)]
@@ -418,8 +418,8 @@ def _examples(examples: Sequence[Alike]) -> Iterator[str]:
 
 
 def _notes(title: str, lines: Iterable[str]) -> None:
-    if told := list(lines):
-        _say_lines([title, *(line if line.startswith("  ") else f"- {line}" for line in told)])
+    if printed := list(lines):
+        _say_lines([title, *(line if line.startswith("  ") else f"- {line}" for line in printed)])
 
 
 def _command(command: str) -> None:
@@ -509,8 +509,8 @@ def _records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord
             mend="For example: embassay data fetch stsbenchmark; embassay data fetch beir.",
         )
     if names:
-        records, own = members_of(dict.fromkeys(names))
-        for path in own:
+        records, files = members_of(dict.fromkeys(names))
+        for path in files:
             _say_on_stderr(f"{path}: left out, it is your own file")
         return _fetchable(records) if any(suite_of(name) for name in names) else records
     used = [entries()[overview.name] for overview in overviews(protocol, task) if overview.name in entries()]
@@ -530,11 +530,11 @@ def _show(fetched: Sequence[Fetched], *, json: bool) -> None:
         from dataclasses import asdict
         from json import dumps
 
-        typer.echo(dumps([{**asdict(one), "path": str(one.path)} for one in fetched]))
+        typer.echo(dumps([{**asdict(table), "path": str(table.path)} for table in fetched]))
         return
-    for one in fetched:
-        rows = "was there" if one.rows is None else f"{one.rows:,} rows"
-        typer.echo(f"{one.dataset} {one.table}: {rows}, {one.path}")
+    for table in fetched:
+        rows = "was there" if table.rows is None else f"{table.rows:,} rows"
+        typer.echo(f"{table.dataset} {table.table}: {rows}, {table.path}")
 
 
 def _say_on_stderr(line: str) -> None:

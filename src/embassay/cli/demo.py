@@ -94,8 +94,8 @@ def _beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
         future = pool.submit(_heard, work, getattr(sys.stdout, "encoding", None) or "utf-8")
 
         def finish() -> None:
-            said, error = future.result()
-            for err, text in said:
+            spoken, error = future.result()
+            for err, text in spoken:
                 typer.echo(text, nl=False, err=err)
             if error is not None:
                 raise error
@@ -129,19 +129,19 @@ class _Spoken(io.StringIO):
 
 def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, str]], EmbassayError | None]:
     """What `work` says on stdout and stderr, in its order, and the error that ended it."""
-    said: list[tuple[bool, str]] = []
+    spoken: list[tuple[bool, str]] = []
     with (
-        contextlib.redirect_stdout(_Spoken(said, False, encoding)),
-        contextlib.redirect_stderr(_Spoken(said, True, encoding)),
+        contextlib.redirect_stdout(_Spoken(spoken, False, encoding)),
+        contextlib.redirect_stderr(_Spoken(spoken, True, encoding)),
     ):
         try:
             work()
         except EmbassayError as error:
-            return said, error
+            return spoken, error
         finally:
             # A run has it raise KeyboardInterrupt; a process that waits for more work may just end.
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    return said, None
+    return spoken, None
 
 
 def show_headlines(runs: Sequence[Path]) -> None:
@@ -151,13 +151,13 @@ def show_headlines(runs: Sequence[Path]) -> None:
     from embassay.report.runs import read_runs
     from embassay.report.terminal import care_view, render_answers
 
-    here, read = screen(), read_runs(runs)
+    device, read = screen(), read_runs(runs)
     typer.echo("")
-    show(render_answers(read, width=here.width, unicode=here.unicode))
+    show(render_answers(read, width=device.width, unicode=device.unicode))
     typer.echo("")
     scored = [run for run in read if run.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
-    show_blocks([*headlines_view([*leading_of(scored)], here.width), *care_view(read)], wide=True)
+    show_blocks([*headlines_view([*leading_of(scored)], device.width), *care_view(read)], wide=True)
 
 
 def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: int) -> None:
@@ -214,13 +214,13 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     _say(
         f"RAG: a golden set of {QUESTIONS} questions, by a judge whose answers were recorded. Nothing is sent."
     )
-    wanted = GoldenRequest(
+    golden = GoldenRequest(
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
         options=GoldenOptions(depth=DEPTH, top=TOP),
     )  # fmt: skip
-    run_golden(wanted, out / "golden", display, report=False)
+    run_golden(golden, out / "golden", display, report=False)
     _say("RAG: what these systems retrieve, scored with that golden set")
-    runs = _write_runs(wanted, [name for name in RETRIEVERS if name in systems], out / "runs")
+    runs = _write_runs(golden, [name for name in RETRIEVERS if name in systems], out / "runs")
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
     if display.brief:
@@ -237,8 +237,8 @@ def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> lis
     from embassay.text import open_tokenizer
 
     tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)
-    found = passages_of(read.documents, request.options, tokenizer)
-    passages = dict(zip(found.ids, found.texts, strict=True))
+    chosen = passages_of(read.documents, request.options, tokenizer)
+    passages = dict(zip(chosen.ids, chosen.texts, strict=True))
     questions = {question.id: question.text for question in read.questions}
     runs = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
     runs["+".join(FUSED)] = fused([runs[name] for name in FUSED], DEPTH)

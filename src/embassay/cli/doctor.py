@@ -84,10 +84,10 @@ def _suites() -> Iterator[dict[str, Any]]:
 
     at_hand = ("mirror", "part of mirror", "cache")
     for suite in suites().values():
-        here = [place(member.record) in at_hand for member in suite.members if member.record]
+        present = [place(member.record) in at_hand for member in suite.members if member.record]
         yield {
             "name": suite.name, "protocol": suite.protocol, "sets": len(suite.sets), "datasets": len(suite.members),
-            "here": sum(here), "source": suite.source, "summary": suite.title,
+            "here": sum(present), "source": suite.source, "summary": suite.title,
         }  # fmt: skip
 
 
@@ -97,8 +97,8 @@ def _models() -> list[dict[str, Any]]:
 
     from embassay.systems.models import known_models
 
-    known = (asdict(model).items() for model in known_models())
-    return [{key: value for key, value in model if value not in (None, ())} for model in known]
+    models = (asdict(model).items() for model in known_models())
+    return [{key: value for key, value in model if value not in (None, ())} for model in models]
 
 
 def _entries(what: What) -> Iterator[dict[str, Any]]:
@@ -124,8 +124,8 @@ def _entries(what: What) -> Iterator[dict[str, Any]]:
     tasks = [({"protocol": name}, (f"embassay.protocols.{name}", "TASKS")) for name in ("sage", "pteb")]
     no_more: dict[str, str] = {}
     for more, (module, name) in tasks if what is What.tasks else [(no_more, homes[what])]:
-        for one in getattr(import_module(module), name).described():
-            yield {"name": one.name, "summary": one.summary, **more, **dict(one.facts)}
+        for entry in getattr(import_module(module), name).described():
+            yield {"name": entry.name, "summary": entry.summary, **more, **dict(entry.facts)}
 
 
 _SIGNS = {"ok": "ok", "absent": "-", "broken": "BROKEN"}
@@ -200,11 +200,11 @@ def _print_cluster(facts: ClusterFacts) -> None:
     from embassay.cli.terminal import show_table
 
     typer.echo(f"embassay {__version__}; Ray cluster: {facts.address}\n")
-    seen = [node.seen for node in facts.nodes]
+    finds = [node.seen for node in facts.nodes]
     rows = [
-        [one.node.host, str(one.node.cpus), f"{one.node.gpus:g}", _gib(one.node.memory), _gib(one.node.object_store),
-         one.python, one.ray, one.embassay or one.error]
-        for one in seen
+        [n.node.host, str(n.node.cpus), f"{n.node.gpus:g}", _gib(n.node.memory), _gib(n.node.object_store),
+         n.python, n.ray, n.embassay or n.error]
+        for n in finds
     ]  # fmt: skip
     heads = ["Node", "CPUs", "GPUs", "Memory", "Object store", "Python", "Ray", "Embassay"]
     show_table(heads, rows, wide=False, numbers=False)
@@ -277,12 +277,12 @@ def _print_json(machine: Machine, known: Sequence[Extra], checks: Sequence[Check
     from dataclasses import asdict
     from json import dumps
 
-    told = {
+    facts = {
         "machine": {**asdict(machine), "cache": str(machine.cache)},
         "extras": [{**asdict(extra), "installed": extra.here} for extra in known],
         "checks": [asdict(check) for check in checks],
     }
-    typer.echo(dumps(told, ensure_ascii=False))
+    typer.echo(dumps(facts, ensure_ascii=False))
 
 
 caches = App("Show or empty the caches.")
@@ -310,12 +310,12 @@ def info(shown: Shown) -> None:
     pairs, corpora = PairCache.open(None).info(), kept_corpora(corpus_folder())
     documents = kept_conversions()
     if shown.json:
-        others: dict[str, Any] = {
+        records: dict[str, Any] = {
             "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
             "documents": documents,
         }  # fmt: skip
-        told = {name: _plain(asdict(one)) for name, one in others.items()}
-        typer.echo(dumps({**_plain(asdict(cache_info)), **told}))
+        facts = {name: _plain(asdict(record)) for name, record in records.items()}
+        typer.echo(dumps({**_plain(asdict(cache_info)), **facts}))
         return
     _show(cache_info, "chunks", "texts", cache_info.encoders)
     _show(answers, "answers", "answers", answers.models)
@@ -324,9 +324,9 @@ def info(shown: Shown) -> None:
     for kind, count in sorted(indexes.kinds.items()):
         typer.echo(f"  {count:>12,} of kind {kind}")
     typer.echo(f"{corpora.path}\n{len(corpora.corpora):,} corpora, {corpora.bytes / 1e6:,.1f} MB")
-    for kept in corpora.corpora:
-        held = "damaged" if kept.documents is None else f"{kept.documents:,} documents of {kept.source}"
-        typer.echo(f"  {kept.bytes / 1e6:>9,.1f} MB {held}")
+    for corpus in corpora.corpora:
+        held = "damaged" if corpus.documents is None else f"{corpus.documents:,} documents of {corpus.source}"
+        typer.echo(f"  {corpus.bytes / 1e6:>9,.1f} MB {held}")
     typer.echo(
         f"{documents.path}\n{documents.entries:,} converted documents, {documents.bytes / 1e6:,.1f} MB"
     )
@@ -336,10 +336,10 @@ def _plain(about: dict[str, Any]) -> dict[str, Any]:
     return {**about, "path": str(about["path"])}
 
 
-def _show(found: Any, entries: str, of: str, owners: Any) -> None:
-    typer.echo(f"{found.path}\n{found.entries:,} {entries}, {found.bytes / 1e6:,.1f} MB")
-    for name, kept in sorted(owners.items()):
-        typer.echo(f"  {kept:>12,} {of}  {name}")
+def _show(held: Any, entries: str, of: str, owners: Any) -> None:
+    typer.echo(f"{held.path}\n{held.entries:,} {entries}, {held.bytes / 1e6:,.1f} MB")
+    for name, count in sorted(owners.items()):
+        typer.echo(f"  {count:>12,} {of}  {name}")
 
 
 @dataclass(frozen=True)
@@ -368,15 +368,15 @@ def clear(only: Emptied) -> None:
     from embassay.runs.store import AnswerCache, PairCache, index_folder
     from embassay.search.indexes.store import clear_indexes
 
-    asked: list[tuple[str, str | None, type[Store]]] = [
+    choices: list[tuple[str, str | None, type[Store]]] = [
         ("encoder", only.encoder, EmbeddingCache),
         ("llm", only.llm, AnswerCache),
         ("reranker", only.reranker, PairCache),
     ]
-    chosen = [one for one in asked if one[1] is not None]
+    chosen = [choice for choice in choices if choice[1] is not None]
     everything = not (chosen or only.indexes or only.corpora or only.documents)
     if everything:
-        chosen = asked
+        chosen = choices
     opened = [(kind, name, cache.open(None)) for kind, name, cache in chosen]
     for kind, name, store in opened:
         _check_kept(kind, name, store)

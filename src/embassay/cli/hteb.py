@@ -14,9 +14,11 @@ import typer
 
 from embassay.cli.options import (
     App,
+    RatingFiles,
     Running,
     Shown,
     Spread,
+    StudyFolder,
     default_out,
     of_records,
     stopping_at_memory,
@@ -69,6 +71,7 @@ def run(request: Request, running: Spread, reference: Reference = False) -> None
 Generator = Annotated[
     str, typer.Option("--generator", metavar="ORG/MODEL", help="The model, as its hub calls it.")
 ]
+Texts = Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")]
 Root = Annotated[Path, typer.Option("--out", help="The folder above the generators' folders.")]
 
 
@@ -106,10 +109,10 @@ def transform(request: Request, running: Running, reference: Reference = False) 
     kept_in = f"Finished work is kept in {folder}."
     with stopping(kept_in, command), RunFolder(folder).locked(), accounts(folder, running.max_cost) as ledger:
         try:
-            kept = transform(request, folder, ledger=ledger, listener=heard)
+            texts = transform(request, folder, ledger=ledger, listener=heard)
         finally:
             getattr(heard, "stop", lambda: None)()
-    _show_counts(kept, json, wide)
+    _show_counts(texts, json, wide)
     typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{folder}", err=True)
 
 
@@ -132,9 +135,9 @@ def _show_counts(kept: object, json: bool, wide: bool) -> None:
         return
     heads = ["Transformation", "Dataset", "Seed", "Texts", "Unchanged", "Failed"]
     shown = [
-        [name, dataset, str(seed), f"{sum(one.values()):,}", f"{one.get('copied', 0):,}",
-         f"{sum(n for what, n in one.items() if what not in ('ok', 'copied')):,}"]
-        for name, dataset, seed, one in rows
+        [name, dataset, str(seed), f"{sum(outcomes.values()):,}", f"{outcomes.get('copied', 0):,}",
+         f"{sum(n for outcome, n in outcomes.items() if outcome not in ('ok', 'copied')):,}"]
+        for name, dataset, seed, outcomes in rows
     ]  # fmt: skip
     show_table(heads, shown, wide=wide, numbers=True)
 
@@ -155,8 +158,8 @@ def import_(
     """
     from embassay.protocols.hteb.exchange import import_
 
-    found = import_(root, out, generator=generator, datasets=tuple(dataset or ()))
-    for (name, of, seed), (texts, failed) in found.texts.items():
+    imported = import_(root, out, generator=generator, datasets=tuple(dataset or ()))
+    for (name, of, seed), (texts, failed) in imported.texts.items():
         typer.echo(f"{name} of {of}, seed {seed}: {texts:,} texts, {failed:,} failed")
     typer.echo(f"\nScore systems on them: embassay hteb run -s NAME --transformer stored:{out}", err=True)
 
@@ -165,7 +168,7 @@ def import_(
 @stopping_at_memory
 @of_records(systems=(), without={*OF_SCORES, "runs", "transformer", "transformations", "generation"})
 def export(
-    texts: Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")],
+    texts: Texts,
     out: Root,
     request: Request,
     generator: Generator = "",
@@ -185,11 +188,11 @@ def export(
     from embassay.protocols.hteb.exchange import export
     from embassay.protocols.wordings.sets import ParaphraseSet
 
-    for one in export(ParaphraseSet.open(texts), request, out, generator=generator, date=date):
-        told = one.statistics
+    for layout in export(ParaphraseSet.open(texts), request, out, generator=generator, date=date):
+        counts = layout.statistics
         typer.echo(
-            f"{one.path}: {told['text_fields_total']:,} texts, {told['unchanged_outputs']:,} unchanged, "
-            f"{told['text_fields_with_fallback']:,} failed"
+            f"{layout.path}: {counts['text_fields_total']:,} texts, {counts['unchanged_outputs']:,} unchanged, "
+            f"{counts['text_fields_with_fallback']:,} failed"
         )
 
 
@@ -218,7 +221,7 @@ class Drawing:
 @stopping_at_memory
 @of_records()
 def sample(
-    texts: Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")],
+    texts: Texts,
     drawing: Drawing,
 ) -> None:
     """Draw pairs of original and transformed texts for people to rate.
@@ -247,11 +250,8 @@ def sample(
 @stopping_at_memory
 @of_records(json=False)
 def score(
-    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
-    ] = None,
+    folder: StudyFolder,
+    files: RatingFiles = None,
     system: Annotated[
         list[str] | None,
         typer.Option(

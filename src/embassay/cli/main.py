@@ -128,25 +128,25 @@ def _mended() -> Iterator[None]:
 
 
 def _mistake(error: Any) -> UsageError:
-    said = re.sub(r"\s*\n\s*", " ", error.format_message())
+    message = re.sub(r"\s*\n\s*", " ", error.format_message())
     for raw, plain in PLAIN.items():
-        said = said.replace(raw, plain)
+        message = message.replace(raw, plain)
     path = error.ctx.command_path if getattr(error, "ctx", None) else "embassay"
-    mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, said))
-    mend = next(mends, "").format(path=path, said=_last_word(said)) or _near(said, error)
-    said = said if said.endswith("?") else f"{said.rstrip('.')}."
-    return UsageError(said, mend=f"{mend}`{path} -h` shows all.")
+    mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, message))
+    mend = next(mends, "").format(path=path, said=_last_word(message)) or _near(message, error)
+    message = message if message.endswith("?") else f"{message.rstrip('.')}."
+    return UsageError(message, mend=f"{mend}`{path} -h` shows all.")
 
 
-def _near(said: str, error: Any) -> str:
+def _near(message: str, error: Any) -> str:
     """A question after commands that look like what was asked for, and after the long option of a letter; typer asks
     so of other options itself."""
-    if letter := re.match(r"No such option:? '?-([a-z])\b", said):
-        return _of_letter(letter[1], [name for one in error.ctx.command.params for name in one.opts])
-    if not said.startswith("No such command"):
+    if letter := re.match(r"No such option:? '?-([a-z])\b", message):
+        return _of_letter(letter[1], [name for param in error.ctx.command.params for name in param.opts])
+    if not message.startswith("No such command"):
         return ""
-    known = getattr(error.ctx.command, "commands", {})
-    near = get_close_matches(_last_word(said), known, n=2, cutoff=0.5)
+    commands = getattr(error.ctx.command, "commands", {})
+    near = get_close_matches(_last_word(message), commands, n=2, cutoff=0.5)
     return f"Did you mean {' or '.join(near)}? " if near else ""
 
 
@@ -155,27 +155,27 @@ def _of_letter(letter: str, known: Sequence[str]) -> str:
     names = (
         ["--n", "--limit"] if letter == "n" else [name for name in known if name.startswith(f"--{letter}")]
     )
-    found = [name for name in names if name in known][: 1 if letter == "n" else 3]
-    return f"Did you mean {' or '.join(found)}? " if found else ""
+    offered = [name for name in names if name in known][: 1 if letter == "n" else 3]
+    return f"Did you mean {' or '.join(offered)}? " if offered else ""
 
 
-def _last_word(said: str) -> str:
-    return re.split(r"[ '()]+", said.strip(" .')"))[-1]
+def _last_word(message: str) -> str:
+    return re.split(r"[ '()]+", message.strip(" .')"))[-1]
 
 
 def with_commands(*names: str) -> typer.Typer:
     """An app of these commands and groups, all by default, each with its options."""
-    made = App(**SETTINGS, cls=Listed)
-    made.callback()(main)
+    built = App(**SETTINGS, cls=Listed)
+    built.callback()(main)
     for name in names or (*COMMANDS, *GROUPS):
         if name in GROUPS:
-            made.add_typer(attribute(f"embassay.cli.{HOMES.get(name, f'{name}:app')}"), name=name)
+            built.add_typer(attribute(f"embassay.cli.{HOMES.get(name, f'{name}:app')}"), name=name)
         else:
             command = attribute(f"embassay.cli.{HOMES.get(name, f'{name}:{name}')}")
             # What `reproduce` does not know is for the command that it calls.
             more = {"context_settings": {"ignore_unknown_options": True}} if name == "reproduce" else {}
-            made.command(name, **more)(command if name in OWN_MEMORY else stopping_at_memory(command))
-    return made
+            built.command(name, **more)(command if name in OWN_MEMORY else stopping_at_memory(command))
+    return built
 
 
 def debugging() -> bool:
@@ -240,13 +240,13 @@ ROOMS = {
 
 def start() -> str:
     """What `embassay` alone says, within 80 columns: what to type first, and every command under what it is for."""
-    asked = [f"  {question:<30}{command}" for question, command in START.items()]
+    questions = [f"  {question:<30}{command}" for question, command in START.items()]
     measure = [f"{name:<10}{about}" for name, about in MEASURE.items()]
     rooms = [("Measure", *measure), *((room, "   ".join(names)) for room, names in ROOMS.items())]
     listed = [f"{room if i == 0 else '':<11}{line}" for room, *lines in rooms for i, line in enumerate(lines)]
     head = f"Embassay {__version__}: which model fits your texts, and how sure is that?"
     tail = "Any command with -h shows its options. Protocols of other packages: embassay run"
-    return "\n".join((head, "", *asked, "", *listed, "", tail))
+    return "\n".join((head, "", *questions, "", *listed, "", tail))
 
 
 def run() -> None:
@@ -267,9 +267,9 @@ def _run() -> None:
     except OSError as error:
         from embassay.cli.session import of_files
 
-        told = of_files(error)
-        told.__cause__ = error
-        _say(told)
+        readable = of_files(error)
+        readable.__cause__ = error
+        _say(readable)
     except Exception as error:  # a mistake of ours keeps its traceback
         _show_traceback(error)
         sys.exit(1)
@@ -287,7 +287,7 @@ def _say(error: EmbassayError) -> NoReturn:
 
 def _check_out(words: Sequence[str]) -> None:
     """UsageError for an --out without a name, from a variable that is not set: it would be the present folder."""
-    if "--out=" in words or any(one == "--out" and not after.strip() for one, after in pairwise(words)):
+    if "--out=" in words or any(word == "--out" and not after.strip() for word, after in pairwise(words)):
         raise UsageError("--out is empty.", mend="Name a folder or file, or leave --out away.")
 
 

@@ -9,6 +9,7 @@ from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import Enum
 from functools import partial
 from keyword import iskeyword
+from math import isfinite
 from pathlib import Path
 from types import GenericAlias
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
@@ -63,16 +64,17 @@ class Command(TyperCommand):
         """Arguments first; then each panel that has options."""
         rows: dict[str, list[tuple[str, str]]] = {"Arguments": [], **{panel: [] for panel in PANELS}}
         every: list[Any] = self.get_params(ctx)
-        for one in every:
-            if one.param_type_name == "argument":
-                rows["Arguments"].append((one.metavar or one.name.upper(), one.help or ""))
-            elif not one.hidden and one.name != "help":
-                rows[_panel(one)].append(_row(one))
-        for title, some in rows.items():
-            some.sort(key=lambda row: not row[1].endswith("[required]"))
-            if some:
+        for param in every:
+            if param.param_type_name == "argument":
+                rows["Arguments"].append((param.metavar or param.name.upper(), param.help or ""))
+            elif not param.hidden and param.name != "help":
+                rows[_panel(param)].append(_row(param))
+        for title, entries in rows.items():
+            # Stable: within each the order of declaration stays.
+            entries.sort(key=lambda row: not row[1].endswith("[required]"))
+            if entries:
                 with formatter.section(title):
-                    formatter.write_dl(some)
+                    formatter.write_dl(entries)
         if any(param.name == PROTOCOL for param in every):
             _write_own_options(ctx.meta.get(WORDS, ()), formatter)
 
@@ -115,12 +117,12 @@ def _row(option: Any) -> tuple[str, str]:
     flags = sorted(option.opts, key=len)
     written = ", ".join(f"--[no-]{flag[2:]}" if option.secondary_opts else flag for flag in flags)
     default = option.default.value if isinstance(option.default, Enum) else option.default
-    told = [option.help or ""]
+    parts = [option.help or ""]
     if option.required:
-        told.append("[required]")
+        parts.append("[required]")
     elif isinstance(default, str | int | float | Path) and default != "" and not isinstance(default, bool):
-        told.append(f"[default: {default}]")
-    return f"{written} {option.metavar or ''}".rstrip(), "  ".join(told)
+        parts.append(f"[default: {default}]")
+    return f"{written} {option.metavar or ''}".rstrip(), "  ".join(parts)
 
 
 class Group(TyperGroup):
@@ -166,28 +168,28 @@ class App(typer.Typer):
 def _name_values(command: Callable[..., Any]) -> None:
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         kind, *declared = get_args(parameter.annotation) or (None,)
-        for made in declared:
-            if isinstance(made, typer.models.OptionInfo) and not (made.metavar or "").endswith("..."):
-                made.metavar = _value(kind, made.metavar)
+        for info in declared:
+            if isinstance(info, typer.models.OptionInfo) and not (info.metavar or "").endswith("..."):
+                info.metavar = _value(kind, info.metavar)
 
 
 def _value(kind: Any, named: str | None = None) -> str | None:
     """How help writes the value of an option; None for a flag."""
     if get_origin(kind) is list:
         return f"{_value(get_args(kind)[0], named)}..."
-    if several := [one for one in get_args(kind) if one is not type(None)]:
+    if several := [member for member in get_args(kind) if member is not type(None)]:
         return _value(several[0], named)
     if named:
         return named
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return "|".join(str(one.value) for one in kind)
+        return "|".join(str(member.value) for member in kind)
     return {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(kind)
 
 
 def _parameter(field: Any, hint: Any, group: str = MEASURE, default: Any = MISSING) -> inspect.Parameter:
     """A field as an option of a command, or as an argument, under the title `group` where it names none, with a
     `default` of the command's own."""
-    said = field.metadata
+    meta = field.metadata
     default = field.default if default is MISSING else default
     if default is MISSING and field.default_factory is not MISSING:
         default = None
@@ -196,9 +198,9 @@ def _parameter(field: Any, hint: Any, group: str = MEASURE, default: Any = MISSI
     written: Any = typer.Option
     if not names[0].startswith("-"):
         written = partial(typer.Argument, metavar=names.pop())
-    limits = {key: said[name] for key, name in (("min", "least"), ("max", "most")) if name in said}
-    value = {"metavar": said["value"]} if "value" in said else {}
-    option = written(*names, help=said["help"], rich_help_panel=said.get("group") or group, **limits, **value)
+    limits = {key: meta[name] for key, name in (("min", "least"), ("max", "most")) if name in meta}
+    value = {"metavar": meta["value"]} if "value" in meta else {}
+    option = written(*names, help=meta["help"], rich_help_panel=meta.get("group") or group, **limits, **value)
     return inspect.Parameter(
         _parameter_name(field, hint),
         inspect.Parameter.KEYWORD_ONLY,
@@ -217,11 +219,11 @@ def _kind(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
             return kind, default
         return kind, next((kind(word) for word, value in words.items() if value == default), None)
     if get_origin(hint) in (tuple, dict, Map):
-        one, *_ = get_args(hint)
-        if get_origin(one) is Literal:
-            one = _choice(field.name, get_args(one))
-        plain = one in (int, float, Path) or isinstance(one, type(Enum))
-        return GenericAlias(list, (one if plain else str,)), default if default in (MISSING, ...) else None
+        inner, *_ = get_args(hint)
+        if get_origin(inner) is Literal:
+            inner = _choice(field.name, get_args(inner))
+        plain = inner in (int, float, Path) or isinstance(inner, type(Enum))
+        return GenericAlias(list, (inner if plain else str,)), default if default in (MISSING, ...) else None
     return hint, default
 
 
@@ -243,11 +245,11 @@ def _words(field: Any, hint: Any) -> Map[str, Any] | None:
     if words := field.metadata.get("words"):
         return dict(words)
     hint = (
-        next((one for one in get_args(hint) if get_origin(one) is Literal), hint)
+        next((word for word in get_args(hint) if get_origin(word) is Literal), hint)
         if _is_optional(hint)
         else hint
     )
-    return {one.replace(" ", "-"): one for one in get_args(hint)} if get_origin(hint) is Literal else None
+    return {word.replace(" ", "-"): word for word in get_args(hint)} if get_origin(hint) is Literal else None
 
 
 def _is_optional(hint: Any) -> bool:
@@ -350,6 +352,11 @@ def crew(workers: int, engine: str, address: str | None) -> int | Ray:
     return Ray(address)
 
 
+StudyFolder = Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")]
+RatingFiles = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
+]
 Memory = Annotated[
     str | None,
     typer.Option(
@@ -374,29 +381,25 @@ def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callabl
             try:
                 return command(**arguments)
             finally:
-                if said := warning(kept()) if not stop else "":
-                    typer.echo(said, err=True)
+                if message := warning(kept()) if not stop else "":
+                    typer.echo(message, err=True)
 
     signature = inspect.signature(command, eval_str=True)
-    own = inspect.Parameter("memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory)
+    limit = inspect.Parameter("memory", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Memory)
     every = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in signature.parameters.values()
     ]
-    place = next((i for i, one in enumerate(every) if one.name in ("out", "json")), len(every))
-    wrapped.__signature__ = signature.replace(parameters=[*every[:place], own, *every[place:]])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {one.name: one.annotation for one in (*every, own)}
+    position = next((i for i, param in enumerate(every) if param.name in ("out", "json")), len(every))
+    wrapped.__signature__ = signature.replace(parameters=[*every[:position], limit, *every[position:]])  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {param.name: param.annotation for param in (*every, limit)}
     wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
     return wrapped
 
 
 def check_finite(arguments: dict[str, Any]) -> None:
     """UsageError for a number that is none: every comparison with nan is false, so no range would refuse it."""
-    from math import isfinite
-
-    from embassay.errors import UsageError
-
-    for name, given in arguments.items():
-        for value in given if isinstance(given, list | tuple) else (given,):
+    for name, argument in arguments.items():
+        for value in argument if isinstance(argument, list | tuple) else (argument,):
             if isinstance(value, float) and not isfinite(value):
                 raise UsageError(f"--{name.replace('_', '-')} is {value}.", mend="Give a finite number.")
 
@@ -430,14 +433,14 @@ def of_records(
     """
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        made = {
+        by_parameter = {
             name: _Record.of(
                 record, MEASURE, defaults, fixed, without, later=record is not parameter.annotation
             )
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
             if (record := _record(parameter.annotation)) is not None
         }
-        return _with_records(command, made)
+        return _with_records(command, by_parameter)
 
     return decorate
 
@@ -452,16 +455,16 @@ def _with_records(command: Callable[..., Any], made: Map[str, _Record]) -> Calla
     """The command with the options of records in the place of its parameters that are these."""
     options: dict[str, inspect.Parameter] = {}
     for parameter in (
-        *(own for record in made.values() for own in record.parameters.values()),
+        *(param for record in made.values() for param in record.parameters.values()),
         *(detail for record in made.values() for detail in record.details()),
     ):
         options.setdefault(parameter.name, parameter)
 
     def wrapped(**arguments: Any) -> Any:
-        given = {name: arguments.pop(name) for name, one in options.items()}
+        given = {name: arguments.pop(name) for name, param in options.items()}
         # What is left at its default is the record's to say: two that share an option may have two defaults.
-        said = {name: value for name, value in given.items() if value not in (None, options[name].default)}
-        return command(**arguments, **{name: record.value(said) for name, record in made.items()})
+        written = {name: value for name, value in given.items() if value not in (None, options[name].default)}
+        return command(**arguments, **{name: record.value(written) for name, record in made.items()})
 
     return _signed(wrapped, command, list(options.values()), *made)
 
@@ -487,16 +490,16 @@ class _Record:
         """Its options, under the title `group` where they name none."""
         hints = get_type_hints(record)
         free = [field for field in fields(record) if field.name not in fixed and field.name not in without]
-        options = [one for one in free if "help" in one.metadata]
+        options = [own for own in free if "help" in own.metadata]
         names = {field.name for field in fields(record)}
         return cls(
             record,
             hints,
             {
-                one.name: _parameter(one, hints[one.name], group, defaults.get(one.name, MISSING))
-                for one in options
+                own.name: _parameter(own, hints[own.name], group, defaults.get(own.name, MISSING))
+                for own in options
             },
-            {one.name: cls.of(hints[one.name], DETAILS) for one in free if is_dataclass(hints[one.name])},
+            {own.name: cls.of(hints[own.name], DETAILS) for own in free if is_dataclass(hints[own.name])},
             {name: value for name, value in defaults.items() if value is not ... and name in names},
             {name: value for name, value in fixed.items() if name in names},
             later,
@@ -508,9 +511,9 @@ class _Record:
 
     def read(self, said: Map[str, Any]) -> dict[str, Any]:
         """Field -> its value, of what was said."""
-        own = {field.name: field for field in fields(self.cls)}
+        by_name = {field.name: field for field in fields(self.cls)}
         return {
-            name: _read(own[name], self.hints[name], said[parameter.name])
+            name: _read(by_name[name], self.hints[name], said[parameter.name])
             for name, parameter in self.parameters.items()
             if parameter.name in said
         }
@@ -530,9 +533,9 @@ def _signed(
     signature = inspect.signature(command, eval_str=True)
     rest = [parameter for parameter in signature.parameters.values() if parameter.name not in names]
     wrapped.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in (*rest, *own)]
+        parameters=[param.replace(kind=inspect.Parameter.KEYWORD_ONLY) for param in (*rest, *own)]
     )
-    wrapped.__annotations__ = {one.name: one.annotation for one in (*rest, *own)}
+    wrapped.__annotations__ = {param.name: param.annotation for param in (*rest, *own)}
     wrapped.__doc__, wrapped.__name__ = command.__doc__, command.__name__
     return wrapped
 
@@ -542,10 +545,10 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
     command gets a mapping of those that are, `name`. The help says what holds otherwise."""
 
     def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        made = _Record.of(
+        whole = _Record.of(
             cls, MEASURE if any("help" not in field.metadata for field in fields(cls)) else DETAILS
         )
-        records = [made, *made.within.values()]
+        records = [whole, *whole.within.values()]
         own = [
             _given(field, record.parameters[field.name])
             for record in records
@@ -554,9 +557,9 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
         ]
 
         def wrapped(**arguments: Any) -> Any:
-            values = {one.name: arguments.pop(one.name) for one in own}
-            said = {key: value for key, value in values.items() if value is not None}
-            read = {key: value for record in records for key, value in record.read(said).items()}
+            values = {parameter.name: arguments.pop(parameter.name) for parameter in own}
+            written = {key: value for key, value in values.items() if value is not None}
+            read = {key: value for record in records for key, value in record.read(written).items()}
             return command(**arguments, **{name: read})
 
         return _signed(wrapped, command, own, name)

@@ -35,8 +35,8 @@ def listener(brief: bool = False) -> Silent:
 
 def time_left(elapsed: float, share: float) -> str:
     """Time left as a range once a tenth is done: cells differ, so one figure would promise too much."""
-    left = remaining(elapsed, share)
-    return "" if left is None else _range(left)
+    seconds = remaining(elapsed, share)
+    return "" if seconds is None else _range(seconds)
 
 
 def remaining(elapsed: float, share: float) -> float | None:
@@ -127,7 +127,9 @@ class _Tally(Silent):
         self.say_late()
         self.timed = all(cell.key in seconds for cell in waiting)
         self.weights = {
-            cell.key: max(0.01, seconds[cell.key]) if self.timed else max(1, cell.units) for cell in waiting
+            # Above 0, so that a run of cells that take no time has a share at all.
+            cell.key: max(0.01, seconds[cell.key]) if self.timed else max(1, cell.units)
+            for cell in waiting
         }
         self.total, self.cells = sum(self.weights.values()), len(waiting)
         self.done, self.ended_cells = 0.0, 0
@@ -232,14 +234,14 @@ class Lines(_Tally):
         super().ended(cell, record)
         self._all += 1
         self._failed += not record.done
-        told = record.seconds >= BRIEF or not record.done
+        shown = record.seconds >= BRIEF or not record.done
         since = time.monotonic() - self._last
-        if record.done and since < (PAUSE if told else PERIOD):
+        if record.done and since < (PAUSE if shown else PERIOD):
             return
         self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
-        what = f"  {_name(cell)}  {state}" if told else ""
-        _say(f"{self.ended_cells} of {self.cells}{what}  {self.left()}".rstrip())
+        named = f"  {_name(cell)}  {state}" if shown else ""
+        _say(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
 
     def over(self) -> None:
         self.say_late()
@@ -339,8 +341,8 @@ def _name(cell: Cell) -> str:
 
 
 def _grown(added: Mapping[str, Sequence[str]]) -> str:
-    what = "; ".join(f"{name} {', '.join(map(visible, more))}" for name, more in added.items())
-    return f"Added to the existing run: {what}"
+    parts = "; ".join(f"{name} {', '.join(map(visible, more))}" for name, more in added.items())
+    return f"Added to the existing run: {parts}"
 
 
 def _say(line: str) -> None:

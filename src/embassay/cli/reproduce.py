@@ -40,8 +40,8 @@ class Reproduction:
 
     def __post_init__(self) -> None:
         if self.finished and (self.run or self.more or self.out):
-            other = "--run" if self.run else "--out" if self.out else self.more[0]
-            raise UsageError("--from compares runs that are finished.", mend=f"Leave {other} out.")
+            flag = "--run" if self.run else "--out" if self.out else self.more[0]
+            raise UsageError("--from compares runs that are finished.", mend=f"Leave {flag} out.")
         if self.out is not None and not self.run:
             raise UsageError("--out is the folder of a run.", mend="Add --run, or leave it out.")
         if "--dry-run" in self.more:
@@ -68,10 +68,10 @@ def reproduce(asked: Reproduction) -> None:
     if not asked.run:
         _foresee(recipe, chosen, more, json=json, wide=wide)
         return
-    place = _carry_out(recipe, chosen, more, asked.out, json=json, wide=wide)
+    folder = _carry_out(recipe, chosen, more, asked.out, json=json, wide=wide)
     if not json:
         typer.echo("")
-        _show(recipe, [place], json=False, markdown=markdown, wide=wide)
+        _show(recipe, [folder], json=False, markdown=markdown, wide=wide)
 
 
 def _foresee(recipe: Recipe, step: Step, more: Sequence[str], *, json: bool, wide: bool) -> None:
@@ -91,9 +91,9 @@ def _told(recipe: Recipe, step: Step, more: Sequence[str]) -> list[str]:
     from embassay.data.catalogue.suites import suites
 
     lines = [f"{recipe.paper} ({recipe.source}). {recipe.caveat}", ""]
-    for one in recipe.steps:
-        words = one.words(more if one is step else ())
-        lines.append(f"{one.tables}{'' if len(recipe.steps) == 1 else f' (--step {one.name})'}:")
+    for command in recipe.steps:
+        words = command.words(more if command is step else ())
+        lines.append(f"{command.tables}{'' if len(recipe.steps) == 1 else f' (--step {command.name})'}:")
         lines.append(f"  {shlex.join(['embassay', *words])}")
     if recipe.suite:
         lines.append(_at_hand(suites()[recipe.suite]))
@@ -110,12 +110,12 @@ def _at_hand(suite: Suite) -> str:
         if member.record and place(member.record) not in ("mirror", "cache")
     ]
     sets = len(suite.sets) - len({member.set for member in absent})
-    told = f"{sets} of {len(suite.sets)} sets of {suite.name} are on this machine."
+    line = f"{sets} of {len(suite.sets)} sets of {suite.name} are on this machine."
     if not absent:
-        return told
+        return line
     items = sum(member.record.size for member in absent if member.record)
     return (
-        f"{told} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches what is public."
+        f"{line} The others hold {items:,} items: `embassay data fetch {suite.name}` fetches what is public."
     )
 
 
@@ -128,11 +128,11 @@ def _carry_out(
     if lacking := step.lacking(more):
         name, about = lacking[0]
         raise UsageError(f"{recipe.paper} needs {name} of you: {about}.", mend=f"Add {name} ...")
-    place = out or default_out(f"{recipe.paper.lower()}-{step.name}")
-    words = [*step.words(more), "--out", str(place), *_flags(json, wide)]
+    folder = out or default_out(f"{recipe.paper.lower()}-{step.name}")
+    words = [*step.words(more), "--out", str(folder), *_flags(json, wide)]
     typer.echo(shlex.join(["embassay", *words]), err=True)
     _call(words)
-    return place
+    return folder
 
 
 def _flags(json: bool, wide: bool) -> list[str]:
@@ -151,14 +151,14 @@ def _show(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, w
     """The paper's tables beside those of the runs."""
     from embassay.interchange.reproduction import compared, suites_of
 
-    found, said = compared(recipe.paper, runs), suites_of(runs)
+    tables, notes = compared(recipe.paper, runs), suites_of(runs)
     if json:
-        told = {"paper": recipe.paper, "suites": said, "tables": [one.as_dict() for one in found]}
-        typer.echo(writing.dumps(told, ensure_ascii=False))
+        facts = {"paper": recipe.paper, "suites": notes, "tables": [table.as_dict() for table in tables]}
+        typer.echo(writing.dumps(facts, ensure_ascii=False))
         return
-    for line in (*said, f"{recipe.caveat}", ""):
+    for line in (*notes, f"{recipe.caveat}", ""):
         typer.echo(line)
-    for beside in found:
+    for beside in tables:
         if markdown:
             typer.echo(beside.markdown() + "\n")
         else:

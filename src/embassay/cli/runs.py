@@ -79,9 +79,9 @@ def _print(records: dict[str, Any]) -> None:
         if is_dataclass(value) and not isinstance(value, type):
             return plain(asdict(value))
         if isinstance(value, dict):
-            return {key: plain(one) for key, one in value.items()}
+            return {key: plain(item) for key, item in value.items()}
         if isinstance(value, list | tuple):
-            return [plain(one) for one in value]
+            return [plain(item) for item in value]
         return None if isinstance(value, float) and value != value else value
 
     typer.echo(to_json(plain(records), indent=1))
@@ -134,23 +134,23 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
     from embassay.report.terminal import gate_view
     from embassay.runs.folder import to_json, write_atomic
 
-    made = gating.gate(
+    outcome = gating.gate(
         folder, *asked.bars, no_worse_than=asked.no_worse_than, alpha=asked.alpha, margin=asked.margin,
         systems=asked.systems, tasks=asked.tasks, measures=asked.measures,
     )  # fmt: skip
     if asked.junit is not None:
-        write_atomic(asked.junit, made.junit())
+        write_atomic(asked.junit, outcome.junit())
     if asked.markdown is not None:
-        write_atomic(asked.markdown, made.markdown())
+        write_atomic(asked.markdown, outcome.markdown())
     if shown.json:
         record = {
-            "passed": made.passed, "met": made.met, "bars": [asdict(verdict) for verdict in made.verdicts],
-            "judge": made.judge,
+            "passed": outcome.passed, "met": outcome.met, "bars": [asdict(verdict) for verdict in outcome.verdicts],
+            "judge": outcome.judge,
         }  # fmt: skip
         typer.echo(to_json(record, indent=1))
     else:
-        show_blocks(gate_view(made.verdicts, made.judge), shown.wide)
-    if not made.passed:
+        show_blocks(gate_view(outcome.verdicts, outcome.judge), shown.wide)
+    if not outcome.passed:
         raise typer.Exit(1)
 
 
@@ -279,7 +279,7 @@ def export(folders: Folders, asked: Written, shown: Shown) -> None:
     from embassay.interchange import FORMS
     from embassay.interchange import export as write
 
-    form = next(one for one in FORMS if one == asked.to)
+    form = next(name for name in FORMS if name == asked.to)
     done = write(folders, form, Path(asked.out), table=asked.table)
     if shown.json:
         _print_json(done)
@@ -299,10 +299,10 @@ def _log(folders: list[Path], asked: Written, *, json: bool) -> None:
     else:
         logged = log_to_wandb(folders, Path(asked.out), project=asked.project, online=asked.online)
     if json:
-        typer.echo(to_json({"logged": [vars(one) for one in logged]}, indent=1))
+        typer.echo(to_json({"logged": [vars(entry) for entry in logged]}, indent=1))
         return
-    for one in logged:
-        typer.echo(f"{one.run}: {'was there already' if one.unchanged else 'logged'} as {one.id}.")
+    for entry in logged:
+        typer.echo(f"{entry.run}: {'was there already' if entry.unchanged else 'logged'} as {entry.id}.")
 
 
 def _left_out(done: Exported) -> None:

@@ -100,12 +100,12 @@ def _kept(out: Path, command: str) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        told = of_files(error)
+        readable = of_files(error)
         if not (out / "cells").is_dir():
-            raise told from error
-        told.message = f"{told.message} Finished work is kept in {out}."
-        told.mend = f"{told.mend} Then resume with: {command}".strip()
-        raise told from error
+            raise readable from error
+        readable.message = f"{readable.message} Finished work is kept in {out}."
+        readable.mend = f"{readable.mend} Then resume with: {command}".strip()
+        raise readable from error
 
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -119,8 +119,8 @@ def of_files(error: OSError) -> EmbassayError:
         blocked = forbidden(path)
         if blocked is not None:
             return DataError("You may not read it", path=blocked, mend=permission_mend(blocked))
-    said = error.strerror or str(error) or type(error).__name__
-    place = f"{error.filename}: " if error.filename else ""
+    reason = error.strerror or str(error) or type(error).__name__
+    where = f"{error.filename}: " if error.filename else ""
     if error.errno in _FULL:
         mend = "Free some space."
     elif error.errno == errno.EFBIG:
@@ -128,10 +128,10 @@ def of_files(error: OSError) -> EmbassayError:
     elif error.errno in _FILES:
         mend = "Allow more open files: ulimit -n 4096."
     elif path is not None:
-        return DataError(said, path=path, mend="Check the path, and that you may write there.")
+        return DataError(reason, path=path, mend="Check the path, and that you may write there.")
     else:
         mend = ""
-    return EmbassayError(f"{place}{said}.", mend=mend)
+    return EmbassayError(f"{where}{reason}.", mend=mend)
 
 
 def check_cells(run: RunOnDisk, out: Path) -> None:
@@ -161,8 +161,8 @@ def show_run(
         from embassay.runs.folder import RunFolder
 
         rows = [row.as_dict() for row in RunFolder(path).read_results()]
-        told = {"results": rows, "report": str(written) if written else None}
-        typer.echo(json.dumps(told, ensure_ascii=False))
+        facts = {"results": rows, "report": str(written) if written else None}
+        typer.echo(json.dumps(facts, ensure_ascii=False))
         return
     show_blocks((view or run_view)(path, display.wide), display.wide)
 
@@ -196,14 +196,14 @@ def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems
 
 def _without(words: Sequence[str], once: Sequence[str]) -> list[str]:
     """The words without these flags; one that ends in `=` takes a value."""
-    left: list[str] = []
+    rest: list[str] = []
     skip = False
     for word in words:
-        flag = next((one for one in once if word.partition("=")[0] == one.rstrip("=")), None)
+        flag = next((name for name in once if word.partition("=")[0] == name.rstrip("=")), None)
         if not skip and flag is None:
-            left.append(word)
+            rest.append(word)
         skip = not skip and flag is not None and flag.endswith("=") and "=" not in word
-    return left
+    return rest
 
 
 def _with_out(command: str, out: Path) -> str:
@@ -225,22 +225,21 @@ def stopping(kept: str, command: str) -> Iterator[None]:
     import polars  # noqa: F401 - which takes Ctrl-C over as it is imported, and would break off any table of ours
 
     stop = _Stop()
-    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     signal.signal(signal.SIGTERM, stop.terminate)
     if before[signal.SIGINT] != signal.SIG_IGN:  # a shell's job in the background ignores Ctrl-C
         signal.signal(signal.SIGINT, stop.interrupt)
     try:
         yield
     except KeyboardInterrupt:
-        for one in (
-            before if stop.heard else ()
-        ):  # what is left is to say so, and Python's own end would be killed
-            signal.signal(one, signal.SIG_IGN)
+        # What is left is to say so; a second signal would kill Python's own end.
+        for number in before if stop.heard else ():
+            signal.signal(number, signal.SIG_IGN)
         raise Interrupted(f"Stopped. {kept}", mend=f"Resume with: {command}") from None
     finally:
         if not stop.heard:
-            for one, answer in before.items():
-                signal.signal(one, answer)
+            for number, answer in before.items():
+                signal.signal(number, answer)
 
 
 class _Stop:
@@ -309,5 +308,5 @@ def run(protocol: Name, request: TaskRequest, running: Spread, option: Options =
     from embassay.protocols.kernel.evaluation import PROTOCOLS
     from embassay.protocols.kernel.request import read_options
 
-    made = PROTOCOLS.build(protocol)
-    do(made, replace(request, options=read_options(made.options, option or ())), running, protocol)
+    built = PROTOCOLS.build(protocol)
+    do(built, replace(request, options=read_options(built.options, option or ())), running, protocol)

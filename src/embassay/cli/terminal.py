@@ -29,7 +29,7 @@ def visible(text: str) -> str:
     >>> visible("\x1b[2Jgone") + visible("\u202egnp.exe")
     '\\u001b[2Jgone\\u202egnp.exe'
     """
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def same_width(text: str) -> str:
@@ -106,8 +106,8 @@ def show_blocks(blocks: Iterable[Block], wide: bool = False) -> None:
     """Print what a view says, as wide as the screen, or with all its columns and notes."""
     from embassay.document.terminal import drawn
 
-    here = screen()
-    show(drawn(blocks, width=here.width, wide=wide, unicode=here.unicode))
+    device = screen()
+    show(drawn(blocks, width=device.width, wide=wide, unicode=device.unicode))
 
 
 def show_table(
@@ -156,10 +156,10 @@ def _console(stream: Any, **options: Any) -> Console:
 
     class Harmless(Console):
         def print(self, *objects: Any, **how: Any) -> None:
-            shown = [Text(one) if isinstance(one, str) else one for one in objects]
-            for one in shown:
-                if isinstance(one, Text):
-                    one.plain = same_width(one.plain)
+            shown = [Text(item) if isinstance(item, str) else item for item in objects]
+            for item in shown:
+                if isinstance(item, Text):
+                    item.plain = same_width(item.plain)
             super().print(*shown, **how)
 
     return Harmless(file=unfiltered(stream), **options)

@@ -67,19 +67,19 @@ class SeenIds:
         """
         if self._lines is not None:
             return []
-        wanted = {number + 1 for group in groups(self._hashes) for number in group.tolist()}
-        if not wanted:
+        suspects = {number + 1 for group in groups(self._hashes) for number in group.tolist()}
+        if not suspects:
             return []
         first: dict[str, Row] = {}
-        found: list[DataError] = []
+        faults: list[DataError] = []
         with collecting(lambda _error: None):  # the first reading has met them
             for number, row in enumerate(source.rows(["id"]), 1):
-                if number in wanted and (key := _key(row)) is not None:
+                if number in suspects and (key := _key(row)) is not None:
                     if key not in first:
                         first[key] = row
                     elif number > self._told:
-                        found.append(repeated(row, "id", key, first[key].line))
-        return found
+                        faults.append(repeated(row, "id", key, first[key].line))
+        return faults
 
 
 def _key(row: Row) -> str | None:
@@ -101,23 +101,23 @@ def oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ...]:
     ['empty documents in the corpus', 'repeats of an earlier text']
     """
     empty, long, hashes = array("q"), array("q"), array("q")
-    for place, text in enumerate(texts):
+    for i, text in enumerate(texts):
         hashes.append(hash(text))
         if not text:
-            empty.append(place)
+            empty.append(i)
         if len(text) > LONG_TEXT:
-            long.append(place)
-    repeated = [place for place in repeats(hashes, texts.__getitem__) if texts[place]] if len(texts) else []
-    found = (
+            long.append(i)
+    repeated = [i for i in repeats(hashes, texts.__getitem__) if texts[i]] if len(texts) else []
+    kinds = (
         ("empty documents in the corpus", empty),
         (f"texts longer than {LONG_TEXT:,} characters", long),
         ("repeats of an earlier text", repeated),
     )
     # Empty ones are told of first, the others in the order in which they come up.
-    told = [found[0], *sorted(found[1:], key=lambda one: one[1][0] if one[1] else 0)]
+    ordered = [kinds[0], *sorted(kinds[1:], key=lambda kind: kind[1][0] if kind[1] else 0)]
     return tuple(
-        Skipped(reason, len(places), tuple(ids[place] for place in islice(places, EXAMPLES)))
-        for reason, places in told
+        Skipped(reason, len(places), tuple(ids[i] for i in islice(places, EXAMPLES)))
+        for reason, places in ordered
         if places
     )
 
@@ -134,10 +134,10 @@ def equal_to_earlier(hashes: array[int], text: Callable[[int], str]) -> Iterator
     """(place of the first of its kind, place) for each text that was there before, in no particular order."""
     for group in groups(hashes):
         firsts: dict[str, int] = {}
-        for place in group.tolist():
-            first = firsts.setdefault(text(place), place)
-            if first != place:
-                yield first, place
+        for i in group.tolist():
+            first = firsts.setdefault(text(i), i)
+            if first != i:
+                yield first, i
 
 
 def groups(hashes: array[int]) -> Iterator[NDArray[np.int64]]:
@@ -189,6 +189,7 @@ class ColumnFile:
             raise self._missing(error) from error
         self._descriptor = descriptor
         self._seeking = Lock()
+        # Columns and their slices share the file: it is closed when none of them is left.
         weakref.finalize(self, os.close, descriptor)
         self.footer = self._read_footer()
 
@@ -199,8 +200,8 @@ class ColumnFile:
 
     def offsets(self, start: int, stop: int) -> NDArray[np.int64]:
         """Where the texts from `start` begin, and where the last before `stop` ends: (stop - start + 1,)."""
-        found = self.read(self.footer.size + 8 * start, 8 * (stop - start + 1))
-        return np.frombuffer(found, "<i8").astype(np.int64, copy=False)
+        content = self.read(self.footer.size + 8 * start, 8 * (stop - start + 1))
+        return np.frombuffer(content, "<i8").astype(np.int64, copy=False)
 
     def read(self, start: int, length: int) -> bytes:
         """`length` bytes from `start`; DataError where the file has become shorter."""
@@ -216,11 +217,11 @@ class ColumnFile:
     def is_whole(self) -> bool:
         """Whether its content has the checksum that it was written with; reads all of it."""
         checksum = hashlib.blake2b(digest_size=CHECKSUM)
-        left, place = self.footer.size + 8 * (self.footer.n + 1), 0
-        while left:
-            part = self.read(place, min(left, _STEP))
+        missing, position = self.footer.size + 8 * (self.footer.n + 1), 0
+        while missing:
+            part = self.read(position, min(missing, _STEP))
             checksum.update(part)
-            place, left = place + len(part), left - len(part)
+            position, missing = position + len(part), missing - len(part)
         return checksum.digest() == self.footer.checksum
 
     def damaged(self, found: str) -> DataError:
@@ -232,6 +233,7 @@ class ColumnFile:
 
     def _read_some(self, start: int, length: int) -> bytes:
         if hasattr(os, "pread"):
+            # Threads and forked processes share the descriptor, and with it a position.
             return os.pread(self._descriptor, length, start)
         with self._seeking:  # not POSIX
             os.lseek(self._descriptor, start, os.SEEK_SET)
@@ -264,9 +266,9 @@ _open: weakref.WeakValueDictionary[tuple[str, bytes], ColumnFile] = weakref.Weak
 
 def reopened(path: Path, checksum: bytes) -> ColumnFile:
     """The file that was sent to this process as its path, opened once; DataError where it is another by now."""
-    known = _open.get((str(path), checksum))
-    if known is not None:
-        return known
+    file_ = _open.get((str(path), checksum))
+    if file_ is not None:
+        return file_
     file = ColumnFile(path)
     if file.footer.checksum != checksum:
         raise file.damaged("other texts than those that were sent")
@@ -451,7 +453,7 @@ def equal(mine: Sequence[str], other: object) -> Any:
     """Whether `other` is a sequence of the same texts; NotImplemented where it is none."""
     if not isinstance(other, Sequence) or isinstance(other, str | bytes):
         return NotImplemented
-    return len(mine) == len(other) and all(one == two for one, two in zip(mine, other, strict=True))
+    return len(mine) == len(other) and all(x == two for x, two in zip(mine, other, strict=True))
 
 
 class Picked(Sequence[str]):
@@ -476,7 +478,7 @@ class Picked(Sequence[str]):
         return self._column[int(self._places[range(len(self))[index]])]
 
     def __iter__(self) -> Iterator[str]:
-        return (self._column[place] for place in map(int, self._places))
+        return (self._column[i] for i in map(int, self._places))
 
     def __eq__(self, other: object) -> bool:
         return bool(same) if (same := equal(self, other)) is not NotImplemented else NotImplemented
@@ -527,9 +529,9 @@ def find(shelf: Path, key: str) -> KeptCorpus | None:
     if not folder.is_dir():
         return None
     try:
-        kept = opened(folder)
-        if all(map(_is_whole, kept.columns)):
-            return kept
+        corpus = opened(folder)
+        if all(map(_is_whole, corpus.columns)):
+            return corpus
     except DataError:
         pass
     warnings.warn(f"The kept corpus {folder} is damaged and is made again.", RuntimeWarning, stacklevel=2)
@@ -539,13 +541,13 @@ def find(shelf: Path, key: str) -> KeptCorpus | None:
 
 def opened(folder: Path) -> KeptCorpus:
     """The corpus in `folder`, its content not checked; DataError where a part is missing or no part of it."""
-    kept = KeptCorpus(folder, _about(folder / "about.json"), *columns(folder))
-    whole = all(len(column) == kept.about.documents for column in kept.columns)
-    if not whole or (kept.about.langs and not kept.langs):
+    corpus = KeptCorpus(folder, _about(folder / "about.json"), *columns(folder))
+    whole = all(len(column) == corpus.about.documents for column in corpus.columns)
+    if not whole or (corpus.about.langs and not corpus.langs):
         raise DataError(
             "the kept corpus is damaged", path=folder, found="columns that differ in length, or one less"
         )
-    return kept
+    return corpus
 
 
 def columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColumn | None]:
@@ -569,6 +571,7 @@ def place(written: Path, about: About, folder: Path) -> KeptCorpus:
 def part(shelf: Path) -> Iterator[Path]:
     """A folder to write a corpus in; what is left of it is removed, and what killed processes left too."""
     with ExitStack() as held:
+        # Nobody else clears between the making of the folder and its lock: without one it looks left behind.
         with _locked(shelf, "new"):
             clear_parts(shelf)
             folder = Path(mkdtemp(prefix=".", suffix=_PART, dir=shelf))
@@ -613,8 +616,8 @@ def _locked(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
 
 
 def _is_whole(column: TextColumn) -> bool:
-    found = column.path.stat()
-    stamp = (str(column.path), found.st_size, found.st_mtime_ns, found.st_ino)
+    status = column.path.stat()
+    stamp = (str(column.path), status.st_size, status.st_mtime_ns, status.st_ino)
     if stamp not in _whole and column.is_whole():
         _whole.add(stamp)
     return stamp in _whole
@@ -659,9 +662,9 @@ class KeptCorpora:
 
 def kept_corpora(folder: Path) -> KeptCorpora:
     """What is kept in a folder; nothing where there is none."""
-    found = sorted(map(_one, _folders(folder)), key=lambda kept: (-kept.bytes, kept.source))
-    left = sum(map(size_of, folder.glob(".*/")))
-    return KeptCorpora(folder, tuple(found), sum(kept.bytes for kept in found) + left)
+    shelved = sorted(map(_one, _folders(folder)), key=lambda kept: (-kept.bytes, kept.source))
+    leftovers = sum(map(size_of, folder.glob(".*/")))
+    return KeptCorpora(folder, tuple(shelved), sum(kept.bytes for kept in shelved) + leftovers)
 
 
 def clear_corpora(folder: Path) -> int:
@@ -677,7 +680,7 @@ def clear_corpora(folder: Path) -> int:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return [one for one in folder.glob("[!.]*/") if one.is_dir()]
+    return [path for path in folder.glob("[!.]*/") if path.is_dir()]
 
 
 def _one(folder: Path) -> OneKept:

@@ -92,11 +92,11 @@ def _described(value: Any) -> Any:
     if isinstance(value, Path):
         return None  # its bytes count, and its format is the class that reads it
     if isinstance(value, Mapping):
-        return [[str(key), _described(one)] for key, one in value.items()]
+        return [[str(key), _described(item)] for key, item in value.items()]
     if isinstance(value, frozenset | set):
         return sorted(map(str, value))
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_described(one) for one in value]
+        return [_described(item) for item in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(type(value).__name__)
@@ -215,13 +215,14 @@ def read_corpus(source: Source, parse: Parse, intake: Intake, what: str) -> Corp
     in `intake`. DataError for an id that is there twice and when no row is usable, UsageError where a large corpus
     cannot be kept.
     """
+    # The key reads every byte, so it is made only where the corpus may be kept.
     size = likely_size(source)
     key = None
     if size is not None and size > IN_MEMORY:
         key = key_of_corpus(source, intake.settings, what)
     with ExitStack() as held:
-        kept = _found(key, held) if key else None
-        return _taken(kept, intake) if kept else _read(source, parse, intake, what)
+        corpus = _found(key, held) if key else None
+        return _taken(corpus, intake) if corpus else _read(source, parse, intake, what)
 
 
 def limited(corpus: Corpus, limit: int | None, seed: int, required: Container[str] = ()) -> Corpus:
@@ -233,16 +234,16 @@ def limited(corpus: Corpus, limit: int | None, seed: int, required: Container[st
         return corpus
     columns = (corpus.ids, corpus.texts, corpus.langs)
     if isinstance(corpus.ids, TextColumn):
-        picked = Corpus(*(Picked(one, places) if isinstance(one, TextColumn) else None for one in columns))  # type: ignore[arg-type]
+        picked = Corpus(*(Picked(col, places) if isinstance(col, TextColumn) else None for col in columns))  # type: ignore[arg-type]
         return _in_memory(picked) or picked
-    kept = places.tolist()
-    return Corpus(*(one and tuple(one[place] for place in kept) for one in columns))  # type: ignore[arg-type]
+    positions = places.tolist()
+    return Corpus(*(col and tuple(col[i] for i in positions) for col in columns))  # type: ignore[arg-type]
 
 
 def recorded(corpus: Corpus, intake: Intake) -> Documents:
     """The corpus as a record, what is odd about it told to `intake`."""
-    found = oddities(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
-    intake.tally.take(noted=found)
+    odd = oddities(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
+    intake.tally.take(noted=odd)
     return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
 
 
@@ -265,36 +266,37 @@ def _taken(kept: KeptCorpus, intake: Intake) -> Corpus:
 
 
 def _read(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
-    seen, own = SeenIds(), Intake(intake.settings)
+    ids, inner = SeenIds(), Intake(intake.settings)
     stated = "lang" in source.columns()
 
     def document(row: Row, key: str) -> tuple[str, str] | None:
-        text = parse(row, key, own)
+        text = parse(row, key, inner)
         return None if text is None else (text, (label_of(row, "lang") or "") if stated else "")
 
-    with Gathering(corpus_folder(), seen.condense, stated) as gathered:
-        for key, (text, lang) in own.usable(source, ["text"], document, seen):
+    with Gathering(corpus_folder(), ids.condense, stated) as gathered:
+        for key, (text, lang) in inner.usable(source, ["text"], document, ids):
             gathered.add(key, text, lang)
-        intake.tally.take(skipped=own.tally.skipped())
+        intake.tally.take(skipped=inner.tally.skipped())
         if not gathered.count:
-            raise nothing_usable(source, seen.count, intake.tally.skipped())
+            raise nothing_usable(source, ids.count, intake.tally.skipped())
         gathered.finish()
-        for error in seen.repeats(source):
+        for error in ids.repeats(source):
             fault(error)
-        intake.langs |= own.langs
+        intake.langs |= inner.langs
         if gathered.folder is None:
             langs = tuple(gathered.langs) if stated else None
             return Corpus(tuple(gathered.ids), tuple(gathered.texts), langs)
-        return _kept(gathered, gathered.folder, source, own, what)
+        return _kept(gathered, gathered.folder, source, inner, what)
 
 
-def _kept(gathered: Gathering, folder: Path, source: Source, own: Intake, what: str) -> Corpus:
+def _kept(gathered: Gathering, folder: Path, source: Source, inner: Intake, what: str) -> Corpus:
     """The corpus written in `folder`, moved to where it stays."""
     ids, texts, langs = column.columns(folder)
     origins = tuple(origin.address for origin in source.origins())
     noted = oddities(ids, texts)
-    about = About(origins, len(ids), tuple(sorted(own.langs)), own.tally.skipped(), noted)
-    key = None if is_collecting() else key_of_corpus(source, own.settings, what)
+    about = About(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
+    # Rows with faults are missing from what was read now: no later run may find that.
+    key = None if is_collecting() else key_of_corpus(source, inner.settings, what)
     if key is None:
         gathered.keep_until_exit()
         return Corpus(ids, texts, langs, noted)
@@ -307,12 +309,12 @@ def _kept(gathered: Gathering, folder: Path, source: Source, own: Intake, what: 
 
 def _in_memory(corpus: Corpus) -> Corpus | None:
     """The documents as tuples; None where they are too large for that."""
-    found: list[tuple[str, str]] = []
+    rows: list[tuple[str, str]] = []
     size = 0
     for key, text in zip(corpus.ids, corpus.texts, strict=True):
-        found.append((key, text))
+        rows.append((key, text))
         size += len(key) + len(text)
         if size > IN_MEMORY:
             return None
     langs = corpus.langs and tuple(corpus.langs)
-    return Corpus(tuple(key for key, _ in found), tuple(text for _, text in found), langs)
+    return Corpus(tuple(key for key, _ in rows), tuple(text for _, text in rows), langs)

@@ -103,8 +103,8 @@ class Dataset:
         """Language -> the rows of it that `shape` is made of, for scores per language; one key, the dataset's
         language, where the rows state none or one."""
         parts = RETRIEVAL_PARTS if shape == "retrieval" else (shape,)
-        own = replace(self, parts={part: self.parts[part] for part in parts if part in self.parts})
-        return {lang: own.only(lang) for lang in own.langs} if len(own.langs) > 1 else {own.lang: own}
+        sub = replace(self, parts={part: self.parts[part] for part in parts if part in self.parts})
+        return {lang: sub.only(lang) for lang in sub.langs} if len(sub.langs) > 1 else {sub.lang: sub}
 
     def only(self, lang: str) -> Dataset:
         """The rows of one language; tables that state none stay as they are."""

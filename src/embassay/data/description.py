@@ -160,34 +160,34 @@ def _reworded(path: Path, error: ValidationError) -> DataError:
     """The first fault in one line: field, expected, found."""
     errors = error.errors(include_url=False)
     fault = errors[0]
-    place = _place(fault["loc"])
+    where = _place(fault["loc"])
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     if fault["type"] == "missing":
-        return DataError(f"the field {place} is missing{more}.", path=path, mend="Add it.")
+        return DataError(f"the field {where} is missing{more}.", path=path, mend="Add it.")
     if fault["type"] == "extra_forbidden":
         fields = [
             name for model in (DatasetFile, TableEntry, JoinEntry, PairsEntry) for name in model.model_fields
         ]
         near = nearest(str(fault["loc"][-1]), fields)
         return DataError(
-            f"there is no field {place}{more}.",
+            f"there is no field {where}{more}.",
             path=path,
             mend=f"Did you mean {near}?" if near else "Leave it out.",
         )
     if fault["type"] == "value_error":
         return DataError(
-            f"{place or 'tables'}: {fault['msg'].removeprefix('Value error, ')}{more}.", path=path
+            f"{where or 'tables'}: {fault['msg'].removeprefix('Value error, ')}{more}.", path=path
         )
     expected = fault["msg"].removeprefix("Input should be ").replace("a valid ", "a ")
     return DataError(
-        f"the field {place} is not right{more}", path=path, expected=expected, found=shown(fault["input"])
+        f"the field {where} is not right{more}", path=path, expected=expected, found=shown(fault["input"])
     )
 
 
 def _settings(entry: TableEntry) -> dict[str, Any]:
     """The entry as it decides what is read; what is told from the file is not said."""
-    said = entry.model_dump(mode="json")
-    return {name: value for name, value in said.items() if value or name not in READING}
+    dumped = entry.model_dump(mode="json")
+    return {name: value for name, value in dumped.items() if value or name not in READING}
 
 
 def _place(loc: tuple[int | str, ...]) -> str:
@@ -199,8 +199,8 @@ def _source(entry: TableEntry, folder: Path, description: Path, split: str | Non
         return table(folder / _expanded(name, description))
 
     header = entry.header if isinstance(entry.header, str) else tuple(entry.header)
-    own = Reading(entry.quoting, header, entry.delimiter)
-    source: Source = table(folder / _expanded(entry.file, description), own)
+    reading = Reading(entry.quoting, header, entry.delimiter)
+    source: Source = table(folder / _expanded(entry.file, description), reading)
     if entry.join:
         source = Joined(source, file(entry.join.file), entry.join.on, tuple(entry.join.columns))
     source = Renamed(source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}})

@@ -84,11 +84,13 @@ def _nested(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
                 _add(item, key, _cells(row, summary, relevance), intake)
         return item
 
+    # `drawn` draws, of the usable
     return intake.read(source, ["text", "references", "summaries", "relevance"], parse, Draw(None, 0))
 
 
 def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
+    # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
     items: dict[str, _Item | None] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
     for row in source.rows(distinct((key_column, "text", "references", "summary", "relevance", *lang))):
@@ -110,7 +112,7 @@ def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
 
 def _item(row: Row, key: str, intake: Intake) -> _Item | None:
     texts = intake.texts(row, key, "text")
-    return None if texts is None else _Item(texts[0], [one for one in texts_of(row, "references") if one])
+    return None if texts is None else _Item(texts[0], [text for text in texts_of(row, "references") if text])
 
 
 def _cells(row: Row, summary: Any, relevance: Any) -> Row:
@@ -162,13 +164,13 @@ class Paired(View):
         for row in self.source.rows(distinct(("id", "text", "summary", *lang, *self.group, self.rank))):
             groups.setdefault(tuple(key_of(row, column) for column in self.group), []).append(row)
         for members in groups.values():
-            for one, other in combinations(members, 2):
-                yield self._compared(one, other)
+            for first, second in combinations(members, 2):
+                yield self._compared(first, second)
 
-    def _compared(self, one: Row, other: Row) -> Row:
-        ids = key_of(one, "id"), key_of(other, "id")
-        swapped = random_bytes(1, 0, "pairs", *ids)[0] & 1
-        first, second = (other, one) if swapped else (one, other)
+    def _compared(self, left: Row, right: Row) -> Row:
+        ids = key_of(left, "id"), key_of(right, "id")
+        swapped = random_bytes(1, 0, "pairs", *ids)[0] & 1  # the seed of a run must not change the data
+        first, second = (right, left) if swapped else (left, right)
         cells = {
             **first.cells,
             "id": f"{key_of(first, 'id')} + {key_of(second, 'id')}",
@@ -201,8 +203,8 @@ def summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> 
     """Texts with their summaries; rows without either are skipped."""
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
-        found = intake.texts(row, key, "text", "summary")
-        return found and (*found, label_of(row, "lang") or "")
+        pair = intake.texts(row, key, "text", "summary")
+        return pair and (*pair, label_of(row, "lang") or "")
 
     ids, (texts, summaries, langs) = columns_of(
         intake.read(source, ["text", "summary"], parse, Draw(limit, seed)), 3
@@ -227,8 +229,8 @@ def comparisons(source: Source, intake: Intake, limit: int | None, seed: int) ->
     columns = ["text", "summary_1", "summary_2", "choice"]
     taken = intake.read(source, columns, parse, Draw(limit, seed))
     ids, (sources, first, second) = columns_of([(key, texts) for key, (texts, _) in taken], 3)
-    for key, one, other in zip(ids, first, second, strict=True):
-        if one == other:
+    for key, x, y in zip(ids, first, second, strict=True):
+        if x == y:
             intake.tally.note("comparisons of identical summaries", key)
     return Comparisons(ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8))
 
@@ -250,7 +252,7 @@ def ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Rat
     taken = intake.read(source, ["text", "summary", *axes.values()], parse, Draw(limit, seed))
     ids, (sources, summaries) = columns_of([(key, texts) for key, (texts, _) in taken], 2)
     table = np.array([values for _, (_, values) in taken], np.float64)
-    return Ratings(ids, sources, summaries, {axis: table[:, place] for place, axis in enumerate(axes)})
+    return Ratings(ids, sources, summaries, {axis: table[:, i] for i, axis in enumerate(axes)})
 
 
 def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledTexts:
@@ -273,16 +275,18 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
         return None if texts is None or label is None else (*texts, label, group or "")
 
     columns = ["text", "label", *(["set"] if has_sets else [])]
+    # All are read: the limit is for each set, and needs to know the labels in it.
     ids, (texts, labels, sets) = columns_of(intake.read(source, columns, parse, Draw(None, seed)), 3)
-    kept: list[int] = []
+    chosen_rows: list[int] = []
     for members in _sets(labels, sets, ids, intake).values():
         chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
-        kept.extend(members[place] for place in chosen)
-    if not kept:
+        chosen_rows.extend(members[i] for i in chosen)
+    if not chosen_rows:
         raise nothing_usable(source, len(ids), intake.tally.skipped())
-    kept.sort()
-    intake.note_texts([ids[k] for k in kept], [f"{sets[k]}\0{texts[k]}" for k in kept])
-    return LabelledTexts(*(tuple(column[k] for k in kept) for column in (ids, texts, labels, sets)))
+    chosen_rows.sort()
+    # A text of another set is no repeat: sets are clustered by themselves.
+    intake.note_texts([ids[k] for k in chosen_rows], [f"{sets[k]}\0{texts[k]}" for k in chosen_rows])
+    return LabelledTexts(*(tuple(column[k] for k in chosen_rows) for column in (ids, texts, labels, sets)))
 
 
 def _sets(
@@ -347,6 +351,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
             others.setdefault(row.cells[OTHER], []).append(key)
         return None if texts is None or label is None else (texts, label)
 
+    # All are read: the draw is in proportion to the labels, which are known only then.
     taken = intake.read(source, ["text", "text2", "label"], parse, Draw(None, seed))
     labels = [label for _, (_, label) in taken]
     if len(set(labels)) < 2:
@@ -356,14 +361,15 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
             mend="Check the column read as label (--map label=COLUMN), and its value that is 1 (--map same=VALUE).",
         )  # fmt: skip
     if len(others) > 1:
+        # One other word is the expected opposite; several may be slips of the pen, or a third answer.
         for value, keys in islice(others.items(), 10):
             for key in keys:
                 intake.tally.note(f"label {value}, counted as different", key)
-    kept = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
-    ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in kept], 2)
-    given = [labels[k] for k in kept]
-    _note_repeats(ids, first, second, intake, given)
-    return LabelledPairs(ids, first, second, np.array(given, np.int8))
+    rows = draw_stratified([key for key, _ in taken], [str(label) for label in labels], limit, seed)
+    ids, (first, second) = columns_of([(taken[k][0], taken[k][1][0]) for k in rows], 2)
+    drawn = [labels[k] for k in rows]
+    _note_repeats(ids, first, second, intake, drawn)
+    return LabelledPairs(ids, first, second, np.array(drawn, np.int8))
 
 
 def _note_repeats(
@@ -374,7 +380,7 @@ def _note_repeats(
     given: Sequence[float],
 ) -> None:
     # As one text each: the second text of many pairs is rightly the same.
-    pairs = [f"{one}\0{other}" for one, other in zip(first, second, strict=True)]
+    pairs = [f"{x}\0{y}" for x, y in zip(first, second, strict=True)]
     intake.note_texts(ids, pairs, "pair")
     before: dict[str, float] = {}
     for key, pair, value in zip(ids, pairs, given, strict=True):
@@ -399,6 +405,7 @@ class Tested(View):
         for path, line, cells in self.source.rows(distinct((*columns, "split"))):
             split = cells.get("split")
             if self.test != TEST and split in (self.test, TEST):
+                # What the file itself calls `test` would be tested on too.
                 split = TEST if split == self.test else f"not {self.test}"
             yield Row(path, line, {**cells, "split": split})
 
@@ -423,14 +430,14 @@ def classification(source: Source, intake: Intake, limit: int | None, seed: int)
 
     taken = intake.read(source, ["text", "label", "split"], parse, Draw(None, seed))
     train, test = (_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
-    known = set(train.labels)
-    if len(known) < 2:
+    trained = set(train.labels)
+    if len(trained) < 2:
         raise DataError(
             "the texts to train on have one label only", path=source.path, expected="two or more labels",
             found=train.labels[0], mend="Check the columns read as label and split (--map label=COLUMN).",
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
-        if label not in known:
+        if label not in trained:
             intake.tally.note("test texts whose label is not trained on", f"{key}: {label}")
     return Classification(train, test)
 
@@ -440,14 +447,14 @@ def _side(
 ) -> LabelledTexts:
     rows = [(key, text, label) for key, (text, label, split) in taken if split == side]
     if not rows:
-        others = ", ".join(left.reason for left in intake.tally.skipped())
+        reasons = ", ".join(skip.reason for skip in intake.tally.skipped())
         raise DataError(
             f"there is no usable row of the split {side!r}", path=source.path,
-            expected="a column split that says train or test", found=others or f"{len(taken)} of the other",
+            expected="a column split that says train or test", found=reasons or f"{len(taken)} of the other",
             mend="Name the test split with --split, and call the other one train.",
         )  # fmt: skip
-    kept = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
-    ids, texts, labels = zip(*(rows[k] for k in kept), strict=True)
+    chosen = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
+    ids, texts, labels = zip(*(rows[k] for k in chosen), strict=True)
     intake.note_texts(ids, texts)
     return LabelledTexts(ids, texts, labels, ("",) * len(ids))
 
@@ -461,21 +468,22 @@ def paraphrases(source: Source, intake: Intake, limit: int | None, seed: int) ->
 
     A row with `text2` and `paraphrases2` gives two texts. DataError for a text that comes again with others.
     """
-    known: dict[str, tuple[str, ...]] = {}
+    wordings_of: dict[str, tuple[str, ...]] = {}
     draw = Draw[tuple[str, tuple[str, ...]]](limit, seed)
     for row, text, wordings in _given(source, intake):
-        if text in known:
-            if known[text] != wordings:
+        if text in wordings_of:
+            # The same sentence in two pairs is common (STS); which of two sets of wordings holds, nobody could say.
+            if wordings_of[text] != wordings:
                 fault(_differs(row, text))
             continue
-        known[text] = wordings
+        wordings_of[text] = wordings
         draw.offer(text, (text, wordings))
-    if not known:
+    if not wordings_of:
         raise nothing_usable(
-            source, sum(left.count for left in intake.tally.skipped()), intake.tally.skipped()
+            source, sum(skip.count for skip in intake.tally.skipped()), intake.tally.skipped()
         )
-    texts, others = zip(*draw.taken(), strict=True)
-    return Paraphrases(texts, others)
+    texts, rest = zip(*draw.taken(), strict=True)
+    return Paraphrases(texts, rest)
 
 
 def _given(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
@@ -485,7 +493,7 @@ def _given(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str
         for column, others in columns.items():
             try:
                 text = text_of(row, column)
-                wordings = tuple(one for one in texts_of(row, others) if one)
+                wordings = tuple(wording for wording in texts_of(row, others) if wording)
             except DataError as error:
                 fault(error)
                 continue

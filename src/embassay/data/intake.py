@@ -37,10 +37,10 @@ class Tally:
     def take(self, skipped: Iterable[Skipped] = (), noted: Iterable[Skipped] = ()) -> None:
         """Count what was counted before: items left out, and items kept with a warning."""
         for kind, counted in ((self._skipped, skipped), (self._noted, noted)):
-            for one in counted:
-                self._counts[one.reason] = self._counts.get(one.reason, 0) + one.count
-                examples = kind.setdefault(one.reason, [])
-                examples.extend(one.examples[: EXAMPLES - len(examples)])
+            for skip in counted:
+                self._counts[skip.reason] = self._counts.get(skip.reason, 0) + skip.count
+                examples = kind.setdefault(skip.reason, [])
+                examples.extend(skip.examples[: EXAMPLES - len(examples)])
 
     def skipped(self) -> tuple[Skipped, ...]:
         """What was left out."""
@@ -57,7 +57,7 @@ class Tally:
     def _add(self, kind: dict[str, list[str]], reason: str, item: str) -> None:
         self._counts[reason] = self._counts.get(reason, 0) + 1
         examples = kind.setdefault(reason, [])
-        if len(examples) < EXAMPLES:
+        if len(examples) < EXAMPLES:  # all are counted, a few shown
             examples.append(item)
 
 
@@ -85,12 +85,12 @@ class Intake:
         A source without ids numbers its rows from 1. DataError for an id that is there twice and when no row
         is usable.
         """
-        seen, usable = SeenIds(), 0
-        for key, item in self.usable(source, columns, parse, seen):
+        ids, usable = SeenIds(), 0
+        for key, item in self.usable(source, columns, parse, ids):
             usable += 1
             draw.offer(key, (key, item))
         if not usable:
-            raise nothing_usable(source, seen.count, self.tally.skipped())
+            raise nothing_usable(source, ids.count, self.tally.skipped())
         return draw.taken()
 
     def usable(
@@ -101,9 +101,10 @@ class Intake:
         Ids are noted in `seen`, and the languages of these rows in `langs`.
         """
         has_ids, has_langs = "id" in source.columns(), "lang" in source.columns()
-        wanted = distinct((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
-        for number, row in enumerate(source.rows(wanted), 1):
+        names = distinct((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
+        for number, row in enumerate(source.rows(names), 1):
             try:
+                # Numbers are of all rows, so that an id does not depend on what was skipped before it.
                 key = key_of(row, "id") if has_ids else str(number)
                 seen.add(number, key, row)
                 item = parse(row, key)
@@ -129,7 +130,7 @@ class Intake:
                 draw.offer(key, (key, item))
         if not usable:
             skipped = self.tally.skipped()
-            raise nothing_usable(source, sum(left.count for left in skipped), skipped)
+            raise nothing_usable(source, sum(skip.count for skip in skipped), skipped)
         return draw.taken()
 
     def texts(self, row: Row, key: str, *columns: str) -> tuple[str, ...] | None:
@@ -145,13 +146,13 @@ class Intake:
 
     def note_texts(self, ids: Iterable[str], texts: Iterable[str], what: str = "text") -> None:
         """Warn of very long texts and of texts that are there more than once; `what` they are, for the warning."""
-        seen: set[str] = set()
+        earlier: set[str] = set()
         for key, text in zip(ids, texts, strict=True):
             if len(text) > LONG_TEXT:
                 self.tally.note(f"texts longer than {LONG_TEXT:,} characters", key)
-            if text and text in seen:
+            if text and text in earlier:  # blank ones are counted as such where they are kept
                 self.tally.note(f"repeats of an earlier {what}", key)
-            seen.add(text)
+            earlier.add(text)
 
     def see_lang(self, row: Row) -> None:
         """Remember the language of a row that is used."""
@@ -164,12 +165,12 @@ def columns_of(
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
     """The ids, and `width` columns of texts, of rows that were read."""
     ids = tuple(key for key, _ in taken)
-    return ids, [tuple(texts[place] for _, texts in taken) for place in range(width)]
+    return ids, [tuple(texts[i] for _, texts in taken) for i in range(width)]
 
 
 def nothing_usable(source: Source, count: int, skipped: tuple[Skipped, ...]) -> DataError:
     """The error for a source with no usable row, with the reasons."""
-    reasons = "; ".join(f"{left.reason}: {left.count}" for left in skipped)
+    reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
         "there is no row under the header" if not count else "no row can be used",
         path=source.path,

@@ -72,21 +72,21 @@ def scripts(text: str) -> Counter[str]:
     Counter({'LATIN': 2, 'CJK': 2, 'GREEK': 1})
     """
     # Wide, narrow and mathematical letters are those that they stand for.
-    found = Counter(map(_script, unicodedata.normalize("NFKC", text)))
-    del found[""]
-    return found
+    counts = Counter(map(_script, unicodedata.normalize("NFKC", text)))
+    del counts[""]
+    return counts
 
 
 def _script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
-    own, other = scripts(text), scripts(wording)
-    if not own or other.total() < _FEW_LETTERS:
+    of_text, of_wording = scripts(text), scripts(wording)
+    if not of_text or of_wording.total() < _FEW_LETTERS:
         return ""
-    usual = {_SCRIPTS_OF.get(one, "LATIN") for one in stated}
-    allowed = usual | {script for script, letters in own.items() if letters >= _PRESENT * own.total()}
+    usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
+    allowed = usual | {script for script, letters in of_text.items() if letters >= _PRESENT * of_text.total()}
     # A name or an address in Latin letters can outweigh a short sentence in another script.
-    if sum(other[script] for script in allowed) >= _PRESENT * other.total():
+    if sum(of_wording[script] for script in allowed) >= _PRESENT * of_wording.total():
         return ""
-    return f"written in {other.most_common(1)[0][0]} letters, the text in {own.most_common(1)[0][0]}"
+    return f"written in {of_wording.most_common(1)[0][0]} letters, the text in {of_text.most_common(1)[0][0]}"
 
 
 def _identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
@@ -95,15 +95,15 @@ def _identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
     best, sure = _identifier().classify(wording)
     if sure < _SURE or (len(stated) == 1 and best in _kin(next(iter(stated)))):
         return ""
-    own, found = _probabilities(text), _probabilities(wording)
-    known = stated & own.keys()
-    expected = max(known or own, key=own.__getitem__)
+    of_text, of_wording = _probabilities(text), _probabilities(wording)
+    stated_known = stated & of_text.keys()
+    expected = max(stated_known or of_text, key=of_text.__getitem__)
     kin = _kin(expected)
     # A text that is not recognised itself (names, numbers, a rare spelling) says nothing about its wording, and one
     # whose language nobody states has to be long and clear.
-    recognised = sum(own.get(one, 0.0) for one in kin) >= (_RULED_OUT if known else _SURE)
-    ruled_out = sum(found.get(one, 0.0) for one in kin) < _RULED_OUT
-    if not recognised or not ruled_out or not (known or len(text) >= 2 * _SHORTEST):
+    recognised = sum(of_text.get(code, 0.0) for code in kin) >= (_RULED_OUT if stated_known else _SURE)
+    ruled_out = sum(of_wording.get(code, 0.0) for code in kin) < _RULED_OUT
+    if not recognised or not ruled_out or not (stated_known or len(text) >= 2 * _SHORTEST):
         return ""
     return f"written in {best!r}, the text in {expected!r}"
 
@@ -116,8 +116,8 @@ def _stated(lang: str) -> frozenset[str]:
     """The languages that a label names: two letters where there are, none for `und` and `mul`."""
     parts = (part for part in re.split(r"[-_/+, ]", lang.lower()) if part)
     codes = (named_language(part).prefer_macrolanguage().language or "und" for part in parts)
-    known = frozenset(_LABELS.get(code, code) for code in codes if len(code) in (2, 3))
-    return known - {"und", "mul", "zxx"}
+    names = frozenset(_LABELS.get(code, code) for code in codes if len(code) in (2, 3))
+    return names - {"und", "mul", "zxx"}
 
 
 @lru_cache(maxsize=65_536)
@@ -152,17 +152,17 @@ def foreign(wording: str, lang: str) -> str:
     'written in LATIN letters, not as ja is'
     """
     stated = _stated(lang)
-    usual = {_SCRIPTS_OF.get(one, "LATIN") for one in stated}
-    own = scripts(wording)
-    if stated and own.total() >= _FEW_LETTERS and not any(own[one] for one in usual):
-        return f"written in {own.most_common(1)[0][0]} letters, not as {lang} is"
+    usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
+    letters = scripts(wording)
+    if stated and letters.total() >= _FEW_LETTERS and not any(letters[code] for code in usual):
+        return f"written in {letters.most_common(1)[0][0]} letters, not as {lang} is"
     if not stated or len(wording) < _SHORTEST or _identifier() is None:
         return ""
-    found = _probabilities(wording)
-    expected = {one for name in stated for one in _kin(name)}
-    best = max(found, key=found.__getitem__)
-    ruled_out = sum(found.get(one, 0.0) for one in expected) < _RULED_OUT
-    return f"written in {best!r}, not in {lang!r}" if ruled_out and found[best] >= _SURE else ""
+    likely = _probabilities(wording)
+    expected = {code for name in stated for code in _kin(name)}
+    best = max(likely, key=likely.__getitem__)
+    ruled_out = sum(likely.get(code, 0.0) for code in expected) < _RULED_OUT
+    return f"written in {best!r}, not in {lang!r}" if ruled_out and likely[best] >= _SURE else ""
 
 
 def likely_language(text: str) -> str:

@@ -18,6 +18,7 @@ from embassay.data.rows import File, Origin, Row, collecting, fault, nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, LINE, bounded_lines, unpacking
 
+# Lines; a file of nothing else would be read to its end before anything is said.
 _BLANK = 1_000_000
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
@@ -133,12 +134,12 @@ class Reading:
     delimiter: str = ""
 
     def __post_init__(self) -> None:
-        for name, value, known in (
+        for name, value, allowed in (
             ("quoting", self.quoting, ("double", NONE)),
             ("delimiter", self.delimiter, tuple(MARKS)),
         ):
-            if value and value not in known:
-                raise UsageError(f"The {name} is {value!r}.", mend=f"It is one of {', '.join(known)}.")
+            if value and value not in allowed:
+                raise UsageError(f"The {name} is {value!r}.", mend=f"It is one of {', '.join(allowed)}.")
         if isinstance(self.header, str) and self.header not in ("", NONE):
             raise UsageError(
                 f"The header is {self.header!r}.",
@@ -148,8 +149,8 @@ class Reading:
     def as_mapping(self) -> dict[str, str]:
         """As `--map` has it."""
         header = self.header if isinstance(self.header, str) else "|".join(self.header)
-        said = {"quoting": self.quoting, "header": header, "delimiter": self.delimiter}
-        return {name: value for name, value in said.items() if value}
+        parts = {"quoting": self.quoting, "header": header, "delimiter": self.delimiter}
+        return {name: value for name, value in parts.items() if value}
 
 
 READING = ("quoting", "header", "delimiter")
@@ -163,12 +164,12 @@ def reading_of(mapping: Mapping[str, str]) -> tuple[Reading, dict[str, str]]:
     >>> reading_of({"header": "none", "text": "2"})[1]
     {'text': '2'}
     """
-    said = {name: mapping[name] for name in READING if name in mapping}
-    header: str | tuple[str, ...] = said.get("header", "")
+    parts = {name: mapping[name] for name in READING if name in mapping}
+    header: str | tuple[str, ...] = parts.get("header", "")
     if "|" in header:
         header = tuple(str(header).split("|"))
     columns = {target: column for target, column in mapping.items() if target not in READING}
-    return Reading(said.get("quoting", ""), header, said.get("delimiter", "")), columns
+    return Reading(parts.get("quoting", ""), header, parts.get("delimiter", "")), columns
 
 
 @dataclass(frozen=True)
@@ -186,10 +187,10 @@ class Delimited:
 
     def origins(self) -> tuple[Origin, ...]:
         """The file, with what is to be said of how it is read."""
-        own = self._chosen
+        quotes = self._chosen
         # What was told is in the settings; what was told from the file would be read otherwise by an older version.
-        how = f"quoting={own.quoting}" if own.quoting == NONE and not self.reading.quoting else ""
-        return (File(self.path, how, own.notes),)
+        how = f"quoting={quotes.quoting}" if quotes.quoting == NONE and not self.reading.quoting else ""
+        return (File(self.path, how, quotes.notes),)
 
     def columns(self) -> tuple[str, ...]:
         """The header, or the numbers of the fields."""
@@ -201,7 +202,7 @@ class Delimited:
         if len(first) > COLUMNS.most:
             raise COLUMNS.exceeded(self.path, 1)
         if self.reading.header == NONE:
-            return tuple(str(place) for place in range(1, len(first) + 1))
+            return tuple(str(i) for i in range(1, len(first) + 1))
         if self.reading.header:
             return self._named(first)
         if not first:
@@ -242,7 +243,7 @@ class Delimited:
                     + (", or, where quotes quote nothing, add --map quoting=none." if self._quotes else "."),
                 ))  # fmt: skip
                 continue
-            yield Row(self.path, number, {column: fields[place] for column, place in places})
+            yield Row(self.path, number, {column: fields[i] for column, i in places})
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Line number and fields of every line or quoted run of lines that holds anything, the header included."""
@@ -251,7 +252,7 @@ class Delimited:
                 if bare := line.rstrip("\r\n"):
                     yield number, bare.split(self.delimiter)
             return
-        yield from (one for one in _quoted(self.path, self.delimiter) if one[1])
+        yield from (row for row in _quoted(self.path, self.delimiter) if row[1])
 
     @cached_property
     def _chosen(self) -> Chosen:
@@ -291,8 +292,8 @@ def looks_like_data(first: Sequence[str], rest: Sequence[Sequence[str]]) -> bool
     """
     if not first or not rest:
         return False
-    for place, name in enumerate(first):
-        below = [fields[place] for fields in rest if len(fields) > place]
+    for i, name in enumerate(first):
+        below = [fields[i] for fields in rest if len(fields) > i]
         if not below:
             continue
         if is_number(name) and all(is_number(value) or not value.strip() for value in below):
@@ -338,13 +339,14 @@ def chosen(path: Path, delimiter: str, asked: str = "") -> Chosen:
     make one field of whole lines, and every line by itself has as many fields as the first.
     """
     try:
-        found = path.stat()
-        return _chosen(path, delimiter, asked, (found.st_size, found.st_mtime_ns, found.st_ino))
+        status = path.stat()
+        return _chosen(path, delimiter, asked, (status.st_size, status.st_mtime_ns, status.st_ino))
     except OSError:
         return Chosen(asked or "double")
 
 
 @lru_cache(maxsize=64)
+# The stamp is there for the cache: a file that was changed is looked at again.
 def _chosen(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> Chosen:
     try:
         marked, plain, blank = _plain(path, delimiter)
@@ -352,11 +354,11 @@ def _chosen(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> 
         return Chosen(asked or "double")
     if asked == NONE or not marked:
         return Chosen(asked or "double", marked=marked, plain=plain, blank=blank)
-    seen = replace(_spans(path, delimiter), plain=plain)
-    if not asked and delimiter == "\t" and plain and (seen.broken or seen.both):
-        why = "do not balance" if seen.broken else f"would join whole lines ({_listed(seen.both)})"
+    spans = replace(_spans(path, delimiter), plain=plain)
+    if not asked and delimiter == "\t" and plain and (spans.broken or spans.both):
+        why = "do not balance" if spans.broken else f"would join whole lines ({_listed(spans.both)})"
         return replace(
-            seen,
+            spans,
             quoting=NONE,
             blank=blank,
             notes=(
@@ -364,14 +366,14 @@ def _chosen(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> 
                 "stand (--map quoting=double for the other reading)",
             ),
         )
-    if seen.both:
+    if spans.both:
         name = next(word for word, mark in MARKS.items() if mark == delimiter)
-        both = (
-            f"{path.name}: fields that hold both a {name} and a line break ({_listed(seen.both)}): where quotes "
+        note = (
+            f"{path.name}: fields that hold both a {name} and a line break ({_listed(spans.both)}): where quotes "
             "quote nothing, rows are lost in them (--map quoting=none reads every line by itself)"
         )
-        return replace(seen, notes=(both,))
-    return seen
+        return replace(spans, notes=(note,))
+    return spans
 
 
 def _listed(lines: Sequence[int]) -> str:
@@ -408,9 +410,9 @@ def _spans(path: Path, delimiter: str) -> Chosen:
             width = len(fields) if width is None else width
             if len(fields) != width:
                 broken.append(DataError(""))
-            if last and any("\n" in one or "\r" in one for one in fields):
+            if last and any("\n" in cell or "\r" in cell for cell in fields):
                 over.append(number)
-                if any(delimiter in one and ("\n" in one or "\r" in one) for one in fields):
+                if any(delimiter in cell and ("\n" in cell or "\r" in cell) for cell in fields):
                     both.append(number)
             last = number
     return Chosen(marked=True, over=tuple(over), both=tuple(both), broken=bool(broken), blank=blank)
@@ -471,11 +473,11 @@ def told_apart(path: Path) -> str:
         lines = [line for _, line in islice(text_lines(path), 20) if line.rstrip("\r\n")]
     except DataError:
         return ""
-    there = [name for name in ("tab", "bar", "semicolon", "comma") if lines and MARKS[name] in lines[0]]
-    for name in there:
+    marks = [name for name in ("tab", "bar", "semicolon", "comma") if lines and MARKS[name] in lines[0]]
+    for name in marks:
         if len({line.count(MARKS[name]) for line in lines}) == 1 or _are_even(lines, MARKS[name]):
             return name
-    return "tab" if "tab" in there else ""
+    return "tab" if "tab" in marks else ""
 
 
 def _are_even(lines: Sequence[str], mark: str) -> bool:

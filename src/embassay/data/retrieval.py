@@ -64,6 +64,7 @@ class Gains:
     def from_grades(cls, text: str) -> Gains:
         """The gains of a grade map: gain = grade - 1 (spec rag 1.1)."""
         grades = grade_map(text)
+        # Grade 1 is "not relevant" on this scale: it gains nothing.
         return cls({value: None if grade is None else grade - 1.0 for value, grade in grades.items()}, True)
 
     def of(self, row: Row, key: str, tally: Tally) -> float | None:
@@ -75,10 +76,11 @@ class Gains:
             if value < 0:
                 tally.note("judgements below 0, read as not relevant", key)
             return max(value, 0.0)
+        # A map somebody chose for the file: a value outside it says that it is the wrong map.
         if self.complete and value not in self.table:
             raise DataError(
                 "the judgement is not in the grade map", path=row.path, line=row.line,
-                expected=", ".join(f"{known:g}" for known in self.table), found=shown(row.cells["relevance"]),
+                expected=", ".join(f"{graded:g}" for graded in self.table), found=shown(row.cells["relevance"]),
                 mend="Name a fitting map with --grades, or write one as value=grade,...",
             )  # fmt: skip
         gain = self.table.get(value)
@@ -94,13 +96,13 @@ def fitting_map(values: Iterable[float]) -> str:
     >>> fitting_map([0, 1]), fitting_map([0, 1, 2, 3]), fitting_map([-1, 1, 2, 3, 4]), fitting_map([0, 10])
     ('binary', 'trec3', 'cranfield', '0=1,10=5')
     """
-    found = sorted(set(values))
+    levels = sorted(set(values))
     for name in ("binary", "trec3", "identity", "cranfield"):
-        if set(found) <= set(GRADE_MAPS[name]):
+        if set(levels) <= set(GRADE_MAPS[name]):
             return name
-    step = 4 / max(1, len(found) - 1)
-    spread = [1 + round(i * step) for i in range(len(found))] if len(found) > 1 else [5]
-    return ",".join(f"{value:g}={grade}" for value, grade in zip(found, spread, strict=True))
+    step = 4 / max(1, len(levels) - 1)
+    spread = [1 + round(i * step) for i in range(len(levels))] if len(levels) > 1 else [5]
+    return ",".join(f"{value:g}={grade}" for value, grade in zip(levels, spread, strict=True))
 
 
 Judgements = Mapping[str, Mapping[str, float]]
@@ -119,18 +121,20 @@ def retrieval_set(
     judged = _judgements(parts["qrels"], gains, queries, intake)
     relevant = {doc for grades in judged.values() for doc, gain in grades.items() if gain > 0}
     whole = read_corpus(parts["corpus"], _text, intake, "texts, blank ones empty")
-    wanted = {doc for grades in judged.values() for doc in grades}
-    known = wanted.intersection(whole.ids)
-    _note_unknown(parts["qrels"], judged, known, intake)
-    kept = [query for query in queries if _is_answerable(query, judged, known, intake)]
-    if not kept:
+    named = {doc for grades in judged.values() for doc in grades}
+    here = named.intersection(whole.ids)
+    _note_unknown(parts["qrels"], judged, here, intake)
+    answerable = [query for query in queries if _is_answerable(query, judged, here, intake)]
+    if not answerable:
         raise nothing_usable(parts["queries"], len(queries), intake.tally.skipped())
     corpus = recorded(limited(whole, limit, seed, relevant), intake)
-    present = known if limit is None else known.intersection(corpus.ids)
+    # Documents that the limit left out are no longer there to be found: their judgements go too, or recall would be of
+    # what no system could return.
+    present = here if limit is None else here.intersection(corpus.ids)
     return RetrievalSet(
         corpus,
-        Documents(tuple(kept), tuple(queries[query] for query in kept)),
-        {query: {doc: gain for doc, gain in judged[query].items() if doc in present} for query in kept},
+        Documents(tuple(answerable), tuple(queries[query] for query in answerable)),
+        {query: {doc: gain for doc, gain in judged[query].items() if doc in present} for query in answerable},
     )
 
 
@@ -158,6 +162,7 @@ def _judgements(source: Source, gains: Gains, queries: Container[str], intake: I
         except DataError as error:
             fault(error)
             continue
+        # The same judgement twice is harmless; two that differ, nobody can choose between.
         if gain is not None and judged.setdefault(query, {}).setdefault(doc, gain) != gain:
             fault(_judged_twice(row, query, doc, judged[query][doc], gain))
     if unknown and not judged:
@@ -243,11 +248,12 @@ class Candidates:
         lang = ("lang",) if "lang" in self.queries.columns() else ()
         judged = self._judged()
         shown: Mapping[str, Iterable[str]] = judged if self.top_ranked is None else _shown(self.top_ranked)
-        wanted = {doc for docs in shown.values() for doc in docs}
+        # Texts of candidates only: the corpus may have millions of others.
+        needed = {doc for docs in shown.values() for doc in docs}
         texts = {
             key: text_of(row, "text")
             for row in self.corpus.rows(("id", "text"))
-            if (key := key_of(row, "id")) in wanted
+            if (key := key_of(row, "id")) in needed
         }
         for row in self.queries.rows(("id", "text", *lang)):
             key = key_of(row, "id")
@@ -329,7 +335,7 @@ def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
                 continue
             key, query = key_of(row, key_column), text_of(row, "query")
             item = items.setdefault(key, _Item())
-            if query is not None and query not in item.queries:
+            if query is not None and query not in item.queries:  # a query may have several wordings
                 item.queries.append(query)
             _add(item, key, text_of(row, "text"), _gain(row, key, intake), intake)
             intake.see_lang(row)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from embassay.errors import DataError
 
+# No argument: between who collects and who reads a row lie views that know nothing of it.
 _collect: ContextVar[Callable[[DataError], None] | None] = ContextVar("collect", default=None)
 
 
@@ -87,14 +88,15 @@ class File:
 
     def digest(self) -> bytes:
         """SHA-256 of its bytes; a large file that has not been touched is read once in a process."""
-        own = self._of_bytes()
-        return hashlib.sha256(own + self.how.encode()).digest() if self.how else own
+        of_bytes = self._of_bytes()
+        return hashlib.sha256(of_bytes + self.how.encode()).digest() if self.how else of_bytes
 
     def _of_bytes(self) -> bytes:
-        found = self.path.stat()
-        if found.st_size < _LARGE:
+        status = self.path.stat()
+        if status.st_size < _LARGE:
             return _digest(self.path)
-        stamp = (found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino, found.st_dev)
+        # The times alone may be coarse, and a tool may set them back; the inode tells a file that was replaced.
+        stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
         return _remembered_digest(self.path.absolute(), stamp)
 
 
@@ -137,12 +139,13 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
 
     `target` is the canonical name when `column` is what a mapping reads it from.
     """
+    # Here, since `shapes` imports this module.
     from embassay.data.shapes import CALLED
 
-    found = source.columns()
-    lower = {name.lower(): name for name in found if name not in CALLED or name == "summary"}
+    names = source.columns()
+    lower = {name.lower(): name for name in names if name not in CALLED or name == "summary"}
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
-    likely = called[0] if len(called) == 1 else "" if called else nearest(column, found, LIKE)
+    likely = called[0] if len(called) == 1 else "" if called else nearest(column, names, LIKE)
     pair = target or column, likely or "COLUMN"
     mend = (
         f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
@@ -154,21 +157,21 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
         mend = f"Put commas between pairs: --map '{target}={','.join(column.split())}'."
     elif len(called) > 1:
         mend += f" It may be {' or '.join(called)}: `embassay data check` looks at what they hold."
-    if len(found) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in found[0]]):
+    if len(names) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in names[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
     elif offer := _offer(source):
         mend = offer
     return DataError(
         f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
         path=source.path,
-        found="columns " + ", ".join(found),
+        found="columns " + ", ".join(names),
         mend=mend,
     )
 
 
 def _offer(source: object) -> str:
     """What the file under all views of it has to offer where its first line is no header."""
-    while (below := getattr(source, "source", None)) is not None:
+    while (below := getattr(source, "source", None)) is not None:  # views lie on views
         source = below
     return str(getattr(source, "offer", ""))
 
@@ -195,7 +198,7 @@ def text_of(row: Row, column: str) -> str | None:
 def key_of(row: Row, column: str) -> str:
     """An identifier: a text or an integer, as text. DataError if there is none."""
     value = row.cells.get(column)
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool):  # True is an int to Python
         return str(value)
     if not isinstance(value, str) or not value.strip():
         raise wrong(row, column, "an identifier (text or integer)")
@@ -287,9 +290,9 @@ def texts_of(row: Row, column: str) -> list[str | None]:
     """
     value = row.cells.get(column)
     values = value if isinstance(value, list) else [] if value is None else [value]
-    if not all(one is None or isinstance(one, str) for one in values):
+    if not all(text is None or isinstance(text, str) for text in values):
         raise wrong(row, column, "texts")
-    return [one if one is not None and one.strip() else None for one in values]
+    return [text if text is not None and text.strip() else None for text in values]
 
 
 def label_of(row: Row, column: str) -> str | None:

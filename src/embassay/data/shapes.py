@@ -127,12 +127,12 @@ def usual_pairs(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str,
     if {"text", "query"} & lower.keys() or {"text", "text2", "score", "label"} & mapping.keys():
         return {}
     both = [pair for pair in PAIRS if set(pair) <= lower.keys()]
-    said = [("score", name) for name in RATED if name in lower] or [
+    targets = [("score", name) for name in RATED if name in lower] or [
         ("label", name) for name in ALIKE if name in lower
     ]
-    if len(both) != 1 or len(said) != 1:
+    if len(both) != 1 or len(targets) != 1:
         return {}
-    (first, second), ((target, name),) = both[0], said
+    (first, second), ((target, name),) = both[0], targets
     return {"text": lower[first], "text2": lower[second], target: lower[name]}
 
 
@@ -142,8 +142,8 @@ def axis_columns(columns: Iterable[str]) -> dict[str, str]:
     >>> axis_columns(["text", "axis.fluency", "overall"])
     {'overall': 'overall', 'fluency': 'axis.fluency'}
     """
-    known = set(columns := tuple(columns))
-    axes = {axis: axis for axis in AXES if axis in known}
+    names = set(columns := tuple(columns))
+    axes = {axis: axis for axis in AXES if axis in names}
     return axes | {name.removeprefix("axis."): name for name in columns if name.startswith("axis.")}
 
 
@@ -170,23 +170,23 @@ def table_shapes(columns: Iterable[str]) -> tuple[str, ...]:
     >>> "labelled" in table_shapes(["text", "text2", "label"])
     False
     """
-    known = frozenset(columns)
+    names = frozenset(columns)
     return tuple(
-        shape for shape in SHAPES if shape != "retrieval" and not known & FOREIGN.get(shape, frozenset())
+        shape for shape in SHAPES if shape != "retrieval" and not names & FOREIGN.get(shape, frozenset())
     )
 
 
 def check_targets(mapping: Mapping[str, str]) -> None:
     """UsageError if the mapping names a column that no shape has."""
-    known = {column for part in (SHAPES, OTHERWISE, PARTS) for needed in part.values() for column in needed}
-    known |= {*AXES, *_OPTIONAL, *READING, "same"}
+    columns = {column for part in (SHAPES, OTHERWISE, PARTS) for needed in part.values() for column in needed}
+    columns |= {*AXES, *_OPTIONAL, *READING, "same"}
     for target in mapping:
-        if target not in known and target.removeprefix("axis.") in ("", target):
-            near = nearest(target, known)
+        if target not in columns and target.removeprefix("axis.") in ("", target):
+            near = nearest(target, columns)
             raise UsageError(
                 f"No task reads a column called {target!r} (in --map {target}={mapping[target]}).",
                 mend=(f"Did you mean {near}? " if near else "")
-                + f"Columns are {', '.join(sorted(known))}, axis.NAME.",
+                + f"Columns are {', '.join(sorted(columns))}, axis.NAME.",
             )
 
 

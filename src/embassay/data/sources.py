@@ -67,7 +67,7 @@ def sample_from(folder: Path) -> Dataset:
     rated = Renamed(
         Joined(summaries, document, "doc_id", ("document",)), {"text": "document", "summary": "text"}
     )
-    preferred, other = (Filtered(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
+    preferred, rest = (Filtered(rated, {"preferred": frozenset({value})}) for value in ("true", "false"))
     reference = Renamed(Selected(preferred, ("doc_id", "summary")), {"references": "summary"})
     second = Renamed(pairs, {"text": "text2", "paraphrases": "paraphrases2"})
     passages, grades = Passages(texts), Grades(questions)
@@ -86,7 +86,7 @@ def sample_from(folder: Path) -> Dataset:
         "corpus": passages,
         "queries": questions,
         "qrels": grades,
-        "summaries": Renamed(Joined(other, reference, "doc_id", ("references",)), {"relevance": "coverage"}),
+        "summaries": Renamed(Joined(rest, reference, "doc_id", ("references",)), {"relevance": "coverage"}),
         "paraphrases": Chained((pairs, second, labelled, questions, summaries)),
     }
     return Dataset("sample", parts, gains=Gains.from_grades("identity"))
@@ -181,8 +181,9 @@ class Shown(View):
         for row in self.source.rows(("query_id", "doc_id")):
             graded.setdefault(str(row.cells["query_id"]), []).append(row)
         for question, rows in graded.items():
+            # Ids of the sample begin with their subject: `food-01`, `food-q1`.
             subject = question.partition("-")[0]
-            shown = [one for one in documents if one.partition("-")[0] == subject]
+            shown = [document for document in documents if document.partition("-")[0] == subject]
             for document in dict.fromkeys((*shown, *(str(row.cells["doc_id"]) for row in rows))):
                 cells = {"query_id": question, "doc_id": document}
                 yield Row(rows[0].path, rows[0].line, {column: cells[column] for column in columns})
@@ -230,14 +231,15 @@ def has_documents(folder: Path) -> bool:
 def assembled(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, Source]:
     """Part -> its source. Two sides make a classification; with `top_ranked`, what would be a retrieval set is
     one of candidates to rerank."""
-    given = {role: source for roles, source in tables for role in roles}
-    parts = {role: source for role, source in given.items() if role not in PARTS}
-    if all(side in given for side in SIDES):
-        sides = (Stated(Prefixed(given[side], side), {"split": side}) for side in SIDES)
+    # One table may have several roles: a test side is a labelled set as well.
+    by_role = {role: source for roles, source in tables for role in roles}
+    parts = {role: source for role, source in by_role.items() if role not in PARTS}
+    if all(side in by_role for side in SIDES):
+        sides = (Stated(Prefixed(by_role[side], side), {"split": side}) for side in SIDES)
         parts["classification"] = Chained(tuple(sides))
-    tables_of_set = {role: given[role] for role in RETRIEVAL_PARTS if role in given}
-    if "top_ranked" in given and len(tables_of_set) == len(RETRIEVAL_PARTS):
-        parts["reranking"] = Candidates(**tables_of_set, top_ranked=given["top_ranked"])
+    tables_of_set = {role: by_role[role] for role in RETRIEVAL_PARTS if role in by_role}
+    if "top_ranked" in by_role and len(tables_of_set) == len(RETRIEVAL_PARTS):
+        parts["reranking"] = Candidates(**tables_of_set, top_ranked=by_role["top_ranked"])
         return parts
     return parts | tables_of_set
 
@@ -314,8 +316,10 @@ def _table(folder: Path, stem: str) -> Path | None:
 
 
 def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
-    own = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
-    renamed = Renamed(raw, own)
+    # One mapping is for all tables of the folder: each takes of it what it has.
+    present = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
+    renamed = Renamed(raw, present)
+    # After renaming, so that the error offers the mapping that is lacking.
     if missing := missing_columns(part, renamed.columns()):
         raise missing_column(renamed, missing[0])
     return Titled(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
@@ -330,6 +334,7 @@ def _qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
         for path in sorted(bounded_entries((folder / "qrels").iterdir(), folder))
         if path.name.endswith(_QRELS)
     }
+    # Of several never train by itself: systems may have been trained on it.
     chosen = split or ("test" if "test" in files else next(iter(files)) if len(files) == 1 else "")
     if chosen not in files:
         near = nearest(chosen, files)
@@ -348,12 +353,12 @@ def _only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
     for suffix in suffixes:
         if (path := folder / (stem + suffix)).is_file():
             return path
-    found = sorted(path.name for path in bounded_entries(folder.iterdir(), folder))
+    names = sorted(path.name for path in bounded_entries(folder.iterdir(), folder))
     raise DataError(
         f"the folder has no {stem} file",
         path=folder,
         expected="corpus.jsonl, queries.jsonl and qrels/<split>.tsv, qrels.tsv or qrels.jsonl, plain or .gz",
-        found=", ".join(found[:8]) + (", ..." if len(found) > 8 else "") if found else "nothing",
+        found=", ".join(names[:8]) + (", ..." if len(names) > 8 else "") if names else "nothing",
         mend="Give a folder in BEIR's layout, or one file of it.",
     )
 
@@ -390,8 +395,8 @@ def open_dataset(
     DataError for files that are not what they should be. Cells are checked when a shape is loaded.
     """
     check_targets(mapping)
-    place, tasks = chosen_tasks(str(spec))
-    opened = _opened(place, mapping, split, grades)
+    source, tasks = chosen_tasks(str(spec))
+    opened = _opened(source, mapping, split, grades)
     return replace(opened, tasks={"": tasks}) if tasks else opened
 
 
@@ -402,10 +407,15 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
     (('pairs.csv', ('sts', 'clustering')), ('sts17?lang=en-en', ('sts',)))
     """
     head, mark, tail = spec.rpartition("?")
-    if not mark or "tasks=" not in tail or Path(spec).expanduser().exists():
+    # A file's name may have a ? in it.
+    if not mark or Path(spec).expanduser().exists():
+        return spec, ()
+    if tail.startswith("task="):
+        raise UsageError(f"{spec!r} names tasks by task=.", mend=f"Write {head}?tasks={tail[5:]}.")
+    if "tasks=" not in tail:
         return spec, ()
     parts = tail.split("&")
-    names = [one.strip() for part in parts if part.startswith("tasks=") for one in part[6:].split(",")]
+    names = [name.strip() for part in parts if part.startswith("tasks=") for name in part[6:].split(",")]
     if not all(names):
         raise UsageError(f"Cannot read the tasks of {spec!r}.", mend=f"Write {head}?tasks=sts,clustering.")
     rest = "&".join(part for part in parts if not part.startswith("tasks="))
@@ -413,6 +423,7 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+    # First, so that a file that somebody puts there does not change what a name means.
     if spec.partition("?")[0].partition(":")[0] in DATASETS:
         return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
     path = Path(spec).expanduser()
@@ -474,7 +485,7 @@ def parse_mapping(text: str) -> dict[str, str]:
     mapping: dict[str, str] = {}
     for part in text.split(","):
         target, _, column = (piece.strip() for piece in part.partition("="))
-        nothing = not column and not (target == "id" and "=" in part)
+        nothing = not column and not (target == "id" and "=" in part)  # `id=` numbers the rows
         if not target or nothing or target in mapping:
             raise UsageError(
                 f"Cannot read {part!r} in --map {text}.",
@@ -497,6 +508,7 @@ def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grade
 
 def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
     name = DATASETS.parse(spec).name
+    # The builder's own arguments say which options it takes; a list beside them would fall behind.
     taken = inspect.signature(DATASETS.get(name).load()).parameters
     for option, value in options.items():
         if value and option not in taken:
@@ -515,22 +527,23 @@ def _unknown(spec: str, path: Path) -> UsageError:
         )
     if "://" in spec:
         hub = "hub:" + "/".join(spec.partition("datasets/")[2].split("/")[:2])
-        there = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
+        on_hub = spec.startswith(("hf://datasets/", "https://huggingface.co/datasets/"))
         return UsageError(
             f"{spec!r} is an address, and Embassay fetches no data by address.",
             mend=f"Read it from the Hugging Face hub: -d {hub}"
-            if there
+            if on_hub
             else f"Download it first: curl -LO {spec}",
         )
     names = [*(entry.name for entry in DATASETS), *suites()]
     several = spec.replace(",", " ").split()
-    if len(several) > 1 and all(one in names or Path(one).expanduser().exists() for one in several):
+    if len(several) > 1 and all(name in names or Path(name).expanduser().exists() for name in several):
         return UsageError(
             f"{spec!r} names {len(several)} datasets at once.",
-            mend=f"Every dataset has its own -d: {' '.join(f'-d {one}' for one in several)}",
+            mend=f"Every dataset has its own -d: {' '.join(f'-d {name}' for name in several)}",
         )
     folder = path.parent
     files = (
+        # A folder of a million files must not make a slip of the pen slow.
         [str(folder / entry.name) for entry in islice(folder.iterdir(), _COMPARED)] if folder.is_dir() else []
     )
     near = [

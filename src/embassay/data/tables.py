@@ -52,6 +52,7 @@ class JsonLines:
             names.update(dict.fromkeys(cells))
             if len(names) > COLUMNS.most:
                 raise COLUMNS.exceeded(self.path, number)
+        # Every line was at fault or blank: read again so as to raise what is wrong with the first of them.
         if not names:
             for number, line in text_lines(self.path):
                 if line.strip():
@@ -80,13 +81,13 @@ class JsonLines:
     def _object(self, number: int, line: str) -> dict[str, Any]:
         try:
             value = json.loads(line)
-            if "\\u" in line:
+            if "\\u" in line:  # only escapes can make halves, and few lines have any
                 _check_surrogates(value)
         except json.JSONDecodeError as error:
             raise self._invalid(number, line, f"{error.msg.lower()} at character {error.pos + 1}") from error
         except UnicodeEncodeError as error:
             raise self._invalid(number, line, "half of a surrogate pair") from error
-        except (ValueError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # an integer of too many digits; brackets too deep
             raise self._invalid(number, line, str(error)) from error
         if isinstance(value, list):
             name = self.path.name.partition(".")[0]
@@ -106,8 +107,8 @@ class JsonLines:
         mend = "JSONL holds one complete JSON object per line."
         if line.strip() in _OPENINGS:
             name = self.path.name.partition(".")[0]
-            what = ".[]" if line.strip().startswith("[") else "."
-            mend = f"It goes over several lines: jq -c '{what}' {self.path.name} > {name}-lines.jsonl"
+            path = ".[]" if line.strip().startswith("[") else "."
+            mend = f"It goes over several lines: jq -c '{path}' {self.path.name} > {name}-lines.jsonl"
         return DataError(f"the line is not valid JSON ({found})", path=self.path, line=number, mend=mend)
 
 
@@ -140,12 +141,12 @@ class Parquet:
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """All rows with these columns; no other column is read."""
-        own = [column for column in columns if column in self.columns()]
+        names = [column for column in columns if column in self.columns()]
         number = 0
-        for frame in parquet_batches(self.path, own, rows=_BATCH):
+        for frame in parquet_batches(self.path, names, rows=_BATCH):
             for values in frame.iter_rows():
                 number += 1
-                yield Row(self.path, number, dict(zip(own, values, strict=True)))
+                yield Row(self.path, number, dict(zip(names, values, strict=True)))
 
 
 _READERS: dict[str, Callable[[Path, Reading], Source]] = {
@@ -224,10 +225,10 @@ def _text_file(path: Path, reading: Reading) -> Source:
 
 
 def _unmarked(path: Path, reading: Reading) -> Path:
-    if said := reading.as_mapping():
+    if settings := reading.as_mapping():
         raise UsageError(
-            f"{path} is not a table of lines and marks, so it has no {next(iter(said))}.",
-            mend=f"Leave {next(iter(said))} out of --map.",
+            f"{path} is not a table of lines and marks, so it has no {next(iter(settings))}.",
+            mend=f"Leave {next(iter(settings))} out of --map.",
         )
     return path
 
@@ -249,6 +250,7 @@ def _check_surrogates(value: Any) -> None:
 
 def unrolled(source: Source, lists: tuple[str, ...]) -> Source:
     """`source`, unrolled if its first row holds lists in the columns `lists`."""
+    # The first row decides for all: a later one that differs is told as a fault.
     first = next(iter(source.rows(lists)), None)
     if first is None or not isinstance(first.cells.get(lists[0]), list):
         return source
@@ -267,17 +269,17 @@ class Unrolled(View):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows of every row."""
-        own = [name for name in ("id", "set") if name in self.source.columns()]
-        for number, row in enumerate(self.source.rows(distinct((*columns, *self.lists, *own))), 1):
+        keys = [name for name in ("id", "set") if name in self.source.columns()]
+        for number, row in enumerate(self.source.rows(distinct((*columns, *self.lists, *keys))), 1):
             try:
-                key = key_of(row, "id") if "id" in own else str(number)
-                group = f"{outer}/{key}" if "set" in own and (outer := label_of(row, "set")) else key
+                key = key_of(row, "id") if "id" in keys else str(number)
+                group = f"{outer}/{key}" if "set" in keys and (outer := label_of(row, "set")) else key
                 values = self._values(row)
             except DataError as error:
                 fault(error)
                 continue
-            for place, cells in enumerate(values, 1):
-                added = {**cells, "id": f"{key}#{place}", "set": group}
+            for i, cells in enumerate(values, 1):
+                added = {**cells, "id": f"{key}#{i}", "set": group}
                 yield Row(row.path, row.line, {**row.cells, **added})
 
     def _values(self, row: Row) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ class Draw(Generic[T]):
         self._required = required
         self._offered = 0
         self._kept: list[tuple[int, T]] = []
+        # Entries are compared up to their number, which no two share: items themselves need not be comparable.
         self._others: list[tuple[int, int, T]] = []
 
     def offer(self, key: str, item: T) -> None:
@@ -60,8 +61,9 @@ class Draw(Generic[T]):
     def taken(self) -> list[T]:
         """The drawn items, in the order they were offered."""
         room = max((self._limit or 0) - len(self._kept), 0)
-        others = [(place, item) for _, place, item in heapq.nlargest(room, self._others, key=lambda e: e[:2])]
-        return [item for _, item in sorted((*self._kept, *others), key=lambda entry: entry[0])]
+        rest = [(at, item) for _, at, item in heapq.nlargest(room, self._others, key=lambda e: e[:2])]
+        # In the order of the file, so that a limit as large as the data changes nothing.
+        return [item for _, item in sorted((*self._kept, *rest), key=lambda entry: entry[0])]
 
 
 def draw(ids: Sequence[str], limit: int | None, seed: int) -> list[int]:
@@ -77,15 +79,15 @@ def drawn_places(
 ) -> NDArray[np.int64]:
     """Positions of what `Draw` takes of the ids, ascending, in 9 bytes an id."""
     check_limit(limit)
-    ranks, kept = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
-    for place, key in enumerate(ids):
-        ranks[place], kept[place] = _rank(key, seed), key in required
-    room = max(limit - int(kept.sum()), 0)
-    others = np.flatnonzero(~kept)
-    if room < len(others):
+    ranks, is_required = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
+    for i, key in enumerate(ids):
+        ranks[i], is_required[i] = _rank(key, seed), key in required
+    room = max(limit - int(is_required.sum()), 0)
+    rest = np.flatnonzero(~is_required)
+    if room < len(rest):
         # Of equal ranks the first: a stable order.
-        others = others[np.argsort(ranks[others], kind="stable")[:room]]
-    return np.sort(np.concatenate([np.flatnonzero(kept), others]))
+        rest = rest[np.argsort(ranks[rest], kind="stable")[:room]]
+    return np.sort(np.concatenate([np.flatnonzero(is_required), rest]))
 
 
 def draw_stratified(ids: Sequence[str], labels: Sequence[str], limit: int | None, seed: int) -> list[int]:
@@ -118,14 +120,15 @@ def check_limit(limit: int | None) -> None:
 
 
 def _places(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
+    # By hash: which labels get a last place must not depend on the order of the file.
     order = sorted(sizes, key=lambda label: _rank(label, seed))
     if limit <= len(sizes):
         return {label: int(position < limit) for position, label in enumerate(order)}
     # One place each first; what is left is shared in proportion to what each label still has.
     spare = {label: size - 1 for label, size in sizes.items()}
-    left, total = limit - len(sizes), sum(spare.values())
-    places = {label: 1 + left * spare[label] // total for label in sizes}
-    remainders = {label: left * spare[label] % total for label in sizes}
+    spare_places, total = limit - len(sizes), sum(spare.values())
+    places = {label: 1 + spare_places * spare[label] // total for label in sizes}
+    remainders = {label: spare_places * spare[label] % total for label in sizes}
     neediest = sorted(order, key=lambda label: -remainders[label])
     for label in neediest[: limit - sum(places.values())]:
         places[label] += 1
@@ -133,6 +136,7 @@ def _places(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
 
 
 def _rank(key: str, seed: int) -> int:
+    # Of the id alone, so that a row keeps its rank whatever rows are added, left out or moved.
     return int.from_bytes(random_bytes(8, seed, "limit", key), "big")
 
 
@@ -184,15 +188,15 @@ class Renamed(View):
 
     def columns(self) -> tuple[str, ...]:
         """The mapped targets, the source's own columns, and canonical names of BEIR's."""
-        own = self.source.columns()
-        aliased = (target for target, alias in ALIASES.items() if alias in own)
+        names = self.source.columns()
+        aliased = (target for target, alias in ALIASES.items() if alias in names)
         gone = {target for target, column in self.mapping.items() if not column}
-        return tuple(name for name in distinct((*self.mapping, *own, *aliased)) if name not in gone)
+        return tuple(name for name in distinct((*self.mapping, *names, *aliased)) if name not in gone)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under these names."""
         names = {column: self._source_column(column) for column in columns}
-        if all(column == name for column, name in names.items()):
+        if all(column == name for column, name in names.items()):  # no row is copied in vain
             return self.source.rows(columns)
         return self._renamed_rows(names)
 
@@ -201,8 +205,8 @@ class Renamed(View):
             yield Row(path, line, {column: cells.get(name) for column, name in names.items()})
 
     def _source_column(self, column: str) -> str:
-        own = column if column in self.source.columns() else ALIASES.get(column, column)
-        return self.mapping.get(column, own)
+        usual = column if column in self.source.columns() else ALIASES.get(column, column)
+        return self.mapping.get(column, usual)
 
 
 @dataclass(frozen=True)
@@ -218,21 +222,21 @@ class Filtered(View):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows that pass; DataError with values that were found when none does."""
-        passed, found = False, set[str]()
+        passed, seen = False, set[str]()
         for row in self.source.rows(distinct((*columns, *self.allowed))):
             values = {column: plain(row.cells.get(column)) for column in self.allowed}
             if all(value in self.allowed[column] for column, value in values.items()):
                 passed = True
                 yield row
-            elif len(found) < 8:
-                found.update(f"{column}={value}" for column, value in values.items())
+            elif len(seen) < 8:  # a few are shown; every row would be held
+                seen.update(f"{column}={value}" for column, value in values.items())
         if not passed:
-            wanted = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in self.allowed.items())
+            text = ", ".join(f"{name}={'|'.join(sorted(values))}" for name, values in self.allowed.items())
             raise DataError(
                 "no row passes the filter",
                 path=self.path,
-                expected=wanted,
-                found=", ".join(sorted(found)),
+                expected=text,
+                found=", ".join(sorted(seen)),
                 mend="Choose values that are there.",
             )
 
@@ -268,6 +272,7 @@ class Joined(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows of the source, each with its partner's cells."""
         added = tuple(column for column in columns if column in self.added)
+        # The other file is not even read where none of its columns is asked for.
         partners = self._partners(added) if added else {}
         for row in self.source.rows(distinct((*(c for c in columns if c not in added), self.on))):
             partner = partners.get(key_of(row, self.on))
@@ -301,6 +306,7 @@ class Titled(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with the joined text."""
         for row in self.source.rows(distinct((*columns, "title", "text"))):
+            # An article often lacks a title, and a stub its text.
             parts = (text_of(row, "title"), text_of(row, "text"))
             text = " ".join(part for part in parts if part is not None)
             yield Row(row.path, row.line, {**row.cells, "text": text})
@@ -380,7 +386,7 @@ class Prefixed(View):
             yield Row(path, line, {**cells, **keys})
 
     def _own(self, key: Any) -> Any:
-        return [self._own(one) for one in key] if isinstance(key, list) else f"{self.prefix}/{key}"
+        return [self._own(part) for part in key] if isinstance(key, list) else f"{self.prefix}/{key}"
 
 
 OTHER = "other label"
@@ -400,14 +406,14 @@ class Same(View):
             if "label" not in row.cells:
                 yield row
                 continue
-            said = row.cells["label"]
-            own = [self._label(one) for one in said] if isinstance(said, list) else self._label(said)
-            other = {OTHER: plain(said).strip()} if own == 0 else {}
-            yield Row(row.path, row.line, {**row.cells, "label": own, **other})
+            value = row.cells["label"]
+            label = [self._label(item) for item in value] if isinstance(value, list) else self._label(value)
+            other = {OTHER: plain(value).strip()} if label == 0 else {}
+            yield Row(row.path, row.line, {**row.cells, "label": label, **other})
 
-    def _label(self, said: Any) -> int | None:
-        text, wanted = ("" if one is None else plain(one).strip().lower() for one in (said, self.value))
-        return int(text == wanted) if text == wanted or text not in MISSING else None
+    def _label(self, value: Any) -> int | None:
+        text, same = ("" if item is None else plain(item).strip().lower() for item in (value, self.value))
+        return int(text == same) if text == same or text not in MISSING - {"none"} else None
 
 
 @dataclass(frozen=True)
@@ -423,8 +429,8 @@ class Labelled(View):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with their label."""
-        own = [name for name in columns if name != "label"]
-        for row in self.source.rows(distinct((*own, self.by))):
+        names = [name for name in columns if name != "label"]
+        for row in self.source.rows(distinct((*names, self.by))):
             number = number_of(row, self.by)
             label = None if number is None else int(number >= self.least)
             yield Row(row.path, row.line, {**row.cells, "label": label})

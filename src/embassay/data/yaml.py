@@ -51,15 +51,15 @@ class _Loader(_SAFE):  # type: ignore[misc,valid-type]
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         """The mapping; a repeated key is an error."""
-        seen: set[str] = set()
+        keys: set[str] = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if not isinstance(key, yaml.ScalarNode):
                 continue  # no key at all, which the constructor says
-            if key.value in seen:
+            if key.value in keys:
                 raise yaml.constructor.ConstructorError(
                     problem=f"the key {key.value!r} is there twice", problem_mark=key.start_mark
                 )
-            seen.add(key.value)
+            keys.add(key.value)
         return dict(super().construct_mapping(node, deep=deep))
 
 
@@ -71,10 +71,10 @@ def line_of(path: Path, place: Sequence[str | int]) -> int:
     node: Any = yaml.compose(path.read_text("utf-8"), Loader=_Loader)
     line = 1 if node is None else node.start_mark.line + 1
     for part in place:
-        found = _child(node, part)
-        if found is None:
+        child = _child(node, part)
+        if child is None:
             break
-        line, node = found
+        line, node = child
     return line
 
 

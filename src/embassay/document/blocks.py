@@ -289,7 +289,7 @@ class Table:
     def column_groups(self) -> Iterator[tuple[str, int]]:
         """The names over columns, with how many each spans; nothing where no column has one."""
         if any(head.group for head in self.heads):
-            yield from ((name, len(list(own))) for name, own in groupby(head.group for head in self.heads))
+            yield from ((name, len(list(same))) for name, same in groupby(head.group for head in self.heads))
 
 
 @dataclass(frozen=True)
@@ -357,9 +357,9 @@ def entry(
         return Entry(
             "n/a" if row.n == 0 or not n else f"n = {row.n}", why=row.reason or "no value was recorded"
         )
-    known = row.ci_low is not None and row.ci_high is not None
-    interval = unit.interval(row.ci_low or 0.0, row.ci_high or 0.0) if known else "no interval"
-    words = [row.value, *((row.ci_low, row.ci_high) if known else ())]
+    bounded = row.ci_low is not None and row.ci_high is not None
+    interval = unit.interval(row.ci_low or 0.0, row.ci_high or 0.0) if bounded else "no interval"
+    words = [row.value, *((row.ci_low, row.ci_high) if bounded else ())]
     return Entry(
         unit.change(row.value) if signed else unit.text(row.value),
         f"n = {numbers.count(row.n)}" if n else interval,
@@ -393,13 +393,13 @@ def file_tables(run: Path, names: str = "*") -> tuple[Table, ...]:
     """The tables of a run whose file names match, as it wrote them, those with a number first, in its order; nothing
     where none does."""
     paths = sorted((run / "tables").glob(f"{names}.md"), key=_order)
-    made = (_table(path) for path in paths)
-    return tuple(table for table in made if table is not None and table.lines)
+    tables = (_table(path) for path in paths)
+    return tuple(table for table in tables if table is not None and table.lines)
 
 
 def _order(path: Path) -> tuple[bool, int, str]:
-    found = _NUMBER.search(path.stem)
-    return found is None, int(found[1]) if found else 0, path.stem
+    number = _NUMBER.search(path.stem)
+    return number is None, int(number[1]) if number else 0, path.stem
 
 
 def _table(path: Path) -> Table | None:

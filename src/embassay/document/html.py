@@ -23,16 +23,16 @@ TAGS = ("b", "bdi", "em", "small")
 
 def environment(*loaders: BaseLoader) -> Environment:
     """Templates of the `loaders` and of blocks: everything is escaped, an unknown name is an error."""
-    made = Environment(
+    jinja = Environment(
         loader=ChoiceLoader([*loaders, PackageLoader("embassay.document", "templates")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["marks"] = marks
-    made.filters.update(said=said, attribute=attribute, classes=classes)
-    return made
+    jinja.globals["marks"] = marks
+    jinja.filters.update(said=said, attribute=attribute, classes=classes)
+    return jinja
 
 
 def drawn(blocks: Iterable[Block], slug: str = "") -> Markup:
@@ -138,7 +138,7 @@ def short_names(text: str) -> str:
     free = (name for name in letters if name not in kept)
     often = sorted((name for name in used if name not in kept), key=lambda name: (-used[name], name))
     short = dict(zip(often, free, strict=False))
-    return VARIABLE.sub(lambda one: f"--{short.get(one[1], one[1])}", text)
+    return VARIABLE.sub(lambda match: f"--{short.get(match[1], match[1])}", text)
 
 
 def script(text: str) -> str:

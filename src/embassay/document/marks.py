@@ -41,8 +41,10 @@ class Scale:
 
     def label(self, value: float) -> str:
         """A tick's label with as many decimals as the step needs."""
+        # The logarithm of 0.001 is a little below -3 in floats.
         decimals = max(0, -math.floor(math.log10(self.step * self.factor) + 1e-9))
         text = f"{value * self.factor:.{decimals}f}"
+        # Rounded to 0, a small negative number would be -0.0.
         text = f"{float(text):.{decimals}f}" if float(text) else "0"
         return (
             text.replace("-", "−").removesuffix("." + "0" * decimals) if decimals else text.replace("-", "−")
@@ -77,12 +79,12 @@ def scale_of(
     if within is not None:
         start = max(start, within[0]) if low >= within[0] else start
         end = min(end, within[1]) if high <= within[1] else end
-    made = _between(start, end, most, factor)
-    if end - start < FULL * (made.high - made.low):
+    scale = _between(start, end, most, factor)
+    if end - start < FULL * (scale.high - scale.low):
         # Finer steps, where the round numbers around the values leave much of the width empty.
         finer = _between(start, end, most + FINER, factor)
-        return finer if finer.high - finer.low < made.high - made.low else made
-    return made
+        return finer if finer.high - finer.low < scale.high - scale.low else scale
+    return scale
 
 
 FULL, FINER = 0.75, 2
@@ -93,6 +95,7 @@ def _between(start: float, end: float, most: int, factor: float) -> Scale:
     """The scale from the round number at or below `start` to the one at or above `end`, in at most about `most`
     steps."""
     step = _step((end - start) / most)
+    # 0.3 / 0.1 is a little below 3 in floats, and would begin a step too early.
     first = math.floor(start / step + 1e-9) * step
     last = math.ceil(end / step - 1e-9) * step
     return Scale(first, last if last > first else first + step, step, factor)
@@ -117,7 +120,7 @@ class LogScale:
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         steps = (1, 2, 5) if math.log10(self.high / self.low) <= 2.2 else (1,)
         every = [step * 10.0**power for power in powers for step in steps]
-        return tuple(one for one in every if self.low * 0.999 <= one <= self.high * 1.001)
+        return tuple(tick for tick in every if self.low * 0.999 <= tick <= self.high * 1.001)
 
     def at(self, value: float) -> float:
         """Where a value lies, in percent of the width; outside values stop at the edge."""
@@ -128,10 +131,11 @@ class LogScale:
 def log_scale(values: Iterable[float]) -> LogScale:
     """From the next 1, 2 or 5 below the values to the next above."""
     pool = [value for value in values if value > 0] or [1.0]
+    # A point on the edge would be cut in half.
     low, high = min(pool) * 0.97, max(pool) * 1.03
     every = [step * 10.0**power for power in range(-4, 8) for step in (1, 2, 5)]
-    first = max(one for one in every if one <= low) if low >= every[0] else every[0]
-    last = min(one for one in every if one >= high)
+    first = max(tick for tick in every if tick <= low) if low >= every[0] else every[0]
+    last = min(tick for tick in every if tick >= high)
     return LogScale(first, last if last > first else first * 10)
 
 
@@ -222,10 +226,10 @@ def badge(level: str) -> Markup:
 
 def places(html: str) -> str:
     """The rules of all places that the marks of a page name."""
-    found = {
+    marks = {
         match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
     }
-    return _rules(sorted(found))
+    return _rules(sorted(marks))
 
 
 def every_place() -> str:
@@ -239,6 +243,7 @@ def _rules(named: Iterable[tuple[str, ...]]) -> str:
 
 def _place(name: str, percent: float) -> str:
     """A class; half a percent is less than a pixel of a narrow mark, two of a wide one."""
+    # Classes in half percents and no style of its own for each mark: a page has many marks and 201 places.
     return f"{name}{round(2 * min(100.0, max(0.0, percent)))}"
 
 

@@ -78,6 +78,7 @@ def stretched(parts: str, left: float, wide: float, height: float) -> str:
 
 def dots(points: Sequence[tuple[float, float]]) -> str:
     """A path of no length at each point: the ends of its strokes are what is seen."""
+    # Signs drawn as ends of strokes keep their shape where the drawing stretches, and many are one element.
     return "".join(f"M{across:.1f} {down}h0" for across, down in points)
 
 
@@ -106,10 +107,10 @@ def sign(track: Track) -> str:
 def tracks_of(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: Scale) -> list[Track]:
     """The results of systems of a kind, at places across (0 to 1), as lines with their bands."""
     seen: Counter[str] = Counter()
-    made = []
+    tracks = []
     for kind, points in named:
         seen[kind] += 1
-        made.append(
+        tracks.append(
             Track(
                 tuple((100 * at, height_of(y, row.value or 0.0)) for at, row in points),
                 tuple(
@@ -121,7 +122,7 @@ def tracks_of(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: S
                 seen[kind],
             )
         )
-    return made
+    return tracks
 
 
 def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
@@ -130,6 +131,7 @@ def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     for height, i in wanted:
         least = placed[-1][0] + LABEL_GAP if placed else 8.0
         placed.append((max(height, least), i))
+    # All move up together where the last would hang below the plot.
     overflow = placed[-1][0] - (HEIGHT + 8)
     return [(height - max(0.0, overflow), i) for height, i in placed]
 
@@ -180,12 +182,12 @@ def lines(
 ) -> Markup:
     """The drawing of the first four; `ticks` are places across with their labels, `name` says what they are. With the
     line from the lowest corner to the highest where up and across are of one kind."""
-    shown = [one for one in series if one.points][:MOST_LINES]
-    tracks = tracks_of([(one.kind, one.points) for one in shown], y)
+    shown = [line for line in series if line.points][:MOST_LINES]
+    tracks = tracks_of([(line.kind, line.points) for line in shown], y)
     parts = [
         grid(y),
         drawn(tracks, y, _DIAGONAL.format(height_of(y, y.low), height_of(y, y.high)) if diagonal else ""),
-        names(tracks, [one.name for one in shown]),
+        names(tracks, [line.name for line in shown]),
     ]
     parts += [
         f'<text x="{LEFT + WIDE * at:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{escape(label)}</text>'
@@ -279,8 +281,8 @@ def _points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
         for name in dict.fromkeys(CLASSES[point.kind] for point in points)
     }
     drawn = "".join(
-        f'<path class="of {name}" d="{dots(found)}"/>'
-        for name, found in places.items()
+        f'<path class="of {name}" d="{dots(there)}"/>'
+        for name, there in places.items()
         if name not in ("l", "c", "m")
     )
     for kind in ("c", "m"):
@@ -304,9 +306,8 @@ def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
         if not point.label:
             continue
         at = _down(y, point.y)
-        marks = [
-            _down(y, one.y) for one in points if one is not point and abs(x.at(one.x) - x.at(point.x)) < REACH
-        ]
+        marks = [_down(y, p.y) for p in points if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH]
+        # Where no move is free the label stands at its point: the table has it in any case.
         place = next((at + move for move in MOVES if _free(at + move, taken, marks)), at)
         taken.append(place)
         side = 'dx="9"' if _fits_right(x.at(point.x), point.label) else 'dx="-9" text-anchor="end"'
@@ -324,6 +325,6 @@ def _fits_right(across: float, label: str) -> bool:
 
 def _free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
     """Whether no label and no mark is in the way."""
-    return all(abs(place - one) >= LINE for one in taken) and all(
+    return all(abs(place - there) >= LINE for there in taken) and all(
         abs(place - mark) >= LINE - 4 for mark in marks
     )

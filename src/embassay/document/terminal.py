@@ -92,8 +92,8 @@ def _verdict(block: Verdict, room: Room) -> list[Text]:
 
 
 def _heading(block: Heading, room: Room) -> list[Text]:
-    said = block.said if isinstance(block.said, str) else plain(block.said)
-    return folded(said, room.width, room.unicode, "bold")
+    text = block.said if isinstance(block.said, str) else plain(block.said)
+    return folded(text, room.width, room.unicode, "bold")
 
 
 def _paragraph(block: Paragraph, room: Room) -> list[Text]:
@@ -107,8 +107,8 @@ def _paragraph(block: Paragraph, room: Room) -> list[Text]:
 
 
 def _bullets(block: Bullets, room: Room) -> list[Text]:
-    said = (item if isinstance(item, str) else plain(item) for item in block.items)
-    return [line for one in said for line in folded(f"- {one}", room.width, room.unicode)]
+    items = (item if isinstance(item, str) else plain(item) for item in block.items)
+    return [line for item in items for line in folded(f"- {item}", room.width, room.unicode)]
 
 
 def _care(block: Care, room: Room) -> list[Text]:
@@ -144,7 +144,7 @@ class _Grid:
     @property
     def widths(self) -> list[int]:
         """The widest cell of each column."""
-        return [max(one.cell_len for one in column) for column in zip(*self.cells, strict=True)]
+        return [max(cell.cell_len for cell in column) for column in zip(*self.cells, strict=True)]
 
     def beside(self, place: int, title: str, cells: Sequence[str]) -> _Grid:
         """With one more column after a place."""
@@ -154,7 +154,7 @@ class _Grid:
         return _Grid(
             (*self.columns[: place + 1], Column(title, style=""), *self.columns[place + 1 :]),
             tuple(
-                (*row[: place + 1], one, *row[place + 1 :]) for row, one in zip(self.cells, more, strict=True)
+                (*row[: place + 1], new, *row[place + 1 :]) for row, new in zip(self.cells, more, strict=True)
             ),
         )
 
@@ -184,6 +184,7 @@ def _table(table: Table, room: Room) -> list[Text]:
 
 def _fitting(widths: Sequence[int], width: int) -> Sequence[int]:
     shown = len(widths)
+    # From the right: the first columns say what a row is of.
     while shown > 2 and sum(widths[:shown]) + GAP * (shown - 1) > width:
         shown -= 1
     return widths[:shown]
@@ -201,13 +202,13 @@ def _with_strip(grid: _Grid, table: Table, room: Room) -> _Grid:
     width = STRIP if room.wide else min(STRIP, left)
     if width < 9:
         return grid
-    found = [_ends(line.entries[place - (place > table.at)]) for line in table.lines]
-    return grid.beside(place, "", [_strip(ends, scale, width) for ends in found])
+    spans = [_ends(line.entries[place - (place > table.at)]) for line in table.lines]
+    return grid.beside(place, "", [_strip(ends, scale, width) for ends in spans])
 
 
 def _ends(entry: Entry) -> list[float]:
     """The value of a cell and the ends of its interval."""
-    return [float(one) for one in entry.exact.split(",") if one]
+    return [float(number) for number in entry.exact.split(",") if number]
 
 
 def _strip(ends: Sequence[float], scale: Scale, width: int) -> str:
@@ -217,6 +218,7 @@ def _strip(ends: Sequence[float], scale: Scale, width: int) -> str:
     value, *interval = (min(width - 1, int(scale.at(end) / 100 * width)) for end in ends)
     marks = ["·"] * width
     if interval:
+        # The tick is drawn last, over its bar.
         low, high = interval
         marks[low : high + 1] = "━" * (high + 1 - low)
     marks[value] = "┃"
@@ -235,9 +237,9 @@ def _cell(entry: Entry, room: Room) -> Text:
     return Text(text, style=style)
 
 
-def _visible(said: str, unicode: bool) -> str:
+def _visible(text: str, unicode: bool) -> str:
     """A text without control characters, in ASCII when that is all there is."""
-    clean = "".join(c if c.isprintable() else " " for c in said)
+    clean = "".join(c if c.isprintable() else " " for c in text)
     if unicode:
         return clean
     return (

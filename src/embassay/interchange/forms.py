@@ -88,6 +88,7 @@ def _mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
         if records:
             head = {key: value for run in runs if run.protocol == "mteb" for key, value in _head(run).items()}
             text = json_text({**head, "n": entries, "results": records}, indent=1) + "\n"
+            # No time inside: the same results are the same bytes.
             write_atomic(out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text)
     else:
         written = write_documents(documents, out, _metas(runs))
@@ -97,7 +98,7 @@ def _mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
             f"Nothing here fits the layout of MTEB: {left_out[0].reason if left_out else 'no results'}.",
             mend="Export it as csv, parquet or latex.",
         )
-    rows = sum(len(run.rows) for run in runs) - sum(one.rows for one in left_out)
+    rows = sum(len(run.rows) for run in runs) - sum(lost.rows for lost in left_out)
     return Exported(out, files, rows, tuple(left_out))
 
 
@@ -153,17 +154,17 @@ def _latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
 
 def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
     """The table of that name, as each run wrote it."""
-    found = {name: run.path / "tables" / f"{table}.tex" for name, run in _named(runs).items()}
-    texts = {name: path.read_text("utf-8") for name, path in found.items() if path.exists()}
+    paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _named(runs).items()}
+    texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     if not texts:
         folders = [run.path / "tables" for run in runs]
-        known = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
+        names = sorted({path.stem for folder in folders for path in folder.glob("*.tex")})
         if any((folder / f"{table}.csv").exists() for folder in folders):
             mend = (
                 "The run is of an earlier version: repeat its command with the same --out, and it is written."
             )
         else:
-            mend = f"There is {', '.join(known) or 'none'}."
+            mend = f"There is {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
         write_atomic(out, "\n".join(texts.values()) + commented(references(runs)))
@@ -181,26 +182,26 @@ def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -
 def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
     from embassay.interchange.papers import figures_of
 
-    found = [(name, drawn) for name, run in _named(runs).items() for drawn in figures_of(run, table)]
-    if not found:
+    figures = [(name, drawn) for name, run in _named(runs).items() for drawn in figures_of(run, table)]
+    if not figures:
         raise UsageError(
             f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
             mend="Leave out --table, and every figure there is will be written."
             if table
             else "Export it as csv.",
         )
-    if single and len(found) > 1:
-        names = ", ".join(dict.fromkeys(drawn.name for _, drawn in found))
+    if single and len(figures) > 1:
+        names = ", ".join(dict.fromkeys(drawn.name for _, drawn in figures))
         raise UsageError(
-            f"There are {len(found)} figures, and {out} is one file.",
+            f"There are {len(figures)} figures, and {out} is one file.",
             mend=f"Choose a run and a --table ({names}), or name a folder with --out.",
         )
     files: Mapping[Path, bytes] = (
-        {out: found[0][1].files[out.suffix.lstrip(".")]}
+        {out: figures[0][1].files[out.suffix.lstrip(".")]}
         if single
         else {
             out / f"{run}-{drawn.name}.{end}": content
-            for run, drawn in found
+            for run, drawn in figures
             for end, content in drawn.files.items()
         }
     )
@@ -208,19 +209,19 @@ def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> 
         write_atomic(path, content)
     left = tuple(
         LeftOut(f"{run}, figure {drawn.name}", drawn.left, "without a value, or more than it shows")
-        for run, drawn in found
+        for run, drawn in figures
         if drawn.left
     )
-    return Exported(out, len(files), sum(drawn.rows for _, drawn in found), left)
+    return Exported(out, len(files), sum(drawn.rows for _, drawn in figures), left)
 
 
 def references(runs: Sequence[RunTables]) -> str:
     """BibTeX of the papers whose methods the runs use, and where the numbers come from."""
-    own = [
+    papers = [
         "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
         f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n",
     ]  # fmt: skip
-    return "\n".join(part for part in (bibtex(run.protocol for run in runs), "\n".join(own)) if part)
+    return "\n".join(part for part in (bibtex(run.protocol for run in runs), "\n".join(papers)) if part)
 
 
 def commented(text: str) -> str:
@@ -235,14 +236,15 @@ def _parquet(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
 
 def _named(runs: Sequence[RunTables]) -> dict[str, RunTables]:
     """A file name for each run: its own, with a number where several share one; `results` is taken."""
-    found: dict[str, RunTables] = {}
+    by_name: dict[str, RunTables] = {}
     for run in runs:
         name, number = slug(run.name) or "run", 2
         stem = name
-        while name in found or name == "results":
+        # results.csv has the rows of all runs.
+        while name in by_name or name == "results":
             name, number = f"{stem}-{number}", number + 1
-        found[name] = run
-    return found
+        by_name[name] = run
+    return by_name
 
 
 VERSION = 1
@@ -295,7 +297,7 @@ def documents_of_run(run: RunTables, left_out: list[LeftOut]) -> Iterator[Docume
 def results_of(documents: Iterable[Document]) -> list[Result]:
     """The results of our own runs in documents of MTEB, as they were exported and in that order; documents of others
     have none. Raises DataError for a block that is not as we write it."""
-    found: list[tuple[str, int, Result]] = []
+    placed: list[tuple[str, int, Result]] = []
     for document in documents:
         block = document.body.get(BLOCK)
         if not isinstance(block, dict) or "rows" not in block:
@@ -305,20 +307,21 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
                 raise ValueError(f"version {block['version']}")
             run = str(block["run"]["manifest"])
             for place, row in zip(block["places"], block["rows"], strict=True):
-                found.append((run, int(place), Result(**row)))
+                placed.append((run, int(place), Result(**row)))
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"The block {BLOCK!r} of {document.model}, {document.task} is not as Embassay {__version__} writes it",
                 found=str(error)[:80], mend="Export the run again.",
             ) from error  # fmt: skip
-    runs = {run: place for place, run in reversed(list(enumerate(run for run, _, _ in found)))}
-    return [row for _, _, row in sorted(found, key=lambda one: (runs[one[0]], one[1]))]
+    # Backwards, so that a run keeps the place of its first row: runs come back in the order of the export.
+    runs = {run: place for place, run in reversed(list(enumerate(run for run, _, _ in placed)))}
+    return [row for _, _, row in sorted(placed, key=lambda row: (runs[row[0]], row[1]))]
 
 
 def revision_of(run: RunTables, system: str) -> str:
     """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
-    known = {one["name"]: one.get("identity") for one in run.manifest.get("systems", ())}
-    return digest(known.get(system) or system)[:12]
+    identities = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
+    return digest(identities.get(system) or system)[:12]
 
 
 def _document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
@@ -356,9 +359,9 @@ def _is_published(run: RunTables) -> bool:
 
 
 def _entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
-    own = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
+    of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
-        **{score_name(row.variant, row.measure): row.value for row in own if row.value is not None},
+        **{score_name(row.variant, row.measure): row.value for row in of_head if row.value is not None},
         MAIN: math.nan if head.value is None else head.value,
         "hf_subset": head.subset or "default",
         "languages": [dataset_language(head.lang)],
@@ -368,12 +371,12 @@ def _entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
 def _seconds(run: RunTables, first: Result) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
-    known = [
+    times = [
         cell.get("seconds")
         for cell in cells
         if (cell.get("task"), cell.get("dataset"), cell.get("system")) == where
     ]
-    numbers = [one for one in known if isinstance(one, int | float)]
+    numbers = [value for value in times if isinstance(value, int | float)]
     return math.fsum(numbers) if numbers else None
 
 
@@ -417,13 +420,9 @@ def score_name(variant: str, measure: str) -> str:
     >>> score_name("", "nDCG@10"), score_name("original", "v_measure"), score_name("", "RA-nWG@5")
     ('ndcg_at_10', 'original/v_measure', 'RA-nWG@5')
     """
-    found = re.fullmatch(r"(\w+)@(\d+)", measure)
-    known = (
-        f"{_MEASURES[found[1]]}_{found[2]}"
-        if found and found[1] in _MEASURES
-        else _ALIKE.get(measure, measure)
-    )
-    return f"{variant}/{known}" if variant else known
+    cut = re.fullmatch(r"(\w+)@(\d+)", measure)
+    name = f"{_MEASURES[cut[1]]}_{cut[2]}" if cut and cut[1] in _MEASURES else _ALIKE.get(measure, measure)
+    return f"{variant}/{name}" if variant else name
 
 
 def dataset_language(lang: str) -> str:

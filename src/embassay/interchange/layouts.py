@@ -192,8 +192,8 @@ def stack(row: Row) -> str:
 
 
 def _unreranked(row: Row) -> str:
-    found = stack(row)
-    return found.rpartition(", ")[0] if found and row["Reranker"] == "none" else ""
+    layers = stack(row)
+    return layers.rpartition(", ")[0] if layers and row["Reranker"] == "none" else ""
 
 
 def _method(row: Row) -> str:

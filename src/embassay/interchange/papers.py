@@ -72,6 +72,7 @@ def _part(
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
     yield rf"\caption{{{_caption(table, unit, of)}}}"
     yield rf"\label{{tab:embassay-{_label(table.run.name)}-{number}}}"
+    # Only shrunk where it is too wide: a narrow table blown up would have huge letters.
     yield r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
     yield rf"\begin{{tabular}}{{{'r' if ranked else ''}l{'r' * len(places)}}}"
     yield r"\toprule"
@@ -106,16 +107,16 @@ def _words(name: str) -> str:
 
 
 def _caption(table: Wide, unit: Unit, of: str) -> str:
-    said = [f"{escape(table.run.title)}{of}."]
+    sentences = [f"{escape(table.run.title)}{of}."]
     if any(row is not None and row.ci_low is not None for cells in table.cells for row in cells):
-        said.append(r"Values with 95\% intervals.")
+        sentences.append(r"Values with 95\% intervals.")
     if unit.factor != 1:
-        said.append(rf"Values are times {unit.factor:g}.")
+        sentences.append(rf"Values are times {unit.factor:g}.")
     if any(table.ranks):
-        said.append("Rank: the places that the tests allow, among those between two rules.")
+        sentences.append("Rank: the places that the tests allow, among those between two rules.")
     if any(table.first):
-        said.append("Bold: may be first.")
-    return " ".join(said)
+        sentences.append("Bold: may be first.")
+    return " ".join(sentences)
 
 
 def _value(row: Result | None, best: bool, unit: Unit) -> str:
@@ -128,13 +129,13 @@ def _value(row: Result | None, best: bool, unit: Unit) -> str:
 
 def _reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
     """Why values are missing: each reason once with whom it is true of."""
-    found: dict[str, list[str]] = {}
+    reasons: dict[str, list[str]] = {}
     for system, cells in zip(table.systems, table.cells, strict=True):
         for j in places:
             row = cells[j]
             if row is not None and row.value is None:
-                found.setdefault(f"{table.columns[j].title}: {row.reason or 'no value'}", []).append(system)
-    for reason, systems in found.items():
+                reasons.setdefault(f"{table.columns[j].title}: {row.reason or 'no value'}", []).append(system)
+    for reason, systems in reasons.items():
         yield f"{escape(', '.join(systems))}, {escape(reason)}."
 
 
@@ -165,6 +166,7 @@ LINES = ("#0B62A8", "#C95B0C", "#0F9676", "#561A66", "#566070", "#7A4D00", "#B32
 STYLE: dict[Any, Any] = {
     "font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#7C8796",
     "axes.titlesize": 9, "axes.titleweight": "bold", "axes.titlelocation": "left", "legend.frameon": False,
+    # The salt makes ids in SVG the same at every export; text stays text in both forms.
     "svg.hashsalt": "embassay", "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "DejaVu Sans",
 }  # fmt: skip
 ENDS: Mapping[str, dict[str, Any]] = {
@@ -271,18 +273,18 @@ def figures_of(run: RunTables, only: str = "") -> list[Drawn]:
         mend = "Install it: pip install 'embassay[figures]'."
         raise UsageError("Figures as files need matplotlib.", mend=mend) from error
     with mpl.rc_context(STYLE):
-        own = only in ("", "scores") and run.kind not in WITHOUT_SCORES
-        return [*(_scores(run) if own else ()), *_of_tables(run, only)]
+        scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
+        return [*(_scores(run) if scored else ()), *_of_tables(run, only)]
 
 
 def plot(folder: Path, name: str = "scores") -> Drawn:
     """One figure of a run folder. UsageError for one that it has no numbers for, with those there are."""
     run = find_runs([folder])[0]
-    found = figures_of(run, name)
-    if not found:
-        known = ", ".join(drawn.name for drawn in figures_of(run)) or "none"
-        raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {known}.")
-    return found[0]
+    figures = figures_of(run, name)
+    if not figures:
+        names = ", ".join(drawn.name for drawn in figures_of(run)) or "none"
+        raise UsageError(f"{folder} has no figure {name!r}.", mend=f"There is {names}.")
+    return figures[0]
 
 
 def _of_tables(run: RunTables, only: str) -> Iterator[Drawn]:
@@ -305,6 +307,7 @@ def _scores(run: RunTables) -> Iterator[Drawn]:
         return
     shown = places[:MOST_PANELS]
     height = ROW * min(len(table.systems), MOST_ROWS) + 0.6
+    # Two panels a row, rounded up.
     down = -(-len(shown) // 2) if len(shown) > 1 else 1
     figure = _figure(height * down, down, 1 if len(shown) == 1 else 2)
     for axes, place in zip(figure.axes, shown, strict=False):
@@ -327,18 +330,11 @@ def _panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) -> No
     for j, system in enumerate(table.systems[:MOST_ROWS]):
         row = table.cells[j][place]
         value = None if row is None or row.value is None else row.value * unit.factor
-        low, high = (None if end is None else end * unit.factor for end in _ends(row))
+        ends = (None, None) if row is None else (row.ci_low, row.ci_high)
+        low, high = (None if end is None else end * unit.factor for end in ends)
         marks.append(Mark(system, value, low, high, kinds.get(system, "embedding")))
     _rows(axes, marks)
-    axes.set_title(_title(column))
-
-
-def _ends(row: Any) -> tuple[float | None, float | None]:
-    return (None, None) if row is None else (row.ci_low, row.ci_high)
-
-
-def _title(column: Column) -> str:
-    return column.title.replace("_", " ")
+    axes.set_title(column.title.replace("_", " "))
 
 
 @dataclass(frozen=True)
@@ -368,7 +364,7 @@ def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
         if mark.value is not None:
             inside = colour if filled else "white"
             axes.plot([mark.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
-    shown = list(names or [one.name for one in marks])
+    shown = list(names or [mark.name for mark in marks])
     axes.set_yticks(range(len(shown)), labels=shown)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.grid(axis="x", color="#DDE1E6", linewidth=0.6)
@@ -377,6 +373,7 @@ def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
 
 
 def _drawn(drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Iterator[Drawn]:
+    # A run of an earlier version may lack a column, and then has no such figure.
     if not rows or any(name not in rows[0] for name in (*drawing.names, drawing.x, drawing.y) if name):
         return
     draw = {"intervals": _intervals, "scatter": _scatter, "lines": _lines}[drawing.form]
@@ -388,26 +385,26 @@ def _drawn(drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[s
 def _intervals(
     drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
-    known = [row for row in rows if _number(row, drawing.x) is not None][:MOST_ROWS]
-    figure = _figure(ROW * len(known) + 0.9)
+    shown = [row for row in rows if _number(row, drawing.x) is not None][:MOST_ROWS]
+    figure = _figure(ROW * len(shown) + 0.9)
     axes = figure.axes[0]
     marks = [
         Mark(_name(drawing, row), _number(row, drawing.x), _number(row, drawing.low), _number(row, drawing.high),
             _kind(row, kinds))
-        for row in known
+        for row in shown
     ]  # fmt: skip
     _rows(axes, marks)
     if drawing.also:
         value, low, high = drawing.also
         people = [
-            Mark("", _number(row, value), _number(row, low), _number(row, high), "human") for row in known
+            Mark("", _number(row, value), _number(row, low), _number(row, high), "human") for row in shown
         ]
         _rows(axes, people, [mark.name for mark in marks])
     if drawing.zero:
         axes.axvline(0, color="#1A1F26", linewidth=0.8)
     axes.set_title(drawing.title)
     axes.set_xlabel(drawing.axis)
-    return figure, len(known)
+    return figure, len(shown)
 
 
 def _scatter(
@@ -422,6 +419,7 @@ def _scatter(
             continue
         colour, sign, filled = SIGNS.get(_kind(row, kinds), SIGNS["embedding"])
         axes.plot([x], [y], sign, color=colour, markersize=4.5, markerfacecolor=colour if filled else "white")
+        # One label per name: a system has a point for each of its datasets.
         if (name := _name(drawing, row)) not in named and len(named) < MOST_SERIES * 2:
             axes.annotate(name, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=7)
             named.add(name)
@@ -494,10 +492,10 @@ def _figure(height: float, down: int = 1, across: int = 1) -> Figure:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    made = Figure(figsize=(WIDE * (1.2 if across > 1 else 1), max(1.4, height)), layout="constrained")
-    FigureCanvasAgg(made)
-    made.subplots(down, across)
-    return made
+    figure = Figure(figsize=(WIDE * (1.2 if across > 1 else 1), max(1.4, height)), layout="constrained")
+    FigureCanvasAgg(figure)
+    figure.subplots(down, across)
+    return figure
 
 
 def _finished(name: str, figure: Figure, rows: int, left: int) -> Drawn:

@@ -39,15 +39,17 @@ class Step:
 
     def words(self, more: Sequence[str] = ()) -> list[str]:
         """The whole command with more words behind it; an option among these takes the place of the paper's."""
-        said = {_long(word) for word in more if word.startswith("-")}
-        said |= {"--baseline"} if "--system" in said else set()  # which is one of the paper's systems
-        kept = [word for name, value in self.arguments if _long(name) not in said for word in (name, value)]
+        options = {_long(word) for word in more if word.startswith("-")}
+        options |= {"--baseline"} if "--system" in options else set()  # which is one of the paper's systems
+        kept = [
+            word for name, value in self.arguments if _long(name) not in options for word in (name, value)
+        ]
         return [*self.command, *kept, *more]
 
     def lacking(self, more: Sequence[str]) -> list[tuple[str, str]]:
         """The options that are yours to give, and are not among the words."""
-        said = {_long(word) for word in more if word.startswith("-")}
-        return [(name, about) for name, about in self.yours.items() if _long(name) not in said]
+        options = {_long(word) for word in more if word.startswith("-")}
+        return [(name, about) for name, about in self.yours.items() if _long(name) not in options]
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,7 @@ def written(figures: Iterable[Figure]) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([field.name for field in fields(Figure)])
-    writer.writerows(astuple(one) for one in figures)
+    writer.writerows(astuple(figure) for figure in figures)
     return stream.getvalue()
 
 
@@ -295,26 +297,26 @@ class Beside:
 
     def said(self) -> str:
         """How many figures have one here, and how far off these are."""
-        found = [one for _, one in self.figures()]
-        cells = {(one.row, one.column) for one in found}
+        lines = [line for _, line in self.figures()]
+        cells = {(line.row, line.column) for line in lines}
         told = f"{len(cells)} of {len(self.printed)} printed figures have one here"
-        if not found:
+        if not lines:
             return f"{told}."
-        same = sum(one.verdict == "exact" for one in found)
-        told = f"{told}; {same} of {len(found)} comparisons are the same as printed."
-        far = max(found, key=lambda one: abs(one.difference) / one.unit)
-        return told if same == len(found) else f"{told} Furthest: {far.off} ({far.row}, {far.column})."
+        same = sum(line.verdict == "exact" for line in lines)
+        told = f"{told}; {same} of {len(lines)} comparisons are the same as printed."
+        far = max(lines, key=lambda line: abs(line.difference) / line.unit)
+        return told if same == len(lines) else f"{told} Furthest: {far.off} ({far.row}, {far.column})."
 
     def body(self) -> Iterator[list[str]]:
         """Rows to print: the paper's, and below each the lines that are of it with their differences; then the
         others. A column that a line has no value for is empty."""
-        known = {one.row: [line for line in self.lines if line.row == one.row] for one in self.lines}
+        by_row = {one.row: [line for line in self.lines if line.row == one.row] for one in self.lines}
         for row in self.rows:
             yield [row, *(self.printed.get((row, column), "") for column in self.columns)]
-            for line in known.get(row, ()):
+            for line in by_row.get(row, ()):
                 yield [f"  here: {line.label}", *(self._cell(line, column) for column in self.columns)]
                 yield ["  difference", *(self._cell(line, column, off=True) for column in self.columns)]
-        for line in known.get("", ()):
+        for line in by_row.get("", ()):
             yield [f"here: {line.label}", *(self._cell(line, column) for column in self.columns)]
 
     def _cell(self, line: Line, column: str, *, off: bool = False) -> str:
@@ -323,8 +325,8 @@ class Beside:
         if value is None or (off and not text):
             return ""
         like = text or next(one for (_, name), one in self.printed.items() if name == column)
-        made = figure(self.paper, self.layout.table, line.row, column, like, value)
-        return made.off if off else made.rounded
+        printed = figure(self.paper, self.layout.table, line.row, column, like, value)
+        return printed.off if off else printed.rounded
 
     def markdown(self) -> str:
         """As a table of Markdown with its title and what was found."""
@@ -337,9 +339,9 @@ class Beside:
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: every figure with a line, and the lines that the paper has no row for."""
         compared = [
-            {"row": one.row, "column": one.column, "here": label, "published": one.published, "ours": float(one.ours),
-             "difference": one.difference}
-            for label, one in self.figures()
+            {"row": line.row, "column": line.column, "here": label, "published": line.published,
+             "ours": float(line.ours), "difference": line.difference}
+            for label, line in self.figures()
         ]  # fmt: skip
         others = [{"here": line.label, **line.values} for line in self.lines if not line.row]
         return {"table": self.layout.table, "title": self.layout.title, "printed": len(self.printed),
@@ -352,14 +354,14 @@ def compared(paper: str, runs: Sequence[Path]) -> list[Beside]:
     UsageError for a folder that is no run, and for runs that have nothing of the paper.
     """
     of_runs = [(run, _checked(run)) for run in runs]
-    found = [beside for layout in LAYOUTS[paper] if (beside := _beside(paper, layout, of_runs)) is not None]
-    if not found:
+    tables = [beside for layout in LAYOUTS[paper] if (beside := _beside(paper, layout, of_runs)) is not None]
+    if not tables:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
         raise UsageError(
             f"No table of {paper} can be made of {told}.",
             mend=f"`embassay reproduce {paper.lower()}` lists the commands that make them.",
         )
-    return found
+    return tables
 
 
 def suites_of(runs: Iterable[Path]) -> list[str]:
@@ -385,16 +387,16 @@ def _checked(run: Path) -> Mapping[str, Any]:
 
 
 def _beside(paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, Any]]]) -> Beside | None:
-    figures = [one for one in printed(paper) if one.table == layout.table]
-    columns = {one.column.lower(): one.column for one in figures}
-    names = {one.row.lower(): one.row for one in figures}
+    figures = [cell for cell in printed(paper) if cell.table == layout.table]
+    columns = {cell.column.lower(): cell.column for cell in figures}
+    names = {cell.row.lower(): cell.row for cell in figures}
     lines: dict[tuple[str, str], Line] = {}
     for run, _ in runs:
         for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
             for line in _lines(path, layout, columns, names):
                 place = line.row, line.label if len(runs) == 1 else f"{line.label}, {run.name}"
                 lines.setdefault(place, Line(place[0], place[1], line.values))
-    if not any(one.row or layout.others for one in lines.values()):
+    if not any(line.row or layout.others for line in lines.values()):
         return None
     return Beside(
         paper, layout, tuple(columns.values()), tuple(names.values()), _cells(figures), tuple(lines.values())
@@ -402,7 +404,7 @@ def _beside(paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, 
 
 
 def _cells(figures: Iterable[Printed]) -> Mapping[tuple[str, str], str]:
-    return {(one.row, one.column): one.published for one in figures}
+    return {(cell.row, cell.column): cell.published for cell in figures}
 
 
 def _lines(
@@ -417,8 +419,8 @@ def _lines(
             name = names.get(where.lower(), "")
             if name or (where and layout.others):
                 counted = f" ({row['dataset']})" if row.get("dataset", "").endswith(" datasets") else ""
-                own = row[layout.label] if name or counted else where
-                yield Line(name, f"{own}{counted}", _values(row, layout, columns))
+                label = row[layout.label] if name or counted else where
+                yield Line(name, f"{label}{counted}", _values(row, layout, columns))
 
 
 def _of(row: Row, layout: Layout, path: Path) -> str:
@@ -433,8 +435,8 @@ def _of(row: Row, layout: Layout, path: Path) -> str:
 
 
 def _values(row: Row, layout: Layout, columns: Mapping[str, str]) -> dict[str, float]:
-    found = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
-    return {name: number for name, text in found.items() if name and (number := _number(text)) is not None}
+    texts = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
+    return {name: number for name, text in texts.items() if name and (number := _number(text)) is not None}
 
 
 def _number(text: str) -> float | None:

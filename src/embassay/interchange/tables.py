@@ -77,13 +77,13 @@ class RunTables:
     def systems(self) -> tuple[str, ...]:
         """Every system with a row, in the order of the manifest, then of the rows."""
         named = [str(system["name"]) for system in self.manifest.get("systems", ())]
-        found = dict.fromkeys(row.system for row in self.rows)
-        return tuple(dict.fromkeys([*(name for name in named if name in found), *found]))
+        present = dict.fromkeys(row.system for row in self.rows)
+        return tuple(dict.fromkeys([*(name for name in named if name in present), *present]))
 
     def fingerprint(self, dataset: str) -> str:
         """What identifies the data of a dataset; empty where the manifest does not say."""
-        known = {one.get("name"): one.get("fingerprint") for one in self.manifest.get("datasets", ())}
-        return str(known.get(dataset) or "")
+        prints = {entry.get("name"): entry.get("fingerprint") for entry in self.manifest.get("datasets", ())}
+        return str(prints.get(dataset) or "")
 
     def headline_of(self, task: str) -> str | None:
         """A task's headline measure; None where its measures stand side by side, as those of `rag score`."""
@@ -92,15 +92,15 @@ class RunTables:
 
 def find_runs(folders: Sequence[Path]) -> list[RunTables]:
     """The runs in folders, each itself a run or above some. DataError for a folder without one."""
-    found: dict[Path, Path] = {}
+    runs: dict[Path, Path] = {}
     for folder in folders:
         paths = list(_below(Path(folder)))
         if not paths:
             raise DataError(
                 "There is no run here", path=folder, mend="Give the folder of a run, or one above runs."
             )
-        found |= {path.resolve(): path for path in paths}
-    return [read_run(path) for path in found.values()]
+        runs |= {path.resolve(): path for path in paths}
+    return [read_run(path) for path in runs.values()]
 
 
 def read_run(path: Path) -> RunTables:
@@ -109,6 +109,7 @@ def read_run(path: Path) -> RunTables:
     manifest = folder.read_manifest()
     if manifest is None:
         raise DataError("There is no run here", path=path, mend="Give the folder of a run (its --out).")
+    # The standings name the headline of a task; a kind of run without any has all its measures side by side.
     headlines = {standing.task: standing.measure for standing in read_standings(path)}
     return RunTables(
         path, manifest, tuple(folder.read_results()), _read_scopes(path / "comparisons.json"), headlines
@@ -131,6 +132,7 @@ def _is_run(folder: Path) -> bool:
         manifest = json.loads(read_bounded(folder / "manifest.json"))
     except OSError:
         return False
+    # A manifest that is broken is still a run's: reading it says what is wrong, and passing it over would not.
     except (DataError, ValueError, RecursionError):
         return True
     return isinstance(manifest, dict) and "protocol" in manifest
@@ -252,8 +254,8 @@ class Wide:
     @cached_property
     def over_datasets(self) -> tuple[int, ...]:
         """The columns over all tasks or datasets, by their places; all columns where there are none such."""
-        found = tuple(i for i, column in enumerate(self.columns) if not column.dataset)
-        return found or tuple(range(len(self.columns)))
+        places = tuple(i for i, column in enumerate(self.columns) if not column.dataset)
+        return places or tuple(range(len(self.columns)))
 
 
 def wide_of(run: RunTables) -> Wide:
@@ -265,6 +267,7 @@ def wide_of(run: RunTables) -> Wide:
         spoken.setdefault((row.task, row.dataset), set()).add(row.lang)
     by_place: dict[Column, dict[str, Result]] = {}
     for row in rows:
+        # Rows of languages of one dataset are columns of their own; else the language would only lengthen the title.
         lang = row.lang if row.dataset and len(spoken[row.task, row.dataset]) > 1 else ""
         by_place.setdefault(Column(row.task, row.dataset, lang, row.measure), {})[row.system] = row
     columns = tuple(sorted(by_place, key=lambda column: (column.task != OVERALL, bool(column.dataset))))
@@ -283,11 +286,11 @@ def wide_of(run: RunTables) -> Wide:
 
 def _groups(run: RunTables, column: Column) -> dict[str, tuple[int, int]]:
     """System -> its group and its place there, as the comparisons have them."""
-    found: dict[str, tuple[int, int]] = {}
+    sizes: dict[str, tuple[int, int]] = {}
     for number, scope in enumerate(_scopes(run, column)):
         for place, name in enumerate(scope["systems"]):
-            found.setdefault(str(name), (number, place))
-    return found
+            sizes.setdefault(str(name), (number, place))
+    return sizes
 
 
 def _order(

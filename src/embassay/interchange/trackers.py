@@ -65,16 +65,16 @@ def numbers_of(value: Value) -> dict[str, float]:
 
 def parameters_of(run: RunTables) -> dict[str, str]:
     """What the run was asked for, on which data: flat names, texts without secrets, in the order of the manifest."""
-    data = {
-        str(dataset.get("name")): dataset.get("fingerprint") for dataset in run.manifest.get("datasets", ())
-    }
-    found = {
+    data = {str(row.get("name")): row.get("fingerprint") for row in run.manifest.get("datasets", ())}
+    parameters = {
         "protocol": run.protocol,
         "kind": run.kind,
         **dict(_flat(run.manifest.get("arguments") or {}, "")),
         "data": data,
     }
-    return {name: _text(value) for name, value in redacted(found).items() if value not in (None, "", [], {})}
+    return {
+        name: _text(value) for name, value in redacted(parameters).items() if value not in (None, "", [], {})
+    }
 
 
 def about(run: RunTables) -> dict[str, str]:
@@ -99,11 +99,11 @@ def files_of(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
 
 
 def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
-    for name, one in value.items():
-        if isinstance(one, Mapping):
-            yield from _flat(one, f"{before}{name}.")
+    for name, part in value.items():
+        if isinstance(part, Mapping):
+            yield from _flat(part, f"{before}{name}.")
         else:
-            yield f"{before}{name}", one
+            yield f"{before}{name}", part
 
 
 def _text(value: Any) -> str:
@@ -142,9 +142,9 @@ def _walk(value: Any, secrets: list[str]) -> Any:
     if isinstance(value, str):
         return _text_without(value, secrets)
     if isinstance(value, Mapping):
-        return {_text_without(str(key), secrets): _walk(one, secrets) for key, one in value.items()}
+        return {_text_without(str(key), secrets): _walk(part, secrets) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_walk(one, secrets) for one in value]
+        return [_walk(part, secrets) for part in value]
     return value
 
 
@@ -235,9 +235,9 @@ def _client(library: Any, address: str) -> Any:
 
 
 def _experiment(client: Any, name: str, address: str) -> str:
-    found = client.get_experiment_by_name(name)
-    if found is not None:
-        return str(found.experiment_id)
+    experiment = client.get_experiment_by_name(name)
+    if experiment is not None:
+        return str(experiment.experiment_id)
     _, local, file = address.partition("sqlite:///")
     # Left to MLflow, files would land in the folder that the command happens to run in.
     beside = Path(file).absolute().with_name("mlartifacts").as_uri() if local else None
@@ -258,7 +258,7 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
     for system, values in _by_system(values_of(run)).items():
         nested = _find(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
-        one = nested.info.run_id if nested is not None else _create(client, place, run, system, own)
+        run_id = nested.info.run_id if nested is not None else _create(client, place, run, system, own)
         metrics = {metric_name(value, kind): x for value in values for kind, x in numbers_of(value).items()}
         missing = {
             f"missing.{metric_name(value)}": value.row.reason or "no value"
@@ -267,12 +267,12 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
         }
         _write_mlflow(
             client,
-            one,
+            run_id,
             metrics,
             {"system": system, "protocol": run.protocol} if nested is None else {},
             missing,
         )
-        client.set_terminated(one)
+        client.set_terminated(run_id)
     _files(client, top, run)
     client.set_terminated(top, status="FINISHED" if run.manifest.get("status") == "finished" else "KILLED")
     # Last: a log that was cut short is made again.
@@ -281,8 +281,8 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
 
 
 def _find(client: Any, place: str, identity: str, system: str) -> Any:
-    found = client.search_runs([place], filter_string=f"tags.`{RUN}` = '{identity}'", max_results=1000)
-    return next((one for one in found if one.data.tags.get(SYSTEM, "") == system), None)
+    runs = client.search_runs([place], filter_string=f"tags.`{RUN}` = '{identity}'", max_results=1000)
+    return next((run for run in runs if run.data.tags.get(SYSTEM, "") == system), None)
 
 
 def _create(client: Any, place: str, run: RunTables, name: str, tags: Mapping[str, str]) -> str:
@@ -324,10 +324,10 @@ def _files(client: Any, run_id: str, run: RunTables) -> None:
 
 
 def _by_system(values: Sequence[Value]) -> Mapping[str, list[Value]]:
-    found: dict[str, list[Value]] = {}
+    of_system: dict[str, list[Value]] = {}
     for value in values:
-        found.setdefault(value.system, []).append(value)
-    return found
+        of_system.setdefault(value.system, []).append(value)
+    return of_system
 
 
 def _batches(entries: Sequence[Any]) -> Iterator[list[Any]]:
@@ -405,7 +405,7 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
     )  # fmt: skip
     try:
         values = values_of(run)
-        table = [[one.system, one.column.title, *_cells(one.row)] for one in values]
+        table = [[value.system, value.column.title, *_cells(value.row)] for value in values]
         opened.log({"headlines": library.Table(columns=list(_HEADS), data=table)})
         for value in values:
             name = f"{value.system}/{value.column.title.replace(' ', '/')}"

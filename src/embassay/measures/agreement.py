@@ -51,8 +51,8 @@ def align(answers: Answers) -> Aligned:
     >>> align({"ann": {"b": 1}, "bob": {"a": 2, "b": 3}}).rows
     ((None, 1), (2, 3))
     """
-    items = tuple(sorted({item for own in answers.values() for item in own}))
-    rows = tuple(tuple(own.get(item) for item in items) for own in answers.values())
+    items = tuple(sorted({item for given in answers.values() for item in given}))
+    rows = tuple(tuple(given.get(item) for item in items) for given in answers.values())
     return Aligned(tuple(answers), items, rows)
 
 
@@ -85,11 +85,11 @@ def mean_pairwise(
         raise UsageError(
             "One rater agrees with nobody.", mend="Give two raters or more, or report the agreement as NA."
         )
-    both = [common(one, other) for one, other in combinations(rows, 2)]
-    items = tuple(len(pair[0]) for pair in both)
+    shared = [common(first, second) for first, second in combinations(rows, 2)]
+    items = tuple(len(pair[0]) for pair in shared)
     values = tuple(
         float(measure(*pair)) if n >= max(min_shared, 1) else math.nan
-        for n, pair in zip(items, both, strict=True)
+        for n, pair in zip(items, shared, strict=True)
     )
     defined = [(n, value) for n, value in zip(items, values, strict=True) if not math.isnan(value)]
     # Shares of the largest pair: where all share as many, each weighs exactly 1.
@@ -126,7 +126,7 @@ def absolute_difference(x: ArrayLike, y: ArrayLike) -> float:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or value != value
+    return value is None or value != value  # NaN alone differs from itself
 
 
 Level = Literal["nominal", "ordinal", "interval"]
@@ -152,6 +152,7 @@ def krippendorff_alpha(
     """
     values, codes = _coded(ratings, level)
     coincidences = _per_item(codes, len(values))
+    # Coincidences of items add up: a resample is a weighted sum, and no rating is counted again.
     together = coincidences.sum(axis=0) if counts is None else _drawn(counts, coincidences)
     alpha = _alpha(together, values, level)
     return float(alpha) if counts is None else alpha
@@ -163,10 +164,11 @@ def _coded(ratings: Ratings, level: Level) -> tuple[Floats, NDArray[np.int64]]:
     rows = rating_rows(ratings)
     if level not in ("nominal", "ordinal", "interval"):
         raise UsageError(f"The level is {level!r}.", mend="Use nominal, ordinal or interval.")
-    known = dict.fromkeys(value for row in rows for value in row if value is not None)
-    places = {value: place for place, value in enumerate(known if level == "nominal" else _sorted(known))}
-    codes = [[-1 if value is None else places[value] for value in row] for row in rows]
-    values = range(len(places)) if level == "nominal" else places
+    seen = dict.fromkeys(value for row in rows for value in row if value is not None)
+    codes_by = {value: code for code, value in enumerate(seen if level == "nominal" else _sorted(seen))}
+    codes = [[-1 if value is None else codes_by[value] for value in row] for row in rows]
+    # Nominal values may be anything, and only whether they are equal counts.
+    values = range(len(codes_by)) if level == "nominal" else codes_by
     return np.array(list(values), dtype=np.float64), np.array(codes, dtype=np.int64)
 
 
@@ -181,9 +183,10 @@ def _per_item(codes: NDArray[np.int64], n_values: int) -> Floats:
     """The coincidences of every item, (items, values, values): each pair of ratings by two raters counts
     1 / (ratings - 1)."""
     placed = codes[:, :, None] == np.arange(n_values)
-    each = placed.sum(axis=0).astype(np.float64)
-    ratings = each.sum(axis=1)
-    pairs = each[:, :, None] * each[:, None, :] - each[:, :, None] * np.eye(n_values)
+    totals = placed.sum(axis=0).astype(np.float64)
+    ratings = totals.sum(axis=1)
+    pairs = totals[:, :, None] * totals[:, None, :] - totals[:, :, None] * np.eye(n_values)
+    # An item with one rating has no pairs: its row is 0 whatever it is divided by.
     return np.asarray(pairs / np.maximum(ratings - 1, 1)[:, None, None])
 
 
@@ -262,15 +265,16 @@ def fleiss(ratings: Ratings) -> Fleiss:
     sizes = Counter(count.total() for count in counted if count.total() > 1)
     if not sizes:
         return Fleiss(math.nan, 0, 0, len(counted))
+    # Of two equally common numbers the larger: more ratings an item tell more.
     size = max(sizes, key=lambda size: (sizes[size], size))
-    kept = [count for count in counted if count.total() == size]
-    return Fleiss(_fleiss(kept, size), len(kept), size, len(counted) - len(kept))
+    used = [count for count in counted if count.total() == size]
+    return Fleiss(_fleiss(used, size), len(used), size, len(counted) - len(used))
 
 
 def _fleiss(counted: Sequence[Counter[Hashable]], size: int) -> float:
     together = sum((count for count in counted), start=Counter[Hashable]())
     n = len(counted) * size
-    if len(together) == 1:
+    if len(together) == 1:  # chance agreement is then 1, and kappa 0 / 0
         return math.nan
     # Whole numbers until the last step, so that full agreement is exactly 1.
     alike = sum(times * (times - 1) for count in counted for times in count.values())
@@ -301,14 +305,14 @@ def cohen_kappa(
     if weights not in (None, "linear", "quadratic"):
         raise UsageError(f"The weights are {weights!r}.", mend="Use linear, quadratic or None.")
     left, right = common(x, y)
-    places = {value: place for place, value in enumerate(_scale({*left, *right}, weights, scale))}
-    unknown = {*left, *right} - places.keys()
+    codes_of = {value: code for code, value in enumerate(_scale({*left, *right}, weights, scale))}
+    unknown = {*left, *right} - codes_of.keys()
     if unknown:
         raise UsageError(f"{sorted(map(str, unknown))} is not on the scale.", mend="Name every value there.")
-    table = np.zeros((len(places), len(places)))
+    table = np.zeros((len(codes_of), len(codes_of)))
     for a, b in zip(left, right, strict=True):
-        table[places[a], places[b]] += 1
-    return _kappa(table, _apart(len(places), weights))
+        table[codes_of[a], codes_of[b]] += 1
+    return _kappa(table, _apart(len(codes_of), weights))
 
 
 def _scale(
@@ -332,6 +336,7 @@ def _apart(n: int, weights: Weights | None) -> Floats:
 def _kappa(table: Floats, disagreement: Floats) -> float:
     """1 - observed over expected disagreement."""
     expected = float((np.outer(table.sum(axis=1), table.sum(axis=0)) * disagreement).sum())
+    # Whole numbers up to the quotient, so that full agreement is exactly 1.
     observed = float((table * disagreement).sum()) * float(table.sum())
     return 1 - observed / expected if expected else math.nan
 
@@ -454,10 +459,10 @@ def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgr
             "One rater agrees with nobody.", mend="Give two raters or more, or report the agreement as NA."
         )
     pairs = [
-        (_checked(query, one[query]), _checked(query, other[query]))
-        for one, other in combinations(raters, 2)
-        if len(one.keys() & other.keys()) >= min_shared
-        for query in sorted(one.keys() & other.keys())
+        (_checked(query, first[query]), _checked(query, second[query]))
+        for first, second in combinations(raters, 2)
+        if len(first.keys() & second.keys()) >= min_shared
+        for query in sorted(first.keys() & second.keys())
     ]
     correlations = [_correlation(*pair) for pair in pairs]
     defined = [value for value in correlations if not math.isnan(value)]
@@ -518,4 +523,4 @@ def agreement_band(value: float, coefficient: Coefficient) -> str:
         return "NA"
     if coefficient == "ari" and value < 0:
         return "none"
-    return next(name for limit, name in _BANDS[coefficient] if value > limit or limit == -math.inf)
+    return next(band for limit, band in _BANDS[coefficient] if value > limit or limit == -math.inf)

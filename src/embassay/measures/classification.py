@@ -56,9 +56,9 @@ def binary_classification(predicted: Choices, actual: Choices, positive: Hashabl
     chosen = np.array([value == positive for value in predicted], dtype=bool)
     right = np.array([value == positive for value in actual], dtype=bool)
     hits, false_alarms, misses = (
-        int(both.sum()) for both in (chosen & right, chosen & ~right, ~chosen & right)
+        int(cell.sum()) for cell in (chosen & right, chosen & ~right, ~chosen & right)
     )
-    equal = sum(bool(one == other) for one, other in zip(predicted, actual, strict=True))
+    equal = sum(bool(guess == truth) for guess, truth in zip(predicted, actual, strict=True))
     return BinaryScores(
         accuracy=equal / len(actual),
         precision=_share(hits, hits + false_alarms),
@@ -120,9 +120,9 @@ def pair_average_precision(labels: ArrayLike, scores: ArrayLike) -> float:
     """
     from embassay.measures.summary import counted_average_precision
 
-    known = np.asarray(labels)
-    if not np.isin(known, (0, 1)).all():
+    truths = np.asarray(labels)
+    if not np.isin(truths, (0, 1)).all():
         raise UsageError(
             "A label is neither 0 nor 1.", mend="Give 1 to pairs that belong together, 0 to others."
         )
-    return float(counted_average_precision(known, scores, np.ones((1, known.size), dtype=np.int64))[0])
+    return float(counted_average_precision(truths, scores, np.ones((1, truths.size), dtype=np.int64))[0])

@@ -58,15 +58,15 @@ def _labels(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArr
 
     def root(item: int) -> int:
         while parent[item] != item:
-            parent[item] = parent[parent[item]]
+            parent[item] = parent[parent[item]]  # halves the way for the next search
             item = parent[item]
         return item
 
-    for one, other in zip(lower.tolist(), upper.tolist(), strict=True):
-        parent[root(one)] = root(other)
+    for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
+        parent[root(low)] = root(high)
     roots = [root(item) for item in range(n)]
-    label = {found: number for number, found in enumerate(dict.fromkeys(roots))}
-    return np.array([label[found] for found in roots], dtype=np.int64)
+    label = {root_of: number for number, root_of in enumerate(dict.fromkeys(roots))}
+    return np.array([label[root_of] for root_of in roots], dtype=np.int64)
 
 
 Groups = Sequence[Hashable] | NDArray[np.generic]
@@ -124,6 +124,7 @@ def _v(table: _Table, beta: float) -> float:
     if not table.n:
         return float("nan")
     of_classes, of_clusters = _entropy(table.classes, table.n), _entropy(table.clusters, table.n)
+    # Rounding: shared information is never below 0, nor above either entropy.
     shared = max(of_classes + of_clusters - _entropy(table.cells, table.n), 0.0)
     homogeneity = min(shared / of_classes, 1.0) if of_classes else 1.0
     completeness = min(shared / of_clusters, 1.0) if of_clusters else 1.0
@@ -192,8 +193,8 @@ def _codes(groups: Groups) -> NDArray[np.int64]:
     """0, 1, 2 ... per distinct value. Values are told apart as Python does: "1" is not 1."""
     if isinstance(groups, np.ndarray) and groups.dtype != object:
         return np.unique(groups, return_inverse=True)[1].astype(np.int64)
-    known: dict[Hashable, int] = {}
-    return np.array([known.setdefault(value, len(known)) for value in groups], dtype=np.int64)
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in groups], dtype=np.int64)
 
 
 def _table(labels: Groups, clusters: Groups) -> _Table:
@@ -212,6 +213,7 @@ def _check_lengths(labels: NDArray[np.int64], clusters: NDArray[np.int64]) -> No
 
 
 def _entropy(sizes: NDArray[np.int64], n: int) -> float:
+    # -(1 x log 1) would be -0.0.
     if len(sizes) == 1:
         return 0.0
     shares = sizes[sizes > 0] / n

@@ -95,6 +95,7 @@ Lists = Retrieved | Mapping[str, Retrieved]
 Floats = NDArray[np.float64]
 
 _COMPARISONS = 1 << 22
+# Items above which rows are taken one by one, in n log n: pairs grow with the square.
 _WIDE = 80
 
 
@@ -109,7 +110,7 @@ def overlap(a: Lists, b: Lists, k: int) -> Values:
     0.8
     """
     firsts, seconds, many = _both(a, b, k)
-    shared = [len(set(one) & set(other)) for one, other in zip(firsts, seconds, strict=True)]
+    shared = [len(set(first) & set(second)) for first, second in zip(firsts, seconds, strict=True)]
     values = np.array(shared, dtype=np.float64) / k
     return values if many else float(values[0])
 
@@ -136,8 +137,9 @@ def tau_b(x: Floats, y: Floats) -> Floats:
     """Kendall's tau-b of `x` and `y` over their last axis, (q, n) -> (q,), where NaN on either side leaves an item
     out."""
     if x.shape[-1] > _WIDE:
-        return np.array([_long_tau_b(one, other) for one, other in zip(x, y, strict=True)])
+        return np.array([_long_tau_b(left, right) for left, right in zip(x, y, strict=True)])
     first, second = np.triu_indices(x.shape[-1], 1)
+    # So many rows at a time that their comparisons fit in memory.
     step = max(1, _COMPARISONS // max(1, len(first)))
     parts = [
         _tau_b(x[start : start + step], y[start : start + step], first, second)
@@ -148,6 +150,7 @@ def tau_b(x: Floats, y: Floats) -> Floats:
 
 def _tau_b(x: Floats, y: Floats, first: NDArray[np.intp], second: NDArray[np.intp]) -> Floats:
     left, right = (np.sign(side[:, first] - side[:, second]) for side in (x, y))
+    # A pair counts on both sides or on neither: the sizes below must be of the same pairs.
     left, right = np.where(np.isnan(right), np.nan, left), np.where(np.isnan(left), np.nan, right)
     sizes = np.sqrt(np.nansum(left**2, axis=1) * np.nansum(right**2, axis=1))
     with np.errstate(invalid="ignore"):
@@ -158,17 +161,17 @@ def _long_tau_b(x: Floats, y: Floats) -> float:
     """The same of one pair of rows, in n log n."""
     from scipy.stats import kendalltau
 
-    known = ~(np.isnan(x) | np.isnan(y))
-    return float(kendalltau(x[known], y[known]).statistic) if known.sum() > 1 else float("nan")
+    defined = ~(np.isnan(x) | np.isnan(y))
+    return float(kendalltau(x[defined], y[defined]).statistic) if defined.sum() > 1 else float("nan")
 
 
 def _both(a: Lists, b: Lists, k: int) -> tuple[list[list[str]], list[list[str]], bool]:
     """The first `k` distinct ids of each query on both sides, and whether they are of many queries."""
     check_cutoff(k)
-    kinds = [_is_many(one) for one in (a, b)]
-    if True in kinds and False in kinds:
+    many = [_is_many(ranking) for ranking in (a, b)]
+    if True in many and False in many:
         raise UsageError("One ranking is of one query, the other of many.", mend="Give both alike.")
-    if True not in kinds:
+    if True not in many:
         return [in_order(a)[:k]], [in_order(b)[:k]], False  # type: ignore[arg-type]
     firsts: Mapping[str, Retrieved] = a  # type: ignore[assignment]
     seconds: Mapping[str, Retrieved] = b  # type: ignore[assignment]
@@ -190,13 +193,14 @@ def _is_many(ranking: Lists) -> bool | None:
 def _ranks(firsts: list[list[str]], seconds: list[list[str]], k: int, items: Items) -> tuple[Floats, Floats]:
     """Ranks of the compared items on both sides, (q, most items), NaN beyond."""
     rows: list[list[tuple[int, int]]] = []
-    for one, other in zip(firsts, seconds, strict=True):
-        places = {item: rank for rank, item in enumerate(other, start=1)}
-        row = [(rank, places.get(item, k + 1)) for rank, item in enumerate(one, start=1)]
+    for first, second in zip(firsts, seconds, strict=True):
+        rank_in_second = {item: rank for rank, item in enumerate(second, start=1)}
+        row = [(rank, rank_in_second.get(item, k + 1)) for rank, item in enumerate(first, start=1)]
         if items == "common":
-            rows.append([pair for pair in row if pair[1] <= k])
+            rows.append([pair for pair in row if pair[1] <= k])  # k + 1 stands for "not there"
         else:
-            rows.append(row + [(k + 1, places[item]) for item in places.keys() - set(one)])
+            rows.append(row + [(k + 1, rank_in_second[item]) for item in rank_in_second.keys() - set(first)])
+    # Lists share different numbers of items; NaN fills the rest, which `tau_b` leaves out.
     width = max(map(len, rows), default=0)
     table = np.full((2, len(rows), width), np.nan)
     for number, row in enumerate(rows):
@@ -247,8 +251,8 @@ def edit_distances(a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
 def _spelled(a: str, b: str) -> tuple[str, str]:
     """Both texts with every word as one character, equal characters for equal words: strings are compared
     fastest, and exactly, as hashes of words would not be."""
-    known: dict[str, str] = {}
+    letters: dict[str, str] = {}
     first, second = (
-        "".join(known.setdefault(word, chr(len(known))) for word in text.split()) for text in (a, b)
+        "".join(letters.setdefault(word, chr(len(letters))) for word in text.split()) for text in (a, b)
     )
     return first, second

@@ -60,14 +60,14 @@ class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]
     """Measures and judgements, ready for runs."""
 
     def __init__(self, measures: Iterable[Ours], qrels: Any) -> None:
-        asked = list(measures)
-        self.ours = {str(ours.ours()): ours for ours in asked}
+        wanted = list(measures)
+        self.ours = {str(ours.ours()): ours for ours in wanted}
         self.grades: dict[str, dict[str, int]] = {}
         self.sources: dict[str, dict[str, Hashable]] = {}
-        for one in ir_measures.util.QrelsConverter(qrels).as_namedtuple_iter():
-            self.grades.setdefault(one.query_id, {})[one.doc_id] = one.relevance
-            self.sources.setdefault(one.query_id, {})[one.doc_id] = (one.iteration,)
-        super().__init__(asked, set(self.grades))
+        for judgement in ir_measures.util.QrelsConverter(qrels).as_namedtuple_iter():
+            self.grades.setdefault(judgement.query_id, {})[judgement.doc_id] = judgement.relevance
+            self.sources.setdefault(judgement.query_id, {})[judgement.doc_id] = (judgement.iteration,)
+        super().__init__(wanted, set(self.grades))
 
     def _iter_calc(self, run: Any) -> Iterator[Any]:
         every = ir_measures.util.RunConverter(run).as_dict_of_dict()
@@ -83,12 +83,12 @@ class Evaluator(ir_measures.Evaluator):  # type: ignore[misc]
             return None
         # A key that is no iteration keeps documents without a grade apart from all others.
         apart: dict[str, dict[str, Hashable]] = {
-            query: {one: one for one in run} for query, run in retrieved.items()
+            query: {document: document for document in run} for query, run in retrieved.items()
         }
-        found: dict[str, Mapping[str, Hashable]] = {
-            query: others | self.sources[query] for query, others in apart.items()
+        merged: dict[str, Mapping[str, Hashable]] = {
+            query: alone | self.sources[query] for query, alone in apart.items()
         }
-        return found
+        return merged
 
 
 class Provider(ir_measures.Provider):  # type: ignore[misc]
@@ -156,10 +156,10 @@ def _register() -> Provider:
         anything = {name: ir_measures.providers.base.Any() for name in ours.SUPPORTED_PARAMS}
         Provider.SUPPORTED_MEASURES.append(ours(**anything))
         ir_measures.measures.register(ours)
-    made = Provider()
-    ir_measures.providers.register(made)
-    ir_measures.DefaultPipeline.providers.append(made)
-    return made
+    registered = Provider()
+    ir_measures.providers.register(registered)
+    ir_measures.DefaultPipeline.providers.append(registered)
+    return registered
 
 
 provider = _register()

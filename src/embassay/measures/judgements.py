@@ -89,19 +89,19 @@ def judge_arrays(gains: ArrayLike, ideal: ArrayLike) -> Judged:
     absent. `ideal` (q, m): the gains of all judged documents of each query in any order, filled up with 0.
     Raises UsageError for shapes that do not fit or NaN.
     """
-    found, best = np.asarray(gains, dtype=np.float64), np.asarray(ideal, dtype=np.float64)
-    if found.ndim != 2 or best.ndim != 2 or len(found) != len(best):
+    reached, best = np.asarray(gains, dtype=np.float64), np.asarray(ideal, dtype=np.float64)
+    if reached.ndim != 2 or best.ndim != 2 or len(reached) != len(best):
         raise UsageError(
-            f"Gains of shape {found.shape} do not go with ideal gains of shape {best.shape}.",
+            f"Gains of shape {reached.shape} do not go with ideal gains of shape {best.shape}.",
             mend="Give two matrices with one row per query.",
         )
-    if np.isnan(found).any() or np.isnan(best).any():
+    if np.isnan(reached).any() or np.isnan(best).any():
         raise UsageError("A gain is NaN.", mend="Give 0 to unjudged documents.")
-    query, column = np.nonzero(found > 0)
+    query, column = np.nonzero(reached > 0)
     positive = best > 0
     return Judged(
-        len(found),
-        Places(query, column + 1, found[query, column]),
+        len(reached),
+        Places(query, column + 1, reached[query, column]),
         _in_best_order(np.nonzero(positive)[0], best[positive]),
     )
 
@@ -124,6 +124,7 @@ def order_in_group(group: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> order_in_group(np.array([4, 4, 7, 7, 7])).tolist()
     [1, 2, 1, 2, 3]
     """
+    # The search finds where each run begins.
     return np.arange(len(group)) - np.searchsorted(group, group) + 1
 
 
@@ -143,7 +144,7 @@ def in_order(ranking: Retrieved) -> list[str]:
     """
     if not isinstance(ranking, Mapping):
         return list(scored(ranking))
-    return sorted(ranking, key=lambda one: (np.float32(ranking[one]), one), reverse=True)
+    return sorted(ranking, key=lambda document: (np.float32(ranking[document]), document), reverse=True)
 
 
 def scored(ranking: Retrieved) -> Mapping[str, float]:
@@ -207,18 +208,19 @@ def find_ranks(
     scores = numbers(map(methodcaller("values"), runs), len(owner))
     check_each(~np.isnan(scores), "score", list(wanted), owner, "a number")
     looked_up = numbers(map(_scores_of, wanted.values(), runs), len(query))
-    found = np.flatnonzero(chosen & ~np.isnan(looked_up))
-    keys, sought = _keys(owner, scores), _keys(query[found], looked_up[found])
+    ranked = np.flatnonzero(chosen & ~np.isnan(looked_up))
+    keys, sought = _keys(owner, scores), _keys(query[ranked], looked_up[ranked])
     # The better ones are counted instead of ranking everything: one sorted array serves all queries.
     ordered = np.sort(keys)
     end = np.searchsorted(ordered, sought, side="right")
     rank = np.zeros(len(query), dtype=np.int64)
-    rank[found] = np.cumsum(sizes)[query[found]] - end + 1
+    rank[ranked] = np.cumsum(sizes)[query[ranked]] - end + 1
+    # Its neighbour below has the same key: only then ids decide, which are slow to compare.
     tied = np.flatnonzero((end > 1) & (ordered[end - 2] == sought))
     if len(tied):
-        at = found[tied]
-        hits = _Hits(query[at], at, np.searchsorted(ordered, sought[tied]), end[tied])
-        rank[at] += _better_ties(wanted.values(), runs, keys, hits)
+        wanted_at = ranked[tied]
+        hits = _Hits(query[wanted_at], wanted_at, np.searchsorted(ordered, sought[tied]), end[tied])
+        rank[wanted_at] += _better_ties(wanted.values(), runs, keys, hits)
     return rank
 
 
@@ -252,6 +254,7 @@ def _keys(query: Ints, scores: NDArray[np.float64]) -> NDArray[np.uint64]:
         # Adding 0 turns -0 into 0, which compares equal but has other bits.
         bits = (scores.astype(np.float32) + np.float32(0)).view(np.uint32)
     negative = bits >> np.uint32(31) == 1
+    # Bits of floats sort as whole numbers once those below 0 are reversed.
     ascending = np.where(negative, ~bits, bits | np.uint32(1 << 31))
     return query.astype(np.uint64) << np.uint64(32) | ascending
 
@@ -340,16 +343,16 @@ def weights(counts: ArrayLike, weighting: Weighting = DEFAULT) -> Floats:
     n = np.asarray(counts, dtype=np.float64)
     base = np.array([weighting.b1, weighting.b2, weighting.b3, weighting.b4])
     caps = np.array([weighting.cap3, weighting.cap3, weighting.cap3, weighting.cap4])
-    there = n[..., :4] > 0
+    present = n[..., :4] > 0
     # The size of the pool cancels: (b_g / p_g^alpha) / (b5 / p5^alpha) = b_g (n5 / n_g)^alpha.
     with np.errstate(over="ignore"):
-        rarity = (n[..., 4:] / np.where(there, n[..., :4], 1.0)) ** weighting.alpha
+        rarity = (n[..., 4:] / np.where(present, n[..., :4], 1.0)) ** weighting.alpha
     rarity = np.minimum(rarity, _LARGEST)
-    below = np.where(there, np.minimum(base * rarity, caps), 0.0)
+    below = np.where(present, np.minimum(base * rarity, caps), 0.0)
     below = np.where(n[..., 4:] > 0, below, _fallback(weighting))
     if weighting.enforce_monotone:
         # A grade that the pool does not have bounds nothing.
-        bounds = np.where(there, below, np.inf)[..., ::-1]
+        bounds = np.where(present, below, np.inf)[..., ::-1]
         below = np.minimum(below, np.minimum.accumulate(bounds, axis=-1)[..., ::-1])
     return np.concatenate([below, np.ones_like(n[..., 4:])], axis=-1)
 
@@ -371,6 +374,7 @@ def best_sum(weight: Floats, counts: Ints, k: int) -> Floats:
 
     By weight, not by grade: a rare grade 3 may weigh more than a common grade 4.
     """
+    # By weight and not by grade: caps and rarity may put a lower grade above a higher one.
     order = np.argsort(-weight, axis=1, kind="stable")
     worth, there = np.take_along_axis(weight, order, axis=1), np.take_along_axis(counts, order, axis=1)
     before = np.cumsum(there, axis=1) - there
@@ -420,7 +424,7 @@ class Graded:
     def __post_init__(self) -> None:
         shapes = [self.counts.shape, self.top.shape, *([] if self.pool is None else [self.pool.shape])]
         width = [shape[1:] for shape in (self.counts.shape, *shapes[2:])]
-        if any(len(shape) != 2 for shape in shapes) or any(one != (len(GRADES),) for one in width):
+        if any(len(shape) != 2 for shape in shapes) or any(columns != (len(GRADES),) for columns in width):
             raise UsageError(
                 f"Graded rankings cannot have arrays of the shapes {', '.join(map(str, shapes))}.",
                 mend="Give counts (queries, 5), top (queries, ranks) and pool (queries, 5).",
@@ -503,6 +507,7 @@ def treat_unjudged(graded: Graded, how: Unjudged, k: int | None = None) -> Grade
 
 
 def _condensed(graded: Graded, unjudged: NDArray[np.bool_]) -> Graded:
+    # Stable, so that what stays keeps its order.
     order = np.argsort(unjudged, axis=1, kind="stable")
     moved = np.take_along_axis(np.where(unjudged, np.int8(ABSENT), graded.top), order, axis=1)
     sources = graded.sources
@@ -554,26 +559,26 @@ def grade(
     names = list(pools)
     sizes = np.fromiter(map(len, pools.values()), np.int64, len(names))
     query = np.repeat(np.arange(len(names)), sizes)
-    each = numbers(map(methodcaller("values"), pools.values()), len(query))
-    check_each(np.isin(each, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first")
-    given = _by_query(retrieved, names, many)
-    runs = [scored(one) for one in given]
-    top = _placed(pools, runs, query, each)
-    restricted = None if pool is None else [scored(one) for one in _by_query(pool, names, many)]
+    values = numbers(map(methodcaller("values"), pools.values()), len(query))
+    check_each(np.isin(values, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first")
+    lists = _by_query(retrieved, names, many)
+    runs = [scored(ranking) for ranking in lists]
+    top = _placed(pools, runs, query, values)
+    restricted = None if pool is None else [scored(ranking) for ranking in _by_query(pool, names, many)]
     return Graded(
-        _counts(query, each, len(names)),
+        _counts(query, values, len(names)),
         top,
-        None if restricted is None else _inside(pools, restricted, query, each),
+        None if restricted is None else _inside(pools, restricted, query, values),
         None if source is None else _sources(pools, runs, source, top.shape[1]),
         many,
         None if restricted is None else np.fromiter(map(len, restricted), np.int64, len(names)),
-        np.array([len(one) - len(run) for one, run in zip(given, runs, strict=True)], dtype=np.int64),
+        np.array([len(ranking) - len(run) for ranking, run in zip(lists, runs, strict=True)], dtype=np.int64),
         tuple(names) if many else (),
     )
 
 
-def _by_query(given: One, names: list[str], many: bool) -> list[Retrieved]:
-    if not many:
+def _by_query(given: One, names: list[str], of_many: bool) -> list[Retrieved]:
+    if not of_many:
         return [given]  # type: ignore[list-item]
     if not isinstance(given, Mapping):
         raise UsageError(
@@ -589,8 +594,8 @@ def _placed(pools: Mapping[str, Grades], runs: list[Scores], query: Ints, each: 
     columns = np.arange(sizes.max(initial=0))
     top = np.where(columns < sizes[:, None], np.int8(UNJUDGED), np.int8(ABSENT))
     rank = find_ranks(pools, runs, query, np.ones(len(query), dtype=bool))
-    found = rank > 0
-    top[query[found], rank[found] - 1] = each[found]
+    hit = rank > 0
+    top[query[hit], rank[hit] - 1] = each[hit]
     return top
 
 

@@ -63,6 +63,7 @@ def average_precision_of_counts(
             seen += drawn[item]
             if labels[item]:
                 hits += drawn[item]
+            # Pairs of one score come together, so a step is taken at the last of them.
             if last[place] and hits > before:
                 area += (hits - before) * hits / seen
                 before = hits
@@ -104,6 +105,7 @@ def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[P
     heights = np.empty(n - 1, dtype=np.float32)
     starts, active = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for i in range(n):
+        # So that i < j is at starts[i] + j of scipy's condensed form.
         starts[i], active[i] = i * (2 * n - i - 3) // 2 - 1, i
     chain = np.empty(n, dtype=np.int64)
     length = 0
@@ -118,11 +120,13 @@ def merge_all(distances: Distances, nearest: Places, near: Distances) -> tuple[P
             neighbour, height = nearest[tip], near[tip]
             if length > 1:
                 before = chain[length - 2]
+                # As near as any, the one before wins: else a chain of equal distances would go round.
                 if distances[starts[min(tip, before)] + max(tip, before)] <= height:
                     neighbour = before
                     break
             chain[length] = neighbour
             length += 1
+        # The rest of the chain stays: a merge brings nothing nearer to what is before it.
         length -= 2
         low, high = min(tip, neighbour), max(tip, neighbour)
         lower[merge], upper[merge], heights[merge] = low, high, height

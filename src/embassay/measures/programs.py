@@ -122,16 +122,16 @@ def _through(graded: Graded, name: str, rel: int, **parameters: float) -> Floats
     """The values of a measure of ir_measures, (q,)."""
     library = library_for(f"{name} and its like")
     defined = from_grade(graded.counts, rel) > 0
-    wanted = getattr(library, name)(rel=int(rel), **parameters)
-    if not library.DefaultPipeline.supports(wanted):
+    theirs = getattr(library, name)(rel=int(rel), **parameters)
+    if not library.DefaultPipeline.supports(theirs):
         raise ModelError(
             f"ir_measures has nothing here to compute {name} with.",
             mend="Install cwl-eval (RBP) and pyndeval (alpha-nDCG, NRBP): pip install 'embassay[ir]'.",
         )
     values = np.zeros(len(graded.counts))
     if defined.any():
-        for one in library.iter_calc([wanted], _qrels(graded, library.Qrel), _run(graded, library.ScoredDoc)):
-            values[int(one.query_id)] = one.value
+        for row in library.iter_calc([theirs], _qrels(graded, library.Qrel), _run(graded, library.ScoredDoc)):
+            values[int(row.query_id)] = row.value
     return np.where(defined, values, np.nan)
 
 
@@ -158,7 +158,7 @@ def _run(graded: Graded, record: Callable[..., Any]) -> list[Any]:
     code = np.zeros(len(query), np.int64) if graded.sources is None else graded.sources.top[query, rank]
     columns = (query, rank, level, code, _numbered(query, level, code))
     return [
-        record(str(q), f"{g}-{c}-{n}", float(-r))
+        record(str(q), f"{g}-{c}-{n}", float(-r))  # distinct scores: nothing is left to their rule for ties
         for q, r, g, c, n in zip(*(column.tolist() for column in columns), strict=True)
     ]
 
@@ -206,11 +206,11 @@ def udcg_of(
     [0.555328]
     """
     check_grade(rel)
-    seen = treat_unjudged(graded, unjudged, cutoff)
-    found, sizes = retrieved_counts(seen, cutoff), retrieved_sizes(seen, cutoff)
+    treated = treat_unjudged(graded, unjudged, cutoff)
+    counts, sizes = retrieved_counts(treated, cutoff), retrieved_sizes(treated, cutoff)
     distraction = np.array([0.0, second, third, third, third])
     gains = np.where(np.arange(1, 6) >= rel, 1.0, -gamma * distraction)
-    return 1 / (1 + np.exp(-over(found @ gains, sizes)))
+    return 1 / (1 + np.exp(-over(counts @ gains, sizes)))
 
 
 def measured_udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 / 3) -> float:

@@ -40,6 +40,7 @@ _ranking = partial(
     needs="judgements, ranking",
     undefined="no relevant document is judged",
 )
+# 2^1024 is no float, and a sum of gains needs some room below it.
 _LARGEST_EXPONENT = 1000
 
 
@@ -157,6 +158,7 @@ def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -
     check_cutoff(cutoff)
     best = _discounted(judged, judged.ideal, cutoff, gain)
     reached = _discounted(judged, judged.found, cutoff, gain)
+    # The same gains summed in another order may pass 1 in the last bit.
     return np.minimum(_over(reached, best), 1.0)
 
 
@@ -198,8 +200,8 @@ def _relevant(judged: Judged, places: Places, rel: Level) -> Places:
         return places
     if not least > 0:
         raise UsageError(f"rel is {least}.", mend="A relevant document has a gain or grade above 0.")
-    kept = places.gain >= least
-    return Places(places.query[kept], places.rank[kept], places.gain[kept])
+    good = places.gain >= least
+    return Places(places.query[good], places.rank[good], places.gain[good])
 
 
 def _number_relevant(judged: Judged, rel: Level) -> NDArray[np.float64]:

@@ -198,7 +198,7 @@ def evaluate(
             mend="Write evaluate(['nDCG@10'], {'q1': {'d1': 1}}, {'q1': ['d1', 'd2']}).",
         )
     judged = judge(qrels, retrieved)
-    return {str(given): _ranking(given).compute(judged) for given in measures}
+    return {str(wanted): _ranking(wanted).compute(judged) for wanted in measures}
 
 
 def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[str, NDArray[np.float64]]:
@@ -215,13 +215,13 @@ def evaluate_graded(measures: Sequence[str | Measure], graded: Graded) -> dict[s
     """
     judged: list[Judged] = []
     values = {}
-    for given in measures:
-        built = MEASURES.build(given) if isinstance(given, str) else given
+    for wanted in measures:
+        built = MEASURES.build(wanted) if isinstance(wanted, str) else wanted
         if isinstance(built, GradedMeasure):
-            values[str(given)] = built.compute(graded)
+            values[str(wanted)] = built.compute(graded)
         else:
-            judged = judged or [as_judged(graded)]
-            values[str(given)] = _ranking(built, given).compute(judged[0])
+            judged = judged or [as_judged(graded)]  # ranked once, for whichever measures need it
+            values[str(wanted)] = _ranking(built, wanted).compute(judged[0])
     return values
 
 
@@ -255,6 +255,7 @@ def _factory(name: str, function: Callable[..., Any]) -> Callable[..., Measure]:
         chosen.pop("cutoff", None)
         return kind(Spec(name, "", chosen, cutoff), partial(function, **given))
 
+    # The registry reads what a measure takes from its factory, as of any other entry.
     factory.__doc__, factory.__module__ = function.__doc__, function.__module__
     factory.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     return factory
@@ -270,5 +271,5 @@ def _chosen(options: Sequence[inspect.Parameter], given: Mapping[str, Any]) -> d
             usual = {part.name: getattr(option.default, part.name) for part in fields(option.default)}
         else:
             values, usual = {option.name: value}, {option.name: option.default}
-        chosen |= {name: each for name, each in values.items() if each != usual[name]}
+        chosen |= {name: setting for name, setting in values.items() if setting != usual[name]}
     return chosen

@@ -74,8 +74,8 @@ def ra_nwg_of(
     check_choice("normalise_by", normalise_by, get_args(NormaliseBy))
     weight = weights(graded.counts, weighting)
     best = best_sum(weight, graded.counts if normalise_by == "graded" else pool_counts(graded), cutoff)
-    found = retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff)
-    return over((weight * found).sum(axis=1), best)
+    reached = retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff)
+    return over((weight * reached).sum(axis=1), best)
 
 
 @_set("N-Recall4+", direction="higher", undefined="no document has grade 4 or 5")
@@ -93,8 +93,8 @@ def _n_recall5(graded: Graded, *, cutoff: int, unjudged: Unjudged = "zero") -> F
 @_set("N-Recall", direction="higher", undefined="no document has the grade `rel` or a higher one")
 def n_recall_of(graded: Graded, *, cutoff: int, rel: int, unjudged: Unjudged = "zero") -> Floats:
     """Share of the documents of grade `rel` or higher that was found, of as many as fit."""
-    found = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
-    return over(found, np.minimum(cutoff, from_grade(graded.counts, rel)))
+    reached = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
+    return over(reached, np.minimum(cutoff, from_grade(graded.counts, rel)))
 
 
 @_set("Precision4+", direction="higher", undefined=_NEVER)
@@ -107,9 +107,9 @@ def precision_of(
     unjudged: Unjudged = "zero",
 ) -> Floats:
     """Share of the first documents that have grade 4 or 5."""
-    seen = treat_unjudged(graded, unjudged, cutoff)
-    found = from_grade(retrieved_counts(seen, cutoff), rel)
-    return over(found, length(retrieved_sizes(seen), cutoff, short_list_denominator))
+    treated = treat_unjudged(graded, unjudged, cutoff)
+    reached = from_grade(retrieved_counts(treated, cutoff), rel)
+    return over(reached, length(retrieved_sizes(treated), cutoff, short_list_denominator))
 
 
 @_set("Harm", direction="lower", undefined=_NEVER)
@@ -123,9 +123,9 @@ def harm_of(
 ) -> Floats:
     """Share of the first documents that have grade 1 or 2."""
     check_grade(rel)
-    seen = treat_unjudged(graded, unjudged, cutoff)
-    harmful = retrieved_counts(seen, cutoff)[:, :rel].sum(axis=1)
-    return over(harmful, length(retrieved_sizes(seen), cutoff, short_list_denominator))
+    treated = treat_unjudged(graded, unjudged, cutoff)
+    harmful = retrieved_counts(treated, cutoff)[:, :rel].sum(axis=1)
+    return over(harmful, length(retrieved_sizes(treated), cutoff, short_list_denominator))
 
 
 @_set("Hit", direction="higher", undefined="no document has grade 4 or 5")
@@ -133,9 +133,9 @@ def hit_of(
     graded: Graded, *, cutoff: int, rel: int = RELEVANT, vacuous: bool = False, unjudged: Unjudged = "zero"
 ) -> Floats:
     """Whether all documents of grade 4 and 5 are among the first."""
-    there = from_grade(graded.counts, rel)
-    found = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
-    return np.where(there > 0, found >= there, 1.0 if vacuous else np.nan)
+    present = from_grade(graded.counts, rel)
+    reached = from_grade(retrieved_counts(treat_unjudged(graded, unjudged, cutoff), cutoff), rel)
+    return np.where(present > 0, reached >= present, 1.0 if vacuous else np.nan)
 
 
 @_set("Judged", direction="higher", undefined="nothing was retrieved")
@@ -296,6 +296,7 @@ def _best(weight: Floats, pool: Sources, cutoff: int, beta: float) -> Floats:
 
 def _first(query: Ints, code: Ints, by: NDArray[np.generic]) -> NDArray[np.bool_]:
     """Which entries are the first of their source in their query, ordered `by`."""
+    # By query, source and `by`: the first of each stretch is the first of its source.
     order = np.lexsort((by, code, query))
     begins = np.ones(len(order), dtype=bool)
     begins[1:] = (np.diff(query[order]) != 0) | (np.diff(code[order]) != 0)
@@ -366,34 +367,36 @@ def sensitivity_grid(
             "There is nothing to vary." if not systems else f"The grid lacks the default {default}.",
             mend="Give one system at least, and a grid that has alpha, cap4 and cap3 of the weighting.",
         )
-    found = {
+    counts_of = {
         name: (graded.counts, retrieved_counts(treat_unjudged(graded, unjudged, k), k))
         for name, graded in systems.items()
     }
     settings = [replace(weighting, alpha=alpha, cap4=cap4, cap3=cap3) for alpha, cap4, cap3 in grid]
-    means = [[macro(_values(*one, k, setting)) for one in found.values()] for setting in settings]
-    scores = np.array([[one.mean for one in row] for row in means])
-    at = grid.index(default)
-    places = np.stack([_places(row) for row in scores])
-    taus = tau_b(places, np.broadcast_to(places[at], places.shape))
+    means = [[macro(_values(*counts, k, setting)) for counts in counts_of.values()] for setting in settings]
+    scores = np.array([[mean.mean for mean in row] for row in means])
+    usual = grid.index(default)
+    ranks = np.stack([_places(row) for row in scores])
+    # Of places, not of scores: systems that differ by rounding only are tied in both.
+    taus = tau_b(ranks, np.broadcast_to(ranks[usual], ranks.shape))
     cells = tuple(
         Cell(
             *grid[i],
             dict(zip(systems, scores[i].tolist(), strict=True)),
-            tuple(np.array(list(systems))[np.argsort(places[i], kind="stable")].tolist()),
+            tuple(np.array(list(systems))[np.argsort(ranks[i], kind="stable")].tolist()),
             float(taus[i]),
-            {name: one.n_valid for name, one in zip(systems, means[i], strict=True)},
+            {name: mean.n_valid for name, mean in zip(systems, means[i], strict=True)},
         )
         for i in range(len(grid))
     )
-    return _summed_up(k, cells, at, np.abs(scores - scores[at]), list(systems), taus)
+    return _summed_up(k, cells, usual, np.abs(scores - scores[usual]), list(systems), taus)
 
 
 def _summed_up(
     k: int, cells: tuple[Cell, ...], default: int, changes: Floats, systems: list[str], taus: Floats
 ) -> Sensitivity:
-    known = ~np.isnan(changes)
-    where, which = np.unravel_index(np.argmax(np.where(known, changes, -1.0)), changes.shape)
+    defined = ~np.isnan(changes)
+    # Differences are never below 0, so -1 puts the undefined ones last; nanargmax would raise where all are.
+    where, which = np.unravel_index(np.argmax(np.where(defined, changes, -1.0)), changes.shape)
     return Sensitivity(
         k,
         cells,
@@ -413,6 +416,7 @@ def _values(counts: Ints, found: Ints, k: int, weighting: Weighting) -> Floats:
 def _places(scores: Floats) -> Floats:
     """The place of each system, 1 = best; those that are equal but for rounding share one, undefined ones are last."""
     order = np.argsort(-scores, kind="stable")
+    # Neighbours in order are compared, so equal ones share the place of the first.
     falls = -np.diff(scores[order])
     steps = (falls > SAME) | (np.isnan(falls) & ~np.isnan(scores[order][:-1]))
     places = np.empty(len(scores))
@@ -550,8 +554,8 @@ def ra_nwg_novelty(
     >>> ra_nwg_novelty({"a1": 5, "a2": 5, "b1": 4}, ["a1", "a2"], 2, source=lambda id: id[0], beta=0)
     0.5
     """
-    kept = ("occurrence", "ideal")
-    novelty = Novelty(beta, **{key: more.pop(key) for key in kept if key in more})  # type: ignore[misc]
+    names = ("occurrence", "ideal")
+    novelty = Novelty(beta, **{key: more.pop(key) for key in names if key in more})  # type: ignore[misc]
     unjudged = more.pop("unjudged", "zero")
     weighting = Weighting(**more)  # type: ignore[misc]
     graded = grade(grades, retrieved, source=source)

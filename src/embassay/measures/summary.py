@@ -47,6 +47,7 @@ def counted_average_precision(labels: ArrayLike, scores: ArrayLike, counts: Arra
     ranked, relevant = _column(scores, drawn), _column(labels, drawn) > 0
     if not drawn.size:
         return np.full(len(drawn), np.nan)
+    # The order is the same in every resample: only counts change.
     order = np.argsort(-ranked, kind="stable")
     last = np.append(ranked[order][1:] != ranked[order][:-1], True)
     return np.asarray(average_precision_of_counts(order, last, relevant, drawn))
@@ -105,9 +106,9 @@ def macro(values: ArrayLike) -> Macro:
     >>> macro([0.5, 1.0, float("nan")])
     Macro(mean=0.75, n_valid=2, n_total=3)
     """
-    each = _per_query(values)
-    valid = each[~np.isnan(each)]
-    return Macro(float(valid.mean()) if len(valid) else NAN, len(valid), len(each))
+    per_query = _per_query(values)
+    valid = per_query[~np.isnan(per_query)]
+    return Macro(float(valid.mean()) if len(valid) else NAN, len(valid), len(per_query))
 
 
 @dataclass(frozen=True)
@@ -145,12 +146,12 @@ def percent_proc(actual: ArrayLike, proc: ArrayLike, *, per_query_mean: bool = F
     if per_query_mean:
         valid &= ceiling > 0
     total, (reached, ceiling) = len(reached), (reached[valid], ceiling[valid])
-    over = int((reached > ceiling + SAME).sum())
+    above = int((reached > ceiling + SAME).sum())
     if not ceiling.sum() > 0:
         share = NAN
     else:
         share = float((reached / ceiling).mean() if per_query_mean else reached.sum() / ceiling.sum())
-    return PercentProc(share, len(reached), total, over)
+    return PercentProc(share, len(reached), total, above)
 
 
 @dataclass(frozen=True)
@@ -191,8 +192,8 @@ def accuracy_given_hit(hits: ArrayLike, correct: ArrayLike, feasible: ArrayLike 
         )
     if ((right < 0) | (right > 1)).any():
         raise UsageError("An answer's correctness is not between 0 and 1.", mend="0 is wrong, 1 is right.")
-    both = np.where(hit == 1, right, np.nan)
-    every, fitting = macro(both), macro(both[possible])
+    right_of_hits = np.where(hit == 1, right, np.nan)
+    every, fitting = macro(right_of_hits), macro(right_of_hits[possible])
     rate, rate_fitting = macro(hit), macro(hit[possible])
     return HitAccuracy(
         every.mean,
@@ -212,7 +213,7 @@ def count_over_one(values: ArrayLike) -> int:
 
 
 def _per_query(values: ArrayLike) -> Floats:
-    each = np.atleast_1d(np.asarray(values, dtype=np.float64))
-    if each.ndim != 1:
-        raise UsageError(f"The values have the shape {each.shape}.", mend="Give one number per query.")
-    return each
+    column = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    if column.ndim != 1:
+        raise UsageError(f"The values have the shape {column.shape}.", mend="Give one number per query.")
+    return column

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MEND = "Copy or write it again."
 _PROGRAM = Path(__file__).with_name("reader.py")
 _SECONDS = 120
+# More idle processes than files are read at a time would only hold memory.
 _KEPT = 2
 
 _idle: list[Reader] = []
@@ -79,8 +80,9 @@ class Reader:
     def __init__(self) -> None:
         self.answered = True
         # Where this process finds its libraries that one finds them, and not in the folder it happens to stand in.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._process = subprocess.Popen(
+            # -P: a file beside the program must not pass for a library; polars' panics are not for the user's screen.
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment,
         )  # fmt: skip
@@ -127,8 +129,8 @@ class Reader:
         content = b"" if kind == b"." else self._content()
         self.answered = True
         if kind == b"f":
-            number, said = json.loads(content)
-            raise OSError(number, said, str(path))
+            number, reason = json.loads(content)
+            raise OSError(number, reason, str(path))
         if kind == b"m":
             raise _too_large(path, mend, "no memory for it")
         if kind == b"e":
@@ -142,6 +144,7 @@ class Reader:
             "path": None if isinstance(source, bytes) else str(source.absolute()),
             "size": size if isinstance(source, bytes) else None,
             "columns": None if columns is None else list(columns), "rows": rows,
+            # A second of CPU more for every MiB.
             "memory": TABLE.most + size, "seconds": _SECONDS + size // 2**20,
         }  # fmt: skip
         requests = cast(IO[bytes], self._process.stdin)
@@ -208,6 +211,7 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
+    # Two processes that write to one pipe would each read the other's answers.
     os.register_at_fork(after_in_child=_forked)
 
 

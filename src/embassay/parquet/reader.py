@@ -33,10 +33,10 @@ def main() -> None:
     answers.write(b"r")
     answers.flush()
     while line := requests.readline():
-        asked = json.loads(line)
-        content = requests.read(asked["size"]) if asked["size"] is not None else None
-        _bound(asked, before)
-        _answer(asked, content, answers)
+        request = json.loads(line)
+        content = requests.read(request["size"]) if request["size"] is not None else None
+        _bound(request, before)
+        _answer(request, content, answers)
 
 
 def _answer(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
@@ -60,9 +60,9 @@ def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
             _send(answers, b"t", buffer.getbuffer())
         answers.write(b".")
     except (PolarsError, PanicException, MemoryError, OSError, ValueError) as error:
-        said = str(error).partition("\n")[0] or type(error).__name__
-        full = isinstance(error, MemoryError) or "allocate memory" in said
-        _send(answers, b"m" if full else b"e", said.encode())
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        full = isinstance(error, MemoryError) or "allocate memory" in reason
+        _send(answers, b"m" if full else b"e", reason.encode())
 
 
 def _send(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
@@ -81,8 +81,8 @@ def _frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
     empty = pl.DataFrame(schema=scanned.collect_schema())
     yield empty if columns is None else empty.select(columns)
     if rows:
-        wanted = scanned if columns is None else scanned.select(columns)
-        yield from wanted.collect_batches(chunk_size=rows, maintain_order=True)
+        chosen = scanned if columns is None else scanned.select(columns)
+        yield from chosen.collect_batches(chunk_size=rows, maintain_order=True)
 
 
 def _bound(asked: Any, before: int) -> None:
@@ -103,6 +103,7 @@ def _bound(asked: Any, before: int) -> None:
 
 def _address_space() -> int:
     """Bytes of address space of this process with its threads running; 0 where the system does not say."""
+    # The threads start with the first work, and their stacks count as address space.
     pl.select(pl.int_range(0, 100_000)).sum()
     try:
         with open("/proc/self/statm", "rb") as stream:  # noqa: PTH123

@@ -587,7 +587,9 @@ def compare(
     Raises UsageError for a name that is not in the run, DataError for a folder without a run.
     """
     if not 1 <= len(runs) <= 2:
-        raise UsageError(f"{len(runs)} runs are given.", mend="Give one run, or two.")
+        names = [str(run) for run in runs[1:] if isinstance(run, str | Path) and not Path(run).exists()]
+        by = f" Systems are named by a and b: -a {names[0]} -b {names[1]}." if len(names) == 2 else ""
+        raise UsageError(f"{len(runs)} runs are given.", mend=f"Give one run, or two.{by}")
     read = [read_values(folder_of(run)) for run in runs]
     protocol = read[0].protocol
     if a is None and b is None and len(read) == 1:

@@ -30,7 +30,7 @@ def write_report(
     from embassay.registry import attribute
     from embassay.report.runs import read_runs
 
-    folders = [Path(run)] if isinstance(run, str | Path) else [Path(one) for one in run]
+    folders = [Path(run)] if isinstance(run, str | Path) else [Path(folder) for folder in run]
     runs = read_runs(folders)
     for left in runs[0].left:
         tell(f"Left out: {left.path} ({left.reason}).")

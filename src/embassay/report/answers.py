@@ -250,14 +250,15 @@ class Evidence:
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
-    found = {question.name: next(_evidence(question.name, runs), None) for question in QUESTIONS[:-1]}
-    answers = [_answer(question, found[question.name]) for question in QUESTIONS[:-1]]
+    evidence = {question.name: next(_evidence(question.name, runs), None) for question in QUESTIONS[:-1]}
+    answers = [_answer(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
         return ()
     return (*answers, times_of(runs, answers[0]))
 
 
 def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
+    # Finders before runs: the best kind of evidence in any run comes before a lesser one in the first.
     for find in FINDERS[question]:
         for run in runs:
             evidence = find(run)
@@ -289,9 +290,7 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
 
 def _first(contenders: Sequence[Contender]) -> tuple[str, ...]:
     """Who may be first; without tests everybody may."""
-    return tuple(
-        contender.name for contender in contenders if contender.ranks is None or contender.ranks[0] == 1
-    )
+    return tuple(row.name for row in contenders if row.ranks is None or row.ranks[0] == 1)
 
 
 def _level(question: Question, evidence: Evidence, names: Sequence[str], ahead: int | None) -> Level:
@@ -322,10 +321,11 @@ def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
     apart = apart[np.isfinite(apart)]
     if not difference > 0 or len(apart) < 2:
         return None
-    found = smallest_difference(evidence.free.error(apart), df=evidence.free.df)
-    wanted = evidence.n * (found / difference) ** 2 - evidence.n
+    least = smallest_difference(evidence.free.error(apart), df=evidence.free.df)
+    wanted = evidence.n * (least / difference) ** 2 - evidence.n
     if not 0 < wanted <= MOST_MORE:
         return None
+    # Two digits and upwards: more would claim to know what is an estimate from one sample.
     step = int(10 ** max(0, math.floor(math.log10(wanted)) - 1))
     return math.ceil(wanted / step) * step
 
@@ -334,17 +334,14 @@ def _at(run: ReportRun, kind: str, task: str, unit: Unit, *, collections: bool =
     """The evidence in a run's standings on a task, of the systems that one method scored."""
     if run.record.kind != kind:
         return None
-    every = [
-        standing
-        for standing in read_standings(run.record.path)
-        if standing.task == task and not standing.dataset
-    ]
+    every = [row for row in read_standings(run.record.path) if row.task == task and not row.dataset]
+    # One group only: what two methods scored cannot be ranked together.
     for group in (RANKED, CLASSICAL):
-        ours = [one for one in every if one.group == group and one.headline.value is not None]
+        ours = [row for row in every if row.group == group and row.headline.value is not None]
         if len(ours) > 1:
             scope = task if group == RANKED else f"{task}:{group}"
-            references = [one.headline for one in every if one.group == REFERENCE]
-            equal = reaching(task, [one.headline for one in ours], references)
+            references = [row.headline for row in every if row.group == REFERENCE]
+            equal = reaching(task, [row.headline for row in ours], references)
             return replace(_of_standings(run, ours, scope, unit, collections), equal=equal)
     return None
 
@@ -353,9 +350,9 @@ def _of_standings(
     run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, collections: bool
 ) -> Evidence:
     ordered = sorted(standings, key=lambda standing: (-(standing.headline.value or 0.0), standing.system))
-    lengths = {len(one.headline.replicates) for one in ordered}
+    lengths = {len(standing.headline.replicates) for standing in ordered}
     replicates = (
-        np.stack([one.headline.replicates for one in ordered])
+        np.stack([standing.headline.replicates for standing in ordered])
         if len(lengths) == 1
         else np.empty((len(ordered), 0))
     )
@@ -365,21 +362,21 @@ def _of_standings(
     )
     contenders = [
         Contender(
-            one.system,
-            kinds.get(one.system, "embedding"),
-            float(one.headline.value or 0.0),
-            *one.headline.interval,
-            ranges.get(one.system),
+            standing.system,
+            kinds.get(standing.system, "embedding"),
+            float(standing.headline.value or 0.0),
+            *standing.headline.interval,
+            ranges.get(standing.system),
         )
-        for one in ordered
+        for standing in ordered
     ]
     strata = [one.headline.resampled for one in ordered]
     free = freedom_of_difference(*strata[:2], most=shared_degrees(strata))
-    found = Evidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
+    evidence = Evidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
     if not collections:
-        return found
+        return evidence
     sets, whole = _collections(run, ordered[0].system)
-    return replace(found, n=sets, has_outlook=whole or sets >= LEAST_COLLECTIONS)
+    return replace(evidence, n=sets, has_outlook=whole or sets >= LEAST_COLLECTIONS)
 
 
 OVER_SETS = re.compile(r"over ([\d,]+) sets?\b")
@@ -395,9 +392,9 @@ def _collections(run: ReportRun, system: str) -> tuple[int, bool]:
         and row.dataset
         and row.variant in ("", "original")
     }
-    found = [OVER_SETS.search(method) for method in methods.values()]
-    many = [int(match[1].replace(",", "")) if match else 1 for match in found]
-    return sum(many), all(found) and bool(found)
+    matches = [OVER_SETS.search(method) for method in methods.values()]
+    many = [int(match[1].replace(",", "")) if match else 1 for match in matches]
+    return sum(many), all(matches) and bool(matches)
 
 
 def _scored(run: ReportRun) -> Evidence | None:
@@ -410,31 +407,31 @@ def _scored(run: ReportRun) -> Evidence | None:
     from embassay.report.rag.tables import TASK, unit_of
 
     record, headline = run.record, score.headline
-    group = next((one for one in measured_groups(record) if one.dataset == score.judgements.name), None)
+    group = next((part for part in measured_groups(record) if part.dataset == score.judgements.name), None)
     places = (
         {measure.key[0]: place for place, measure in enumerate(group.measures)} if group is not None else {}
     )
     if group is None or headline not in places:
         return None
-    rows = {one.name: record.find(TASK, one.name, headline, dataset=group.dataset) for one in group.systems}
-    ranges, found = record.scope(TASK).ranges, []
-    for system, values in zip(group.systems, group.values[places[headline]], strict=True):
-        row = rows[system.name]
+    rows = {
+        peer.name: record.find(TASK, peer.name, headline, dataset=group.dataset) for peer in group.systems
+    }
+    ranges, pairs = record.scope(TASK).ranges, []
+    for peer, values in zip(group.systems, group.values[places[headline]], strict=True):
+        row = rows[peer.name]
         if row is not None and row.value is not None:
-            rank = ranges.get(system.name)
-            found.append(
-                (Contender(system.name, system.kind, row.value, row.ci_low, row.ci_high, rank), values)
-            )
-    found.sort(key=lambda one: (-one[0].value, one[0].name))
-    columns = np.array([values for _, values in found])
+            rank = ranges.get(peer.name)
+            pairs.append((Contender(peer.name, peer.kind, row.value, row.ci_low, row.ci_high, rank), values))
+    pairs.sort(key=lambda pair: (-pair[0].value, pair[0].name))
+    columns = np.array([values for _, values in pairs])
     complete = columns[:, np.isfinite(columns).all(axis=0)]
-    if len(found) < 2 or complete.shape[1] < 2:
+    if len(pairs) < 2 or complete.shape[1] < 2:
         return None
     rng = generator(int(record.arguments.get("seed") or 0), "answers", headline)
     replicates = resample_means(complete.T, n_resamples=RESAMPLES, rng=rng).T
     other = judged_less(score)
     uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
-    contenders = tuple(contender for contender, _ in found)
+    contenders = tuple(contender for contender, _ in pairs)
     return Evidence(run, contenders, replicates, complete.shape[1], unit_of(headline), uneven=uneven)
 
 
@@ -479,42 +476,34 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
     """How long a query takes, of a sweep: each encoder's fastest stack. A system that search rules out is not chosen,
     however fast it is."""
     question = QUESTIONS[-1]
-    swept = next(((run, found) for run in runs if (found := sweep_of(run)) is not None), None)
+    swept = next(((run, result) for run in runs if (result := sweep_of(run)) is not None), None)
     if swept is None:
         return Answer(question, "not run")
     run, findings = swept
     fastest: dict[str, StackFacts] = {}
     for stack in findings.parts[0].stacks:
         name = str(stack.axes.get("encoder") or "")
+        # The fastest stack of each: the question is what an encoder can cost, not what one of its stacks does.
         if name and (name not in fastest or stack.latency < fastest[name].latency):
             fastest[name] = stack
     kinds = {system.name: system.kind for each in runs for system in each.record.systems}
-    ordered = sorted(fastest.items(), key=lambda one: (one[1].latency, one[0]))
+    ordered = sorted(fastest.items(), key=lambda pair: (pair[1].latency, pair[0]))
     top = tuple(
         Contender(
-            name,
-            kinds.get(name, "embedding"),
-            facts.latency,
-            facts.latency_low,
-            facts.latency_high,
-            None,
+            name, kinds.get(name, "embedding"), facts.latency, facts.latency_low, facts.latency_high, None
         )
         for name, facts in ordered
     )
-    able = [
-        contender for contender in top if search.level == "not run" or contender.name in _contending(search)
-    ]
+    able = [row for row in top if search.level == "not run" or row.name in _contending(search)]
     if not able:
         return Answer(question, "not run")
-    said = _said_of_time(able, fastest)
-    if ruled := [
-        contender.name for contender in top if contender not in able and contender.value < able[0].value
-    ]:
-        said += f"; {ruled[0]} is faster, finds less"
+    words = _said_of_time(able, fastest)
+    if ruled := [row.name for row in top if row not in able and row.value < able[0].value]:
+        words += f"; {ruled[0]} is faster, finds less"
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _sure_of_time(able), findings.asked.percentile
-    return Answer(question, level, first, n, None, None, top, MILLISECONDS, said, run.slug, percentile)
+    return Answer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
 
 
 def _contending(search: Answer) -> set[str]:
@@ -564,17 +553,17 @@ def places(
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(answer for answer in answers if answer.all)
-    kinds = {each.name: each.kind for answer in asked for each in answer.all}
-    found = [{each.name: _place(answer, each) for each in answer.all} for answer in asked]
+    kinds = {contender.name: contender.kind for answer in asked for contender in answer.all}
+    by_run = [{contender.name: _place(answer, contender) for contender in answer.all} for answer in asked]
     return asked, tuple(
-        (name, kind, tuple(by_name.get(name, Place()) for by_name in found)) for name, kind in kinds.items()
+        (name, kind, tuple(by_name.get(name, Place()) for by_name in by_run)) for name, kind in kinds.items()
     )
 
 
 def _place(answer: Answer, contender: Contender) -> Place:
     rank = tables.rank(*contender.ranks) if contender.ranks else ""
-    known = contender.low is not None and contender.high is not None
-    interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if known else ""
+    bounded = contender.low is not None and contender.high is not None
+    interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if bounded else ""
     return Place(
         rank,
         answer.unit.text(contender.value),
@@ -599,17 +588,17 @@ def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
 
 def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[Answer]) -> str:
     winners: dict[str, list[str]] = {}
-    for answer in decided:
-        winners.setdefault(answer.names[0], []).append(WHERE[answer.question.name])
+    for row in decided:
+        winners.setdefault(row.names[0], []).append(WHERE[row.question.name])
     if not winners:
         names = left[0].names
         many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
         among = f"{'between' if len(names) == 2 else 'among'} {_listed(many)}"
-        fast = next((one.names[0] for one in answers if one.question.name == "price" and one.names), "")
+        fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
         return f"These data do not choose {among}" + (f"; take the faster, {fast}" if fast else "")
     if len(winners) == 1:
         ((name, where),) = winners.items()
-        said = [IN_GROUPING if one == WHERE["groups"] else one for one in where]
+        said = [IN_GROUPING if place == WHERE["groups"] else place for place in where]
         return f"On texts like these, use {name}: it leads {_listed(said)}"
     return "On texts like these, use " + "; ".join(
         f"{name} {_listed(where)}" for name, where in winners.items()

@@ -103,8 +103,7 @@ def present(record: Record) -> tuple[Task, ...]:
 def item_count(record: Record, task: Task, system: str) -> int:
     """How many items a system's score on a task rests on: the sum over its datasets."""
     rows = (
-        record.find(task.name, system, task.headline, dataset=dataset)
-        for dataset in record.datasets(task.name)
+        record.find(task.name, system, task.headline, dataset=data) for data in record.datasets(task.name)
     )
     return sum(row.n for row in rows if row is not None and row.value is not None)
 
@@ -155,9 +154,10 @@ class Value:
         row = self.row
         if row is None or row.value is None:
             return ""
-        known = row.ci_low is not None and row.ci_high is not None
-        found = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if known else ())]
-        words = (f"{one * self.unit.factor:.6g}" for one in found)
+        bounded = row.ci_low is not None and row.ci_high is not None
+        values = [row.value, *((row.ci_low or 0.0, row.ci_high or 0.0) if bounded else ())]
+        words = (f"{end * self.unit.factor:.6g}" for end in values)
+        # A zero less in each cell: a page of many cells is kilobytes smaller.
         return ",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)
 
     @property
@@ -239,6 +239,7 @@ def make_board(record: Record) -> Board:
     label_of = labels([system.name for system in record.systems])
     rows = [_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
+    # The tests' own order and not the values': a page and comparisons.json must agree in ties.
     complete = _in_order(record, lead, complete)
     aside = () if record.scope(lead).name.endswith(APART) else record.scope(lead + APART).systems
     missing = [row for row in rows if row.system.ranked and row.lead.value is None]
@@ -255,6 +256,7 @@ def make_board(record: Record) -> Board:
 def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
     """Complete rows in the order of their scope, then by value."""
     names = (*record.scope(lead).systems, *record.scope(lead + APART).systems)
+    # Backwards, so that a name in both scopes keeps its first place.
     order = {name: place for place, name in reversed(list(enumerate(names)))}
     return sorted(rows, key=lambda row: (order.get(row.system.name, len(order)), -(row.lead.value or 0)))
 
@@ -262,6 +264,7 @@ def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
 def leading_scope(record: Record) -> str:
     """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
     tasks, names = present(record), [system.name for system in record.ranked_systems]
+    # SAGE's overall score needs all five of its tasks; others have one from two on.
     if len(tasks) >= (5 if record.kind == "sage" else 2):
         return OVERALL
     done = (
@@ -334,7 +337,16 @@ def _partial_mean(record: Record, system: System, tasks: tuple[Task, ...], value
             for (of, dataset, _, variant, name, measure), result in record.rows.items()
             if result.value is not None
         )
-        return "no task has all its datasets" if some else "no finished task"
+        if some:
+            return "no task has all its datasets"
+        # What ended without a value has a reason; what did not end has none yet.
+        why = (
+            result.reason
+            for (of, _, _, _, name, measure), result in record.rows.items()
+            if name == system.name and headlines.get(of) == measure and result.reason
+        )
+        ended = all(cell.status == "done" for cell in record.cells if cell.system == system.name)
+        return (next(why, "") if ended else "") or "no finished task"
     counted = f"{row.n} finished tasks" if row.n > 1 else "one finished task"
     return f"mean of the {counted} {numbers.score(row.value)}"
 
@@ -347,23 +359,23 @@ MOST_MISSING = 12
 
 def missing_here(record: Record, board: Board) -> Iterator[Block]:
     """Every value of the board that is missing, with its reason, and how to go on; nothing where all are there."""
-    found = [
+    missing = [
         (row, task, value)
         for row in (*board.ranked, *board.unranked)
         for task, value in zip(board.tasks, row.tasks, strict=True)
         if value.value is None
     ]
-    if not found:
+    if not missing:
         return
-    said: list[Block] = []
-    for row, task, value in found[:MOST_MISSING]:
+    blocks: list[Block] = []
+    for row, task, value in missing[:MOST_MISSING]:
         of = task.short if task.printed is POINTS else task.short.lower()
-        said.append(Text((shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
-    if more := len(found) - MOST_MISSING if len(found) > MOST_MISSING else 0:
-        said.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
+        blocks.append(Text((shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
+    if more := len(missing) - MOST_MISSING if len(missing) > MOST_MISSING else 0:
+        blocks.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
     if command := record.manifest.get("command", ""):
-        said.append(Text((Words(command, "command"), " continues from the last finished cell."), ""))
-    yield Box("panel", (Heading("Missing here", level=3), *said))
+        blocks.append(Text((Words(command, "command"), " continues from the last finished cell."), ""))
+    yield Box("panel", (Heading("Missing here", level=3), *blocks))
 
 
 def name(row: Row) -> Name:
@@ -395,59 +407,59 @@ def value_table(
     """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
     ground by their place in the column; None if there is none."""
     rows = board.by_task(task.name)
-    shown = [one for one in wanted if any(_find(record, task, row, one) is not None for row in rows)]
-    found = [[_looked_up(record, task, row, one) for one in shown] for row in rows]
-    scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*found, strict=True)]
+    shown = [column for column in wanted if any(_find(record, task, row, column) is not None for row in rows)]
+    looked_up = [[_looked_up(record, task, row, column) for column in shown] for row in rows]
+    scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*looked_up, strict=True)]
     lines = tuple(
         line_of(
             row,
             tuple(
-                _shaded(value, scale, one) if is_shaded else _marked(value, scale, row.system.kind)
-                for value, scale, one in zip(values, scales, shown, strict=True)
+                _shaded(value, scale, column) if is_shaded else _marked(value, scale, row.system.kind)
+                for value, scale, column in zip(values, scales, shown, strict=True)
             ),
             i, rows,
         )
-        for i, (row, values) in enumerate(zip(rows, found, strict=True))
+        for i, (row, values) in enumerate(zip(rows, looked_up, strict=True))
     )  # fmt: skip
     columns = tuple(
-        Column(one.heading, None if is_shaded else scale, "")
-        for one, scale in zip(shown, scales, strict=True)
+        Column(column.heading, None if is_shaded else scale, "")
+        for column, scale in zip(shown, scales, strict=True)
     )
     style = "heat grid lines" if is_shaded else "values"
-    note = _undefined(rows, found) if is_shaded else ""
+    note = _undefined(rows, looked_up) if is_shaded else ""
     made = Table(
         name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False, note=note
     )
     return made if shown else None
 
 
-def _undefined(rows: Sequence[Row], found: Sequence[Sequence[Value]]) -> str:
+def _undefined(rows: Sequence[Row], columns: Sequence[Sequence[Value]]) -> str:
     """Why cells say n/a, each reason once with the systems that it holds of."""
-    said: dict[str, list[str]] = {}
-    for row, values in zip(rows, found, strict=True):
+    reasons: dict[str, list[str]] = {}
+    for row, values in zip(rows, columns, strict=True):
         for reason in dict.fromkeys(
             value.reason for value in values if value.state == "undefined" and value.reason
         ):
-            said.setdefault(reason, []).append(row.label)
-    return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in said.items())
+            reasons.setdefault(reason, []).append(row.label)
+    return " ".join(f"n/a: {reason} ({', '.join(names)})." for reason, names in reasons.items())
 
 
 def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row]) -> Line:
     """A system's line at its place among the rows: those beyond the first twelve are shown when asked for."""
-    contenders = sum(one.system.ranked for one in rows)
+    contenders = sum(row.system.ranked for row in rows)
     more = "more" if TOP <= place < contenders else "reference" if not row.system.ranked else ""
     return Line(row.label, entries, row.system.kind, more, row.system.name)
 
 
-def _find(record: Record, task: Task, row: Row, one: Wanted) -> Result | None:
-    return record.find(task.name, row.system.name, one.measure, dataset=one.dataset, variant=one.variant)
+def _find(record: Record, task: Task, row: Row, want: Wanted) -> Result | None:
+    return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 
-def _looked_up(record: Record, task: Task, row: Row, one: Wanted) -> Value:
-    result = _find(record, task, row, one)
+def _looked_up(record: Record, task: Task, row: Row, column: Wanted) -> Value:
+    result = _find(record, task, row, column)
     if result is not None and result.value is not None:
         return Value("value", result, unit=task.printed)
-    cells = [cell for cell in record.cells_of(task.name, row.system.name) if cell.dataset == one.dataset]
+    cells = [cell for cell in record.cells_of(task.name, row.system.name) if cell.dataset == column.dataset]
     return missing_value(record, cells, result)
 
 
@@ -456,16 +468,16 @@ def _marked(value: Value, scale: Scale, kind: Kind) -> Entry:
     if value.value is None:
         return Entry(value.said, why=value.reason or value.text, style="task")
     mark = interval_mark(value.row, kind, scale, width=72, few=value.few)
-    said = (value.text, mark, value.interval or "no interval")
-    return Entry(said, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
+    parts = (value.text, mark, value.interval or "no interval")
+    return Entry(parts, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
 
 
-def _shaded(value: Value, scale: Scale, one: Wanted) -> Entry:
+def _shaded(value: Value, scale: Scale, column: Wanted) -> Entry:
     """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
-        said = value.text if value.state == "undefined" else value.said
-        return Entry(said, why=value.reason or value.text)
+        text = value.text if value.state == "undefined" else value.said
+        return Entry(text, why=value.reason or value.text)
     step = step_of(scale.at(value.value) / 100)
-    if one.is_less_better:
+    if column.is_less_better:
         step = -step if value.value > 0 else 0
     return Entry(value.text, value.interval or "no interval", value.exact, step)

@@ -76,8 +76,8 @@ def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
     """The systems that a table of several runs shows, with their kind, references last: those of the first run, and
     those in two or more. The others are left to the table of their run, unless no two runs share any."""
     kinds: dict[str, list[Kind]] = {}
-    for one in every:
-        for name, leader in one.leaders.items():
+    for run in every:
+        for name, leader in run.leaders.items():
             kinds.setdefault(name, []).append(leader.kind)
     least = min(2, max(map(len, kinds.values()), default=0))
     first = every[0].leaders if every else {}
@@ -87,7 +87,7 @@ def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
         for name, own in kinds.items()
         if name in first or len(own) >= least
     }
-    return dict(sorted(found.items(), key=lambda one: one[1] == "reference"))
+    return dict(sorted(found.items(), key=lambda pair: pair[1] == "reference"))
 
 
 def _board(run: ReportRun) -> Leading:
@@ -129,11 +129,7 @@ def _hume(run: ReportRun) -> Leading | None:
     from embassay.report.hume.families import POINTS
 
     record, best = run.record, run.record.scope(OVERALL).best
-    behind = {
-        standing.system: standing.headline
-        for standing in read_standings(record.path)
-        if standing.task == OVERALL
-    }
+    behind = {row.system: row.headline for row in read_standings(record.path) if row.task == OVERALL}
     leaders = {}
     for place in summary.places:
         bar = place.mean
@@ -156,10 +152,10 @@ def _hume(run: ReportRun) -> Leading | None:
 def _people(summary: Summary) -> str:
     from embassay.report.hume.families import POINTS, answerers
 
-    human = next((one for one in summary.places if one.kind == "human"), None)
+    human = next((place for place in summary.places if place.kind == "human"), None)
     if human is None or human.mean.value is None:
         return ""
-    ranked = sum(one.rank is not None for one in summary.places)
+    ranked = sum(place.rank is not None for place in summary.places)
     place = "" if human.rank is None else f", place {human.rank} of {ranked} by the mean"
     return f"{answerers(summary)} {POINTS.text(human.mean.value)}{place}"
 
@@ -201,40 +197,40 @@ def _column_title(run: Leading) -> str:
     return f"{run.run}, 95%" if run.people or run.measure == "overall" else f"{run.run} {run.measure}, 95%"
 
 
-def _table(found: Sequence[Leading], systems: Sequence[str]) -> Table:
-    heads = [column for run in found for column in (*figures(_column_title(run)), Column("Rank"))]
+def _table(leads: Sequence[Leading], systems: Sequence[str]) -> Table:
+    heads = [column for run in leads for column in (*figures(_column_title(run)), Column("Rank"))]
     rows = (
-        [name, *(cell for run in found for cell in cells(run, name))]
+        [name, *(cell for run in leads for cell in cells(run, name))]
         for name in systems
-        if any(name in run.leaders for run in found)
+        if any(name in run.leaders for run in leads)
     )
     return Table.of("headlines", ("System", *heads), rows)
 
 
-def _parts(found: Sequence[Leading], systems: Sequence[str], width: int) -> Iterator[Sequence[Leading]]:
+def _parts(leads: Sequence[Leading], systems: Sequence[str], width: int) -> Iterator[Sequence[Leading]]:
     """The runs in as few equal parts as fit."""
-    for count in range(1, len(found) + 1):
-        size = ceil(len(found) / count)
-        parts = [found[i : i + size] for i in range(0, len(found), size)]
-        if count == len(found) or all(fits(_table(part, systems), width) for part in parts):
+    for count in range(1, len(leads) + 1):
+        size = ceil(len(leads) / count)
+        parts = [leads[i : i + size] for i in range(0, len(leads), size)]
+        if count == len(leads) or all(fits(_table(part, systems), width) for part in parts):
             yield from parts
             return
 
 
-def _notes(found: Sequence[Leading]) -> Iterator[str]:
-    points = plain(listed([one.run for one in found if one.has_points]))
+def _notes(leads: Sequence[Leading]) -> Iterator[str]:
+    points = plain(listed([run.run for run in leads if run.has_points]))
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         "Rank: the places that paired tests allow, each run by itself. Overlapping intervals are not a test."
-        if any(leader.rank for run in found for leader in run.leaders.values())
+        if any(leader.rank for run in leads for leader in run.leaders.values())
         else "No ranks: there is nothing to test."
     )
-    if any(leader.apart for run in found for leader in run.leaders.values()):
+    if any(leader.apart for run in leads for leader in run.leaders.values()):
         yield f"{_APART} ranked by themselves: another method stands behind their scores."
-    for run in found:
+    for run in leads:
         if run.people:
             yield f"{run.run}: {run.measure}; {run.people}."
-    alone = len({name for run in found for name in run.leaders} - set(shared(found)))
+    alone = len({name for run in leads for name in run.leaders} - set(shared(leads)))
     if alone:
         yield f"{numbers.counted(alone, 'system')} in one later run only: see that run's table."
 
@@ -276,22 +272,22 @@ class Together:
 
 def together(runs: Sequence[ReportRun]) -> Together | None:
     """The table; None where fewer than two runs have a figure of a system."""
-    found = list(leading_of(runs))
-    if len(found) < 2:
+    leads = list(leading_of(runs))
+    if len(leads) < 2:
         return None
-    kinds = shared(found)
-    known = {system.name: (label, system.index) for system, label in systems_of(runs)}
+    kinds = shared(leads)
+    labels = {system.name: (label, system.index) for system, label in systems_of(runs)}
     names = list(kinds)[:MOST_ROWS]
-    columns = [one for one in found if any(name in one.leaders for name in names)]
+    columns = [run for run in leads if any(name in run.leaders for name in names)]
     return Together(
         tuple(RunColumn(_run_title(column), column.scale) for column in columns),
         tuple(
-            Line(*known[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
+            Line(*labels[name], kinds[name], tuple(column.leaders.get(name) for column in columns))
             for name in names
         ),
         tuple(f"{column.run}: {column.people}." for column in columns if column.people),
     )
 
 
-def _run_title(one: Leading) -> str:
-    return f"{one.run}, {one.measure}{', points' if one.has_points else ''}"
+def _run_title(run: Leading) -> str:
+    return f"{run.run}, {run.measure}{', points' if run.has_points else ''}"

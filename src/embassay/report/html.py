@@ -67,9 +67,9 @@ class Section:
         if not self.kind:
             made = [(runs[0], self._content(runs))]
         else:
-            own = [run for run in runs if run.record.kind == self.kind and run.record.rows]
-            arguments = [(run.record, run.board) if self.template else (run, len(runs) == 1) for run in own]
-            made = [(run, self._content(*given)) for run, given in zip(own, arguments, strict=True)]
+            shown = [run for run in runs if run.record.kind == self.kind and run.record.rows]
+            arguments = [(run.record, run.board) if self.template else (run, len(runs) == 1) for run in shown]
+            made = [(run, self._content(*given)) for run, given in zip(shown, arguments, strict=True)]
         return [Page(self, run, content) for run, content in made if content]
 
     def _content(self, *arguments: Any) -> Any:
@@ -265,12 +265,12 @@ def ended(html: Markup, ending: str, beginning: str = "") -> Markup:
     """
     if not ending and not beginning:
         return html
-    own = set(IDS.findall(html))
+    ids = set(IDS.findall(html))
 
-    def renamed(one: re.Match[str]) -> str:
-        if one[1] not in own:
-            return one[0]
-        return one[0][: -len(one[1])] + ("" if one[1].startswith(beginning) else beginning) + one[1] + ending
+    def renamed(var: re.Match[str]) -> str:
+        if var[1] not in ids:
+            return var[0]
+        return var[0][: -len(var[1])] + ("" if var[1].startswith(beginning) else beginning) + var[1] + ending
 
     return Markup(IDS_AND_LINKS.sub(renamed, html))
 

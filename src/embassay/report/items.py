@@ -64,7 +64,7 @@ def edit_words(edit: str) -> str:
     >>> edit_words("negate"), edit_words("removal:p=0.15,q=0.5")
     ('negated', '15% removed in the middle')
     """
-    span = next((one for one in SPANS if one[0] == edit), None)
+    span = next((edits for edits in SPANS if edits[0] == edit), None)
     if span is None:
         return EDIT_WORDS.get(edit, edit)
     _, kind, size, position = span
@@ -119,9 +119,10 @@ class Group:
     @cached_property
     def means(self) -> Values:
         """The mean over systems of each measure and item, (measures, items); NaN where none has a value."""
-        known = np.isfinite(self.values)
-        total = np.where(known, self.values, 0.0).sum(axis=1)
-        counts = known.sum(axis=1)
+        defined = np.isfinite(self.values)
+        total = np.where(defined, self.values, 0.0).sum(axis=1)
+        # `nanmean` warns of items that no system has a value for.
+        counts = defined.sum(axis=1)
         return np.asarray(np.where(counts > 0, total / np.maximum(counts, 1), np.nan))
 
 
@@ -136,12 +137,12 @@ def read_groups(record: Record) -> tuple[Group, ...]:
     if record.kind != "sage":
         return ()
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
-    found = (
+    groups = (
         read_values(record, kind, dataset, langs.get(dataset, ""))
         for kind in KINDS
         for dataset in record.datasets(kind.task)
     )
-    return tuple(group for group in found if group is not None)
+    return tuple(group for group in groups if group is not None)
 
 
 Columns = dict[tuple[str, str], tuple[list[str], Values]]
@@ -158,7 +159,7 @@ def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | 
             _add_sensitivity(read or {}, linear=is_linear(record))
     systems = tuple(system for system, read in offered if read is not None)
     columns = [read for _, read in offered if read is not None]
-    measures = tuple(one for one in kind.measures if any(one.key in read for read in columns))
+    measures = tuple(measure for measure in kind.measures if any(measure.key in read for read in columns))
     if not measures:
         return None
     ids = next(read[measures[0].key][0] for read in columns if measures[0].key in read)
@@ -192,25 +193,25 @@ def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Col
     frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
     frame = frame.with_columns(pl.col("value").fill_null(float("nan")))
     parts = frame.group_by("measure", "variant", maintain_order=True).agg("item_id", "value")
-    found: Columns = {
+    columns: Columns = {
         (measure, variant): (ids.to_list(), values.to_numpy())
         for measure, variant, ids, values in zip(*parts.get_columns(), strict=True)
     }
-    return found
+    return columns
 
 
-def _add_sensitivity(found: Columns, *, linear: bool) -> None:
+def _add_sensitivity(read: Columns, *, linear: bool) -> None:
     """A document's own score: 1 - the mean distance from the expected curve over its variants."""
-    spans = [span for span in SPANS if ("similarity", span[0]) in found]
+    spans = [span for span in SPANS if ("similarity", span[0]) in read]
     if not spans:
         return
     from embassay.report.sage.tables import expected
 
-    names = found["similarity", spans[0][0]][0]
+    names = read["similarity", spans[0][0]][0]
     close = [
-        1 - np.abs(found["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
+        1 - np.abs(read["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
     ]
-    found["sensitivity", ""] = (names, np.mean(close, axis=0))
+    read["sensitivity", ""] = (names, np.mean(close, axis=0))
 
 
 LENGTHS = {
@@ -243,6 +244,7 @@ class Excerpts:
         place = self._places.setdefault(text, len(self.texts))
         if place == len(self.texts):
             self.texts.append("")
+        # A text that stands in several groups is kept once, at the greatest length that any asked for.
         if len(excerpt) > len(self.texts[place]):
             self.texts[place] = excerpt
             self.cut.pop(place, None)
@@ -371,7 +373,7 @@ def values(source: Source) -> Part:
 def _measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
     """The measures and variants that any system has, in the order of its file."""
     folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
-    found: dict[tuple[str, str], None] = {}
+    measures: dict[tuple[str, str], None] = {}
     for system in record.ranked_systems:
         path = folder.items_path(pair.task, pair.dataset, system.name)
         if not path.exists():
@@ -379,9 +381,9 @@ def _measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
         frame = read_parquet(path, ["measure", "variant"]).unique(maintain_order=True)
         for measure, variant in frame.iter_rows():
             if (wanted is None or measure in wanted) and not variant.startswith("document="):
-                found.setdefault((measure, variant))
+                measures.setdefault((measure, variant))
     order = {name: i for i, name in enumerate(wanted or ())}
-    keys = sorted(found, key=lambda key: order.get(key[0], 0))
+    keys = sorted(measures, key=lambda key: order.get(key[0], 0))
     return tuple(Measure(key, _words(record.kind, *key)) for key in keys)
 
 
@@ -389,8 +391,8 @@ def _words(kind: str, measure: str, variant: str) -> str:
     name = WORDS.get(measure, measure)
     if not variant:
         return f"{name}, as written" if kind == "names" else name
-    said = variant.replace("level=", "level ").replace(":", ", ").replace("_", " ")
-    return f"{name}, {said}"
+    words = variant.replace("level=", "level ").replace(":", ", ").replace("_", " ")
+    return f"{name}, {words}"
 
 
 def _title(field: str) -> str:
@@ -401,13 +403,13 @@ def _texts(source: Source) -> dict[str, dict[str, str]]:
     """By field and item."""
     if source.record.kind != "hume":
         return {}
-    found: dict[str, dict[str, str]] = {}
+    by_id: dict[str, dict[str, str]] = {}
     for item in _study(str(source.record.arguments.get("study") or "")):
         if item.task != source.group.dataset:
             continue
         for field, text in _fields(item.payload):
-            found.setdefault(field, {})[item.id] = text
-    return found
+            by_id.setdefault(field, {})[item.id] = text
+    return by_id
 
 
 def _fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -447,12 +449,13 @@ def rooms(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = 
     """
     costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
     wanted = [min(items, MOST) for items, _ in needs]
-    found, left = [0] * len(needs), budget
+    room, left = [0] * len(needs), budget
+    # The smallest first: what they leave of their share goes to those that come after them.
     for waiting, i in enumerate(sorted(range(len(needs)), key=lambda i: wanted[i] * costs[i])):
         share = left // (len(needs) - waiting) // costs[i]
-        found[i] = min(wanted[i], max(fewest, share))
-        left = max(0, left - found[i] * costs[i])
-    return found
+        room[i] = min(wanted[i], max(fewest, share))
+        left = max(0, left - room[i] * costs[i])
+    return room
 
 
 def kept(group: Group, most: int, seed: int) -> NDArray[np.int64]:
@@ -515,10 +518,10 @@ def item_page(record: Record, board: Board) -> ItemPage | None:
 
 def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
     """The page of all runs; None when none kept items."""
-    found = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
-    if not found:
+    offered = [(run, group) for run in runs for group in read_groups(run.record) if group.ids]
+    if not offered:
         return None
-    groups = [group for _, group in found]
+    groups = [group for _, group in offered]
     seed = runs[0].record.arguments.get("seed") or 0
     excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST, is_short=True)
     needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
@@ -526,12 +529,12 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
     chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
     made = [
         _group(run, group, rows, excerpts, several=len(runs) > 1)
-        for (run, group), rows in zip(found, chosen, strict=True)
+        for (run, group), rows in zip(offered, chosen, strict=True)
     ]
     worst = [
-        one
+        item
         for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
-        for one in _worst(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
+        for item in _worst(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
@@ -611,27 +614,27 @@ def _worst(
     index: int,
     group: Group,
     rows: NDArray[np.int64],
-    made: dict[str, Any],
+    texts: dict[str, Any],
     excerpts: Excerpts,
     *,
     most: int | None,
 ) -> list[Worst]:
     """For each of the first `most` measures the item with the lowest mean over systems."""
-    found = []
+    worst = []
     for m, measure in enumerate(group.measures[:most]):
         means = group.means[m, rows]
         if not np.isfinite(means).any():
             continue
         place = int(np.nanargmin(means))
-        found.append(
+        worst.append(
             Worst(
-                index, m, made["title"], measure.title, made["ids"][place],
-                numbers.score(float(means[place])), _first_text(made, place, excerpts),
+                index, m, texts["title"], measure.title, texts["ids"][place],
+                numbers.score(float(means[place])), _first_text(texts, place, excerpts),
             )
         )  # fmt: skip
-    return found
+    return worst
 
 
-def _first_text(made: dict[str, Any], place: int, excerpts: Excerpts) -> str:
-    field = next((name for name in FIRST_FIELDS if name in made["fields"]), None)
-    return "" if field is None else shortened(excerpts.texts[made["fields"][field][place]], EXCERPT)
+def _first_text(texts: dict[str, Any], place: int, excerpts: Excerpts) -> str:
+    field = next((name for name in FIRST_FIELDS if name in texts["fields"]), None)
+    return "" if field is None else shortened(excerpts.texts[texts["fields"][field][place]], EXCERPT)

@@ -37,26 +37,28 @@ class Taken:
 
 def taken(record: Record, board: Board) -> tuple[Taken, ...]:
     """Of every system with a finished cell, as the board has them; none where cells tell no time."""
-    found = []
+    rows = []
     for row in board.rows:
         cells = [cell for cell in record.cells if cell.system == row.system.name and cell.seconds is not None]
         if not cells:
             continue
         paired = [cell for cell in cells if cell.counts.get("pairs")]
         pairs = sum(cell.counts["pairs"] for cell in paired)
-        each = sum(cell.seconds or 0.0 for cell in paired) / pairs if pairs else None
+        seconds = sum(cell.seconds or 0.0 for cell in paired) / pairs if pairs else None
         peaks = [cell.peak_bytes for cell in cells if cell.peak_bytes is not None]
-        found.append(
+        rows.append(
             Taken(
                 row.label,
                 row.lead.text,
                 f"{numbers.duration(sum(cell.seconds or 0.0 for cell in cells))} "
                 f"({numbers.counted(len(cells), 'cell')})",
-                f"{1000 * each:.2g} ms (n = {numbers.count(pairs)})" if each is not None else numbers.NONE,
+                f"{1000 * seconds:.2g} ms (n = {numbers.count(pairs)})"
+                if seconds is not None
+                else numbers.NONE,
                 in_words(max(peaks)) if peaks else numbers.NONE,
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
 @dataclass(frozen=True)
@@ -70,19 +72,17 @@ class Cost:
     @property
     def said(self) -> str:
         """The same in one line, figures that neither plan nor run has left out."""
-        found = [
+        parts = [
             f"{title} {took} (planned {planned})"
             for title, (planned, took) in zip(FIGURES, self.figures, strict=True)
             if {planned, took} != {numbers.NONE}
         ]
-        return f"{' '.join(filter(None, (self.system, self.calls)))}: {', '.join(found)}"
+        return f"{' '.join(filter(None, (self.system, self.calls)))}: {', '.join(parts)}"
 
 
 def costs(record: Record) -> tuple[Cost, ...]:
     """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
-    planned = {
-        system["system"]: system for system in (record.manifest.get("forecast") or {}).get("systems", ())
-    }
+    planned = {row["system"]: row for row in (record.manifest.get("forecast") or {}).get("systems", ())}
     spent = (record.manifest.get("spent") or {}).get("systems", {})
     others = [
         name for name, plan in planned.items() if name not in record.by_name and plan["requests"] is not None
@@ -125,7 +125,7 @@ def _figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[
     about = "" if plan["exact"] else "about "
     embeds = plan["disk_bytes"] or plan["cached"] or actual["texts"]
     texts = (numbers.count(plan["texts"] - plan["cached"]), numbers.count(actual["texts"]))
-    money = tuple("price unknown" if one is None else dollars(one) for one in (plan["usd"], actual["usd"]))
+    money = tuple("price unknown" if usd is None else dollars(usd) for usd in (plan["usd"], actual["usd"]))
     return (
         texts if embeds else nothing,
         both("tokens", numbers.count, about) if plan["requests"] is not None else nothing,
@@ -286,15 +286,15 @@ def _dataset(plain: Mapping[str, Any]) -> DatasetFacts:
 
 def _choices(record: Record) -> tuple[Choice, ...]:
     options = record.arguments.get("options") or {}
-    found = [
+    choices = [
         Choice(name, words, _said_value(options.get(name, default)), options.get(name, default) == default)
         for name, (default, words) in defaults_of(record.kind).items()
     ]
     tokenizer = (record.manifest.get("tokenizer") or {}).get("name")
     if record.kind == "sage" and tokenizer:
         words = "tokens of classical metrics and of spans; the paper has cl100k"
-        found.append(Choice("tokenizer", words, str(tokenizer), tokenizer == PAPER_TOKENIZER))
-    return tuple(found)
+        choices.append(Choice("tokenizer", words, str(tokenizer), tokenizer == PAPER_TOKENIZER))
+    return tuple(choices)
 
 
 def _said_value(value: Any) -> str:
@@ -366,22 +366,22 @@ def _paraphrasing(record: Record) -> list[tuple[str, Any]]:
     if record.kind not in ("pteb", "hteb"):
         return []
     arguments = record.arguments
-    found: list[tuple[str, Any]] = []
+    choices: list[tuple[str, Any]] = []
     what = "paraphrases" if record.kind == "pteb" else "transformations"
     for source in record.manifest.get(what, {}).get("sources", ()):
         runs = max((len(seeds) for seeds in source.get("seeds", {}).values()), default=0)
-        found.append((f"{what}, {source['name']}", f"{numbers.counted(runs, 'run')}; {source['identity']}"))
+        choices.append((f"{what}, {source['name']}", f"{numbers.counted(runs, 'run')}; {source['identity']}"))
         prompt = source.get("prompt")
         if isinstance(prompt, Mapping) and source.get("paraphraser") not in WITHOUT_PROMPT:
             words = " ".join(filter(None, (prompt.get("text"), prompt.get("addition"))))
             called = prompt.get("name") or prompt.get("kind")
-            found.append((f"prompt {called}, version {prompt.get('version')}", words))
+            choices.append((f"prompt {called}, version {prompt.get('version')}", words))
     if generation := arguments.get("generation"):
-        found.append(("sampling", ", ".join(f"{name} {value}" for name, value in generation.items())))
+        choices.append(("sampling", ", ".join(f"{name} {value}" for name, value in generation.items())))
     kept = "stands for itself" if arguments.get("on_failure") == "original" else "is left out of both sides"
     copies = "left out" if arguments.get("exclude_copied") else "kept"
     return [
-        *found,
+        *choices,
         (f"a text without a usable {what[:-1]}", kept),
         (f"a {what[:-1]} equal to its text", f"is {copies}"),
     ]
@@ -465,19 +465,21 @@ def _test(page: MethodPage) -> str:
 
 def _said_by_runs(parts: Sequence[MethodPage], text: Callable[[MethodPage], str]) -> tuple[Said, ...]:
     """The sentences of all parts, each once, with the runs that it is of."""
-    found: dict[str, list[str]] = {}
+    by_text: dict[str, list[str]] = {}
     for part in parts:
-        if said := text(part):
-            found.setdefault(said, []).append(part.title)
-    return tuple(Said(tuple(titles), said) for said, titles in found.items())
+        if words := text(part):
+            by_text.setdefault(words, []).append(part.title)
+    return tuple(Said(tuple(titles), words) for words, titles in by_text.items())
 
 
 def _datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:
     """The datasets of all parts: one that several took stands once."""
-    found: dict[DatasetFacts, list[str]] = {}
+    runs_of: dict[DatasetFacts, list[str]] = {}
     for part in parts:
         for dataset in part.datasets:
             tasks = "; ".join(f"{task} {n}" for task, n in dataset.tasks)
             named = [part.title] if len(parts) > 1 else []
-            found.setdefault(replace(dataset, tasks=()), []).append(": ".join(filter(None, (*named, tasks))))
-    return tuple(SharedDataset(facts, tuple(taken)) for facts, taken in found.items())
+            runs_of.setdefault(replace(dataset, tasks=()), []).append(
+                ": ".join(filter(None, (*named, tasks)))
+            )
+    return tuple(SharedDataset(facts, tuple(taken)) for facts, taken in runs_of.items())

@@ -25,7 +25,7 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     types, names, notes = _types(record), _order(record), notes_of(record)
     yield Facts.of(
         "mteb", "MTEB, published results", numbers.counted(len(names), "system"),
-        numbers.counted(sum(len(record.datasets(one)) for one in types), "task"),
+        numbers.counted(sum(len(record.datasets(kind)) for kind in types), "task"),
         numbers.date(record.manifest.get("updated", "")),
     )  # fmt: skip
     yield mteb_verdict(record, run.board)
@@ -38,12 +38,12 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     if means := _means(record, names, types):
         yield means
-    yield from (_by_task(record, names, one) for one in types)
+    yield from (_by_task(record, names, kind) for kind in types)
 
 
 def mteb_verdict(record: Record, _: Board) -> Verdict:
     """How much was published, and whose mean is the highest: a fact, no finding."""
-    tasks = sum(len(record.datasets(one)) for one in _types(record))
+    tasks = sum(len(record.datasets(kind)) for kind in _types(record))
     heading = (
         f"{numbers.counted(len(_order(record)), 'system')} on {numbers.counted(tasks, 'task')}, as published"
     )
@@ -52,15 +52,15 @@ def mteb_verdict(record: Record, _: Board) -> Verdict:
 
 
 def _highest(record: Record) -> list[Sentence]:
-    known = [
+    values = [
         (row.value, system) for system in record.systems
         if (row := record.find(OVERALL, system.name, OVERALL)) is not None and row.value is not None
     ]  # fmt: skip
-    if len(known) < 2:
+    if len(values) < 2:
         return []
-    value, system = max(known, key=lambda one: one[0])
-    label = labels([one.name for one in record.systems])[system.name]
-    of = numbers.counted(len(known), "system")
+    value, system = max(values, key=lambda pair: pair[0])
+    label = labels([entry.name for entry in record.systems])[system.name]
+    of = numbers.counted(len(values), "system")
     return [
         (
             f"Of {of} with every task the highest mean is {SCORE.said(value)}, of ",
@@ -87,7 +87,7 @@ def _means(record: Record, names: Sequence[str], types: Sequence[str]) -> Table 
     """A row per system: the mean over all tasks, and by type where the run has it."""
     columns = [(OVERALL, OVERALL, "All tasks")]
     columns += [
-        (one, MAIN, _word(one)) for one in types if any(record.find(one, name, MAIN) for name in names)
+        (kind, MAIN, _word(kind)) for kind in types if any(record.find(kind, name, MAIN) for name in names)
     ]
     if len(columns) < 2 and not any(record.find(OVERALL, name, OVERALL) for name in names):
         return None
@@ -103,8 +103,8 @@ def _by_task(record: Record, names: Sequence[str], kind: str) -> Table:
         name: [record.find(kind, name, MAIN, dataset=dataset) for dataset in datasets]
         for name in names[:MOST_ROWS]
     }
-    known = {name: row for name, row in rows.items() if any(result is not None for result in row)}
-    return _matrix(record, f"mteb-{kind.replace('_', '-')}", _word(kind), list(datasets), known)
+    filled = {name: row for name, row in rows.items() if any(result is not None for result in row)}
+    return _matrix(record, f"mteb-{kind.replace('_', '-')}", _word(kind), list(datasets), filled)
 
 
 def _matrix(
@@ -124,23 +124,23 @@ def _entry(row: Result | None) -> Entry:
         return Entry("not run", why="not published")
     if row.value is None:
         return Entry("n/a", why=row.reason or "no value was recorded")
-    known = row.ci_low is not None and row.ci_high is not None
-    interval = SCORE.interval(row.ci_low or 0.0, row.ci_high or 0.0) if known else ""
-    ends = f",{row.ci_low:.6g},{row.ci_high:.6g}" if known else ""
+    bounded = row.ci_low is not None and row.ci_high is not None
+    interval = SCORE.interval(row.ci_low or 0.0, row.ci_high or 0.0) if bounded else ""
+    ends = f",{row.ci_low:.6g},{row.ci_high:.6g}" if bounded else ""
     return Entry(SCORE.text(row.value), interval, f"{row.value:.6g}{ends}")
 
 
 def _left_out(record: Record, names: Sequence[str], types: Sequence[str]) -> list[str]:
-    said = []
+    notes = []
     if len(names) > MOST_ROWS:
-        said.append(f"{numbers.count(len(names) - MOST_ROWS)} of {numbers.counted(len(names), 'system')}")
-    wide = [one for one in types if len(record.datasets(one)) > MOST_COLUMNS]
-    said += [
-        f"{len(record.datasets(one)) - MOST_COLUMNS} of {numbers.counted(len(record.datasets(one)), 'task')} of "
-        f"{_word(one).lower()}"
-        for one in wide
+        notes.append(f"{numbers.count(len(names) - MOST_ROWS)} of {numbers.counted(len(names), 'system')}")
+    wide = [kind for kind in types if len(record.datasets(kind)) > MOST_COLUMNS]
+    notes += [
+        f"{len(record.datasets(kind)) - MOST_COLUMNS} of {numbers.counted(len(record.datasets(kind)), 'task')} of "
+        f"{_word(kind).lower()}"
+        for kind in wide
     ]
-    return [f"{one} are not shown here; all are in results.jsonl." for one in said]
+    return [f"{what} are not shown here; all are in results.jsonl." for what in notes]
 
 
 def _word(kind: str) -> str:

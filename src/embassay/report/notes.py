@@ -52,11 +52,11 @@ def care(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterator[Care]
 
 def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     """The notes of all runs, each with its run where there are several; the gravest first."""
-    found = [(run, note) for run in runs for note in notes_of(run.record)]
-    left = [Note("left out", f"{one.path} is left out: {one.reason}.") for one in runs[0].left]
+    notes = [(run, note) for run in runs for note in notes_of(run.record)]
+    left = [Note("left out", f"{folder.path} is left out: {folder.reason}.") for folder in runs[0].left]
     if len(runs) == 1:
-        return (*left, *(note for _, note in found))
-    named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in found]
+        return (*left, *(note for _, note in notes))
+    named = [replace(note, what=f"{run.title}: {note.what}", slug=run.slug) for run, note in notes]
     return tuple(
         sorted(
             [*left, *named],
@@ -107,9 +107,7 @@ def _of_mteb(record: Record) -> Iterator[Note]:
         tasks = {warning.partition(":")[0] for warning in warned}
         what = f"{len(tasks)} of {numbers.counted(len(record.manifest['datasets']), 'task')} have warnings, the first:"
         yield Note("warning", f"{what} {warned[0]}.", "Scores on other versions of the data do not compare.")
-    yield from (
-        Note("warning", f"{warning}.") for warning in warned[: 0 if len(warned) > MOST_WARNINGS else None]
-    )
+    yield from (Note("warning", f"{text}.") for text in warned[: 0 if len(warned) > MOST_WARNINGS else None])
     missing = [
         system.name for system in record.systems if record.value(OVERALL, system.name, OVERALL) is None
     ]
@@ -125,14 +123,14 @@ def _of_hume(record: Record) -> Iterator[Note]:
     from embassay.protocols.hume.record import FILE, read_summary
     from embassay.report.hume.conclusions import hume_notes
 
-    found = (
+    notes = (
         [Note(*parts) for parts in hume_notes(read_summary(record.path))]
         if (record.path / FILE).exists()
         else []
     )
-    yield from (note for note in found if note.kind == "simulated")
+    yield from (note for note in notes if note.kind == "simulated")
     yield from (*_failed(record), *_waiting(record))
-    yield from (note for note in found if note.kind != "simulated")
+    yield from (note for note in notes if note.kind != "simulated")
     yield from _truncated(record)
     yield from _cell_warnings(record)
 
@@ -290,12 +288,12 @@ def _skipped(record: Record) -> Iterator[Note]:
 
 def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, int]]:
     """What cells left out: task, dataset and reason to system to count."""
-    found: dict[tuple[str, str, str], dict[str, int]] = {}
+    by_reason: dict[tuple[str, str, str], dict[str, int]] = {}
     for cell in record.cells:
         for skip in cell.skipped:
-            counts = found.setdefault((cell.task, cell.dataset, skip["reason"]), {})
+            counts = by_reason.setdefault((cell.task, cell.dataset, skip["reason"]), {})
             counts[cell.system] = max(counts.get(cell.system, 0), skip["count"])
-    return found
+    return by_reason
 
 
 def _warnings(record: Record) -> Iterator[Note]:
@@ -374,11 +372,11 @@ def open_table(
     chance: str = "Chance to tell them apart", unit: numbers.Unit = numbers.SCORE,
 ) -> Table:  # fmt: skip
     """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
-    nearest = sorted(found, key=lambda one: -abs(one.difference) / one.half)[:most]
-    steps = [(one, step) for one in nearest for step in undecided(one.difference, one.half, one.n, one.tests)]
-    known = all(one.labels for one in nearest)
-    names = [one.name for one, _ in steps if one.name]
+    nearest = sorted(found, key=lambda gap: -abs(gap.difference) / gap.half)[:most]
+    steps = [(gap, step) for gap in nearest for step in undecided(gap.difference, gap.half, gap.n, gap.tests)]
+    labelled = all(gap.labels for gap in nearest)
+    names = [gap.name for gap, _ in steps if gap.name]
     return outlook_table(
         title, of, [step for _, step in steps], names=names, chance=chance, unit=unit,
-        labels=[one.labels for one, _ in steps] if known else None, price=price if known else None,
+        labels=[gap.labels for gap, _ in steps] if labelled else None, price=price if labelled else None,
     )  # fmt: skip

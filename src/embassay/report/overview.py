@@ -95,8 +95,8 @@ def forest_of(record: Record, board: Board) -> Forest | None:
     if not scope.pairs or not board.ranked or not board.tasks:
         return None
     base = board.ranked[0]
-    found = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
-    rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in found if pair is not None]
+    pairs = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
+    rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in pairs if pair is not None]
     edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
     scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
     return Forest(base, board.lead_title, scale, tuple(rows), board.unit)
@@ -138,6 +138,7 @@ def brought_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         facts, verdict, *rest = tasks_page(run, alone)
         yield from (facts, verdict, *([Care((why,), "Its own page cannot be shown.")] if why else ()), *rest)
         return
+    # Facts stand over the verdict, whoever wrote the page.
     above = sum(isinstance(block, Facts) for block in blocks[:1])
     yield from blocks[:above]
     if not any(isinstance(block, Verdict) for block in blocks):
@@ -262,12 +263,7 @@ def _others(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
     """What the first run of each other protocol found; a recommendation with the limits it was made for."""
     for kinds in THEN:
         run = next(
-            (
-                report_run
-                for kind in kinds
-                for report_run in runs
-                if report_run.record.kind == kind and report_run.record.rows
-            ),
+            (other for kind in kinds for other in runs if other.record.kind == kind and other.record.rows),
             None,
         )
         if run is not None:
@@ -295,8 +291,8 @@ def _own_verdict(run: ReportRun) -> Verdict:
     record, board = run.record, run.board
     if record.kind in VERDICTS:
         return _on_suites(record, attribute(f"embassay.report.{VERDICTS[record.kind]}")(record, board))
-    own = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
-    return next(own, None) or board_verdict(record, board)
+    verdicts = (verdict for verdict in run.brought[0] if isinstance(verdict, Verdict))
+    return next(verdicts, None) or board_verdict(record, board)
 
 
 def _on_suites(record: Record, verdict: Verdict) -> Verdict:
@@ -315,14 +311,10 @@ def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
         system.name for record in records if has_board(record.kind) for system in record.ranked_systems
     }
     datasets = list(
-        dict.fromkeys(
-            dataset["name"] for record in records for dataset in record.manifest.get("datasets", ())
-        )
+        dict.fromkeys(data["name"] for record in records for data in record.manifest.get("datasets", ()))
     )
     named = ", ".join(datasets) if len(datasets) <= 3 else numbers.counted(len(datasets), "dataset")
-    suites = [
-        suite["said"].rstrip(".") for record in records for suite in record.manifest.get("suites") or ()
-    ]
+    suites = [suite["said"].rstrip(".") for run in records for suite in run.manifest.get("suites") or ()]
     named = ", ".join((*dict.fromkeys(suites), named))
     seeds = {record.arguments.get("seed") for record in records}
     seed = next(iter(seeds)) if len(seeds) == 1 else None
@@ -405,7 +397,7 @@ def _whole(record: Record, board: Board) -> Verdict:
 def _items_behind(record: Record, task: str) -> int:
     """The items that a task was measured on, over its datasets; 0 for overall, or where it is not recorded."""
     datasets = record.manifest.get("datasets", ())
-    return sum(int(((one.get("tasks") or {}).get(task) or {}).get("n") or 0) for one in datasets)
+    return sum(int(((dataset.get("tasks") or {}).get(task) or {}).get("n") or 0) for dataset in datasets)
 
 
 def _too_few(record: Record, board: Board, items: int) -> Verdict:

@@ -18,24 +18,9 @@ from embassay.runs.folder import RunFolder, tails
 
 OVERALL = "overall"
 KINDS = (
-    "sage",
-    "pteb",
-    "hteb",
-    "original",
-    "judge",
-    "paraphrasers",
-    "validation",
-    "golden",
-    "questions",
-    "score",
-    "sweep",
-    "names",
-    "noise",
-    "hume",
-    "mteb",
-    "calibration",
-    "choose",
-)
+    "sage", "pteb", "hteb", "original", "judge", "paraphrasers", "validation", "golden", "questions", "score",
+    "sweep", "names", "noise", "hume", "mteb", "calibration", "choose",
+)  # fmt: skip
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"
 """Ends the name of a scope of systems that were compared by another method than those of the scope itself."""
@@ -94,8 +79,8 @@ class Scope:
 
     @cached_property
     def _by_names(self) -> dict[tuple[str, str], Pair]:
-        known = {(pair.a, pair.b): pair for pair in self.pairs}
-        return known | {(pair.b, pair.a): pair.turned() for pair in self.pairs}
+        pairs = {(pair.a, pair.b): pair for pair in self.pairs}
+        return pairs | {(pair.b, pair.a): pair.turned() for pair in self.pairs}
 
     def pair(self, a: str, b: str) -> Pair | None:
         """The comparison a - b, whichever way round it is stored."""
@@ -161,8 +146,8 @@ class Record:
     @cached_property
     def protocols(self) -> tuple[str, ...]:
         """The protocols with results, or the run's own when nothing is finished."""
-        found = dict.fromkeys(row.protocol for row in self.rows.values())
-        return tuple(found) or (self.manifest.get("protocol", ""),)
+        names = dict.fromkeys(row.protocol for row in self.rows.values())
+        return tuple(names) or (self.manifest.get("protocol", ""),)
 
     @cached_property
     def kind(self) -> str:
@@ -184,11 +169,12 @@ class Record:
 
     @cached_property
     def _datasets(self) -> dict[str, tuple[str, ...]]:
-        found: dict[str, dict[str, None]] = {}
+        by_task: dict[str, dict[str, None]] = {}
+        # Cells first: a dataset that failed everywhere has no row and stands in the page all the same.
         for task, dataset in [(c.task, c.dataset) for c in self.cells] + [(k[0], k[1]) for k in self.rows]:
             if dataset:
-                found.setdefault(task, {})[dataset] = None
-        return {task: tuple(names) for task, names in found.items()}
+                by_task.setdefault(task, {})[dataset] = None
+        return {task: tuple(names) for task, names in by_task.items()}
 
     def datasets(self, task: str) -> tuple[str, ...]:
         """The datasets of a task, in the order of the run."""
@@ -196,10 +182,11 @@ class Record:
 
     def scope(self, name: str) -> Scope:
         """The comparisons of a task or `overall`; without any when there are none."""
-        found = self.scopes.get(name)
-        if found is None or not found.systems:
-            found = self.scopes.get(name + APART) or found
-        return found or Scope(name, reason="the run has no comparisons yet")
+        tested = self.scopes.get(name)
+        # Everybody may have been scored by the other method, and the scope itself be empty.
+        if tested is None or not tested.systems:
+            tested = self.scopes.get(name + APART) or tested
+        return tested or Scope(name, reason="the run has no comparisons yet")
 
     def placed(self, name: str, system: str) -> tuple[int, int] | None:
         """The places that the tests allow a system: among all of the scope, or among those compared its way."""
@@ -214,10 +201,10 @@ class Record:
 
     @cached_property
     def _cells_by(self) -> dict[tuple[str, str], tuple[Cell, ...]]:
-        found: dict[tuple[str, str], list[Cell]] = {}
+        groups: dict[tuple[str, str], list[Cell]] = {}
         for cell in self.cells:
-            found.setdefault((cell.task, cell.system), []).append(cell)
-        return {key: tuple(cells) for key, cells in found.items()}
+            groups.setdefault((cell.task, cell.system), []).append(cell)
+        return {key: tuple(cells) for key, cells in groups.items()}
 
 
 def kind_of(manifest: Mapping[str, Any]) -> str:

@@ -71,15 +71,15 @@ def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
     """The run that a path is, or all in it: each with its record or why there is none."""
     if (path / MANIFEST).exists() or not path.is_dir():
         return [(path, read_record(path))]
-    found: list[tuple[Path, Record | DataError]] = []
+    records: list[tuple[Path, Record | DataError]] = []
     for folder in run_folders(path):
         try:
-            found.append((folder, read_record(folder)))
+            records.append((folder, read_record(folder)))
         except DataError as error:
-            found.append((folder, error))
-    if any(isinstance(one, Record) for _, one in found):
-        return found
-    raise next((data_error for _, data_error in found if isinstance(data_error, DataError)), _nothing(path))
+            records.append((folder, error))
+    if any(isinstance(run, Record) for _, run in records):
+        return records
+    raise next((data_error for _, data_error in records if isinstance(data_error, DataError)), _nothing(path))
 
 
 def _is_run(path: Path) -> bool:
@@ -205,11 +205,11 @@ def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
     """The runs that the paths are or hold, in the order of a report, each once: of two folders with the same results
     the later one is left out, and told of. DataError for a path without a run.
     """
-    found = find_records(paths)
+    records = find_records(paths)
     kept: list[Record] = []
-    left = list(found.left)
-    for record in sorted(found.records, key=_place):
-        twin = next((one for one in kept if _same(one, record)), None)
+    left = list(records.left)
+    for record in sorted(records.records, key=_place):
+        twin = next((other for other in kept if _same(other, record)), None)
         if twin is None:
             kept.append(record)
         else:
@@ -220,15 +220,16 @@ def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
 
 def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
-    numbered = {name: i for i, name in enumerate(dict.fromkeys(_names(records)))}
+    names = dict.fromkeys(system.name for record in records for system in record.systems)
+    numbered = {name: i for i, name in enumerate(names)}
     called = _called(records)
-    known = {
+    kinds = {
         system.name: system.kind for record in records for system in record.systems if system.kind != "run"
     }
     made: list[ReportRun] = []
     for i, record in enumerate(records):
         systems = tuple(
-            replace(system, index=numbered[system.name], kind=_kind_of(system, known))
+            replace(system, index=numbered[system.name], kind=_kind_of(system, kinds))
             for system in record.systems
         )
         shared = record if systems == record.systems else replace(record, systems=systems)
@@ -276,22 +277,18 @@ def _same(first: Record, second: Record) -> bool:
 
 def systems_of(runs: Sequence[ReportRun]) -> tuple[tuple[System, str], ...]:
     """Every system of the report by its number, with its label."""
-    found = {system.index: system for run in reversed(runs) for system in run.record.systems}
-    label = labels([found[index].name for index in sorted(found)])
-    return tuple((found[index], label[found[index].name]) for index in sorted(found))
+    by_index = {system.index: system for run in reversed(runs) for system in run.record.systems}
+    label = labels([by_index[index].name for index in sorted(by_index)])
+    return tuple((by_index[index], label[by_index[index].name]) for index in sorted(by_index))
 
 
 def rows_of(runs: Sequence[ReportRun]) -> tuple[Row, ...]:
     """The board rows of every system, in the order of the boards, each system once."""
-    found: dict[str, Row] = {}
+    by_name: dict[str, Row] = {}
     for run in runs:
         for row in run.board.rows:
-            found.setdefault(row.system.name, row)
-    return tuple(sorted(found.values(), key=lambda row: not row.system.ranked))
-
-
-def _names(records: Iterable[Record]) -> list[str]:
-    return [system.name for record in records for system in record.systems]
+            by_name.setdefault(row.system.name, row)
+    return tuple(sorted(by_name.values(), key=lambda row: not row.system.ranked))
 
 
 def _place(record: Record) -> tuple[bool, int, str, str]:

@@ -92,12 +92,12 @@ class Summary:
     @property
     def is_short(self) -> bool:
         """Whether the first page has neither answers nor a table or figure."""
-        return not self.answers and not any(isinstance(one, Table | Figure) for one in self.first)
+        return not self.answers and not any(isinstance(block, Table | Figure) for block in self.first)
 
     @property
     def title(self) -> str:
         """What the first page is called."""
-        decides = self.answers or any(isinstance(one, Figure) for one in self.first)
+        decides = self.answers or any(isinstance(block, Figure) for block in self.first)
         return "Which system should we use?" if decides else "What was found"
 
 
@@ -206,55 +206,55 @@ def _tables(run: ReportRun) -> Iterator[Block]:
 
 def _apart(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ...]:
     """The cells of a line; an interval stands in brackets behind its value, where a terminal leaves a space."""
-    made = []
+    parts = []
     for column, entry in zip(columns, line.entries, strict=False):
         title = plain(column.title) if isinstance(column, Column) else column
         value, _, interval = (
             entry.text.strip().partition(" ") if isinstance(entry.text, str) else ("", "", "")
         )
         is_pair = title.endswith("95%") and bool(interval)
-        made.append(replace(entry, text=f"{value} ({interval.strip()})") if is_pair else entry)
-    return tuple(made)
+        parts.append(replace(entry, text=f"{value} ({interval.strip()})") if is_pair else entry)
+    return tuple(parts)
 
 
 def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
-    findings = next((found for run in runs if (found := sweep_of(run)) is not None), None)
+    findings = next((swept for run in runs if (swept := sweep_of(run)) is not None), None)
     if findings is None:
         return ()
-    stacks, made = findings.parts[0].stacks, []
+    stacks, traded = findings.parts[0].stacks, []
     for contender in price.all:
-        own = [stack for stack in stacks if stack.axes.get("encoder") == contender.name]
-        fastest = min(own, key=lambda stack: (stack.latency, stack.id), default=None)
+        of_encoder = [stack for stack in stacks if stack.axes.get("encoder") == contender.name]
+        fastest = min(of_encoder, key=lambda stack: (stack.latency, stack.id), default=None)
         measured = None if fastest is None else fastest.measured(findings.asked.measure)
         if measured is not None and measured.value.value is not None:
             figure = measured.value
-            made.append(Traded(contender, measured.value.value, figure.low, figure.high))
-    return tuple(made)
+            traded.append(Traded(contender, measured.value.value, figure.low, figure.high))
+    return tuple(traded)
 
 
 def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
-    findings = next(found for run in runs if (found := sweep_of(run)) is not None)
+    findings = next(swept for run in runs if (swept := sweep_of(run)) is not None)
     asked = findings.asked
-    fast, best = traded[0], max(traded, key=lambda one: one.quality)
+    fast, best = traded[0], max(traded, key=lambda row: row.quality)
     times = f"{float(f'{best.system.value / fast.system.value:.2g}'):,g}"
     title = (
         f"{fast.system.name} is the fastest and first by {asked.measure}"
         if fast is best
         else f"{fast.system.name} is {times} times as fast as {best.system.name}, the first by {asked.measure}"
     )
-    said = "; ".join(
-        f"{one.system.name}: {numbers.score(one.quality)}, {one.system.value:.3g} ms" for one in traded
+    words = "; ".join(
+        f"{row.system.name}: {numbers.score(row.quality)}, {row.system.value:.3g} ms" for row in traded
     )
     n = numbers.counted(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
     drawing = _drawing(traded, f"ms a query at p{asked.percentile:g} (log scale)")
-    return Figure(title, Markup(drawing), said, small)
+    return Figure(title, Markup(drawing), words, small)
 
 
 def _drawing(traded: Sequence[Traded], across: str) -> str:
-    edges = [edge for one in traded for edge in (one.quality, one.low, one.high) if edge is not None]
-    y, x = scale_of([0.0, *edges]), log_scale([one.system.value for one in traded])
+    edges = [edge for row in traded for edge in (row.quality, row.low, row.high) if edge is not None]
+    y, x = scale_of([0.0, *edges]), log_scale([row.system.value for row in traded])
     rows = "".join(
         f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_down(y, tick)}" y2="{_down(y, tick)}"/>'
         f'<text x="{LEFT - 1}%" y="{_down(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
@@ -267,22 +267,26 @@ def _drawing(traded: Sequence[Traded], across: str) -> str:
     middle = (
         f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'
     )
-    bars = "".join(_upright(one, x, y) for one in traded)
+    bars = "".join(_upright(row, x, y) for row in traded)
     return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
 
 
-def _upright(one: Traded, x: LogScale, y: Scale) -> str:
+def _upright(row: Traded, x: LogScale, y: Scale) -> str:
     """Bar, tick, name and value of a system."""
-    at, down, style = f"{_across(x, one.system.value):.2f}%", _down(y, one.quality), CLASSES[one.system.kind]
+    at, down, style = (
+        f"{_across(x, row.system.value):.2f}%",
+        _down(y, row.quality),
+        CLASSES[row.system.kind],
+    )
     bar = ""
-    if one.low is not None and one.high is not None:
-        top, bottom = _down(y, one.high), _down(y, one.low)
+    if row.low is not None and row.high is not None:
+        top, bottom = _down(y, row.high), _down(y, row.low)
         size = f'width="8" height="{bottom - top:.1f}" transform="translate(-4)"'
         bar = f'<rect class="bar {style}" x="{at}" y="{top}" {size}/>'
     return (
         f'{bar}<svg x="{at}" y="{down}" overflow="visible"><path class="tick" d="M-9 0H9"/>'
-        f'<text class="name" x="14" y="-1">{escape(one.system.name)}</text>'
-        f'<text x="14" y="14">{numbers.score(one.quality)}</text></svg>'
+        f'<text class="name" x="14" y="-1">{escape(row.system.name)}</text>'
+        f'<text x="14" y="14">{numbers.score(row.quality)}</text></svg>'
     )
 
 
@@ -399,15 +403,16 @@ def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple
     """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
     held = ((f"It holds if {condition}.",) for condition in _conditions(runs, answers))
     never = (
-        ("Not tested: ", *((one,) if isinstance(one, str) else one), ".") for one in _untested(runs, answers)
+        ("Not tested: ", *((part,) if isinstance(part, str) else part), ".")
+        for part in _untested(runs, answers)
     )
     return (*held, *never)
 
 
 def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[str]:
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
-    own = ", this project’s small sample, which shows how it works and decides nothing for you"
-    yield f"your texts are like those of {_named(_datasets(runs))}{own if _all_sample(runs) else ''}"
+    sample = ", this project’s small sample, which shows how it works and decides nothing for you"
+    yield f"your texts are like those of {_named(_datasets(runs))}{sample if _all_sample(runs) else ''}"
     for answer in answers:
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"
@@ -446,12 +451,12 @@ def _all_sample(runs: Sequence[ReportRun]) -> bool:
 def _limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
     leading = {name for answer in answers_of(runs) for name in answer.names}
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for run in runs:
         for system in run.record.systems:
             if system.name in leading and system.facts.get("max_tokens"):
-                found[system.name] = int(system.facts["max_tokens"])
-    return list(found.items())
+                counts[system.name] = int(system.facts["max_tokens"])
+    return list(counts.items())
 
 
 def _tested(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
@@ -471,13 +476,13 @@ def _tested(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
 
 def _items(run: ReportRun) -> str:
     """Items by task, of all datasets."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for dataset in run.record.manifest.get("datasets", ()):
         for task, facts in (dataset.get("tasks") or {}).items():
-            found[task] = found.get(task, 0) + facts.get("n", 0)
-    if len(found) == 1:
-        return numbers.counted(next(iter(found.values())), "item")
-    return ", ".join(f"{task} {numbers.count(n)}" for task, n in found.items())
+            counts[task] = counts.get(task, 0) + facts.get("n", 0)
+    if len(counts) == 1:
+        return numbers.counted(next(iter(counts.values())), "item")
+    return ", ".join(f"{task} {numbers.count(n)}" for task, n in counts.items())
 
 
 WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
@@ -533,7 +538,7 @@ def _costs(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Lin
 
 def _again(runs: Sequence[ReportRun]) -> Iterator[Text]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
-    for command in [one for one in commands if one][:MOST_COMMANDS]:
+    for command in [text for text in commands if text][:MOST_COMMANDS]:
         yield Text((Words(_cut(command), "command"),))
     if any(len(command) > LONGEST_COMMAND for command in commands):
         yield Text("The whole command: full report, Method.")

@@ -90,7 +90,7 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     if wide:
         yield from _taken(record, board)
     blocks, why = shown.brought
-    yield from (one for one in drawable(blocks) if not isinstance(one, Finding))
+    yield from (block for block in drawable(blocks) if not isinstance(block, Finding))
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
     yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_references(board)))
@@ -136,8 +136,8 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
     answers = answers_of(runs)
     if not answers:
         return Styled("")
-    asks = max(len(one.question.short) for one in answers) + 4
-    names = min(max(len(one.answer) for one in answers), MOST_NAMES) + 2
+    asks = max(len(answer.question.short) for answer in answers) + 4
+    names = min(max(len(answer.answer) for answer in answers), MOST_NAMES) + 2
     lines = [
         Styled("Answers", style="bold").append(
             _scope(runs, " · " if unicode else " - "), style="not bold dim"
@@ -170,7 +170,7 @@ def _scope(runs: Sequence[ReportRun], dot: str) -> str:
     told += (
         [*datasets] if len(datasets) == 1 else [numbers.counted(len(datasets), "dataset")] if datasets else []
     )
-    return "".join(dot + one for one in told)
+    return "".join(dot + part for part in told)
 
 
 def care_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
@@ -204,7 +204,7 @@ def _taken(record: Record, board: Board) -> Iterator[Block]:
     """Time and memory beside the score; nothing where cells tell no time."""
     from embassay.report.method import taken
 
-    rows = [[one.system, one.score, one.time, one.per_pair, one.memory] for one in taken(record, board)]
+    rows = [[row.system, row.score, row.time, row.per_pair, row.memory] for row in taken(record, board)]
     if rows:
         heads: list[str | Column] = ["System", *figures(board.lead_title, "Time", "Per pair", "Memory")]
         yield Table.of("taken", heads, rows)
@@ -339,7 +339,7 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
     """All systems of each field."""
     unit = numbers.unit_of(protocol)
     # An overall score that a run of few tasks has not must not come first.
-    for field in sorted(found, key=lambda one: not one.entrants):
+    for field in sorted(found, key=lambda entry: not entry.entrants):
         yield Finding((_headline(field),))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))
@@ -349,16 +349,8 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
 def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
     first = contrasts[0]
     titles = (
-        "Difference, 95%",
-        "p, Holm",
-        first.a,
-        first.b,
-        "Detectable",
-        "n",
-        "d_z",
-        "p, swaps",
-        "p, ranks",
-    )
+        "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks",
+    )  # fmt: skip
     return Table.of("pair", ("Where", *figures(*titles)), ([*_row(contrast, unit)] for contrast in contrasts))
 
 
@@ -393,7 +385,7 @@ def _row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
 
 
 def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
-    how = next(filter(None, (one.method for one in pair.contrasts)), "")
+    how = next(filter(None, (contrast.method for contrast in pair.contrasts)), "")
     test = f"{how}{_degrees(pair)}" if how else "no test"
     yield f"Differences are first minus second; {test}. {_families(pair)}"
     yield "Detectable: the least true difference that this test, so corrected, finds with 80% power at 5%."
@@ -403,7 +395,7 @@ def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
             f"The run's ranks test all {pair.among.pairs} pairs (Holm): they {apart} the two apart, "
             f"p {numbers.p_value(pair.among.p_adjusted)}."
         )
-    if any(one.by_item for one in pair.contrasts):
+    if any(contrast.by_item for contrast in pair.contrasts):
         yield (
             "Where a headline is a mean over items: d_z is their mean difference in standard deviations, p by random "
             "swaps of the sides, and by Wilcoxon's ranks (not corrected)."
@@ -421,24 +413,20 @@ def _families(pair: PairOfSystems) -> str:
     """Which rows are corrected together."""
     tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
     parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
-    said = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
+    notes = ["overall is tested alone"] if any(contrast.task == OVERALL for contrast in tested) else []
     for of_dataset, noun in ((False, "part"), (True, "dataset")):
         many = parts.get(of_dataset, 0)
-        said += [f"p of the {many} {noun}s by Holm among themselves"] if many > 1 else []
-    text = "; ".join(said)
+        notes += [f"p of the {many} {noun}s by Holm among themselves"] if many > 1 else []
+    text = "; ".join(notes)
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
 
 
 def _degrees(pair: PairOfSystems) -> str:
     """How many degrees of freedom the tests have, those of few items the fewest."""
-    known = [
-        contrast.df
-        for contrast in pair.contrasts
-        if math.isfinite(contrast.df) and not math.isnan(contrast.p)
-    ]
-    if not known:
+    measured = [row.df for row in pair.contrasts if math.isfinite(row.df) and not math.isnan(row.p)]
+    if not measured:
         return ""
-    low, high = (f"{end:.0f}" for end in (min(known), max(known)))
+    low, high = (f"{end:.0f}" for end in (min(measured), max(measured)))
     return f", {low} degrees of freedom" if low == high else f", {low} to {high} degrees of freedom"
 
 
@@ -473,7 +461,7 @@ def _field_table(field: Field, unit: numbers.Unit) -> Table:
 
 def _field_row(field: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]:
     entrant = field.entrants[place]
-    letters = [_letter(i) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
+    letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
         _rank(entrant), entrant.system, Entry(_interval(entrant, unit), bold=entrant.rank_low == 1),
         numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
@@ -498,10 +486,6 @@ def _interval(entrant: Entrant, unit: numbers.Unit) -> str:
     return f"{text} {unit.interval(entrant.low, entrant.high)}"
 
 
-def _letter(i: int) -> str:
-    return chr(ord("a") + i % 26)
-
-
 def _value(value: float | None, unit: numbers.Unit) -> str:
     return "n/a" if value is None else unit.text(value)
 
@@ -516,17 +500,17 @@ def gate_view(verdicts: Sequence[Verdict], judge: Sequence[str] = ()) -> Iterato
     heads: list[str | Column] = ["Bar", "Verdict", *figures("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | Entry]] = [
-        [one.bar, Entry(word(one), style=stops[one.stops]), value_text(one), numbers.count(one.n)]
-        for one in verdicts
+        [row.bar, Entry(word(row), style=stops[row.stops]), value_text(row), numbers.count(row.n)]
+        for row in verdicts
     ]
     yield Table.of("gate", heads, rows)
     yield Bullets((*_gate_notes(verdicts), *judge))
 
 
 def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:
-    yield from (f"{one.bar}: {one.reason}." for one in verdicts if one.reason)
-    if any(one.near for one in verdicts):
+    yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
+    if any(verdict.near for verdict in verdicts):
         yield "Near: the bar lies inside the interval, so another sample could have said otherwise."
-    yield from (f"{one.bar}: {told}." for one in verdicts if (told := more(one)))
-    reasons = dict.fromkeys(one.unpaired for one in verdicts if one.unpaired)
+    yield from (f"{verdict.bar}: {told}." for verdict in verdicts if (told := more(verdict)))
+    reasons = dict.fromkeys(verdict.unpaired for verdict in verdicts if verdict.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

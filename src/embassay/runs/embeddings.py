@@ -64,8 +64,8 @@ class RememberedEncoder:
 
     def remembers(self, texts: Sequence[str], role: Role | None) -> bool:
         """Whether a call for these texts asks the encoder nothing."""
-        known = self._known.get(role, {})
-        return all(text in known for text in texts)
+        vectors = self._known.get(role, {})
+        return all(text in vectors for text in texts)
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Embeddings, (n, dim) float32: remembered where all of them are, else the encoder's."""
@@ -117,11 +117,12 @@ class EmbeddingCache(Store):
         if row is None:
             return None
         texts, dim, checksum, content = row
-        wanted = shape[0], dim if shape[1] is None else shape[1]
-        if (texts, dim) != wanted or checksum != seal(key, content) or len(content) != 4 * texts * dim:
+        expected = shape[0], dim if shape[1] is None else shape[1]
+        # The key is sealed in as well: an intact row under another key would be vectors of other texts.
+        if (texts, dim) != expected or checksum != seal(key, content) or len(content) != 4 * texts * dim:
             self.drop(key)
             return None
-        return np.frombuffer(content, dtype="<f4").reshape(wanted)
+        return np.frombuffer(content, dtype="<f4").reshape(expected)
 
     def holds(self, key: bytes) -> bool:
         """Whether there are vectors under `key`, unread: damage shows when they are read."""
@@ -199,28 +200,29 @@ class Conduct:
 
     def saw(self, texts: Sequence[str], vectors: Vectors) -> None:
         """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
-        some = vectors[[i for i, text in enumerate(texts) if text.strip()]]
-        self._texts += len(some)
-        if len(some) and self._first is None:
-            self._first = some[0].copy()
-        self._equal = self._equal and (self._first is None or bool((some == self._first).all()))
+        filled = vectors[[i for i, text in enumerate(texts) if text.strip()]]
+        self._texts += len(filled)
+        if len(filled) and self._first is None:
+            self._first = filled[0].copy()
+        self._equal = self._equal and (self._first is None or bool((filled == self._first).all()))
 
     def made(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
         """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
+        # One text alone cannot show that its neighbours in a batch matter.
         if self._made is None or len(self._made[0]) == 1:
             self._made = texts, role, vectors
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
         """In words; asks `encoder` for half of one chunk again, and for all of it where that half differs, unless that
         costs money."""
-        found = []
+        faults = []
         if self._texts > 1 and self._equal and self._first is not None:
-            what = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
-            found.append(f"{encoder.name}: all {self._texts:,} texts have {what}; its scores say nothing")
+            same = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
+            faults.append(f"{encoder.name}: all {self._texts:,} texts have {same}; its scores say nothing")
         if self._made is not None and not hasattr(encoder, "price"):
-            found += self._repeated(encoder, *self._made)
+            faults += self._repeated(encoder, *self._made)
             self._made = None
-        return tuple(found)
+        return tuple(faults)
 
     @staticmethod
     def _repeated(
@@ -244,6 +246,7 @@ class Conduct:
 
 def _differing(before: Vectors, after: Vectors) -> bool:
     apart = np.linalg.norm(before - after, axis=1)
+    # 1e-30: two zero vectors do not differ
     return bool((apart > _CLOSE * np.linalg.norm(before, axis=1) + 1e-30).any())
 
 
@@ -288,7 +291,8 @@ class CachedEncoder:
         return self.encoder, self.cache
 
     def __setstate__(self, state: tuple[Encoder, EmbeddingCache]) -> None:
-        CachedEncoder.__init__(self, *state)
+        type(self).__init__(self, *state)
+        # A copy cannot reach the progress display or the tally of the process that has the original.
         self._away = True
 
     def account(self) -> Account | None:
@@ -339,9 +343,9 @@ class CachedEncoder:
         role = role if self.uses_roles else None
         distinct, chunks = self._chunks(texts)
         vectors = self._room(len(distinct), len(texts))
-        for position, found in self._vectors(chunks, role):
+        for position, answer in self._vectors(chunks, role):
             start = position * self.chunk_size
-            vectors[start : start + len(found)] = found
+            vectors[start : start + len(answer)] = answer
         row = {text: position for position, text in enumerate(distinct)}
         return vectors.take([row[text] for text in texts], axis=0)
 
@@ -370,10 +374,10 @@ class CachedEncoder:
             role = role if self.uses_roles else None
             waiting.setdefault(role, {}).update(self.missing(texts, role=role))
         for role, chunks in waiting.items():
-            keys, asked = list(chunks), list(chunks.values())
-            for position, found in self._timed(self._asked(asked, role)):
-                if not isinstance(found, TextRefused):
-                    self._kept(keys[position], asked[position], found, role)
+            keys, wanted = list(chunks), list(chunks.values())
+            for position, answer in self._timed(self._asked(wanted, role)):
+                if not isinstance(answer, TextRefused):
+                    self._kept(keys[position], wanted[position], answer, role)
                     self._fetched.add(keys[position])
 
     def missing(
@@ -392,6 +396,7 @@ class CachedEncoder:
 
     def _chunks(self, texts: Sequence[str]) -> tuple[list[str], Sequence[Sequence[str]]]:
         """The distinct texts in content order, and the chunks they are cut into."""
+        # Like lengths together pad little; by content before, so that a chunk does not depend on the order of the call.
         distinct, size = sorted(sorted(set(texts)), key=len), self.chunk_size
         return distinct, _Lazy(lambda i: distinct[i * size : (i + 1) * size], -(-len(distinct) // size))
 
@@ -400,22 +405,22 @@ class CachedEncoder:
         waiting, refused = [], []
         for position, chunk in enumerate(chunks):
             key = chunk_key(self.identity, role, chunk)
-            kept = self._read(key, len(chunk))
-            if kept is not None:
+            cached = self._read(key, len(chunk))
+            if cached is not None:
                 self._found(key, chunk)
-                self.conduct.saw(chunk, kept)
-                yield position, kept
-            elif (known := next((text for text in chunk if text in self.failures), None)) is not None:
-                refused.append((position, TextRefused(self.failures[known])))
+                self.conduct.saw(chunk, cached)
+                yield position, cached
+            elif (failed := next((text for text in chunk if text in self.failures), None)) is not None:
+                refused.append((position, TextRefused(self.failures[failed])))
             else:
                 waiting.append((position, key))
-        asked = _Lazy(lambda place: chunks[waiting[place][0]], len(waiting))
-        for place, found in self._timed(self._asked(asked, role)):
-            position, key = waiting[place]
-            if isinstance(found, TextRefused):
-                refused.append((position, found))
+        lazy = _Lazy(lambda i: chunks[waiting[i][0]], len(waiting))
+        for i, answer in self._timed(self._asked(lazy, role)):
+            position, key = waiting[i]
+            if isinstance(answer, TextRefused):
+                refused.append((position, answer))
             else:
-                yield position, self._kept(key, chunks[position], found, role)
+                yield position, self._kept(key, chunks[position], answer, role)
         yield from self._halved(chunks, refused, role)
 
     def _asked(
@@ -454,11 +459,11 @@ class CachedEncoder:
                 parted.append((position, (chunk[: len(chunk) // 2], chunk[len(chunk) // 2 :])))
         while parted:
             # Until a text was taken one chunk is tried, lest a server that refuses all is asked for each alone.
-            some = parted if self.counts.encoded + self.counts.cached else parted[:1]
-            parted = parted[len(some) :]
-            found = dict(self._vectors([half for _, halves in some for half in halves], role))
-            for place, (position, _) in enumerate(some):
-                yield position, np.concatenate((found[2 * place], found[2 * place + 1]))
+            batch = parted if self.counts.encoded + self.counts.cached else parted[:1]
+            parted = parted[len(batch) :]
+            vectors = dict(self._vectors([half for _, halves in batch for half in halves], role))
+            for i, (position, _) in enumerate(batch):
+                yield position, np.concatenate((vectors[2 * i], vectors[2 * i + 1]))
 
     def _failed(self, text: str, refusal: TextRefused) -> None:
         self.failures[text] = refusal.message
@@ -487,8 +492,8 @@ class CachedEncoder:
         if self.progress is not None:
             self.progress(texts)
 
-    def _kept(self, key: bytes, texts: Sequence[str], found: Vectors, role: Role | None) -> Vectors:
-        vectors = self._checked(found, len(texts))
+    def _kept(self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None) -> Vectors:
+        vectors = self._checked(answer, len(texts))
         self.conduct.saw(texts, vectors)
         self.conduct.made(texts, role, vectors)
         self._write(key, vectors)
@@ -530,7 +535,7 @@ class CachedEncoder:
 def packed(rows: Ragged) -> Vectors:
     """Ragged vectors as one array (n, floats of one text on average): how many rows each text has, all rows, and
     zeros."""
-    counts = np.array([len(row) for row in rows], dtype=np.float32)
+    counts = np.array([len(row) for row in rows], dtype=np.float32)  # exact up to 2^24 rows
     flat = np.concatenate([counts, *(np.ravel(row) for row in rows)])
     width = -(-len(flat) // len(rows))
     whole = np.zeros(len(rows) * width, dtype=np.float32)
@@ -605,24 +610,24 @@ class CachedRagged(CachedEncoder):
         not be encoded has one row of NaN. Errors are those of `encode`."""
         role = role if self.uses_roles else None
         places: dict[str, list[int]] = defaultdict(list)
-        for place, text in enumerate(texts):
-            places[text].append(place)
+        for i, text in enumerate(texts):
+            places[text].append(i)
         _, chunks = self._chunks(texts)
-        for position, found in self._vectors(chunks, role):
+        for position, of_chunk in self._vectors(chunks, role):
             rows = [
-                (place, one)
-                for text, one in zip(chunks[position], found, strict=True)
-                for place in places[text]
+                (i, vector)
+                for text, vector in zip(chunks[position], of_chunk, strict=True)
+                for i in places[text]
             ]
-            yield [place for place, _ in rows], ragged([one for _, one in rows])
+            yield [i for i, _ in rows], ragged([vector for _, vector in rows])
 
     def _room(self, distinct: int, texts: int) -> Ragged:
         check(Footprint({f"the vectors of {texts:,} texts": 4 * distinct * self.floats}))
         return np.empty(distinct, dtype=object)
 
     def _read(self, key: bytes, n: int) -> Ragged | None:
-        kept = self.cache.read(key, (n, None))
-        return None if kept is None else unpacked(kept, self.width)
+        flat = self.cache.read(key, (n, None))
+        return None if flat is None else unpacked(flat, self.width)
 
     def _write(self, key: bytes, vectors: Ragged) -> None:
         self.cache.write(key, self.identity, packed(vectors))

@@ -75,10 +75,12 @@ async def all_of(
     """
     waiting = enumerate(jobs)
     running: dict[asyncio.Task[T], tuple[int, float]] = {}
+    # Not asyncio.wait, which goes through all that are running whenever one ends.
     ended: asyncio.Queue[asyncio.Task[T]] = asyncio.Queue()
     stop: _Stop[T] = _Stop()
     try:
         while True:
+            # After an error nothing is begun any more, but what is in flight may be paid for: it is heard out.
             if stop.error is None:
                 for position, job in islice(waiting, at_once - len(running)):
                     task: asyncio.Task[T] = asyncio.ensure_future(_begun(job))
@@ -96,13 +98,15 @@ async def all_of(
     finally:
         for task in running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await asyncio.gather(
+            *running, return_exceptions=True
+        )  # whoever closes this early leaves no task behind
     if stop.error is not None:
         raise stop.error
 
 
 async def _begun(job: Callable[[], Awaitable[T]]) -> T:
-    return await job()
+    return await job()  # what a job raises as it is called is its task's, too
 
 
 class _Stop(Generic[T]):
@@ -331,6 +335,7 @@ class Crew:
         ends the run.
         """
         if free := [cell for cell in cells if not cell.remote]:
+            # Closed at once where the caller stops: workers would go on until a collection of garbage.
             with closing(self._engine(len(free)).do(free, work, listener)) as done:  # type: ignore[type-var]
                 yield from done
         paid = [cell for cell in cells if cell.remote]
@@ -365,6 +370,7 @@ class Crew:
                 )
                 self._cluster, self._facts = cluster, cluster.facts
             return self._cluster
+        # A process takes seconds to start, and one cell gains nothing by it.
         if chosen.count == 1 or cells == 1:
             return InThisProcess(self._folder)
 
@@ -382,16 +388,17 @@ class InProcesses:
 
     def do(self, cells: Sequence[Cell], work: Work, listener: Listener) -> Iterator[CellRecord]:
         """The records as they come."""
-        left, size = list(cells), self._count
-        while left:
-            alone = left if size > 1 else left[:1]
+        todo, size = list(cells), self._count
+        while todo:
+            # After a death one cell a pool: only then it is certain whose process died.
+            alone = todo if size > 1 else todo[:1]
             with _Pool(size, self._folder, work, alone, listener) as pool:
                 for cell, record in pool.do(alone):
-                    left.remove(cell)
+                    todo.remove(cell)
                     listener.ended(cell, record)
                     yield record
             if pool.broken and size == 1:
-                cell = left.pop(0)
+                cell = todo.pop(0)
                 record = keep(cell, lost(DIED), self._folder)
                 listener.ended(cell, record)
                 yield record
@@ -404,8 +411,10 @@ class _Pool:
     def __init__(
         self, size: int, folder: RunFolder, work: Work, cells: Sequence[Cell], listener: Listener
     ) -> None:
+        # A fork would copy locks that the threads of numeric libraries hold, but not the threads.
         context = multiprocessing.get_context("spawn")
         self.broken = False
+        # Written by the worker itself: a Queue has a thread for that, which dies with its last words.
         self._events = context.SimpleQueue()
         self._executor = ProcessPoolExecutor(
             size,
@@ -422,11 +431,14 @@ class _Pool:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
+            # Not public, but a pool has no other way to end a cell in its midst.
             for process in list((self._executor._processes or {}).values()):
                 process.terminate()
         self._executor.shutdown(cancel_futures=True)
         self._events.put(None)
-        self._reader.join(timeout=5)
+        self._reader.join(
+            timeout=5
+        )  # a worker that was killed while it wrote may hold the queue's lock for ever
 
     def do(self, cells: Sequence[Cell]) -> Iterator[tuple[Cell, CellRecord]]:
         pending: dict[Future[CellRecord], Cell] = {}

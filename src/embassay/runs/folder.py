@@ -83,6 +83,7 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
 
 def digest(value: Any) -> str:
     """A short, stable fingerprint of a JSON-able value: 32 hexadecimal digits."""
+    # In ASCII, as half of a surrogate pair has no bytes of its own.
     canonical = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
@@ -185,6 +186,7 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
         }
         for name, part in record.components.items()
     }
+    # Without the components: asdict would copy every replicate of them.
     plain = asdict(CellRecord(**{**vars(record), "components": {}}))
     whole = {**plain, "components": components, "counts": dict(record.counts)}
     return {**whole, "checksum": digest(whole)}
@@ -215,7 +217,7 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
 
 
 def _numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
-    return [value if value == value else None for value in values.tolist()]
+    return [value if value == value else None for value in values.tolist()]  # JSON has no NaN
 
 
 def _array(values: list[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -240,13 +242,13 @@ def hardware() -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
-    found = {"python": platform.python_version()}
+    packages = {"python": platform.python_version()}
     for package in PACKAGES:
         try:
-            found[package] = version(package)
+            packages[package] = version(package)
         except PackageNotFoundError:
             continue
-    return found
+    return packages
 
 
 def _processor() -> str | None:
@@ -296,19 +298,19 @@ def check_shape(manifest: Mapping[str, Any]) -> None:
     system, a dataset or a cell lacks what names it. What is not there at all is allowed, and so is null."""
     _check(manifest, _WHOLE, "")
     for name, needed in _NEEDED.items():
-        for place, one in enumerate(manifest.get(name) or ()):
-            where = f"{name}[{place}]"
-            if not isinstance(one, dict):
+        for position, part in enumerate(manifest.get(name) or ()):
+            where = f"{name}[{position}]"
+            if not isinstance(part, dict):
                 raise ValueError(f"{where} is not an object")
-            missing = [key for key in needed if not isinstance(one.get(key), str)]
+            missing = [key for key in needed if not isinstance(part.get(key), str)]
             if missing:
                 raise ValueError(f"{where} has no {missing[0]}")
-            _check(one, _PARTS, f"{where}.")
+            _check(part, _PARTS, f"{where}.")
 
 
-def _check(found: Mapping[str, Any], kinds: _Kinds, where: str) -> None:
+def _check(part: Mapping[str, Any], kinds: _Kinds, where: str) -> None:
     for key, kind in kinds.items():
-        value = found.get(key)
+        value = part.get(key)
         if value is not None and not isinstance(value, kind):
             raise ValueError(f"{where}{key} is {type(value).__name__}")
         if isinstance(value, str):
@@ -375,6 +377,7 @@ class RunFolder:
         from filelock import lock_descriptor
 
         self.path.mkdir(parents=True, exist_ok=True)
+        # The file stays: of one that is removed, two processes could lock two.
         with (self.path / ".lock").open("a") as stream:
             if not lock_descriptor(stream.fileno(), blocking=False):
                 raise UsageError(
@@ -412,11 +415,11 @@ class RunFolder:
         self, task: str, dataset: str, system: str, suffix: str = "", *, variant: str = ""
     ) -> Path:
         """Where the per-item values of a cell are; those of a variant in a folder of the system."""
-        place = self.path / "items" / task / slug(dataset) / slug(system)
+        path = self.path / "items" / task / slug(dataset) / slug(system)
         return (
-            place / f"{slug(variant)}{suffix}.parquet"
+            path / f"{slug(variant)}{suffix}.parquet"
             if variant
-            else place.with_name(f"{place.name}{suffix}.parquet")
+            else path.with_name(f"{path.name}{suffix}.parquet")
         )
 
     def texts_path(self, task: str, dataset: str) -> Path:
@@ -510,15 +513,15 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
     of another schema."""
     try:
         plain = json.loads(read_bounded(path).decode("utf-8"))
-        found = plain["schema"]
+        written = plain["schema"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise DataError(
             f"the record of {what} cannot be read", path=path, found=str(error), mend=mend
         ) from error
-    if found != schema:
+    if written != schema:
         raise DataError(
             f"the record of {what} was written by another version of Embassay", path=path,
-            expected=f"schema {schema}", found=f"schema {found}", mend=mend,
+            expected=f"schema {schema}", found=f"schema {written}", mend=mend,
         )  # fmt: skip
     try:
         return made(cls, plain)
@@ -551,7 +554,7 @@ def _value(hint: Any, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(hint, UnionType):
-        return _value(next(one for one in get_args(hint) if one is not type(None)), value)
+        return _value(next(part for part in get_args(hint) if part is not type(None)), value)
     if get_origin(hint) is tuple:
-        return tuple(_value(get_args(hint)[0], one) for one in value)
+        return tuple(_value(get_args(hint)[0], part) for part in value)
     return made(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value

@@ -65,6 +65,7 @@ def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
             usd=None if total.usd is None or cell.usd is None else total.usd + cell.usd,
             seconds=None if total.seconds is None or cell.seconds is None else total.seconds + cell.seconds,
             disk_bytes=total.disk_bytes + cell.disk_bytes,
+            # A worker's cells run one after another.
             memory_bytes=max(total.memory_bytes, cell.memory_bytes),
             exact=total.exact and cell.exact,
             assumed=total.assumed or cell.assumed,
@@ -122,24 +123,26 @@ class Outlook:
 
     def in_words(self, most: float | None = None) -> str:
         """A line of it, and where a limit of `most` dollars will end the work."""
-        said = (
+        line = (
             f"{self.done:,} of {self.total:,} cost {dollars(self.usd)}; expected {dollars(self.expected)} in all, "
             f"{dollars(self.low)} to {dollars(self.high)}"
         )
         if most is None or self.high <= most:
-            return said
+            return line
         reached = round(self.total * most / self.expected) if self.expected else self.total
-        return f"{said}. The limit of {dollars(most)} may end it after about {min(reached, self.total):,}"
+        return f"{line}. The limit of {dollars(most)} may end it after about {min(reached, self.total):,}"
 
 
 def outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
     """Of `total` parts, the first of which cost `usd` dollars. `costs` are those of the answers to each, as far
     as they can be told apart: they say how much parts vary."""
     done = len(costs)
-    left, expected = max(total - done, 0), usd * total / done
+    rest, expected = max(total - done, 0), usd * total / done
     mean = float(np.mean(costs))
+    # One part does not tell how much they vary: then by as much as their mean.
     spread = float(np.std(costs, ddof=1)) / mean if done > 1 and mean else 1.0
-    error = 1.96 * spread * usd / done * np.sqrt(left * (1 + left / done))
+    # Of the sum of what is left, whose mean is itself known from `done` parts only.
+    error = 1.96 * spread * usd / done * np.sqrt(rest * (1 + rest / done))
     return Outlook(done, total, usd, expected, max(usd, expected - float(error)), expected + float(error))
 
 
@@ -171,11 +174,11 @@ class Needs:
     def __init__(
         self, encoder: Encoder, cache: EmbeddingCache, tokenizer: Tokenizer, seen: set[bytes] | None = None
     ) -> None:
-        own = getattr(encoder, "tokenizer", None)
+        native = getattr(encoder, "tokenizer", None)
         # A library's own tokenizer object, under the same name, counts in another way.
-        own = own if hasattr(own, "identity") else None
+        native = native if hasattr(native, "identity") else None
         self.encoder = encoder
-        self._tokenizer, self._own = own or tokenizer, own is not None
+        self._tokenizer, self._own = native or tokenizer, native is not None
         self._sample = COUNTED if hasattr(encoder, "encode_chunks") else SAMPLED
         self._cached = CachedEncoder(encoder, cache)
         self._seen = set() if seen is None else seen
@@ -192,6 +195,7 @@ class Needs:
         chunks = 0
         for key, chunk in self._cached.missing(texts, role=role):
             if key not in self._seen:
+                # The first cell that asks pays; the next finds it in the cache.
                 self._seen.add(key)
                 fresh += chunk
                 chunks += any(chunk)
@@ -211,12 +215,14 @@ def tokens_of(
     """The tokens of the texts together, at most `most` of each, and whether all of them were counted: of more than
     `sample` texts every so many is, and the others count by their characters."""
     step = -(-len(texts) // sample) or 1
-    some = list(texts[::step])
-    counts = (len(ids) for ids in tokenizer.encode_batch(some))
+    # Every so many, not the first ones: corpora are often ordered by source or length.
+    sampled = list(texts[::step])
+    counts = (len(ids) for ids in tokenizer.encode_batch(sampled))
     counted = sum(min(count, most) if most else count for count in counts)
     if step == 1:
         return counted, True
-    share = sum(map(len, some)) / max(1, sum(map(len, texts)))
+    # By characters, not by texts: a few long documents hold most of the tokens.
+    share = sum(map(len, sampled)) / max(1, sum(map(len, texts)))
     return round(counted / share) if share else counted, False
 
 
@@ -231,26 +237,15 @@ def served(system: object) -> RemoteEncoder | None:
 def remote_seconds(encoder: RemoteEncoder, requests: int, tokens: int) -> float:
     """How long a server takes, by the declared limits and what is assumed of its answers."""
     limits = ((requests, encoder.rpm), (tokens, encoder.tpm))
-    by_limits = (60 * amount / limit for amount, limit in limits if limit)
+    by_limits = (60 * amount / limit for amount, limit in limits if limit)  # limits are per minute
     return max(requests * ANSWER_SECONDS / AT_ONCE, *by_limits, 0.0)
 
 
 def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
     """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
     titles = [
-        "task",
-        "dataset",
-        "system",
-        "texts",
-        "tokens",
-        "cost",
-        "time",
-        "requests",
-        "kept",
-        "items",
-        "disk",
-        "memory",
-    ]
+        "task", "dataset", "system", "texts", "tokens", "cost", "time", "requests", "kept", "items", "disk", "memory",
+    ]  # fmt: skip
     return titles, [
         [cell.task, cell.dataset, cell.system, f"{cell.texts:,}",
          ("" if cell.exact else "~") + f"{cell.tokens:,}", dollars(cell.usd),
@@ -264,7 +259,7 @@ def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
 def in_words(forecasts: Forecasts) -> Iterator[str]:
     """What is left out, the sums, a line for each system that sends requests, and what they rest on."""
     yield from forecasts.notes
-    paid = [one for one in forecasts.by_system() if one.requests is not None]
+    paid = [forecast for forecast in forecasts.by_system() if forecast.requests is not None]
     for forecast in paid:
         about = "" if forecast.exact else "about "
         yield (
@@ -294,13 +289,13 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
 def _of_memory(most: int) -> Iterator[str]:
     """What a cell holds at most, and whether that is what was promised."""
     promised = limit()
-    said = f"A cell holds {size_in_words(most)} of memory at most"
+    holds = f"A cell holds {size_in_words(most)} of memory at most"
     if promised is None:
-        yield f"{said}, by estimate."
+        yield f"{holds}, by estimate."
     elif most <= promised:
-        yield f"{said}, by estimate: within the {size_in_words(promised)} promised."
+        yield f"{holds}, by estimate: within the {size_in_words(promised)} promised."
     else:
-        yield f"{said}, by estimate: cells that would hold more than the {size_in_words(promised)} promised will fail."
+        yield f"{holds}, by estimate: cells that would hold more than the {size_in_words(promised)} promised will fail."
 
 
 Hear = Callable[[Sequence[str], Role | None], None]
@@ -355,6 +350,6 @@ class Rehearsal:
         self.hear(queries, "query")
         for shard in shards:
             self.hear(shard, "document")
-            found = np.full((len(queries), k), -1, dtype=np.int64)
-            found[:, : len(shard)] = np.arange(min(k, len(shard)))
-            yield Ranked(found, np.where(found < 0, -np.inf, 0.0))
+            first = np.full((len(queries), k), -1, dtype=np.int64)
+            first[:, : len(shard)] = np.arange(min(k, len(shard)))
+            yield Ranked(first, np.where(first < 0, -np.inf, 0.0))

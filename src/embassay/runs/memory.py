@@ -53,8 +53,8 @@ def _since_begun() -> int | None:
         lines = _STATUS.read_text().splitlines()
     except OSError:
         return None
-    found = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
-    return next((int(kib) * 1024 for kib in found), None)
+    peaks = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+    return next((int(kib) * 1024 for kib in peaks), None)
 
 
 def _ever() -> int | None:
@@ -73,8 +73,8 @@ def resident(process: int | None = None) -> int | None:
         lines = Path(f"/proc/{process or 'self'}/status").read_text().splitlines()
     except OSError:
         return None
-    found = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
-    return next((int(kib) * 1024 for kib in found), None)
+    sizes = (line.split()[1] for line in lines if line.startswith("VmRSS:"))
+    return next((int(kib) * 1024 for kib in sizes), None)
 
 
 class Watch:
@@ -118,13 +118,13 @@ class Watch:
 
 def _children(process: Path) -> list[int]:
     """The ids of the processes below one."""
-    found: list[int] = []
+    ids: list[int] = []
     try:
         for thread in (process / "task").iterdir():
-            found += map(int, (thread / "children").read_text().split())
+            ids += map(int, (thread / "children").read_text().split())
     except OSError:
-        return found
-    return found + [one for child in found for one in _children(Path("/proc", str(child)))]
+        return ids
+    return ids + [below for child in ids for below in _children(Path("/proc", str(child)))]
 
 
 _GLANCE = 0.005
@@ -186,6 +186,7 @@ class Claims:
         from filelock import lock_descriptor
 
         with self._path.open("a+", encoding="utf-8") as file:
+            # Held from reading to writing: two processes must not both take the room that one of them needs.
             lock_descriptor(file.fileno(), poll_interval=_GLANCE)
             file.seek(0)
             yield file
@@ -218,8 +219,8 @@ class Footprint:
     def __str__(self) -> str:
         """The largest part, and the others from 16 MiB, by size."""
         large = sorted(self.parts.items(), key=lambda part: -part[1])
-        said = [(what, size) for place, (what, size) in enumerate(large) if not place or size >= 2**24]
-        return ", ".join(f"{in_words(size)} for {what}" for what, size in said)
+        shown = [(purpose, size) for i, (purpose, size) in enumerate(large) if not i or size >= 2**24]
+        return ", ".join(f"{in_words(size)} for {purpose}" for purpose, size in shown)
 
 
 def size(text: str) -> int:
@@ -229,13 +230,13 @@ def size(text: str) -> int:
     >>> size("4GiB"), size("1.5 gb")
     (4294967296, 1500000000)
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
-    if found is None or found[2].lower() not in _UNITS:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
+    if match is None or match[2].lower() not in _UNITS:
         raise UsageError(
             f"--memory is {text!r}, which is not a size.",
             mend="Write a number and a unit: 4GiB, 512MiB or 2GB.",
         )
-    amount = round(float(found[1]) * _UNITS[found[2].lower()])
+    amount = round(float(match[1]) * _UNITS[match[2].lower()])
     if amount < LEAST:
         raise UsageError(
             f"--memory is {in_words(amount)}, in which no run fits.",
@@ -255,10 +256,10 @@ def in_words(amount: int) -> str:
 
 def limit() -> int | None:
     """What is promised in this process, in bytes; None without a promise."""
-    given = os.environ.get(LIMIT, "")
-    if not given:
+    value = os.environ.get(LIMIT, "")
+    if not value:
         return None
-    return int(given) if given.isdecimal() else size(given)
+    return int(value) if value.isdecimal() else size(value)
 
 
 _watch: Watch | None = None
@@ -319,6 +320,7 @@ class _Stopper:
         with self._lock:
             if not self._ended:
                 self.stopped = True
+                # To the main thread, where a blocking call is interrupted; a raise here would end this thread only.
                 signal.pthread_kill(main_thread().ident or 0, signal.SIGINT)
 
     def rest(self) -> None:
@@ -351,6 +353,7 @@ def room_for(need: Footprint) -> Iterator[None]:
         return
     claims = Claims(path)
     while not claims.granted(held + need.bytes, most):
+        # Nobody else is in a cell, so waiting would never end.
         if claims.alone():
             raise UsageError(
                 f"It would hold up to {in_words(held + need.bytes)} beside the {in_words(claims.others())} of the "

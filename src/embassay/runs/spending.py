@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from threading import RLock
 from time import sleep
@@ -43,23 +43,20 @@ class Spent:
     possible_usd: float = 0.0
 
     def __add__(self, other: Spent) -> Spent:
-        usd = None if self.usd is None or other.usd is None else self.usd + other.usd
-        return Spent(
-            self.requests + other.requests, self.retries + other.retries, self.failed + other.failed,
-            self.input_tokens + other.input_tokens, self.output_tokens + other.output_tokens, usd,
-            self.seconds + other.seconds, self.unsettled + other.unsettled,
-            self.texts + other.texts, self.possible_usd + other.possible_usd,
-        )  # fmt: skip
+        return _combined(self, other, 1)
 
     def since(self, before: Spent) -> Spent:
         """What was spent after `before`, an earlier state of the same account."""
-        usd = None if self.usd is None or before.usd is None else self.usd - before.usd
-        return Spent(
-            self.requests - before.requests, self.retries - before.retries, self.failed - before.failed,
-            self.input_tokens - before.input_tokens, self.output_tokens - before.output_tokens, usd,
-            self.seconds - before.seconds, self.unsettled - before.unsettled,
-            self.texts - before.texts, self.possible_usd - before.possible_usd,
-        )  # fmt: skip
+        return _combined(self, before, -1)
+
+
+def _combined(spent: Spent, other: Spent, sign: int) -> Spent:
+    """Field by field; an unknown price makes an unknown sum."""
+    pairs = {field.name: (getattr(spent, field.name), getattr(other, field.name)) for field in fields(Spent)}
+    sums: dict[str, Any] = {
+        name: None if None in pair else pair[0] + sign * pair[1] for name, pair in pairs.items()
+    }
+    return Spent(**sums)
 
 
 Book = dict[tuple[str, str], Spent]
@@ -86,6 +83,7 @@ class Spending:
     @property
     def usd(self) -> float:
         """Dollars billed to all sessions so far; what has no known price counts nothing."""
+        # A list, as the thread of the calls may add an account meanwhile.
         return sum(spent.usd or 0.0 for spent in list(self._book.values()))
 
     @property
@@ -105,11 +103,11 @@ class Spending:
 
     def by_account(self, session: str | None = None) -> dict[str, Spent]:
         """What each account has spent, in all sessions or in one."""
-        found: dict[str, Spent] = {}
+        accounts: dict[str, Spent] = {}
         for (of_session, account), spent in list(self._book.items()):
             if session in (None, of_session):
-                found[account] = found.get(account, Spent()) + spent
-        return found
+                accounts[account] = accounts.get(account, Spent()) + spent
+        return accounts
 
     def reserved(self, number: int, model: str, usd: float) -> None:
         """A request is about to be sent."""
@@ -218,6 +216,7 @@ def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:
         in_flight.clear()
 
     for line in lines:
+        # Numbers of requests begin anew with a session: what is open then was of one that died.
         if line.get("begun"):
             bury()
         session = line.get("session", session)
@@ -249,18 +248,18 @@ def in_one_line(spent: Mapping[str, Any]) -> str:
     )
     limit = f" of {dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
     money = "an unknown amount (give price=)" if spent["usd"] is None else dollars(spent["usd"])
-    said = [f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens."]
+    sentences = [f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens."]
     unsettled = sum(system.get("unsettled", 0) for system in spent["systems"].values())
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""
     if possible := spent.get("possible_usd", 0.0):
-        said.append(
+        sentences.append(
             f"Up to {dollars(possible)} more may be billed, for requests without a usable answer{died}."
         )
     elif died:
-        said.append(f"{unsettled} were in flight when a process died.")
+        sentences.append(f"{unsettled} were in flight when a process died.")
     if reserved := spent.get("reserved_usd", 0.0):
-        said.append(f"{dollars(reserved)} is held aside for requests in flight.")
-    return " ".join(said)
+        sentences.append(f"{dollars(reserved)} is held aside for requests in flight.")
+    return " ".join(sentences)
 
 
 def dollars(usd: float | None) -> str:

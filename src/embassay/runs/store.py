@@ -96,6 +96,7 @@ class Store:
 
     @classmethod
     def _of_owner(cls) -> str:
+        # Not LIKE, to which the _ and % of an identity are wildcards.
         return f"({cls.owner} = ?1 OR substr({cls.owner}, 1, length(?1) + 1) = ?1 || ':')"
 
     def _sweep(self) -> None:
@@ -104,9 +105,9 @@ class Store:
     def close(self) -> None:
         """Release the file; the store then holds nothing and keeps nothing."""
         with self._lock:
-            for one in (self._connection, self._spare):
-                if one is not None:
-                    one.close()
+            for connection in (self._connection, self._spare):
+                if connection is not None:
+                    connection.close()
             self._connection = self._spare = None
             self._closed = True
 
@@ -143,9 +144,8 @@ class Store:
             ):
                 return
             try:
-                self._spare = self._spare or self._prepared(
-                    ""
-                )  # SQLite's name of a file that goes as it is closed
+                # "" is SQLite's name of a file that goes as it is closed.
+                self._spare = self._spare or self._prepared("")
             except sqlite3.Error as error:
                 self._warn("written", error)
                 return
@@ -186,7 +186,11 @@ class Store:
     @classmethod
     def _prepared(cls, file: Path | str) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            file, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            # Every statement commits by itself: sqlite3's own transactions would stay open, and lock others out.
+            file,
+            timeout=_BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
         )
         try:
             # Large pages suit rows of 100 kB and more; only a new file takes the setting.
@@ -206,6 +210,7 @@ class Store:
         """A file that cannot be changed is still read; None when it cannot be read either."""
         try:
             connection = sqlite3.connect(
+                # Immutable: without that, SQLite would have to write files of its own beside it.
                 f"{file.absolute().as_uri()}?mode=ro&immutable=1",
                 uri=True,
                 isolation_level=None,
@@ -231,6 +236,7 @@ CREATE TABLE IF NOT EXISTS scores (
     scores BLOB NOT NULL
 )
 """
+# Four values a row, of which SQLite takes 32,766 in a statement.
 _PER_STATEMENT = 1000
 
 Scores = NDArray[np.float32]
@@ -257,7 +263,7 @@ class PairCache(Store):
 
     def read(self, keys: Sequence[bytes], n: int = 1) -> dict[bytes, Scores]:
         """The scores kept under those of the keys that have any, (n,) each; damaged ones are dropped, not given."""
-        found: dict[bytes, Scores] = {}
+        scores: dict[bytes, Scores] = {}
         for start in range(0, len(keys), _PER_STATEMENT):
             part = keys[start : start + _PER_STATEMENT]
             marks = ",".join("?" * len(part))
@@ -265,10 +271,10 @@ class PairCache(Store):
                 f"SELECT key, checksum, CAST(scores AS BLOB) FROM scores WHERE key IN ({marks})", *part
             ):
                 if checksum == seal(key, content) and len(content) == 4 * n:
-                    found[key] = np.frombuffer(content, dtype="<f4")
+                    scores[key] = np.frombuffer(content, dtype="<f4")
                 else:
                     self.drop(key)
-        return found
+        return scores
 
     def write(self, reranker: str, scores: Mapping[bytes, Scores]) -> None:
         """Keep scores of the reranker with this identity; a key that is already there keeps what it has.
@@ -279,8 +285,8 @@ class PairCache(Store):
         for start in range(0, len(rows), _PER_STATEMENT):
             values: list[bytes | str] = []
             part = rows[start : start + _PER_STATEMENT]
-            for key, found in part:
-                content = np.ascontiguousarray(found, dtype="<f4").tobytes()
+            for key, row in part:
+                content = np.ascontiguousarray(row, dtype="<f4").tobytes()
                 values += [key, reranker, seal(key, content), content]
             marks = ",".join(["(?, ?, ?, ?)"] * len(part))
             self._change(f"INSERT OR IGNORE INTO scores VALUES {marks}", *values)
@@ -375,26 +381,24 @@ class CachedReranker:
     def _pairs(self, query: str, documents: Sequence[str]) -> dict[str, np.float32]:
         """The scores of distinct documents by their text."""
         keys = {text: score_key(self.identity, query, [text]) for text in documents}
-        kept = self.cache.read(list(keys.values()))
-        scores = {text: kept[key][0] for text, key in keys.items() if key in kept}
+        cached = self.cache.read(list(keys.values()))
+        scores = {text: cached[key][0] for text, key in keys.items() if key in cached}
         self.counts.found += len(scores)
         waiting = [text for text in documents if text not in scores]
         for start in range(0, len(waiting), self._chunk_size):
             chunk = waiting[start : start + self._chunk_size]
             new = self._asked(query, chunk)
-            self.cache.write(
-                self.identity, {keys[text]: new[place : place + 1] for place, text in enumerate(chunk)}
-            )
+            self.cache.write(self.identity, {keys[text]: new[i : i + 1] for i, text in enumerate(chunk)})
             scores |= zip(chunk, new, strict=True)
         return scores
 
     def _list(self, query: str, documents: Sequence[str]) -> Scores:
         """The scores of documents that were scored together."""
         key = score_key(self.identity, query, documents)
-        kept = self.cache.read([key], len(documents)).get(key)
-        if kept is not None:
+        cached = self.cache.read([key], len(documents)).get(key)
+        if cached is not None:
             self.counts.found += len(documents)
-            return kept
+            return cached
         new = self._asked(query, documents)
         self.cache.write(self.identity, {key: new})
         return new
@@ -453,24 +457,19 @@ class AnswerCache(Store):
             return None
         try:
             return _completion(json.loads(content))
-        except (
-            ValueError,
-            LookupError,
-            TypeError,
-            RecursionError,
-        ):  # sealed by something that is not this class
-            self.drop(key)
+        except (ValueError, LookupError, TypeError, RecursionError):
+            self.drop(key)  # sealed by something that is not this class
             return None
 
     def write(self, key: bytes, model: str, answer: Completion) -> None:
         """Keep `answer` of the model with this identity; a key that is already there keeps what it has."""
-        kept = {
+        plain = {
             "text": answer.text,
             "model": answer.model,
             "finish": answer.finish,
             "usage": asdict(answer.usage),
         }
-        content = json.dumps(kept).encode()
+        content = json.dumps(plain).encode()
         self._change(
             "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", key, model, seal(key, content), content
         )
@@ -563,14 +562,16 @@ class CachedChat:
         when the money is used up.
         """
         key = answer_key(self.identity, messages, sampling, schema, attempt)
-        while (other := self._asking.get(key)) is not None:
-            await asyncio.wait([other])
-        kept = self._kept(key, schema)
-        if kept is not None:
+        while (asking := self._asking.get(key)) is not None:
+            # The same draw is in flight. Then the cache is asked, since that one may fail; waiting on the future itself
+            # would cancel it with this task.
+            await asyncio.wait([asking])
+        cached = self._kept(key, schema)
+        if cached is not None:
             self.counts.cached += 1
-            if isinstance(kept, Unanswered):
-                raise kept
-            return kept
+            if isinstance(cached, Unanswered):
+                raise cached
+            return cached
         return await self._new(key, Question(messages, sampling, schema, attempt))
 
     def kept(self, question: Question) -> bool:

@@ -59,7 +59,7 @@ class Beta:
     def fit(cls, scores: Values, same: Labels) -> Beta:
         """By maximum likelihood."""
         middle = float(np.median(scores))
-        scale = float(scores.std()) or 1.0
+        scale = float(scores.std()) or 1.0  # scores that are all equal
         up, down = _sides(scores, middle, scale)
         signs = np.where(same, 1.0, -1.0)
 
@@ -71,12 +71,13 @@ class Beta:
             ridge = _RIDGE * np.array([a, b, 0.0])
             return float(np.logaddexp(0.0, -margin).sum() + ridge @ weights / 2), gradient + ridge
 
+        # Begins at the odds of all pairs; a half more on each side, as one label may be missing.
         base = math.log((same.sum() + 0.5) / ((~same).sum() + 0.5))
-        found = minimize(
+        fitted = minimize(
             loss, np.array([1.0, 1.0, base]), jac=True, method="L-BFGS-B",
             bounds=[(0.0, None), (0.0, None), (None, None)], options={"maxiter": 500},
         )  # fmt: skip
-        return cls(middle, scale, found.x)
+        return cls(middle, scale, fitted.x)
 
     def __call__(self, scores: Values) -> Values:
         up, down = _sides(scores, self.middle, self.scale)
@@ -86,8 +87,8 @@ class Beta:
 
 def _sides(scores: Values, middle: float, scale: float) -> tuple[Values, Values]:
     """log u and -log(1 - u) of u = expit of the standardised score."""
-    place = (scores - middle) / scale
-    return -np.logaddexp(0.0, -place), np.logaddexp(0.0, place)
+    standardised = (scores - middle) / scale
+    return -np.logaddexp(0.0, -standardised), np.logaddexp(0.0, standardised)
 
 
 @dataclass(frozen=True)
@@ -129,14 +130,15 @@ def choose(scores: Values, same: Labels, groups: Groups, rng: np.random.Generato
     """By cross-validation in `FOLDS` parts; pairs of one group (n,) are in one part."""
     units = np.arange(len(scores)) if groups is None else groups
     part = (rng.permutation(int(units.max()) + 1) % FOLDS)[units]
-    found = {kind: np.empty(len(scores)) for kind in KINDS}
+    foretold = {kind: np.empty(len(scores)) for kind in KINDS}
     for fold in range(FOLDS):
-        left = part == fold
+        out = part == fold
         for kind in KINDS:
-            found[kind][left] = fit(kind, scores[~left], same[~left])(scores[left])
-    losses = {kind: float(log_losses(found[kind], same).mean()) for kind in KINDS}
+            foretold[kind][out] = fit(kind, scores[~out], same[~out])(scores[out])
+    losses = {kind: float(log_losses(foretold[kind], same).mean()) for kind in KINDS}
+    # Of equal losses the first kind: beta, which is smooth.
     kind = min(KINDS, key=lambda kind: losses[kind])
-    return Chosen(kind, found[kind], losses)
+    return Chosen(kind, foretold[kind], losses)
 
 
 def log_losses(probability: Values, same: Labels) -> Values:
@@ -166,7 +168,7 @@ def bins(probability: Values, same: Labels, count: int = 10) -> Iterator[Bin]:
 
 def calibration_error(probability: Values, same: Labels, count: int = 10) -> float:
     """Mean distance of what was foretold from what came true, over bins of as many pairs (ECE)."""
-    return sum(one.n * abs(one.foretold - one.came) for one in bins(probability, same, count)) / len(same)
+    return sum(part.n * abs(part.foretold - part.came) for part in bins(probability, same, count)) / len(same)
 
 
 def exact(hits: int, n: int, confidence: float) -> tuple[float, float]:
@@ -198,11 +200,11 @@ def band(at: Values, scores: Values, same: Labels, confidence: float = 0.95) -> 
     below, above = np.searchsorted(ranked, at, "right"), np.searchsorted(ranked, at, "left")
     low, high = np.zeros(len(at)), np.ones(len(at))
     hits = right[below] - right[(below - near).clip(0)]
-    known = (below >= near) & (hits > 0)
-    low[known] = beta.ppf(tail, hits[known], near - hits[known] + 1)
+    enough = (below >= near) & (hits > 0)
+    low[enough] = beta.ppf(tail, hits[enough], near - hits[enough] + 1)
     hits = right[(above + near).clip(None, n)] - right[above]
-    known = (above + near <= n) & (hits < near)
-    high[known] = beta.ppf(1 - tail, hits[known] + 1, near - hits[known])
+    enough = (above + near <= n) & (hits < near)
+    high[enough] = beta.ppf(1 - tail, hits[enough] + 1, near - hits[enough])
     return low, high
 
 
@@ -272,6 +274,7 @@ def precise(
     """
     _check(aim, confidence)
     n, alpha = len(scores), 1 - confidence
+    # Equal scores in a drawn order: that of a file may tell the labels.
     order = np.lexsort((rng.permutation(n), -scores))
     ranked, right = scores[order], np.cumsum(same[order], dtype=np.int64)
     last = np.flatnonzero(
@@ -280,7 +283,9 @@ def precise(
     starts, later = _places(n, aim, alpha)
     sizes = np.append(starts[_first(right, last, starts, aim) :], later)
     ends = last[np.searchsorted(last, sizes)]
+    # The pair at place `ends` sets the threshold and is not counted: `ends` pairs lie before it.
     failed = np.flatnonzero(binom.sf(right[ends - 1] - 1, ends, aim) > alpha)
+    # The first that fails ends the test: trying on would spend the confidence twice.
     kept = ends[: failed[0]] if len(failed) else ends
     threshold = Threshold("precision", aim, confidence, None, n, int(same.sum()))
     return _at(threshold, float(ranked[kept[-1]]), scores, same) if len(kept) else threshold
@@ -289,10 +294,10 @@ def precise(
 def _first(right: NDArray[np.int64], last: NDArray[np.int64], starts: NDArray[np.int64], aim: float) -> int:
     """At which of the `starts` the test begins: the laxest below which as many pairs again are `NEAR` the aim. `right`
     (n,) counts from the highest score on, and scores end at the places `last`."""
-    for place in range(len(starts) - 1, 0, -1):
-        end, beyond = last[np.searchsorted(last, starts[place])], min(2 * starts[place], len(right) - 1)
+    for start in range(len(starts) - 1, 0, -1):
+        end, beyond = last[np.searchsorted(last, starts[start])], min(2 * starts[start], len(right) - 1)
         if beyond > end and right[beyond] - right[end] >= NEAR * aim * (beyond - end):
-            return place
+            return start
     return 0
 
 
@@ -320,11 +325,11 @@ def _starts(n: int, aim: float, alpha: float) -> tuple[int, ...]:
     while size > fewest:
         sizes.add(size)
         size //= 2
-    found = set()
-    for one in sizes:
-        mistakes = one - 1 - int(binom.isf(alpha, one, aim))
-        found.add(mistakes + 1 + int(nbinom.isf(alpha, mistakes + 1, 1 - aim)))
-    return tuple(sorted(found)) if max(found) < n else ()
+    allowed = set()
+    for count in sizes:
+        mistakes = count - 1 - int(binom.isf(alpha, count, aim))
+        allowed.add(mistakes + 1 + int(nbinom.isf(alpha, mistakes + 1, 1 - aim)))
+    return tuple(sorted(allowed)) if max(allowed) < n else ()
 
 
 def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Threshold:
@@ -333,15 +338,15 @@ def sensitive(scores: Scores, same: Labels, aim: float, confidence: float) -> Th
     `scores` and `same` (n,) are of independent pairs; no assumption on how the probability runs is needed.
     """
     _check(aim, confidence)
-    own = np.sort(scores[same])
-    missed = int(binom.ppf(1 - confidence, len(own), 1 - aim))
+    positives = np.sort(scores[same])
+    missed = int(binom.ppf(1 - confidence, len(positives), 1 - aim))
     # The j-th smallest is safe where at least j of them fall below the true quantile with that confidence.
-    while missed > 0 and binom.sf(missed - 1, len(own), 1 - aim) < confidence:
+    while missed > 0 and binom.sf(missed - 1, len(positives), 1 - aim) < confidence:
         missed -= 1
-    threshold = Threshold("recall", aim, confidence, None, len(scores), len(own))
+    threshold = Threshold("recall", aim, confidence, None, len(scores), len(positives))
     if missed == 0:
         return threshold
-    return _at(threshold, float(own[missed - 1]), scores, same)
+    return _at(threshold, float(positives[missed - 1]), scores, same)
 
 
 @dataclass(frozen=True)
@@ -373,13 +378,15 @@ def cheapest(
     half = np.zeros(len(scores), dtype=bool)
     half[rng.permutation(len(scores))[: len(scores) // 2]] = True
     ranked = np.unique(scores[half])
-    edges = np.append(ranked, np.inf)
+    edges = np.append(ranked, np.inf)  # the last: accept nothing
     accepted_wrong = (~same[half] & (scores[half] >= edges[:, None])).sum(axis=1)
     refused = (same[half] & (scores[half] < edges[:, None])).sum(axis=1)
+    # Of equal costs the lowest threshold.
     value = float(edges[np.argmin(wrong * accepted_wrong + missed * refused)])
     rest, right = scores[~half], same[~half]
     n = len(rest)
     mistakes = int((~right & (rest >= value)).sum()), int((right & (rest < value)).sum())
+    # Two bounds hold together where each may fail half as often.
     alpha = (1 - confidence) / 2
     upper = [float(beta.ppf(1 - alpha, k + 1, n - k)) if k < n else 1.0 for k in mistakes]
     return Cost(
@@ -424,6 +431,7 @@ def best(probability: Values, aim: float, confidence: float) -> float:
 def recall_chance(positives: int, n: int, aim: float, confidence: float) -> Callable[[int], float]:
     """The chance that `sensitive` finds a threshold, by how many labels there are beside the `n` of which `positives`
     are the same; as many of the new ones are taken to be."""
+    # From so many positives on the lowest of them is a threshold.
     needed = math.ceil(math.log(1 - confidence) / math.log(aim))
     return lambda more: float(binom.sf(needed - positives - 1, more, positives / n))
 
@@ -451,40 +459,42 @@ class PrecisionChance:
 
     def __call__(self, more: int) -> float:
         """Over the starts, the laxest first: the chance that the test begins there, and that it passes."""
-        found, left = 0.0, 1.0
+        total, unspent = 0.0, 1.0
         starts = _starts(self._n + more, self._aim, self._alpha)
         for begin in reversed(starts):
-            here = self._begins(begin, more) if begin > starts[0] else 1.0
-            if left * here > 1e-6:
-                found += left * here * self._passes(begin, more)
-            left *= 1 - here
-        return found
+            chance = self._begins(begin, more) if begin > starts[0] else 1.0
+            # A start that is hardly reached is not worth its sum.
+            if unspent * chance > 1e-6:
+                total += unspent * chance * self._passes(begin, more)
+            unspent *= 1 - chance
+        return total
 
     def _begins(self, begin: int, more: int) -> float:
         """The chance that pairs below a start, as many again, are near enough to the aim."""
         n = self._n
         ends = np.array([begin, min(2 * begin, n + more)]) / (n + more)
         old = np.rint(ends * n).astype(np.int64)
-        known, size = (
+        right, size = (
             int(self._right[old[1]] - self._right[old[0]]),
             round((n + more) * (ends[1] - ends[0])),
         )
         mean = float(np.diff(np.interp(ends, np.arange(n + 1) / n, self._sum / n))[0] / (ends[1] - ends[0]))
-        missing = math.ceil(NEAR * self._aim * size) - known
+        missing = math.ceil(NEAR * self._aim * size) - right
         return float(binom.sf(missing - 1, max(size - int(old[1] - old[0]), 0), min(mean, 1.0)))
 
     def _passes(self, begin: int, more: int) -> float:
         """By how many of the kept pairs are among the first that are accepted: a binomial sum over each of these."""
         n = self._n
-        kept = np.arange(min(n, begin) + 1)
+        counts = np.arange(min(n, begin) + 1)
         # At least j kept ones are among the first, where at most begin - j new ones score more than the j-th.
-        least = np.append(binom.cdf(begin - kept[1:], more, (kept[1:] - 0.5) / n), 0.0)
+        least = np.append(binom.cdf(begin - counts[1:], more, (counts[1:] - 0.5) / n), 0.0)
         odds = np.append(1.0, least[:-1]) - least
-        kept, odds = kept[odds > 1e-9], odds[odds > 1e-9]
+        # The tails of the sum are below any digit that is shown.
+        counts, odds = counts[odds > 1e-9], odds[odds > 1e-9]
         share = np.clip(
-            (begin - kept) / max(more, 1), (kept - 0.5).clip(0) / n, (kept + 0.5).clip(None, n) / n
+            (begin - counts) / max(more, 1), (counts - 0.5).clip(0) / n, (counts + 0.5).clip(None, n) / n
         )
-        accepted, old, share = self._with_ties(begin, more, kept, share)
+        accepted, old, share = self._with_ties(begin, more, counts, share)
         new = accepted - old
         precision = np.interp(share, np.arange(n + 1) / n, self._sum / n) / share.clip(1e-12)
         missing = binom.isf(self._alpha, accepted, self._aim) + 1 - self._right[old]
@@ -496,12 +506,12 @@ class PrecisionChance:
         """How many pairs are accepted, how many kept ones are among them, and down to which share of all pairs: with
         all of the score at which the first `begin` end, apart from one."""
         n = self._n
-        place = np.ceil(share * n).astype(np.int64).clip(1, n) - 1
-        tied = self._last[place] > self._first[place]
-        end = np.where(tied, self._last[place] / n, share)
+        rank = np.ceil(share * n).astype(np.int64).clip(1, n) - 1
+        tied = self._last[rank] > self._first[rank]
+        end = np.where(tied, self._last[rank] / n, share)
         new = begin - kept
         beyond = np.where(tied, (more - new) * (end - share) / (1 - share).clip(1e-12), 0.0)
-        old = np.where(tied, self._last[place].clip(kept), kept)
+        old = np.where(tied, self._last[rank].clip(kept), kept)
         accepted = np.where(tied, np.rint(old + new + beyond).astype(np.int64) - 1, begin).clip(begin)
         return accepted, np.minimum(old, accepted), end
 
@@ -511,6 +521,7 @@ def mean_half(scores: Scores, probability: Values, n: int, rng: np.random.Genera
     scores and fitted probabilities are drawn from."""
     at, total = np.quantile(scores, (np.arange(GRID) + 0.5) / GRID), 0.0
     for _ in range(BANDS):
+        # Scores first, then labels: the order decides what a seed gives.
         rows = rng.integers(0, len(scores), n)
         low, high = band(at, scores[rows], rng.random(n) < probability[rows])
         total += float((high - low).mean()) / 2

@@ -44,11 +44,11 @@ def median_votes(votes: ArrayLike) -> Ints:
     >>> median_votes([[1, 2, 5], [4, 5, MISSING], [MISSING] * 3]).tolist()
     [2, 4, -1]
     """
-    given = _votes(votes)
-    ordered = np.sort(np.where(given == MISSING, np.iinfo(np.int64).max, given), axis=1)
-    counts = (given != MISSING).sum(axis=1)
+    table = _votes(votes)
+    ordered = np.sort(np.where(table == MISSING, np.iinfo(np.int64).max, table), axis=1)
+    counts = (table != MISSING).sum(axis=1)
     middle = np.maximum(counts - 1, 0) // 2
-    return np.where(counts > 0, ordered[np.arange(len(given)), middle], MISSING)
+    return np.where(counts > 0, ordered[np.arange(len(table)), middle], MISSING)
 
 
 def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING) -> Consensus:
@@ -63,15 +63,15 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     >>> found.labels.tolist()
     [0, 1, 0, 1]
     """
-    given = _votes(votes)
-    if given.shape[1] < 2 or not (given != MISSING).any() or given.max() >= classes or smoothing < 0:
+    table = _votes(votes)
+    if table.shape[1] < 2 or not (table != MISSING).any() or table.max() >= classes or smoothing < 0:
         raise UsageError(
-            f"Votes {given.shape} of up to {given.max(initial=MISSING)} make no consensus of {classes} classes.",
+            f"Votes {table.shape} of up to {table.max(initial=MISSING)} make no consensus of {classes} classes.",
             mend="Give two judges or more, and classes of 0 or more.",
         )
-    one_hot = _one_hot(given, classes)
+    one_hot = _one_hot(table, classes)
     counts = one_hot.sum(axis=1)
-    posterior = np.full((len(given), classes), 1.0 / classes)
+    posterior = np.full((len(table), classes), 1.0 / classes)
     np.divide(
         counts, counts.sum(axis=1, keepdims=True), out=posterior, where=counts.sum(axis=1, keepdims=True) > 0
     )
@@ -87,14 +87,14 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
 
 
 def _votes(votes: ArrayLike) -> Ints:
-    given = np.asarray(votes)
+    table = np.asarray(votes)
     if (
-        given.ndim != 2
-        or (given.size and (given != np.floor(given)).any())
-        or (given.size and given.min() < MISSING)
+        table.ndim != 2
+        or (table.size and (table != np.floor(table)).any())
+        or (table.size and table.min() < MISSING)
     ):
         raise UsageError("Votes are a matrix of items and judges, whole numbers, -1 for none.")
-    return given.astype(np.int64)
+    return table.astype(np.int64)
 
 
 def _one_hot(votes: Ints, classes: int) -> Floats:
@@ -108,6 +108,7 @@ def _learned(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floa
     counts = np.einsum("nt,njs->jts", posterior, one_hot) + smoothing
     totals = counts.sum(axis=2, keepdims=True)
     uniform = np.full_like(counts, 1.0 / counts.shape[2])
+    # Without smoothing a class may have no vote of a judge: then nothing is known of how he errs.
     return prior, np.divide(counts, totals, out=uniform, where=totals > 0)
 
 
@@ -115,6 +116,7 @@ def _told(prior: Floats, confusion: Floats, one_hot: Floats) -> tuple[Floats, fl
     """E step: the probability of each class of each item, and the log-likelihood of all votes."""
     with np.errstate(divide="ignore"):
         logs = np.log(prior) + np.einsum("njs,jts->nt", one_hot, np.log(np.maximum(confusion, 1e-300)))
+    # Products of many small rates would be 0 as floats.
     most = logs.max(axis=1, keepdims=True)
     weights = np.exp(logs - most)
     totals = weights.sum(axis=1, keepdims=True)

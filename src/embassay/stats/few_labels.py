@@ -139,16 +139,16 @@ def corrected(
             f"There are {n} labels of people, {len(judge)} of the judge beside them and {total} in all.",
             mend="Give the judge's label of each unit.",
         )
-    own = np.arange(n) if groups is None else groups
-    all_own = None if groups is None else every_groups
+    units = np.arange(n) if groups is None else groups
+    all_units = None if groups is None else every_groups
     if n < FEWEST:
         mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
         return Corrected(mean, mean, float(np.mean(every)), 0.0, n, total, float(n))
-    rows = _rows(people, judge, every, own, bounds)
+    rows = _rows(people, judge, every, units, bounds)
     skewed = len(rows.y) == n  # The corners do for labels of few values.
-    free = _freedom(own, exact=skewed or groups is not None)
+    free = _freedom(units, exact=skewed or groups is not None)
     own_mean, variance, off = _alone(rows, grouped=groups is not None)
-    (value, better), slope, left = _regressed(rows, every, all_own)
+    (value, better), slope, left = _regressed(rows, every, all_units)
     half = _half(variance, free(1), confidence)
     lean = _lean(off, rows.group) if skewed else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
@@ -158,16 +158,17 @@ def corrected(
     judged = float(every.mean())
     ends, arms = _ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half(better, free(2), confidence)
-    if groups is None and left <= _LITTLE and (told := _told(people, judge, every, bounds, confidence)):
-        ends, half_corrected = told, (told[1] - told[0]) / 2
-        arms = value - told[0], told[1] - value
+    if groups is None and left <= _LITTLE and (by_shares := _told(people, judge, every, bounds, confidence)):
+        ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
+        arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
-        both = _interval(value, ends, bounds)
+        narrowed = _interval(value, ends, bounds)
         # Cut off at a bound, the interval of people alone may be the narrower one.
-        if both.width <= alone.width:
+        if narrowed.width <= alone.width:
+            # No judge is worth more than labels of all units.
             more = min((half / half_corrected) ** 2 if half_corrected else np.inf, total / n)
             return Corrected(
-                both, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1], arms
+                narrowed, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1], arms
             )
     return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
 
@@ -178,14 +179,14 @@ def _told(
     """The ends of an interval from the shares of people's labels where the judge says the one thing and where it says
     the other; None unless people and judge say one of two things each."""
     low, high = bounds
-    said = np.unique(every)
-    if len(said) != 2 or not np.isin(people, bounds).all():
+    answers = np.unique(every)
+    if len(answers) != 2 or not np.isin(people, bounds).all():
         return None
-    tail, second = (1 - confidence) / 2, float((every == said[1]).mean())
+    tail, second = (1 - confidence) / 2, float((every == answers[1]).mean())
     shares, below, above = [], 0.0, 0.0
-    for one, weight in zip(said, (1 - second, second), strict=True):
-        own = people[judge == one] == high
-        n, k = len(own), int(own.sum())
+    for answer, weight in zip(answers, (1 - second, second), strict=True):
+        there = people[judge == answer] == high
+        n, k = len(there), int(there.sum())
         share = k / n if n else 0.5
         below += (weight * (share - (_jeffreys(tail, k, n) if k else 0.0))) ** 2
         above += (weight * ((_jeffreys(1 - tail, k, n) if k < n else 1.0) - share)) ** 2
@@ -204,24 +205,24 @@ def _jeffreys(quantile: float, hits: int, n: int) -> float:
 
 
 def _rows(
-    people: Floats, judge: Floats, every: Floats, own: Groups, bounds: tuple[float, float]
+    people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float]
 ) -> _Labelled:
     """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
     weight = np.ones(len(people))
     if len(np.unique(people)) > FEW_VALUES:
-        return _Labelled(people, judge, weight, own)
+        return _Labelled(people, judge, weight, group)
     low, high = float(every.min()), float(every.max())
-    more = own.max() + 1 + np.arange(4)
+    more = group.max() + 1 + np.arange(4)
     return _Labelled(
         np.r_[people, bounds[0], bounds[1], bounds[0], bounds[1]], np.r_[judge, low, high, high, low],
-        np.r_[weight, np.full(4, _CORNER)], np.r_[own, more],
+        np.r_[weight, np.full(4, _CORNER)], np.r_[group, more],
     )  # fmt: skip
 
 
-def _freedom(own: Groups, *, exact: bool) -> Callable[[int], float]:
+def _freedom(group: Groups, *, exact: bool) -> Callable[[int], float]:
     """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
     like, unless units are in groups, which are few."""
-    count = len(np.unique(own))
+    count = len(np.unique(group))
     return lambda fitted: max(count - fitted, 1) if exact else np.inf
 
 
@@ -242,20 +243,21 @@ def _regressed(
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
     x, y = rows.x - center, rows.y - mean
     spread, whole = rows.product(x, x), rows.product(y, y)
+    # A judge who says one thing has no slope, and three labels leave the residual one degree.
     if spread <= 1e-12 or count <= 3:
         return (mean, np.inf), 0.0, 1.0
     slope = rows.product(x, y) / spread
-    left = y - slope * x
-    unexplained = rows.product(left, left)
+    residual = y - slope * x
+    unexplained = rows.product(residual, residual)
     noise = unexplained / (count - 2)
     shift = float(every.mean()) - center
     explained = max(whole / (count - 1) - noise, 0.0)
     variance = noise * (1 / count + shift**2 / spread) + explained / len(every)
     if every_groups is not None:
-        pull = rows.weight * left * (1 / count + shift * x / spread)
-        both = np.r_[pull, slope * (every - every.mean()) / len(every)]
+        pull = rows.weight * residual * (1 / count + shift * x / spread)
+        pulls = np.r_[pull, slope * (every - every.mean()) / len(every)]
         # The corners have groups above all others; those of units are the same numbers on both sides.
-        variance = max(variance, _between(both, np.r_[rows.group, every_groups]))
+        variance = max(variance, _between(pulls, np.r_[rows.group, every_groups]))
     return (mean + slope * shift, variance), slope, min(unexplained / whole, 1.0) if whole > 0 else 1.0
 
 
@@ -339,13 +341,14 @@ def outlook(
 
     if n < 1 or not np.isfinite(half):
         return ()
-    found = []
-    gone = 1 / total if finite else 0.0
-    unit = half / reach / max(1 / n - gone, 1e-12) ** 0.5 if n < total else 0.0
+    outlooks = []
+    whole = 1 / total if finite else 0.0
+    unit = half / reach / max(1 / n - whole, 1e-12) ** 0.5 if n < total else 0.0
     for more in dict.fromkeys(min(step, total - n) for step in steps if total > n):
-        error = unit * max(1 / (n + more) - gone, 0.0) ** 0.5
+        error = unit * max(1 / (n + more) - whole, 0.0) ** 0.5
+        # What the estimate still moves by is what is gone of its variance.
         moved = max((half / reach) ** 2 - error**2, 1e-24) ** 0.5
         end = reach * error
         chance = float(ndtr((-end - distance) / moved) + ndtr((distance - end) / moved))
-        found.append(Outlook(more, end, min(chance, 1.0)))
-    return tuple(found)
+        outlooks.append(Outlook(more, end, min(chance, 1.0)))
+    return tuple(outlooks)

@@ -58,12 +58,13 @@ def freedom(strata: Sequence[Stratum]) -> Freedom:
     >>> round(found.df, 2), round(found.factor, 2)
     (2.01, 1.22)
     """
+    # One unit, drawn with itself only, shows no variance.
     raw = [(stratum.units, _variance(stratum.draws)) for stratum in strata if stratum.units > 1]
     mended = [variance * units / (units - 1) for units, variance in raw]
     total = sum(mended)
     if not total > 0:
         return NORMAL
-    expected = [(units, own * _expected(units - 1)) for own, (units, _) in zip(mended, raw, strict=True)]
+    expected = [(units, var * _expected(units - 1)) for var, (units, _) in zip(mended, raw, strict=True)]
     return Freedom(_satterthwaite(expected), math.sqrt(total / sum(variance for _, variance in raw)))
 
 
@@ -81,15 +82,13 @@ def freedom_of_difference(
     if _layout(a) != _layout(b):
         first, second = freedom(a), freedom(b)
         return Freedom(min(first.df, second.df), max(first.factor, second.factor))
-    both = [
-        Stratum(min(one.units, other.units), one.draws - other.draws) for one, other in zip(a, b, strict=True)
-    ]
-    found = freedom(both)
-    if most is None or found.factor == 1.0:
-        return found
-    raw = [(stratum.units, _variance(stratum.draws)) for stratum in both if stratum.units > 1]
-    seen = _satterthwaite([(units, own * units / (units - 1)) for units, own in raw])
-    return Freedom(min(seen, most), found.factor)
+    differences = [Stratum(min(x.units, y.units), x.draws - y.draws) for x, y in zip(a, b, strict=True)]
+    free = freedom(differences)
+    if most is None or free.factor == 1.0:
+        return free
+    raw = [(stratum.units, _variance(stratum.draws)) for stratum in differences if stratum.units > 1]
+    seen = _satterthwaite([(units, variance * units / (units - 1)) for units, variance in raw])
+    return Freedom(min(seen, most), free.factor)
 
 
 def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
@@ -105,28 +104,32 @@ def shared_freedom(strata: Sequence[Sequence[Stratum]]) -> Freedom | None:
     (7, 19)
     """
     many = len(strata)
-    if many < 3 or len({_layout(one) for one in strata}) != 1:
+    if many < 3 or len({_layout(stratum) for stratum in strata}) != 1:
         return None
     raw = []
-    for own in zip(*strata, strict=True):
-        units, draws = min(one.units for one in own), np.stack([one.draws for one in own])
+    for shared in zip(*strata, strict=True):
+        units, draws = min(one.units for one in shared), np.stack([one.draws for one in shared])
+        # A resample counts where every system has a value, so that all pairs are of the same ones.
         draws = draws[:, np.isfinite(draws).all(axis=0)]
         if units < 2 or draws.shape[1] < 2:
             continue
-        each, total = np.var(draws, axis=1, ddof=1).sum(), np.var(draws.sum(axis=0), ddof=1)
-        raw.append((units, max(0.0, float(many * each - total)) / (many * (many - 1) / 2)))
-    mended = [(units, own * units / (units - 1)) for units, own in raw]
-    total = sum(own for _, own in mended)
+        summed, total = np.var(draws, axis=1, ddof=1).sum(), np.var(draws.sum(axis=0), ddof=1)
+        # The sum of Var(i - j) over all pairs is m times the sum of Var(i) less Var(sum); rounding may leave less than
+        # 0.
+        raw.append((units, max(0.0, float(many * summed - total)) / (many * (many - 1) / 2)))
+    mended = [(units, var * units / (units - 1)) for units, var in raw]
+    total = sum(var for _, var in mended)
     if not total > 0:
         return None
-    expected = [(units, own * _expected((units - 1) * (many - 1))) for units, own in mended]
-    return Freedom(_satterthwaite(expected), math.sqrt(total / sum(own for _, own in raw)))
+    # Each unit has m - 1 independent differences of m systems.
+    expected = [(units, var * _expected((units - 1) * (many - 1))) for units, var in mended]
+    return Freedom(_satterthwaite(expected), math.sqrt(total / sum(var for _, var in raw)))
 
 
 def shared_degrees(strata: Sequence[Sequence[Stratum]]) -> float | None:
     """The degrees of `shared_freedom`, where there is one."""
-    found = shared_freedom(strata)
-    return None if found is None else found.df
+    free = shared_freedom(strata)
+    return None if free is None else free.df
 
 
 def _layout(strata: Sequence[Stratum]) -> tuple[int, ...]:
@@ -136,8 +139,8 @@ def _layout(strata: Sequence[Stratum]) -> tuple[int, ...]:
 
 def _satterthwaite(variances: Sequence[tuple[int, float]]) -> float:
     """Degrees of a sum of (units, variance), infinite where none varies."""
-    spread = sum(own * own / (units - 1) for units, own in variances)
-    return sum(own for _, own in variances) ** 2 / spread if spread > 0 else math.inf
+    spread = sum(variance * variance / (units - 1) for units, variance in variances)
+    return sum(variance for _, variance in variances) ** 2 / spread if spread > 0 else math.inf
 
 
 def strata_of(part: Component) -> tuple[Stratum, ...]:
@@ -164,8 +167,8 @@ def _expected(df: int) -> float:
 
 
 def _variance(draws: np.ndarray) -> float:
-    known = draws[np.isfinite(draws)]
-    return float(np.var(known, ddof=1)) if len(known) > 1 else 0.0
+    defined = draws[np.isfinite(draws)]
+    return float(np.var(defined, ddof=1)) if len(defined) > 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -251,6 +254,7 @@ def wilson(p: float, n: int, *, confidence: float = 0.95) -> Estimate:
     scale = 1 + z * z / n
     centre = (p + z * z / (2 * n)) / scale
     half = z * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / scale
+    # At shares of 0 and 1 an end may pass them in the last bit.
     return Estimate(float(p), max(0.0, centre - half), min(1.0, centre + half), n, f"{confidence:.0%} Wilson")
 
 
@@ -275,6 +279,7 @@ def fisher_z(r: float, n: int, *, confidence: float = 0.95, error: Error = "fish
         raise UsageError(f"The error is {error!r}.", mend="Use fisher or bonett-wright.")
     spread = 1.0 if error == "fisher" else 1 + r * r / 2
     half = critical(confidence) * math.sqrt(spread / (n - 3))
+    # math.atanh raises at -1 and 1, where the interval is the point.
     centre = math.atanh(r) if abs(r) < 1 else math.copysign(math.inf, r)
     name = "Fisher z" if error == "fisher" else "Bonett-Wright"
     return Estimate(
@@ -291,9 +296,9 @@ def observed_range(values: ArrayLike, n: int, of: str = "values") -> Estimate:
     >>> observed_range([0.631687, 0.352622], 30, "annotators").method
     'range of 2 annotators'
     """
-    found = sample(values, "values")
+    sampled = sample(values, "values")
     return Estimate(
-        float(found.mean()), float(found.min()), float(found.max()), n, f"range of {len(found)} {of}"
+        float(sampled.mean()), float(sampled.min()), float(sampled.max()), n, f"range of {len(sampled)} {of}"
     )
 
 

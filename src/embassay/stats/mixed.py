@@ -61,6 +61,7 @@ def mixed_mean(
     _check_once(rows, columns)
     shares = _weights(weights, design["rows"])
     estimate = float(shares @ values)
+    # Values that differ in the last bits would have variances that are rounding.
     if np.ptp(values) <= _ROUNDING * np.abs(values).max():
         values = np.full_like(values, estimate)
     if len(values) == 1:
@@ -125,8 +126,9 @@ def _forms(effects: list[Floats], n: int) -> tuple[Floats, Floats]:
 
 def _projection(effects: list[Floats], n: int) -> Floats:
     """Onto the space of the mean and the effects, (n, n)."""
-    left, sizes, _ = np.linalg.svd(np.column_stack([np.ones(n), *effects]), full_matrices=False)
-    basis = left[:, sizes > 1e-9 * sizes[0]]
+    directions, sizes, _ = np.linalg.svd(np.column_stack([np.ones(n), *effects]), full_matrices=False)
+    # Indicators overlap, as rows and columns both sum to 1: no solve takes such a matrix.
+    basis = directions[:, sizes > 1e-9 * sizes[0]]
     return np.asarray(basis @ basis.T)
 
 
@@ -138,25 +140,25 @@ def _interval(estimate: float, fit: _Fit, shares: Floats, confidence: float) -> 
         return estimate, estimate, float("nan")
     estimator = np.tensordot(loads, fit.forms, axes=1) @ np.tensordot(fit.variances, fit.covariances, axes=1)
     df = variance**2 / float((estimator * estimator.T).sum())
-    reach = t_quantile(0.5 + confidence / 2, df) * variance**0.5
+    reach = t_quantile(0.5 + confidence / 2, df) * variance**0.5  # `df` is fractional
     return estimate - reach, estimate + reach, df
 
 
 def _indicators(labels: Sequence[Hashable], n: int) -> Floats:
     if len(labels) != n:
         raise UsageError(f"There are {n} values and {len(labels)} labels.", mend="Give one label per value.")
-    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-    indicators = np.zeros((n, len(places)))
-    indicators[np.arange(n), [places[label] for label in labels]] = 1
+    columns_of = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    indicators = np.zeros((n, len(columns_of)))
+    indicators[np.arange(n), [columns_of[label] for label in labels]] = 1
     return indicators
 
 
 def _check_once(rows: Sequence[Hashable], columns: Sequence[Hashable]) -> None:
-    seen = set()
+    pairs = set()
     for pair in zip(rows, columns, strict=True):
-        if pair in seen:
+        if pair in pairs:
             raise UsageError(f"There are two values for {pair}.", mend="Average them first.")
-        seen.add(pair)
+        pairs.add(pair)
 
 
 def _weights(weights: ArrayLike | None, rows: Floats) -> Floats:

@@ -84,8 +84,9 @@ def compare_replicates(
     """
     draws, values = _checked(replicates, estimates)
     check_confidence(confidence)
+    # What is rounding depends on the size of what was summed, not of the difference.
     scale = float(np.abs(values).max(initial=0))
-    most, found = shared_degrees(strata), []
+    most, tests = shared_degrees(strata), []
     for a, b in combinations(range(len(values)), 2):
         free = freedom_of_difference(strata[a], strata[b], most=most) if strata else NORMAL
         difference, error = float(values[a] - values[b]), free.error(draws[a] - draws[b])
@@ -93,12 +94,12 @@ def compare_replicates(
         score, p = t_test(difference, error, scale, free.df)
         low, high = difference - reach, difference + reach
         apart = bool(intervals) and not_meeting(intervals[a], intervals[b])
-        found.append(PairTest(a, b, difference, low, high, error, score, p, p, free.df, apart))
+        tests.append(PairTest(a, b, difference, low, high, error, score, p, p, free.df, apart))
     adjusted = corrected_pairs(
-        [test.p for test in found], [test.disjoint for test in found],
-        [test.error > ROUNDING * scale or test.statistic != 0 for test in found],
+        [test.p for test in tests], [test.disjoint for test in tests],
+        [test.error > ROUNDING * scale or test.statistic != 0 for test in tests],
     )  # fmt: skip
-    return tuple(replace(test, p_adjusted=p) for test, p in zip(found, adjusted, strict=True))
+    return tuple(replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True))
 
 
 def not_meeting(a: tuple[float | None, float | None], b: tuple[float | None, float | None]) -> bool:
@@ -120,10 +121,11 @@ def corrected_pairs(p: Sequence[float], disjoint: Sequence[bool], tested: Sequen
     >>> corrected_pairs([0.03, 0.03, 1.0], [False, True, False], [True, True, False])
     [0.06, 0.03, 1.0]
     """
-    family = iter(holm([own for own, counts in zip(p, tested, strict=True) if counts]))
+    family = iter(holm([raw for raw, counts in zip(p, tested, strict=True) if counts]))
     holms = [next(family) if counts else 1.0 for counts in tested]
     return [
-        own if alone and one >= ALPHA else one for own, one, alone in zip(p, holms, disjoint, strict=True)
+        raw if alone and holm_ >= ALPHA else holm_
+        for raw, holm_, alone in zip(p, holms, disjoint, strict=True)
     ]
 
 
@@ -245,6 +247,7 @@ def kendall_tau(x: ArrayLike, y: ArrayLike) -> Floats:
     first, second = np.triu_indices(left.shape[-1], 1)
     signs = [np.sign(side[..., first] - side[..., second]) for side in (left, right)]
     sizes = np.sqrt((signs[0] ** 2).sum(axis=-1) * (signs[1] ** 2).sum(axis=-1))
+    # 0 / 0 where one side is all equal, which is NaN as promised.
     with np.errstate(invalid="ignore"):
         return np.asarray((signs[0] * signs[1]).sum(axis=-1) / sizes)
 
@@ -308,6 +311,7 @@ def rank_quantiles(
     tail = (1 - confidence) / 2
     best = np.stack([1 + (draws > row).sum(axis=0) for row in draws])
     worst = np.stack([(draws >= row).sum(axis=0) for row in draws])
+    # Ranks that were seen, never one between two.
     low = np.quantile(best, tail, axis=1, method="inverted_cdf")
     high = np.quantile(worst, 1 - tail, axis=1, method="higher")
     return low.astype(np.int64), high.astype(np.int64)

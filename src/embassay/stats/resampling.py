@@ -69,7 +69,9 @@ def corrected_interval(
         return float(estimate - half), float(estimate + half)
     # Replicates that are the estimate but for the rounding of sums, which differs between processors, are ties.
     tie = TIE * max(1.0, abs(estimate))
+    # Half of the ties are taken to lie below.
     below = ((defined < estimate - tie).mean() + (defined <= estimate + tie).mean()) / 2
+    # An estimate beyond all replicates would have an infinite quantile.
     bias = ndtri(np.clip(below, _LEAST, 1 - _LEAST))
     reach = freedom.factor * t_quantile((1 + confidence) / 2, freedom.df)
     low, high = np.quantile(defined, ndtr([2 * bias - reach, 2 * bias + reach]))
@@ -104,6 +106,7 @@ def resample_means(columns: ArrayLike, *, n_resamples: int, rng: np.random.Gener
     means = np.empty((n_resamples, m))
     done = 0
     for rows in resampled_rows(n, n_resamples, rng, most=min(_PRODUCTS // (n * m), _DRAWS // n)):
+        # Counts as floats: whole numbers have no fast product.
         means[done : done + len(rows)] = row_counts(rows).astype(np.float64) @ values
         done += len(rows)
     means /= n
@@ -247,6 +250,7 @@ def rows_of_resamples(n: int, n_resamples: int, rng: np.random.Generator) -> NDA
 def row_counts(rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """How often each of n rows was drawn: (b, n) row numbers -> (b, n) counts. `rows` is used up."""
     n = rows.shape[1]
+    # Each resample gets numbers of its own, so that one count serves all.
     rows += np.arange(len(rows))[:, None] * n
     return np.bincount(rows.ravel(), minlength=rows.size).reshape(rows.shape)
 
@@ -296,12 +300,13 @@ def resample_defined_means(
             mend="Give items by columns, NaN where a column is not defined.",
         )
     defined = ~np.isnan(table)
+    # Columns with the same gaps share one count of what was drawn.
     masks, which = np.unique(defined, axis=1, return_inverse=True)
-    both = np.column_stack([np.where(defined, table, 0.0), masks])
-    sums = np.empty((n_resamples, both.shape[1]))
+    table_and_masks = np.column_stack([np.where(defined, table, 0.0), masks])
+    sums = np.empty((n_resamples, table_and_masks.shape[1]))
     done = 0
     for rows in resampled_rows(len(table), n_resamples, rng, most=_MASKED_DRAWS // len(table)):
-        sums[done : done + len(rows)] = _product(row_counts(rows).astype(np.float64), both)
+        sums[done : done + len(rows)] = _product(row_counts(rows).astype(np.float64), table_and_masks)
         done += len(rows)
     counts = sums[:, table.shape[1] :][:, which.ravel()]
     means = np.full((n_resamples, table.shape[1]), np.nan)
@@ -325,7 +330,9 @@ def sign_flip_p(columns: ArrayLike, *, n_resamples: int, rng: np.random.Generato
     step = max(1, _MASKED_DRAWS // len(table))
     for start in range(0, n_resamples, step):
         drawn = min(step, n_resamples - start) * len(table)
+        # A bit per sign: numbers from 0 to 1 would use up many times the stream.
         bits = np.unpackbits(np.frombuffer(rng.bytes((drawn + 7) // 8), np.uint8), count=drawn)
+        # Turning some signs takes twice the sum of these away.
         signed = total - 2 * _product(bits.reshape(-1, len(table)).astype(np.float64), table)
         extreme += (np.abs(signed) >= least).sum(axis=0)
     return np.asarray((extreme + 1) / (n_resamples + 1))

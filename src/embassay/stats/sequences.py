@@ -71,6 +71,7 @@ class Left:
 
 def block_order(weight: Floats, rng: np.random.Generator) -> Ints:
     """All items in the order in which successive draws with chances proportional to `weight` (n,) take them."""
+    # Exponential clocks: the next to ring has a chance proportional to its rate (Efraimidis and Spirakis 2006).
     return np.argsort(rng.standard_exponential(len(weight)) / weight, kind="stable")
 
 
@@ -79,11 +80,11 @@ def block(left: Left, order: Ints, values: Floats, known: Floats) -> Draws:
     all values drawn before the block."""
     t = len(order)
     weight = left.weight[order]
-    others = np.ones(len(left.weight), dtype=bool)
-    others[order] = False
-    remaining = left.weight[others].sum() + _tail(weight[:, None])[:, 0]
+    left_over = np.ones(len(left.weight), dtype=bool)
+    left_over[order] = False
+    remaining = left.weight[left_over].sum() + _tail(weight[:, None])[:, 0]
     chance = weight / remaining
-    rest = left.foretold[others].sum(axis=0) + _tail(left.foretold[order])
+    rest = left.foretold[left_over].sum(axis=0) + _tail(left.foretold[order])
     found = (values - left.foretold[order]) / chance[:, None] + rest
     least = ((left.low - left.foretold) / left.weight[:, None]).min(axis=0)
     most = ((left.high - left.foretold) / left.weight[:, None]).max(axis=0)
@@ -91,7 +92,7 @@ def block(left: Left, order: Ints, values: Floats, known: Floats) -> Draws:
     low, high = left.low[order], left.high[order]
     return Draws(
         values, before, found, remaining[:, None] * least + rest, remaining[:, None] * most + rest,
-        left.low[others].sum(axis=0) + _tail(low) - low, left.high[others].sum(axis=0) + _tail(high) - high,
+        left.low[left_over].sum(axis=0) + _tail(low) - low, left.high[left_over].sum(axis=0) + _tail(high) - high,
     )  # fmt: skip
 
 
@@ -107,13 +108,15 @@ def log_stakes(draws: Draws, at: Floats, *, above: bool) -> Floats:
     Where the total is not, the stake exceeds 1 / alpha at any look with a chance of at most alpha.
     """
     sign = 1.0 if above else -1.0
-    left = at - draws.known
-    gain = sign * (draws.found - left)
-    risk = sign * (left - (draws.low if above else draws.high))
+    missing = at - draws.known
+    gain = sign * (draws.found - missing)
+    risk = sign * (missing - (draws.low if above else draws.high))
     # A risk of 0 or less: what is left cannot be so little, so any stake is safe.
     most = 1.0 / np.maximum(risk, _TINY)
+    # No bet loses more than its stake, but for rounding.
     move = np.maximum(gain * most, -1.0)
     stakes = np.cumsum(np.log1p(FRACTIONS[:, None, None] * move), axis=1)
+    # The mean of the stakes, whose own size no float may hold.
     top = stakes.max(axis=0)
     return np.asarray(top + np.log(np.exp(stakes - top).mean(axis=0)))
 
@@ -131,30 +134,31 @@ def interval(draws: Draws, column: int, low: float, high: float, alpha: float) -
     """The totals between `low` and `high` (the bounds before any draw) that no bet at any look has ruled out."""
     if not len(draws):
         return Interval((low + high) / 2, low, high)
-    one = Draws(*(getattr(draws, name)[:, [column]] for name in _NAMES))
-    known = one.known + one.values
-    low, high = max(low, float((known + one.rest_low).max())), min(high, float((known + one.rest_high).min()))
-    high = max(low, high)
-    least, most = (_end(one, low, high, alpha, above=above) for above in (True, False))
+    own = Draws(*(getattr(draws, name)[:, [column]] for name in _NAMES))
+    seen = own.known + own.values
+    low, high = max(low, float((seen + own.rest_low).max())), min(high, float((seen + own.rest_high).min()))
+    high = max(low, high)  # rounding, once all is drawn
+    least, most = (_end(own, low, high, alpha, above=above) for above in (True, False))
     least, most = min(least, most), max(least, most)
-    return Interval(min(max(estimate(one)[0], least), most), least, most)
+    return Interval(min(max(estimate(own)[0], least), most), least, most)
 
 
 def _end(draws: Draws, low: float, high: float, alpha: float, *, above: bool) -> float:
     """The outermost total that the bet does not rule out, by halving: a stake falls as its total is harder to beat."""
-    out, kept = (low, high) if above else (high, low)
+    out, inside = (low, high) if above else (high, low)
     if not _ruled_out(draws, out, alpha, above=above):
         return out
     for _ in range(HALVINGS):
-        middle = (out + kept) / 2
+        middle = (out + inside) / 2
         if _ruled_out(draws, middle, alpha, above=above):
             out = middle
         else:
-            kept = middle
+            inside = middle
     return out
 
 
 def _ruled_out(draws: Draws, total: float, alpha: float, *, above: bool) -> bool:
+    # Two bets, one to each side, share alpha.
     return bool(log_stakes(draws, np.array([total]), above=above).max() >= math.log(2 / alpha))
 
 
@@ -181,9 +185,10 @@ def verdicts(draws: Draws, bars: Floats, alpha: float) -> Verdicts:
     k = len(bars)
     if not len(draws):
         return Verdicts(np.full(k, -1), np.full(k, -1), np.zeros(k, bool))
+    # Two bets, one to each side, share alpha.
     limit = np.log(2 / np.broadcast_to(np.asarray(alpha, float), (k,)))
-    known = draws.known + draws.values
-    sure_above, sure_below = known + draws.rest_low > bars + _TINY, known + draws.rest_high < bars - _TINY
+    seen = draws.known + draws.values
+    sure_above, sure_below = seen + draws.rest_low > bars + _TINY, seen + draws.rest_high < bars - _TINY
     above = (log_stakes(draws, bars, above=True) >= limit) | sure_above
     below = (log_stakes(draws, bars, above=False) >= limit) | sure_below
     return Verdicts(_first(above), _first(below), np.asarray((sure_above | sure_below).any(axis=0)))

@@ -83,11 +83,13 @@ def randomization_test(
 
 def _signed_means(negative: NDArray[np.int64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Means (b, m) of the columns (n, m) after turning the signs where `negative` (b, n) is 1."""
+    # Only what is turned is summed, since the mean of all is known.
     turned: NDArray[np.float64] = negative.astype(np.float64) @ columns
     return np.asarray(columns.mean(axis=0) - 2 / len(columns) * turned)
 
 
 def _all_patterns(n: int) -> Iterator[NDArray[np.int64]]:
+    # The bits of each number are a pattern.
     yield np.arange(2**n)[:, None] >> np.arange(n) & 1
 
 
@@ -177,6 +179,7 @@ def wilcoxon(d: ArrayLike, *, confidence: float = 0.95) -> Significance:
     regular = len(moved) == len(values) and not ties
     exact = len(values) <= (_MOST_EXACT if regular else _MOST_EXACT_WITH_TIES)
     if exact:
+        # Shared ranks end in a half: twice them is a whole number.
         cumulative = np.cumsum(_subset_sums(2 * ranks))
         p, method = min(1.0, float(2 * cumulative[round(2 * statistic)])), "exact signed-rank test"
     else:
@@ -209,8 +212,8 @@ def _shift_replicates(values: Floats, averages: Floats, n_resamples: int, rng: n
         weights[:, itself] += counts[:, first[itself]]
         weights[:, itself] //= 2
         upto = np.cumsum(weights, axis=1, out=weights)
-        places = np.array([np.searchsorted(row, middle, side="right") for row in upto])
-        replicates.append(averages[places].mean(axis=1))
+        middles = np.array([np.searchsorted(row, middle, side="right") for row in upto])
+        replicates.append(averages[middles].mean(axis=1))
     return np.concatenate(replicates)
 
 

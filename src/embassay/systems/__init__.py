@@ -12,9 +12,9 @@ from embassay.contracts import Encoder, Similarity, Tokenizer
 from embassay.errors import UsageError
 from embassay.registry import Registry
 from embassay.spec import Spec
-from embassay.systems.cosine import PARAMETERS, Transform, Transformed
+from embassay.systems.cleanup import CleanEncoder, CleanSimilarity, Cleanup
+from embassay.systems.cosine import PARAMETERS, Cosine, Transform, Transformed
 from embassay.text import TOKENIZERS, open_tokenizer
-from embassay.text.cleanup import Cleanup
 
 if TYPE_CHECKING:
     from embassay.systems.remote.ledger import Ledger
@@ -222,18 +222,19 @@ def open_system(
     spec = SYSTEMS.parse(text)
     rest, cleanup = SYSTEMS.split(spec, Cleanup)
     model, transform = SYSTEMS.split(rest, Transform)
-    own = SYSTEMS.parse(sized(SYSTEMS.format(model), transform.dims))
-    if own != model:
-        model, transform = own, replace(transform, dims=None)
+    exact = SYSTEMS.parse(sized(SYSTEMS.format(model), transform.dims))
+    # The model's own shorter vectors are another encoder; those that are cut here share one cache of the full ones.
+    if exact != model:
+        model, transform = exact, replace(transform, dims=None)
     opened = partial(
         open_system, tokenizer=tokenizer, wrap=wrap, seed=seed, ledger=ledger, pair_corpus=pair_corpus
     )
     away = _made_elsewhere(model, elsewhere)
-    made = away or _made(
+    built = away or _made(
         model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus, opened=opened
     )
-    if hasattr(made, "encode"):
-        encoder = cast(Encoder, made)
+    if hasattr(built, "encode"):
+        encoder = cast(Encoder, built)
         if cleanup.steps and away is None:
             encoder = _clean_encoder(encoder, model, cleanup)
         return _compared(wrap(encoder), encoder, spec, transform)
@@ -243,24 +244,18 @@ def open_system(
             mend=f"Write {SYSTEMS.format(model)!r}.",
         )
     if cleanup.steps:
-        from embassay.systems.cleanup import CleanSimilarity
-
-        return CleanSimilarity(made, cleanup, name=SYSTEMS.format(spec))
-    return made
+        return CleanSimilarity(built, cleanup, name=SYSTEMS.format(spec))
+    return built
 
 
 def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:
     """The encoder with its texts cleaned; it is called by the spec string that opens it again."""
-    from embassay.systems.cleanup import CleanEncoder
-
     params = {**model.params, "clean": cleanup.clean}
     return CleanEncoder(encoder, cleanup, name=SYSTEMS.format(replace(model, params=params)))
 
 
 def _compared(encoder: Encoder, made: Encoder, spec: Spec, transform: Transform) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
-    from embassay.systems.cosine import Cosine
-
     if hasattr(made, "width"):
         return _ragged(encoder, made, spec, transform)
     return Cosine(
@@ -291,11 +286,11 @@ def sized(text: str, dims: int | None) -> str:
     from embassay.systems.models import known_model
 
     spec = SYSTEMS.parse(text)
-    known = known_model(spec.target) or known_model(spec.target.partition(":")[0])
+    facts = known_model(spec.target) or known_model(spec.target.partition(":")[0])
     if (
         dims is None
-        or known is None
-        or dims not in known.dimensions
+        or facts is None
+        or dims not in facts.dimensions
         or {"dims", "dimensions"} & set(spec.params)
     ):
         return text
@@ -349,7 +344,7 @@ def _made(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Simil
         _encoders[key] = shared.for_task(model.params["task"], SYSTEMS.format(model))
         return _encoders[key]
     also = ("clean",) if dict(entry.facts).get("kind") in WITHOUT_VECTORS else (*PARAMETERS, "clean")
-    made = SYSTEMS.build(model, also, name=SYSTEMS.format(model), ledger=ledger, **context)
-    if hasattr(made, "encode"):
-        _encoders[key] = cast(Encoder, made)
-    return made
+    built = SYSTEMS.build(model, also, name=SYSTEMS.format(model), ledger=ledger, **context)
+    if hasattr(built, "encode"):
+        _encoders[key] = cast(Encoder, built)
+    return built

@@ -35,19 +35,20 @@ class Transform:
 
     def __call__(self, vectors: Vectors) -> Vectors:
         """The vectors, (n, d), as (n, dims): float32, whatever the precision their values are rounded to."""
-        kept = vectors[:, : self.dims]
+        shorter = vectors[:, : self.dims]
         if self.normalize:
-            kept = unit(kept)
+            shorter = unit(shorter)
         if self.quantize == "float16":
-            return unit(kept).astype(np.float16).astype(np.float32)
+            return unit(shorter).astype(np.float16).astype(np.float32)
         if self.quantize == "int8":
-            scaled = _divided(kept, np.abs(kept).max(axis=1, initial=0)) * np.float32(127)
+            # A scale for each text, as no collection is at hand to fit one to; the cosine does not mind scales.
+            scaled = _divided(shorter, np.abs(shorter).max(axis=1, initial=0)) * np.float32(127)
             return np.asarray(np.rint(scaled), dtype=np.float32)
         if self.quantize == "binary":
             # A zero vector has no direction, and NaN marks a text that could not be encoded: both stay.
-            signs = np.where(kept > 0, np.float32(1), np.float32(-1))
-            return np.where(kept.any(axis=1, keepdims=True) & ~np.isnan(kept), signs, kept)
-        return np.ascontiguousarray(kept)
+            signs = np.where(shorter > 0, np.float32(1), np.float32(-1))
+            return np.where(shorter.any(axis=1, keepdims=True) & ~np.isnan(shorter), signs, shorter)
+        return np.ascontiguousarray(shorter)
 
 
 PARAMETERS = tuple(field.name for field in fields(Transform))
@@ -99,6 +100,7 @@ class Transformed:
         return self.encoder.count_truncated(texts)
 
     def __getattr__(self, name: str) -> Any:
+        # `encoder` while it is unpickled; the others would give vectors past the transform.
         if name in ("encoder", "encode_chunks", "encode_tokens"):
             raise AttributeError(name)
         return getattr(self.encoder, name)
@@ -197,6 +199,7 @@ class Cosine:
                 first = _condensed_row(row, n)
                 distances[first : first + n - 1 - row] = values[row - start + 1 :]
         for rows in _equal_rows(texts):
+            # A text that was lost is not even near to itself.
             if np.isnan(vectors[rows[0], 0]):
                 continue
             for position, row in enumerate(rows[:-1]):
@@ -227,9 +230,9 @@ class Cosine:
     def _unit(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero; NaN where it failed."""
         vectors = np.asarray(self.encoder.encode(texts, role=role), dtype=np.float32)
-        found = unit(vectors)
-        found[np.array([not text for text in texts], dtype=bool)] = 0
-        return found
+        units = unit(vectors)
+        units[np.array([not text for text in texts], dtype=bool)] = 0
+        return units
 
 
 @dataclass(frozen=True)
@@ -242,9 +245,9 @@ class _ShardSearch:
 
     def __call__(self, shard: Sequence[str]) -> tuple[Ranked, Any]:
         """The best k of the shard; what its encoder counted, unless it counted at home (`CachedEncoder.account`)."""
-        found = _search_encoded(self.queries, self.system._unit(list(shard), "document"), self.k)
+        ranked = _search_encoded(self.queries, self.system._unit(list(shard), "document"), self.k)
         accounts = part_with("accept", self.system.encoder)
-        return found, None if accounts is None else accounts.account()
+        return ranked, None if accounts is None else accounts.account()
 
 
 def part_with(name: str, encoder: Any) -> Any:
@@ -267,20 +270,22 @@ def _cosines(
         part = slice(start, start + _BLOCK)
         similarity[part] = (left[rows_left[part]] * right[rows_right[part]]).sum(axis=1)
     np.clip(similarity, -1, 1, out=similarity)
+    # A product of a unit vector with itself is 1 but for rounding.
     similarity[equal & ~np.isnan(similarity)] = 1
     return similarity
 
 
 def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k: int) -> Ranked:
     """`exact_search` among the rows that are not NaN, as a ranking of all of them."""
-    asked, known = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
-    if len(asked) == len(queries) and len(known) == len(corpus):
+    left, right = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
+    if len(left) == len(queries) and len(right) == len(corpus):
         return exact_search(queries, corpus, k)
-    found = exact_search(queries[asked], corpus[known], k)
+    ranked = exact_search(queries[left], corpus[right], k)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
     scores = np.full((len(queries), k), -np.inf)
-    indices[asked] = np.append(known, -1)[found.indices]
-    scores[asked] = found.scores
+    # The -1 at the end is what the index -1, nothing found, points at.
+    indices[left] = np.append(right, -1)[ranked.indices]
+    scores[left] = ranked.scores
     return Ranked(indices, scores)
 
 

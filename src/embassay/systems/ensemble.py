@@ -19,6 +19,7 @@ from embassay.systems.cosine import part_with
 
 Floats = NDArray[np.float64]
 VERSION = 1
+# Of Cormack, Clarke and Büttcher 2009, as everywhere.
 _RRF = 60.0
 _DEPTH = 100
 """Texts that each member finds for a query, at least."""
@@ -62,6 +63,7 @@ class Scale:
         places = (np.arange(len(self.known)) + 0.5) / len(self.known)
         inside = np.interp(similar, self.known, places)
         top = self.known[-1]
+        # Beyond all that is known the rest of the way to 1 goes by the similarity itself.
         above = places[-1] + (1 - places[-1]) * (similar - top) / max(1 - top, 1e-9)
         return np.where(similar > top, np.minimum(above, 1), inside)
 
@@ -93,14 +95,14 @@ class Ensemble:
         target: str,
         *,
         opened: Opens,
-        weights: str = "",
+        weights: str | float = "",
         of: Literal["similarities", "ranks"] = "similarities",
         name: str = "",
     ) -> None:
         specs = [part for part in target.split("+") if part]
         if len(specs) < 2:
             raise UsageError("An ensemble has two members or more.", mend="Write ensemble:minilm+bm25.")
-        self.weights = _weights(weights, len(specs))
+        self.weights = _weights(str(weights), len(specs))
         self.members = [opened(spec) for spec in specs]
         for member in self.members:
             if part_with("price", getattr(member, "encoder", None)) is not None:
@@ -129,15 +131,15 @@ class Ensemble:
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that some member could not read, with the reason."""
-        found: dict[str, str] = {}
+        failed: dict[str, str] = {}
         for member in self.members:
-            found |= getattr(member, "failures", {})
-        return found
+            failed |= getattr(member, "failures", {})
+        return failed
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """The members' similarities of `a[i]` and `b[i]` as one, (n,); 1 for equal texts."""
         joined = self._joined([np.asarray(member.pairs(a, b), np.float64) for member in self.members])
-        equal = np.array([one == other for one, other in zip(a, b, strict=True)], dtype=bool)
+        equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
         joined[equal & ~np.isnan(joined)] = 1
         return joined.astype(np.float32)
 
@@ -155,10 +157,10 @@ class Ensemble:
     ) -> Iterator[Ranked]:
         """`search` in each shard; scores are those of all shards as one corpus."""
         depth = max(_DEPTH, 10 * k)
-        found = [
+        ranked = [
             list(_called(member.search_shards, queries, shards, depth, spread)) for member in self.members
         ]
-        yield from self._fused(found, [len(shard) for shard in shards], k)
+        yield from self._fused(ranked, [len(shard) for shard in shards], k)
 
     def search_corpora(
         self,
@@ -171,28 +173,30 @@ class Ensemble:
     ) -> Iterator[Ranked]:
         """`search` in each corpus, `each` shards in a row; then in all of them as one."""
         depth, sizes, n = max(_DEPTH, 10 * k), [len(shard) for shard in shards], len(shards)
-        found: list[list[Ranked]] = []
+        by_member: list[list[Ranked]] = []
         for member in self.members:
-            own: Any = getattr(member, "search_corpora", None)
-            if own is not None:
-                found.append(list(own(queries, shards, each, depth, spread=spread)))
+            search: Any = getattr(member, "search_corpora", None)
+            if search is not None:
+                by_member.append(list(search(queries, shards, each, depth, spread=spread)))
             else:
                 apart = list(_called(member.search_shards, queries, shards, depth, spread))
-                found.append(apart + apart)
+                # Without statistics of a corpus, scores in one and in all of them are the same.
+                by_member.append(apart + apart)
         for first in range(0, n, each):
             part = slice(first, first + each)
-            yield from self._fused([one[part] for one in found], sizes[part], k)
-        yield from self._fused([one[n:] for one in found], sizes, k)
+            yield from self._fused([ranked[part] for ranked in by_member], sizes[part], k)
+        yield from self._fused([ranked[n:] for ranked in by_member], sizes, k)
 
     def _joined(self, similar: Sequence[Floats]) -> Floats:
         """The members' similarities of the same pairs as one."""
         total, most = np.zeros_like(similar[0]), 0.0
-        for weight, scale, own in zip(self.weights, self.scales, similar, strict=True):
+        for weight, scale, values in zip(self.weights, self.scales, similar, strict=True):
             if self.of == "ranks":
-                total += weight * scale.ranks(own)
+                total += weight * scale.ranks(values)
                 most += weight
             else:
-                total += weight * scale.standard(own)
+                total += weight * scale.standard(values)
+                # What equal texts would have, so that they come to 1.
                 most += weight * float(scale.standard(np.ones(1))[0])
         return np.asarray(total / most)
 
@@ -204,39 +208,41 @@ class Ensemble:
     def _fused(self, found: Sequence[Sequence[Ranked]], sizes: Sequence[int], k: int) -> Iterator[Ranked]:
         """The best k of each shard, from what each member found in it."""
         offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64).tolist()
-        depth = max(one.indices.shape[1] for member in found for one in member)
+        depth = max(ranked.indices.shape[1] for member in found for ranked in member)
         whole = [merge(list(member), offsets, depth) for member in found]
         queries = [
-            self._of_query([(one.indices[row], one.scores[row]) for one in whole])
+            self._of_query([(ranked.indices[row], ranked.scores[row]) for ranked in whole])
             for row in range(len(whole[0].indices))
         ]
         for offset, size in zip(offsets, sizes, strict=True):
             indices = np.full((len(queries), k), -1, dtype=np.int64)
             scores = np.full((len(queries), k), -np.inf)
             for row, (ids, values) in enumerate(queries):
-                own = np.flatnonzero((ids >= offset) & (ids < offset + size))[:k]
-                indices[row, : len(own)], scores[row, : len(own)] = ids[own] - offset, values[own]
+                within = np.flatnonzero((ids >= offset) & (ids < offset + size))[:k]
+                indices[row, : len(within)], scores[row, : len(within)] = ids[within] - offset, values[within]
             yield Ranked(indices, scores)
 
     def _of_query(
         self, lists: Sequence[tuple[NDArray[np.int64], Floats]]
     ) -> tuple[NDArray[np.int64], Floats]:
         """What any member found for a query, best first, ties by index, with the fused scores."""
-        known = [(ids[ids >= 0], values[ids >= 0]) for ids, values in lists]
-        ids = np.unique(np.concatenate([one for one, _ in known]))
+        filled = [(ids[ids >= 0], values[ids >= 0]) for ids, values in lists]
+        ids = np.unique(np.concatenate([member_ids for member_ids, _ in filled]))
         total = np.zeros(len(ids))
-        for weight, (own, values) in zip(self.weights, known, strict=True):
-            if not len(own):
+        for weight, (member_ids, values) in zip(self.weights, filled, strict=True):
+            if not len(member_ids):
                 continue
-            places = np.searchsorted(ids, own)
+            places = np.searchsorted(ids, member_ids)
             if self.of == "ranks":
                 ranks = np.searchsorted(-values, -values)  # equal scores have equal ranks
                 total[places] += weight / (_RRF + 1 + ranks)
                 continue
             standard = (values - values.mean()) / (values.std() or 1.0)
+            # What this member did not find lies below what it found, nobody knows how far.
             share = np.full(len(ids), standard[-1])
             share[places] = standard
             total += weight * share
+        # Sums of the members' floats may differ in the last bits where the values are equal.
         total = np.round(total, 9)
         order = np.lexsort((ids, -total))
         return ids[order], total[order]
@@ -259,15 +265,15 @@ def _weights(text: str, members: int) -> tuple[float, ...]:
     if not text:
         return (1.0,) * members
     try:
-        found = tuple(float(part) for part in text.split(","))
+        numbers = tuple(float(part) for part in text.split(","))
     except ValueError:
-        found = ()
-    if len(found) != members or not all(0 < one < float("inf") for one in found):
+        numbers = ()
+    if len(numbers) != members or not all(0 < number < float("inf") for number in numbers):
         raise UsageError(
             f"weights={text} are no {members} positive numbers, one for each member.",
             mend=f"Write weights={','.join('1' * members)}.",
         )
-    return found
+    return numbers
 
 
 def _mixed(text: list[str], other: list[str], share: float) -> str:
@@ -281,23 +287,15 @@ def _scale(member: Similarity) -> Scale:
     a = [_SCALE[i] for i, _ in pairs]
     b = [_SCALE[j] for _, j in pairs]
     mixed = [
-        (
-            text,
-            " ".join(
-                [
-                    *text.split()[: round(share * len(text.split()))],
-                    *other.split()[round(share * len(text.split())) :],
-                ]
-            ),
-        )
+        (text, _mixed(text.split(), other.split(), share))
         for text, other in zip(_SCALE, _SCALE[1:] + _SCALE[:1], strict=True)
         for share in _SHARES
     ]
     # One call, which ends with equal texts: a metric that is scaled within its batch has its whole range in it.
-    found = member.pairs(
+    similarities = member.pairs(
         [*a, *(one for one, _ in mixed), *_SCALE], [*b, *(other for _, other in mixed), *_SCALE]
     )
-    similar = np.asarray(found, dtype=np.float64)
+    similar = np.asarray(similarities, dtype=np.float64)
     unrelated = similar[: len(pairs)]
     spread = float(unrelated.std())
     if not spread > 0:

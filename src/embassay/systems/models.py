@@ -72,7 +72,9 @@ def advice(text: str) -> str:
     >>> advice("minilm,bm25")
     'Every system has its own -s: -s minilm -s bm25. '
     """
-    names = [one.strip() for one in text.split(",")]
+    if meant := _on_disk(text) or _called_otherwise(text) or _together(text):
+        return meant
+    names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
         return f"Every system has its own -s: {' '.join(f'-s {name}' for name in names)}. "
     vendor, _, rest = text.partition("/")
@@ -90,6 +92,67 @@ def advice(text: str) -> str:
         )
         return f"A model of the Hugging Face hub or of a folder is -s st:{name}{bundled}. "
     return ""
+
+
+KINDS = {"SparseEncoder": "splade", "MultiVectorEncoder": "colbert"}
+"""What sentence-transformers calls a model in its folder -> the system that runs it."""
+
+
+def mend_of_folder(folder: Path, target: str) -> str:
+    """What to write for a folder that says that it is no embedding model: a sparse or multi-vector one, a reranker.
+    Empty for any other folder, or none."""
+    try:
+        said = json.loads((folder / "config_sentence_transformers.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return ""
+    kind = said.get("model_type") if isinstance(said, dict) else ""
+    if kind == "CrossEncoder":
+        return f"It is a reranker: reranker: cross:{target} in a sweep. "
+    return f"It is -s {KINDS[kind]}:{target}. " if kind in KINDS else ""
+
+
+def _on_disk(text: str) -> str:
+    folder = Path(text.partition("?")[0]).expanduser()
+    try:
+        if "/" not in text or not folder.is_dir():
+            return ""
+    except OSError:
+        return ""
+    own = "onnx" if (folder / "model.onnx").is_file() else "st"
+    return mend_of_folder(folder, text) or f"That folder is -s {own}:{text}. "
+
+
+CALLED = {
+    **dict.fromkeys(("model2vec", "m2v", "potion"), "static"),
+    **dict.fromkeys(("hf", "huggingface", "sbert", "sentence-transformers", "sentence_transformers"), "st"),
+    **dict.fromkeys(("google", "vertex"), "gemini"),
+    **dict.fromkeys(("azure", "litellm", "vllm", "tei"), "openai"),
+}
+"""What others call what runs a model -> ours."""
+FUSED = ("hybrid", "rrf", "fusion", "fuse")
+
+
+def _called_otherwise(text: str) -> str:
+    from embassay.systems.rerankers import RERANKERS
+
+    if text.startswith(("http://", "https://")):
+        return f"A server with OpenAI's API is -s 'openai:MODEL?base_url={text}'. "
+    name, colon, target = text.partition(":")
+    if colon and target and name.lower() in CALLED:
+        return f"Write -s {CALLED[name.lower()]}:{target}. "
+    if name.partition("?")[0] in RERANKERS:
+        return f"That is a reranker: reranker: {text} in a sweep (`embassay rag sweep`). "
+    return ""
+
+
+def _together(text: str) -> str:
+    from embassay.systems import SYSTEMS
+
+    fused, _, members = text.partition(":") if text.partition(":")[0] in FUSED else ("", "", text)
+    names = [member.partition("?")[0].partition(":")[0] for member in members.split("+")]
+    if len(names) < 2 or not all(name in SYSTEMS for name in names):
+        return ""
+    return f"Several systems as one are -s 'ensemble:{members}{'?of=ranks' if fused else ''}'. "
 
 
 def chat_advice(text: str) -> str:
@@ -111,7 +174,7 @@ TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
 
 def _encoders(model: KnownModel) -> str:
     return ", ".join(
-        f"{SPECS[one.vendor]}:{one.name}" for one in known_models() if one.vendor == model.vendor and one.dims
+        f"{SPECS[row.vendor]}:{row.name}" for row in known_models() if row.vendor == model.vendor and row.dims
     )
 
 
@@ -135,9 +198,9 @@ def _model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModel:
 def _by_name() -> Mapping[str, KnownModel]:
     # Full names last, so that they win over what is only short for another.
     short = {model.name.rpartition("/")[2]: model for model in known_models()}
-    other = {alias: model for model in known_models() for alias in model.aliases}
+    by_alias = {alias: model for model in known_models() for alias in model.aliases}
     full = {model.name: model for model in known_models()}
-    return {name.lower(): model for name, model in (*short.items(), *other.items(), *full.items())}
+    return {name.lower(): model for name, model in (*short.items(), *by_alias.items(), *full.items())}
 
 
 def wordllama() -> Tokenizer:
@@ -180,6 +243,7 @@ def weights_and_library(
 ) -> tuple[Weights, Any]:
     """The weights that `target` names and what `library` imports of sentence-transformers: that a model is not there is
     said before the seconds that the import takes. ModelError for either."""
+    # Not installed (or blocked by None): then that is said first.
     if sys.modules.get(LIBRARY) is None and (LIBRARY in sys.modules or find_spec(LIBRARY) is None):
         library()
     weights = find_weights(target, revision, system=system)
@@ -209,10 +273,10 @@ def is_pickle(error: BaseException | None) -> bool:
 
 def package_folder(package: str, *, encoder: str, mend: str) -> Path:
     """The folder of an installed package, without importing it; ModelError with `mend` when it is absent."""
-    found = find_spec(package)
-    if found is None or not found.submodule_search_locations:
+    spec = find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
         raise ModelError(f"{encoder} needs the package {package}, which is not installed.", mend=mend)
-    return Path(found.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0])
 
 
 def verified(path: Path, checksum: str, *, encoder: str, mend: str) -> bytes:
@@ -221,11 +285,11 @@ def verified(path: Path, checksum: str, *, encoder: str, mend: str) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise ModelError(f"{encoder} cannot read {path}: {error.strerror}.", mend=mend) from error
-    found = hashlib.sha256(content).hexdigest()
-    if found != checksum:
+    actual = hashlib.sha256(content).hexdigest()
+    if actual != checksum:
         raise ModelError(
             f"{path} is not the file that {encoder} was published with: SHA-256 expected {checksum}, "
-            f"found {found}.",
+            f"found {actual}.",
             mend=mend,
         )
     return content
@@ -266,8 +330,8 @@ def find_weights(target: str, revision: str | None = None, *, system: str) -> We
                 f"{target} is a folder, and a folder has no revision.", mend="Leave revision out."
             )
         return Weights(str(folder), folder_identity(folder))
-    known = known_model(target)
-    repository = known.name if known is not None else target
+    listed = known_model(target)
+    repository = listed.name if listed is not None else target
     if target.startswith((".", "/", "~")) or target.count("/") > 1:
         raise ModelError(f"There is no folder {target}.", mend=f"Name the model's folder: {system}:./folder.")
     if not _REPOSITORY.fullmatch(repository):
@@ -307,7 +371,7 @@ def foreign_code(weights: Weights) -> tuple[str, ...]:
     except (OSError, ValueError, AttributeError, RecursionError):
         # Whoever loads the model says what is wrong with its configuration.
         return ()
-    names = [name for one in classes for name in (one if isinstance(one, list) else [one]) if name]
+    names = [name for value in classes for name in (value if isinstance(value, list) else [value]) if name]
     return tuple(sorted({name.partition("--")[0] for name in names if "--" in name} - {weights.location}))
 
 
@@ -320,8 +384,8 @@ def folder_identity(folder: Path) -> str:
     if not files:
         raise ModelError(f"The folder {folder} is empty.", mend="Put the model's files into it.")
     for path in files:
-        found = path.stat()
-        checksum = _checksum(path, found.st_size, found.st_mtime_ns)
+        status = path.stat()
+        checksum = _checksum(path, status.st_size, status.st_mtime_ns)
         digest.update(f"{path.relative_to(folder).as_posix()}\0{checksum}\0".encode())
     return f"sha256={digest.hexdigest()[:32]}"
 
@@ -342,11 +406,12 @@ def _commit(repository: str, revision: str | None, system: str) -> tuple[str, bo
     from huggingface_hub import HfApi
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError
 
-    kept = _kept_commit(repository, revision)
-    if kept is not None and kept == revision:
-        return kept, True
+    cached = _kept_commit(repository, revision)
+    # A commit that the cache has cannot have changed: the hub need not be asked.
+    if cached is not None and cached == revision:
+        return cached, True
     try:
-        found = HfApi().model_info(repository, revision=revision, timeout=_SECONDS).sha
+        commit = HfApi().model_info(repository, revision=revision, timeout=_SECONDS).sha
     except GatedRepoError as error:
         raise ModelError(
             f"The model {repository} is only for those who agreed to its terms.",
@@ -361,13 +426,13 @@ def _commit(repository: str, revision: str | None, system: str) -> tuple[str, bo
         raise ModelError(f"The model {repository} has no revision {revision}.") from error
     except Exception as error:
         # No network, offline mode, a proxy's answer: the libraries below have no root in common.
-        if kept is not None:
-            return kept, True
+        if cached is not None:
+            return cached, True
         raise ModelError(
             f"The hub cannot be reached, and the model {repository} is not in the cache.",
             mend=f"Put it into {_cache_folder(repository)}, or name a folder that holds it: {system}:./folder.",
         ) from error
-    return str(found), False
+    return str(commit), False
 
 
 def _kept_commit(repository: str, revision: str | None) -> str | None:

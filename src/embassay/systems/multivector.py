@@ -67,8 +67,8 @@ class RaggedSimilarity(ABC):
         for part in blocks(len(a), 16 * _BLOCK):
             values[part] = self._compared(left[part], right[part])
         # Where both are empty they are equal.
-        values[[not one or not other for one, other in zip(a, b, strict=True)]] = 0
-        values[[one == other for one, other in zip(a, b, strict=True)]] = 1
+        values[[not x or not y for x, y in zip(a, b, strict=True)]] = 0
+        values[[x == y for x, y in zip(a, b, strict=True)]] = 1
         values[lost(left) | lost(right)] = np.nan
         return values.astype(np.float32)
 
@@ -77,16 +77,17 @@ class RaggedSimilarity(ABC):
         rows = self.rows(texts)
         gone, similar = lost(rows), self._similar(rows)
         empty = np.array([not text for text in texts], dtype=bool)
-        number = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+        number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         which = np.array([number[text] for text in texts], dtype=np.int64)
 
         def block(part: slice) -> Floats:
-            found = np.asarray(1 - np.round(similar(part), _DECIMALS), dtype=np.float64)
-            found[empty[part]], found[:, empty[part.start :]] = 1, 1
-            found[which[part, None] == which[None, part.start :]] = 0
-            found[gone[part]], found[:, gone[part.start :]] = np.nan, np.nan
-            return found
+            values = np.asarray(1 - np.round(similar(part), _DECIMALS), dtype=np.float64)
+            values[empty[part]], values[:, empty[part.start :]] = 1, 1
+            values[which[part, None] == which[None, part.start :]] = 0
+            values[gone[part]], values[:, gone[part.start :]] = np.nan, np.nan
+            return values
 
+        # The products inside have threads of their own.
         return condensed_blocks(block, len(texts), threads=1)
 
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
@@ -149,12 +150,12 @@ class _ShardSearch:
     k: int
 
     def __call__(self, shard: Sequence[str]) -> Ranked:
-        asked = np.flatnonzero(~lost(self.queries))
-        found = _known(self.system.stream(list(shard), "document"))
-        part = self.system.searched(self.queries[asked], found, len(shard), self.k)
+        readable = np.flatnonzero(~lost(self.queries))
+        documents = _known(self.system.stream(list(shard), "document"))
+        part = self.system.searched(self.queries[readable], documents, len(shard), self.k)
         indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.queries), self.k), -np.inf)
-        indices[asked], scores[asked] = part.indices, part.scores
+        indices[readable], scores[readable] = part.indices, part.scores
         return Ranked(indices, scores)
 
 
@@ -187,18 +188,18 @@ class MaxSim(RaggedSimilarity):
     how = "maxsim/1"
 
     def _compared(self, left: Ragged, right: Ragged) -> Floats:
-        token_vectors, other = self._units(left), self._units(right)
-        both = np.arange(len(left))
-        return (_means(token_vectors, other, both) + _means(other, token_vectors, both)) / 2
+        left_units, right_units = self._units(left), self._units(right)
+        rows = np.arange(len(left))
+        return (_means(left_units, right_units, rows) + _means(right_units, left_units, rows)) / 2
 
     def _similar(self, rows: Ragged) -> RowScores:
         tokens = self._units(rows)
 
         def similar(part: slice) -> NDArray[np.float32]:
-            some, rest = _texts(tokens, part), _texts(tokens, slice(part.start, len(tokens)))
-            there = maxsim_matrix(some, rest) / np.maximum(some.lengths, 1)[:, None]
-            back = maxsim_matrix(rest, some).T / np.maximum(rest.lengths, 1)[None, :]
-            return np.asarray((there + back) / 2, dtype=np.float32)
+            these, rest = _texts(tokens, part), _texts(tokens, slice(part.start, len(tokens)))
+            forward = maxsim_matrix(these, rest) / np.maximum(these.lengths, 1)[:, None]
+            back = maxsim_matrix(rest, these).T / np.maximum(rest.lengths, 1)[None, :]
+            return np.asarray((forward + back) / 2, dtype=np.float32)
 
         return similar
 
@@ -219,14 +220,14 @@ class MaxSim(RaggedSimilarity):
     def searched(self, queries: Ragged, found: Iterator[Found], n: int, k: int) -> Ranked:
         """Part by part, none of which is kept."""
         del n
-        asked = TokenVectors.of(list(queries), self.model.width)
-        return self._scaled(asked, _parts(found, self.model.width), k)
+        tokens = TokenVectors.of(list(queries), self.model.width)
+        return self._scaled(tokens, _parts(found, self.model.width), k)
 
-    def _scaled(self, asked: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int) -> Ranked:
+    def _scaled(self, queries: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int) -> Ranked:
         """The best k, with scores as the model has them."""
-        ranked = maxsim_search(asked, parts, k)
+        ranked = maxsim_search(queries, parts, k)
         if self.model.similarity == "meanmaxsim":
-            return Ranked(ranked.indices, ranked.scores / np.maximum(asked.lengths, 1)[:, None])
+            return Ranked(ranked.indices, ranked.scores / np.maximum(queries.lengths, 1)[:, None])
         return ranked
 
     def _units(self, rows: Ragged) -> TokenVectors:
@@ -250,8 +251,8 @@ def _parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVect
     places: list[int] = []
     rows: list[NDArray[np.float32]] = []
     held = 0
-    for some, texts in found:
-        places += some
+    for numbers, texts in found:
+        places += numbers
         rows += list(texts)
         held += sum(map(len, texts))
         if held >= PART_TOKENS:
@@ -268,9 +269,9 @@ class SparseProduct(RaggedSimilarity):
     how = "sparse/1"
 
     def _compared(self, left: Ragged, right: Ragged) -> Floats:
-        sparse, other = self._units(left), self._units(right)
-        both = np.arange(len(left))
-        return np.clip(products_of_rows(sparse, other, both, both), -1, 1)
+        left_units, right_units = self._units(left), self._units(right)
+        rows = np.arange(len(left))
+        return np.clip(products_of_rows(left_units, right_units, rows, rows), -1, 1)
 
     def _similar(self, rows: Ragged) -> RowScores:
         weights = self._units(rows)
@@ -300,11 +301,11 @@ class SparseProduct(RaggedSimilarity):
         """In an inverted index of all n documents: a few kilobytes each."""
         rows: list[NDArray[np.float32] | None] = [None] * n
         for places, texts in found:
-            for place, text in zip(places, texts, strict=True):
-                rows[place] = text
-        known = np.array([place for place, row in enumerate(rows) if row is not None], dtype=np.int64)
+            for i, text in zip(places, texts, strict=True):
+                rows[i] = text
+        filled = np.array([i for i, row in enumerate(rows) if row is not None], dtype=np.int64)
         ranked = self.index(ragged([row for row in rows if row is not None])).search(queries, k)
-        return Ranked(np.append(known, -1)[ranked.indices], ranked.scores)
+        return Ranked(np.append(filled, -1)[ranked.indices], ranked.scores)
 
     def _weights(self, rows: Ragged) -> Sparse:
         """Weights; a text that was lost has none."""
@@ -329,5 +330,5 @@ def lost(rows: Ragged) -> NDArray[np.bool_]:
 def _known(found: Iterator[Found]) -> Iterator[Found]:
     """What comes, without texts that were lost."""
     for places, rows in found:
-        kept = np.flatnonzero(~lost(rows)).tolist()
-        yield [places[row] for row in kept], rows[kept]
+        readable = np.flatnonzero(~lost(rows)).tolist()
+        yield [places[row] for row in readable], rows[readable]

@@ -84,7 +84,7 @@ class GivenEncoder:
         if self.max_tokens is None or not callable(tokenize):
             return 0
         ids = tokenize(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
-        return sum(len(one) > self.max_tokens for one in ids)
+        return sum(len(row) > self.max_tokens for row in ids)
 
 
 def _array(made: Any) -> NDArray[np.float32]:
@@ -112,21 +112,21 @@ def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
         systems = [systems]  # one system, as it is
     named = systems.items() if isinstance(systems, Mapping) else [("", system) for system in systems]
     specs: list[str] = []
-    for name, one in named:
-        if isinstance(one, str):
-            if name and name != one:
+    for name, model in named:
+        if isinstance(model, str):
+            if name and name != model:
                 raise UsageError(
-                    f"{one!r} has its own name and cannot be called {name!r}.",
-                    mend=f"Names are for objects: write {{{one!r}: {one!r}}}, or give a list.",
+                    f"{model!r} has its own name and cannot be called {name!r}.",
+                    mend=f"Names are for objects: write {{{model!r}: {model!r}}}, or give a list.",
                 )
-            specs.append(one)
+            specs.append(model)
             continue
         if workers != 1:
             raise UsageError(
-                f"{_name(one, name)} is an object of this process, which other workers do not have.",
+                f"{_name(model, name)} is an object of this process, which other workers do not have.",
                 mend="Leave workers out, or name a system that they can open: st:FOLDER, onnx:FOLDER.",
             )
-        specs.append(_kept(one, _name(one, name)))
+        specs.append(_kept(model, _name(model, name)))
     if not specs:
         raise UsageError("There is no system to run.", mend="Name one or more: ['minilm', 'bm25'].")
     twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
@@ -148,25 +148,25 @@ def open_given(target: str) -> GivenEncoder:
 
 
 def _kept(model: Any, name: str) -> str:
-    known = _given.get(name)
-    if known is None or known.model is not model:
+    kept = _given.get(name)
+    if kept is None or kept.model is not model:
         from embassay.systems import forget
 
         _given[name] = GivenEncoder(model, name)
-        forget(f"own:{name}")
+        forget(f"own:{name}")  # or the opened system would go on with the earlier object
     return f"own:{name}"
 
 
 def _name(model: Any, name: str) -> str:
-    own = name or next(
+    title = name or next(
         (
-            said
-            for said in (getattr(model, "name", None), getattr(model, "__name__", None))
-            if isinstance(said, str)
+            attribute
+            for attribute in (getattr(model, "name", None), getattr(model, "__name__", None))
+            if isinstance(attribute, str)
         ),
         "",
     )
-    return NAME.sub("-", own or type(model).__name__).strip("-") or type(model).__name__
+    return NAME.sub("-", title or type(model).__name__).strip("-") or type(model).__name__
 
 
 def _callable(model: Any) -> Callable[..., Any]:
@@ -199,14 +199,15 @@ def _parameters(call: Callable[..., Any]) -> Sequence[str]:
 
 
 def _identity(model: Any) -> str:
-    own = getattr(model, "identity", None)
-    if isinstance(own, str) and own:
-        return own
+    stated = getattr(model, "identity", None)
+    if isinstance(stated, str) and stated:
+        return stated
     state = getattr(model, "state_dict", None)
     if callable(state):
         digest = hashlib.sha256()
         for key, tensor in sorted(state().items()):
             digest.update(key.encode())
+            # By key, since a state_dict has the order in which modules were made.
             digest.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).tobytes())
         return digest.hexdigest()[:16]
     return f"process-{uuid.uuid4().hex[:12]}"

@@ -49,8 +49,8 @@ class Constant:
     def search(self, queries: Sequence[str], corpus: Sequence[str], k: int) -> Ranked:
         """The first k texts for each query."""
         first = np.arange(k)
-        known = np.broadcast_to(first < len(corpus), (len(queries), k))
-        return Ranked(np.where(known, first, -1), np.where(known, 1.0, -np.inf))
+        inside = np.broadcast_to(first < len(corpus), (len(queries), k))
+        return Ranked(np.where(inside, first, -1), np.where(inside, 1.0, -np.inf))
 
     def search_shards(
         self,
@@ -131,9 +131,11 @@ class RandomScores:
 
 def _similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Uniform in [0, 1) per pair of hashes, broadcast together; 1 where they are equal."""
+    # A sum does not know which text came first; unsigned numbers overflow without harm.
     mixed = a + b
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
     mixed ^= mixed >> np.uint64(31)
+    # The top bits, as many as a float holds exactly.
     uniform = (mixed >> np.uint64(64 - _MANTISSA_BITS)) * 2.0**-_MANTISSA_BITS
     return np.where(a == b, 1.0, uniform)

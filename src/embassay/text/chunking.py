@@ -27,6 +27,7 @@ _END = re.compile(
     r")"
 )
 _WORD_BEFORE = re.compile(r"[^\s(\[«“\"'’]+\Z")
+# Characters before a full stop that are looked at; no abbreviation is longer.
 _REACH = 16
 
 _ABBREVIATIONS = """
@@ -64,14 +65,14 @@ def _goes_on(text: str, match: re.Match[str]) -> bool:
     """Whether the sentence goes on after this full stop."""
     if text[match.start()] != "." or not match["stop"].isspace() or match["stop"].count("\n") > 1:
         return False
-    found = _WORD_BEFORE.search(text, max(0, match.start() - _REACH), match.start())
-    if found is None:
+    before = _WORD_BEFORE.search(text, max(0, match.start() - _REACH), match.start())
+    if before is None:
         return False
-    word = found[0]
+    word = before[0]
     if len(word) == 1 and word.isupper():
         return True
     if word.isdecimal():
-        return _starts_line(text, found.start())
+        return _starts_line(text, before.start())
     if word.lower() in _BEFORE_DIGITS:
         return text[match.end()].isdecimal() or text.startswith("ex.", match.end())  # "p. ex." is one
     return word.lower() in _NEVER
@@ -140,8 +141,8 @@ def _headings(text: str, kind: Headings) -> list[_Heading]:
     if kind == "none":
         return []
     if kind == "capitals":
-        found = (match for match in _CAPITALS.finditer(text) if sum(map(str.isalpha, match[0])) >= 4)
-        return [_Heading(match.start(), match.end(), 1, match[0].strip()) for match in found]
+        capitals = (match for match in _CAPITALS.finditer(text) if sum(map(str.isalpha, match[0])) >= 4)
+        return [_Heading(match.start(), match.end(), 1, match[0].strip()) for match in capitals]
     headings, fence = [], ""
     for match in _MARKDOWN.finditer(text):
         if match["fence"]:
@@ -242,9 +243,9 @@ def chunk(
         return []
     tokens = (passage_ends if ends is word_ends else ends)(text)
     return [
-        one
+        piece
         for section in split_sections(text, chunking.headings)
-        for one in _chunks(text, section, str(crumb.inside(section.path)), _Cutter(tokens, chunking))
+        for piece in _chunks(text, section, str(crumb.inside(section.path)), _Cutter(tokens, chunking))
     ]
 
 
@@ -289,6 +290,7 @@ class _Cutter:
     def _parts(self, first: int, last: int) -> NDArray[np.int64]:
         """Where a sentence of the tokens `first` to `last` is cut."""
         size = self.chunking.overlap or self.chunking.limit
+        # Rounded down, no part is shorter than the overlap; without one, rounded up, none is longer than the limit.
         parts = max(1, (last - first) // size) if self.chunking.overlap else -(-(last - first) // size)
         cuts = first + (last - first) * np.arange(1, parts) // parts
         return self.tokens[cuts - 1]

@@ -274,10 +274,10 @@ def _raised_unicode(text: str, case_bits: NDArray[np.uint8]) -> str:
     changed *= np.uint8(_CASE_BIT)
     changed &= case_bits
     codes.view(np.uint8)[::4] ^= changed
-    others = np.flatnonzero(codes > 127)
-    others = others[case_bits[others] != 0]
-    if others.size:
-        codes[others] = [_upper_code(code) for code in codes[others].tolist()]
+    beyond_ascii = np.flatnonzero(codes > 127)
+    beyond_ascii = beyond_ascii[case_bits[beyond_ascii] != 0]
+    if beyond_ascii.size:
+        codes[beyond_ascii] = [_upper_code(code) for code in codes[beyond_ascii].tolist()]
     return codes.tobytes().decode("utf-32-le", "surrogatepass")
 
 
@@ -291,9 +291,9 @@ def delete_tenth(text: str, _draw: Draw) -> str:
     """The characters at positions 10, 20, 30 ... (from 1) are removed; a space (U+0020) there stays [A11]."""
     if not text.isascii():
         codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
-        kept = np.ones(len(text), np.bool_)
-        kept[9::10] = codes[9::10] == ord(" ")
-        return codes[kept].tobytes().decode("utf-32-le", "surrogatepass")
+        stays = np.ones(len(text), np.bool_)
+        stays[9::10] = codes[9::10] == ord(" ")
+        return codes[stays].tobytes().decode("utf-32-le", "surrogatepass")
     characters = bytearray(text, "ascii")
     characters[9::10] = characters[9::10].translate(_ALL_BUT_SPACE_DELETED)
     return characters.translate(None, _DELETED).decode()
@@ -305,25 +305,25 @@ _ALL_BUT_SPACE_DELETED = bytes(byte if byte == ord(" ") else _DELETED[0] for byt
 
 def delete_tenth_or_next(text: str, _draw: Draw) -> str:
     """As `delete_tenth`; in place of a space, the next character that is none goes, if there is one [A11]."""
-    kept, start = [], 0
+    parts, start = [], 0
     for position in range(9, len(text), 10):
         while text[position : position + 1] == " ":
             position += 1
         if position >= start:  # ten spaces in a row make two positions meet
-            kept.append(text[start:position])
+            parts.append(text[start:position])
             start = position + 1
-    return "".join(kept) + text[start:]
+    return "".join(parts) + text[start:]
 
 
 def delete_tenth_of_sentences(text: str, _draw: Draw) -> str:
     """In every sentence (`sentences_of_lines`) the characters at its positions 10, 20, 30 ... are removed, a space
     counting as two; the sentences are joined by a blank line. The rule of the first author's earlier code [A16]."""
-    kept = []
+    edited = []
     for sentence in sentences_of_lines(text):
         characters = list(sentence.replace(" ", "  "))
         del characters[9::10]
-        kept.append("".join(characters).replace("  ", " "))
-    return "\n\n".join(kept)
+        edited.append("".join(characters).replace("  ", " "))
+    return "\n\n".join(edited)
 
 
 _DIGITS = bytes.maketrans(b"eiao", b"3140")
@@ -370,6 +370,7 @@ def _shuffled(parts: list[str], draw: Draw) -> Sequence[str]:
 
 def permutation(n: int, draw: Draw) -> list[int]:
     """A random order of n things: that of n little-endian 32-bit keys, equal ones by position."""
+    # Sorted keys and not numpy's shuffle, whose stream may differ between its versions.
     keys = np.empty(n, "<u8")
     halves = keys.view("<u4")
     halves[1::2] = np.frombuffer(draw(4 * n), "<u4")
@@ -539,9 +540,9 @@ def _removal(tokenizer: Tokenizer, p: float | None = None, q: float | None = Non
 
 def _checked(edit: str, parameter: str, share: float | None, most: float) -> float:
     if share is None or not 0 <= share <= most or share == inf:
-        wanted = "a finite number of at least 0" if most == inf else f"a number from 0 to {most:g}"
+        allowed = "a finite number of at least 0" if most == inf else f"a number from 0 to {most:g}"
         raise UsageError(
-            f"{edit} needs {parameter}, {wanted}, found {share}.",
+            f"{edit} needs {parameter}, {allowed}, found {share}.",
             mend=f"Write {edit}:p=0.15,q=0.5, for example.",
         )
     return share

@@ -112,10 +112,10 @@ class _Making:
     def __init__(self, passages: Sequence[Text], limit: int | None, seed: int, whole: Container[str]) -> None:
         self.given, self.passages = passages, list(passages)
         self.limit, self.seed = limit, seed
-        self._at = {passage.id: place for place, passage in enumerate(passages)}
+        self._at = {passage.id: i for i, passage in enumerate(passages)}
         self.asked: list[PseudoQuestion] = []
         self.rejected: dict[str, dict[str, int]] = {}
-        self._taken = {place for place, passage in enumerate(passages) if passage.id in whole}
+        self._taken = {i for i, passage in enumerate(passages) if passage.id in whole}
 
     def add(self, kind: str) -> None:
         """Ask all questions of a kind, or as many of them as are drawn."""
@@ -123,14 +123,14 @@ class _Making:
         makers: dict[str, Callable[[Counter[str]], Iterator[Found]]] = {
             "title": self._titles, "heading": self._headings, "faq": self._faqs, "sentence": self._sentences,
         }  # fmt: skip
-        found = list(makers[kind](rejected))
+        candidates = list(makers[kind](rejected))
         # By the passage's id, so that the order of the files decides nothing.
         ranked = sorted(
-            found, key=lambda one: random_bytes(8, self.seed, "questions", kind, one[0].answers[0])
+            candidates, key=lambda pair: random_bytes(8, self.seed, "questions", kind, pair[0].answers[0])
         )
         drawn = ranked if self.limit is None else ranked[: self.limit]
-        for question, place in sorted(drawn, key=lambda one: one[1]):
-            if self._take_out(question, place):
+        for question, i in sorted(drawn, key=lambda pair: pair[1]):
+            if self._take_out(question, i):
                 self.asked.append(question)
             else:
                 rejected["too little would be left"] += 1
@@ -147,11 +147,11 @@ class _Making:
         """The names at this depth of the titles, each with the passages below it."""
         under: dict[tuple[str, ...], list[int]] = {}
         owners: dict[str, set[tuple[str, ...]]] = {}
-        for place, text in enumerate(self.given):
+        for i, text in enumerate(self.given):
             names = text.title.split(CRUMBS) if text.title else []
             if len(names) > depth:
                 key = (text.document or text.id, *names[: depth + 1])
-                under.setdefault(key, []).append(place)
+                under.setdefault(key, []).append(i)
                 owners.setdefault(_plain(names[depth]), set()).add(key)
         for key, places in under.items():
             if len(_WORD.findall(key[-1])) < 2:
@@ -159,48 +159,48 @@ class _Making:
             elif len(owners[_plain(key[-1])]) > 1:
                 rejected["in two places"] += 1
             else:
-                ids = tuple(self.given[place].id for place in places)
+                ids = tuple(self.given[i].id for i in places)
                 yield PseudoQuestion("heading" if depth else "title", key[-1], ids), places[0]
 
     def _faqs(self, rejected: Counter[str]) -> Iterator[Found]:
-        seen = Counter(_plain(match["asked"]) for one in self.given for match in _ASKED.finditer(one.body))
-        for place, text in enumerate(self.given):
+        times = Counter(_plain(match["asked"]) for text in self.given for match in _ASKED.finditer(text.body))
+        for i, text in enumerate(self.given):
             for match, following in pairwise([*_ASKED.finditer(text.body), None]):
                 assert match is not None
                 end = len(text.body) if following is None else following.start()
-                if seen[_plain(match["asked"])] > 1:
+                if times[_plain(match["asked"])] > 1:
                     rejected["in two places"] += 1
                 elif len(_WORD.findall(text.body[match.end() : end])) < _LEFT:
                     rejected["too little would be left"] += 1
                 else:
-                    yield _of(text, "faq", match.start("asked"), match.end("asked")), place
+                    yield _of(text, "faq", match.start("asked"), match.end("asked")), i
 
     def _sentences(self, rejected: Counter[str]) -> Iterator[Found]:
-        spans = [list(_sentence_spans(one.body)) for one in self.given]
-        seen = Counter(
+        spans = [list(_sentence_spans(text.body)) for text in self.given]
+        times = Counter(
             key
-            for one, own in zip(self.given, spans, strict=True)
-            for key in {_plain(one.body[a:b]) for a, b in own}
+            for text, inside in zip(self.given, spans, strict=True)
+            for key in {_plain(text.body[a:b]) for a, b in inside}
         )
-        for place, (text, own) in enumerate(zip(self.given, spans, strict=True)):
+        for i, (text, inside) in enumerate(zip(self.given, spans, strict=True)):
             fit = [
-                (a, b) for a, b in own if _LEAST_WORDS <= len(_WORD.findall(text.body[a:b])) <= _MOST_WORDS
+                (a, b) for a, b in inside if _LEAST_WORDS <= len(_WORD.findall(text.body[a:b])) <= _MOST_WORDS
             ]
-            once = [(a, b) for a, b in fit if seen[_plain(text.body[a:b])] == 1]
+            once = [(a, b) for a, b in fit if times[_plain(text.body[a:b])] == 1]
             if not once:
                 rejected["no sentence of its own of 6 to 40 words"] += 1
                 continue
             drawn = int.from_bytes(random_bytes(8, self.seed, "sentence", text.id), "big") % len(once)
-            yield _of(text, "sentence", *once[drawn]), place
+            yield _of(text, "sentence", *once[drawn]), i
 
-    def _take_out(self, question: PseudoQuestion, place: int) -> bool:
+    def _take_out(self, question: PseudoQuestion, i: int) -> bool:
         """Take it out of the passages it finds; False, and nothing is changed, where too little would be left."""
         if question.start is None:
             places = [self._at[answer] for answer in question.answers]
             return self._replace(places, lambda text: _untitled(text, question.text))
-        if place in self._taken or not self._replace([place], lambda text: _cut(text, question.text)):
+        if i in self._taken or not self._replace([i], lambda text: _cut(text, question.text)):
             return False
-        self._taken.add(place)
+        self._taken.add(i)
         return True
 
     def _replace(self, places: Sequence[int], change: Callable[[Text], Text]) -> bool:
@@ -220,10 +220,10 @@ def _sentence_spans(body: str) -> Iterator[tuple[int, int]]:
     """Start and end of each sentence that is plain prose: no heading, entry of a table, or code."""
     for start, end in pairwise([0, *sentence_ends(body)]):
         text = body[start:end]
-        found = text.strip()
-        if found and not found.startswith(("#", "|", "```", "<", "- ", "* ")) and "\n#" not in text:
+        prose = text.strip()
+        if prose and not prose.startswith(("#", "|", "```", "<", "- ", "* ")) and "\n#" not in text:
             begin = start + len(text) - len(text.lstrip())
-            yield begin, begin + len(found)
+            yield begin, begin + len(prose)
 
 
 def _plain(text: str) -> str:
@@ -242,7 +242,7 @@ def _joined(body: str, asked: str) -> str:
 
 def _untitled(text: Text, name: str) -> Text:
     """Without this name in its title and as a heading in its body."""
-    names = [each for each in text.title.split(CRUMBS) if each != name]
+    names = [part for part in text.title.split(CRUMBS) if part != name]
     plain = _plain(name)
-    body = _HASHES.sub(lambda found: "" if _plain(found["title"]) == plain else found[0], text.body)
+    body = _HASHES.sub(lambda match: "" if _plain(match["title"]) == plain else match[0], text.body)
     return replace(text, title=CRUMBS.join(names), body=body.strip())

@@ -143,16 +143,16 @@ def _before(clause: str, at: int, word: str) -> str:
 
 def _german(clause: str, verb: re.Pattern[str]) -> str:
     """`nicht` goes, or stands after the first verb: before one at the end of its clause."""
-    if found := re.search(r"\s+nicht\b|\b[Nn]icht\s+", clause):
-        return _without(clause, found.span())
-    if not (found := verb.search(clause)):
+    if match := re.search(r"\s+nicht\b|\b[Nn]icht\s+", clause):
+        return _without(clause, match.span())
+    if not (match := verb.search(clause)):
         return clause
     # The pronoun of a question keeps its place: "Kann er nicht?"
-    pronoun = re.match(r"\s+(?:er|sie|es|wir|ich|ihr|man|du)\b", clause[found.end() :])
-    at = found.end() + (pronoun.end() if pronoun else 0)
-    if clause[at:].strip() or pronoun or not clause[: found.start()].strip():
+    pronoun = re.match(r"\s+(?:er|sie|es|wir|ich|ihr|man|du)\b", clause[match.end() :])
+    at = match.end() + (pronoun.end() if pronoun else 0)
+    if clause[at:].strip() or pronoun or not clause[: match.start()].strip():
         return f"{clause[:at]} nicht{clause[at:]}"
-    return _before(clause, found.start(), "nicht ")
+    return _before(clause, match.start(), "nicht ")
 
 
 _ES_CLITICS = r"(?:\b(?:[MmTtSs]e|[Ll][eo]|[Ll]es|[NnOo]s|[Nn]os)\s+){0,2}$"
@@ -160,15 +160,15 @@ _ES_CLITICS = r"(?:\b(?:[MmTtSs]e|[Ll][eo]|[Ll]es|[NnOo]s|[Nn]os)\s+){0,2}$"
 
 def _spanish(clause: str, verb: re.Pattern[str]) -> str:
     """`no` goes, or stands before the first verb and its pronouns."""
-    if found := re.search(r"\b[Nn]o\s+", clause):
-        return _without(clause, found.span())
-    for found in verb.finditer(clause):
-        ahead = clause[: found.start()]
+    if match := re.search(r"\b[Nn]o\s+", clause):
+        return _without(clause, match.span())
+    for match in verb.finditer(clause):
+        ahead = clause[: match.start()]
         # "la era", "una era": a noun.
-        if found[0].lower() == "era" and re.search(r"\b(?:la|una|esta|nueva)\s+$", ahead, re.IGNORECASE):
+        if match[0].lower() == "era" and re.search(r"\b(?:la|una|esta|nueva)\s+$", ahead, re.IGNORECASE):
             continue
         pronouns = re.search(_ES_CLITICS, ahead)
-        return _before(clause, pronouns.start() if pronouns else found.start(), "no ")
+        return _before(clause, pronouns.start() if pronouns else match.start(), "no ")
     return clause
 
 
@@ -179,32 +179,32 @@ _FR_INVERTED = re.compile(r"(?:-t)?-(?:ils?|elles?|on|ce|je|tu|nous|vous)\b")
 
 def _french(clause: str, verb: re.Pattern[str]) -> str:
     """`ne ... pas` goes, or stands around the first verb with its pronouns: before it, and after those inverted."""
-    if found := re.search(r"\b[Nn](?:e\s+|['’])", clause):
-        second = re.search(r"\s+pas\b", clause[found.end() :])
+    if match := re.search(r"\b[Nn](?:e\s+|['’])", clause):
+        second = re.search(r"\s+pas\b", clause[match.end() :])
         if second is None:
             return clause
-        at = found.end()
-        rest = _without(clause, found.span(), (at + second.start(), at + second.end()))
+        at = match.end()
+        rest = _without(clause, match.span(), (at + second.start(), at + second.end()))
         return _FR_FULL.sub(r"\1'", rest)
-    for found in verb.finditer(clause):
-        if spoken := re.match(r"\s+pas\b", clause[found.end() :]):
-            return clause[: found.end()] + clause[found.end() + spoken.end() :]
-        elided = re.search(r"(\w*)['’]$", clause[: found.start()])
+    for match in verb.finditer(clause):
+        if spoken := re.match(r"\s+pas\b", clause[match.end() :]):
+            return clause[: match.end()] + clause[match.end() + spoken.end() :]
+        elided = re.search(r"(\w*)['’]$", clause[: match.start()])
         # "l'est" is the east, "d'avant" no verb.
         if elided and (
-            elided[1].lower() not in "c j m t s l" or (elided[1].lower(), found[0]) == ("l", "est")
+            elided[1].lower() not in "c j m t s l" or (elided[1].lower(), match[0]) == ("l", "est")
         ):
             continue
-        inverted = _FR_INVERTED.match(clause, found.end())
-        end = inverted.end() if inverted else found.end()
+        inverted = _FR_INVERTED.match(clause, match.end())
+        end = inverted.end() if inverted else match.end()
         # "peut-être" is no verb.
         if clause[end : end + 1] == "-":
             continue
         if elided and elided[1].lower() in "cj":
             full = f"{clause[: elided.end(1)]}e n'"
-            return f"{full}{clause[found.start() : end]} pas{clause[end:]}"
-        pronouns = re.search(_FR_CLITICS, clause[: found.start()])
-        start = pronouns.start() if pronouns else found.start()
+            return f"{full}{clause[match.start() : end]} pas{clause[end:]}"
+        pronouns = re.search(_FR_CLITICS, clause[: match.start()])
+        start = pronouns.start() if pronouns else match.start()
         ne = "n'" if clause[start].lower() in "aeiouéêy" else "ne "
         return _before(f"{clause[:end]} pas{clause[end:]}", start, ne)
     return clause
@@ -277,11 +277,11 @@ def language_in(text: str) -> str:
     ('fr', 'en', '')
     """
     counts = Counter(re.findall(r"[^\W\d_]+", text.lower()))
-    found = {lang: sum(counts[word] for word in words) for lang, words in _WORDS.items()}
-    most = max(found.values())
-    if found["en"] < most < _LEAST_WORDS:
+    scores = {lang: sum(counts[word] for word in words) for lang, words in _WORDS.items()}
+    most = max(scores.values())
+    if scores["en"] < most < _LEAST_WORDS:
         return ""
-    best = [lang for lang, count in found.items() if count == most > 0]
+    best = [lang for lang, count in scores.items() if count == most > 0]
     return best[0] if len(best) == 1 or "en" in best else ""
 
 
@@ -296,10 +296,10 @@ def negate_in(text: str, lang: str = "") -> str:
     >>> negate_in("Das ist gut.", "deu"), negate_in("Se puede.", "es")
     ('Das ist nicht gut.', 'No se puede.')
     """
-    known = language_of(lang) if lang else language_in(text)
-    if known == "en":
+    language = language_of(lang) if lang else language_in(text)
+    if language == "en":
         return negate(text)
-    return _GRAMMARS[known].negate(text) if known else text
+    return _GRAMMARS[language].negate(text) if language else text
 
 
 Draw = Callable[[int], bytes]
@@ -354,24 +354,24 @@ _WORD = re.compile(r"[A-Za-z]+")
 @cache
 def _synonyms() -> Mapping[str, str]:
     """Each word and the one that may stand for it; the first in the list wins."""
-    found: dict[str, str] = {}
+    partners: dict[str, str] = {}
     for pair in _ALIKE.replace("\n", ",").split(","):
         words = pair.split()
         if len(words) == 2:
-            one, other = words
-            found.setdefault(one, other)
-            found.setdefault(other, one)
-    return found
+            word, partner = words
+            partners.setdefault(word, partner)
+            partners.setdefault(partner, word)
+    return partners
 
 
 def replace_synonyms(text: str, draw: Draw) -> str:
     """Every word of the list by its synonym, in the case of the word; each with probability 1/2, and the first one if
     none was drawn."""
-    places = [match for match in _WORD.finditer(text) if match[0].lower() in _synonyms()]
-    drawn = draw(len(places)) if places else b""
-    chosen = [place for place, byte in zip(places, drawn, strict=True) if byte < 128] or places[:1]
+    matches = [match for match in _WORD.finditer(text) if match[0].lower() in _synonyms()]
+    drawn = draw(len(matches)) if matches else b""
+    chosen = [match for match, byte in zip(matches, drawn, strict=True) if byte < 128] or matches[:1]
     return _rewritten(
-        text, [(one.start(), one.end(), _as(_synonyms()[one[0].lower()], one[0])) for one in chosen]
+        text, [(match.start(), match.end(), _as(_synonyms()[match[0].lower()], match[0])) for match in chosen]
     )
 
 
@@ -448,43 +448,43 @@ def change_facts(text: str, draw: Draw) -> str:
     a text change places in a random order, and a single one becomes one of nobody's.
     """
     facts = list(_facts(text))
-    known = list(dict.fromkeys((kind, said) for _, _, kind, said in facts))
-    drawn = draw(4 * len(known)) if known else b""
-    keys = [int.from_bytes(drawn[4 * i : 4 * i + 4], "little") for i in range(len(known))]
-    new = {fact: _other(*fact, key) for fact, key in zip(known, keys, strict=True) if fact[0] != "name"}
-    new |= _exchanged([(fact[1], key) for fact, key in zip(known, keys, strict=True) if fact[0] == "name"])
-    return _rewritten(text, [(start, end, new[kind, said]) for start, end, kind, said in facts])
+    distinct = list(dict.fromkeys((kind, words) for _, _, kind, words in facts))
+    drawn = draw(4 * len(distinct)) if distinct else b""
+    keys = [int.from_bytes(drawn[4 * i : 4 * i + 4], "little") for i in range(len(distinct))]
+    new = {fact: _other(*fact, key) for fact, key in zip(distinct, keys, strict=True) if fact[0] != "name"}
+    new |= _exchanged([(fact[1], key) for fact, key in zip(distinct, keys, strict=True) if fact[0] == "name"])
+    return _rewritten(text, [(start, end, new[kind, words]) for start, end, kind, words in facts])
 
 
 def _facts(text: str) -> Iterator[tuple[int, int, str, str]]:
     """Where each fact stands, its kind and its words."""
     for match in _FACT.finditer(text):
-        kind, said = str(match.lastgroup), match[0]
+        kind, words = str(match.lastgroup), match[0]
         before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 16]
         if kind == "number" and (before[-1:].isalpha() or after[:1].isalpha()):
             continue  # a part of a word: B12, 3rd
         if kind == "name" and _STARTS.search(before):
             continue
-        if kind == "number" and said.isdigit() and 1 <= int(said) <= 31:
+        if kind == "number" and words.isdigit() and 1 <= int(words) <= 31:
             kind = "day" if _MONTH_BEFORE.search(before) or _MONTH_AFTER.match(after) else kind
-        if said in _AMBIGUOUS and not (_NEAR_NUMBER.search(before[-8:]) or _NEAR_NUMBER.match(after[:8])):
+        if words in _AMBIGUOUS and not (_NEAR_NUMBER.search(before[-8:]) or _NEAR_NUMBER.match(after[:8])):
             continue
-        yield match.start(), match.end(), kind, said
+        yield match.start(), match.end(), kind, words
 
 
-def _other(kind: str, said: str, key: int) -> str:
+def _other(kind: str, text: str, key: int) -> str:
     """Another number, or another word of the same list."""
     if kind == "listed":
-        words = next(some for some in _LISTS if said in some)
-        return words[(words.index(said) + 1 + key % (len(words) - 1)) % len(words)]
+        words = next(listed for listed in _LISTS if text in listed)
+        return words[(words.index(text) + 1 + key % (len(words) - 1)) % len(words)]
     if kind == "day":
-        return str((int(said) + key % 27) % 28 + 1)
-    if len(said) == 4 and said.isdigit() and 1500 <= int(said) <= 2099:
-        moved = int(said) + (1 + key % 20) * (1 if key & 2**16 else -1)
+        return str((int(text) + key % 27) % 28 + 1)
+    if len(text) == 4 and text.isdigit() and 1500 <= int(text) <= 2099:
+        moved = int(text) + (1 + key % 20) * (1 if key & 2**16 else -1)
         return str(min(max(moved, 1400), 2199))
-    first, rest = said[0], said[1:]
+    first, rest = text[0], text[1:]
     # A number of several digits doesn't begin with 0, and one of a single digit may be 0 as well.
-    digits = "0123456789" if len(said) == 1 or first == "0" else "123456789"
+    digits = "0123456789" if len(text) == 1 or first == "0" else "123456789"
     return digits[(digits.index(first) + 1 + key % (len(digits) - 1)) % len(digits)] + rest
 
 
@@ -492,7 +492,7 @@ def _exchanged(names: list[tuple[str, int]]) -> dict[tuple[str, str], str]:
     """Each name and the one in its place: the next one in a random order."""
     if len(names) == 1:
         name, key = names[0]
-        others = [one for one in _NAMES if one != name]
-        return {("name", name): others[key % len(others)]}
+        strangers = [other for other in _NAMES if other != name]
+        return {("name", name): strangers[key % len(strangers)]}
     order = [name for name, _ in sorted(names, key=lambda name: (name[1], name[0]))]
-    return {("name", name): order[(place + 1) % len(order)] for place, name in enumerate(order)}
+    return {("name", name): order[(i + 1) % len(order)] for i, name in enumerate(order)}

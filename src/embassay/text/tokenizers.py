@@ -73,6 +73,7 @@ class PieceEnds:
         if ends is None:
             ends = np.fromiter(accumulate(map(len, self._tokenizer.pieces(text))), np.uint32)
             if len(ends) > self._room:
+                # All at once: which text comes again next nobody knows.
                 self._kept, self._room = {}, _KEPT_TOKENS
             self._kept[text] = ends
             self._room -= len(ends)
@@ -160,15 +161,16 @@ def _parts(mine: NDArray[np.bool_], size: int, least: int) -> NDArray[np.int64]:
 
 def _is_unspaced(points: NDArray[np.uint32]) -> NDArray[np.bool_]:
     """Han and kana, which are written without blanks."""
-    found = (points >= 0x3040) & (points <= 0x30FF) | (points >= 0x3400) & (points <= 0x4DBF)
-    found |= (points >= 0x4E00) & (points <= 0x9FFF) | (points >= 0xF900) & (points <= 0xFAFF)
-    return found | (points >= 0x20000) & (points <= 0x3FFFF)
+    inside = (points >= 0x3040) & (points <= 0x30FF) | (points >= 0x3400) & (points <= 0x4DBF)
+    inside |= (points >= 0x4E00) & (points <= 0x9FFF) | (points >= 0xF900) & (points <= 0xFAFF)
+    return inside | (points >= 0x20000) & (points <= 0x3FFFF)
 
 
 def _learn(points: NDArray[np.uint32]) -> None:
     # `\w` is what str.isalnum says, and the underscore; `\s` is str.isspace.
     for point in points.tolist():
         letter = chr(point)
+        # Threads may learn a sign at once: they write the same.
         is_word = letter.isalnum() or letter == "_"
         _KINDS[point] = _LETTERS if is_word else _SPACE if letter.isspace() else _OTHER
 
@@ -227,8 +229,8 @@ class Words:
 
     def encode(self, text: str) -> list[int]:
         """Token ids, in order."""
-        found = _WORD.findall(as_utf8(text).decode()) or ([" "] if text else [])
-        return [self._ids[token] for token in found]
+        words = _WORD.findall(as_utf8(text).decode()) or ([" "] if text else [])
+        return [self._ids[token] for token in words]
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """`encode` for many texts."""
@@ -247,8 +249,8 @@ class _Ids(dict[str, int]):
         if len(self) >= _REMEMBERED:
             self.clear()
         hashed = blake2b(token.encode(), digest_size=8).digest()
-        found = self[token] = int.from_bytes(hashed, "little") >> 1
-        return found
+        number = self[token] = int.from_bytes(hashed, "little") >> 1
+        return number
 
 
 class EncoderTokenizer:
@@ -288,8 +290,10 @@ class EncoderTokenizer:
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 _SHA256 = "223921b76ee99bde995b7ff738513eef100fb51d18c93597a113bcffe865b2a7"
+# How tiktoken names what it has downloaded.
 _FILE = hashlib.sha1(_ADDRESS.encode(), usedforsecurity=False).hexdigest()
 _CONNECT_SECONDS = 5.0
+# As many as tiktoken takes by itself.
 _THREADS = 8
 
 
@@ -366,9 +370,9 @@ def _open_encoding() -> tiktoken.Encoding:
             raise ModelError(f"The vocabulary file {path} of cl100k_base is damaged.", mend=_mend())
         return tiktoken.get_encoding("cl100k_base")
     except (OSError, ValueError) as error:
-        place = f"readable at {path}" if path else "cached (TIKTOKEN_CACHE_DIR is empty)"
+        where = f"readable at {path}" if path else "cached (TIKTOKEN_CACHE_DIR is empty)"
         raise ModelError(
-            f"The tokenizer cl100k needs the vocabulary file of cl100k_base, which is neither {place} nor "
+            f"The tokenizer cl100k needs the vocabulary file of cl100k_base, which is neither {where} nor "
             f"to be downloaded ({type(error).__name__}).",
             mend=_mend(),
         ) from None

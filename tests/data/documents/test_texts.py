@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.documents.markup import declared_charset, html_text
-from embassay.data.documents.prose import Unread, cleaned, decoded, front_matter, markdown
+from embassay.data.documents.markup import (
+    Unread,
+    cleaned,
+    declared_charset,
+    decoded,
+    front_matter,
+    html_text,
+    markdown,
+)
 
 WORDS = "Größe, Mühe, Straße und viele Vögel über der Brücke; später schöne Äpfel für die Gäste."
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from embassay.cli.hume.study import STUDY
 from embassay.cli.options import Spread, default_out, of_records
 from embassay.errors import UsageError
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
@@ -20,9 +21,7 @@ if TYPE_CHECKING:
     from embassay.cli.session import Display
     from embassay.protocols.kernel.outcome import Run
 
-Study = Annotated[
-    Path | None, typer.Argument(metavar="[STUDY]", help="A study folder from `embassay hume sample`.")
-]
+Study = Annotated[Path | None, typer.Argument(metavar="[STUDY]", help=STUDY)]
 
 
 @dataclass(frozen=True)
@@ -50,11 +49,11 @@ def score(
 
     out, display = running.out, Display(running.json, running.wide)
     crew = 1 if running.dry_run else running.crew()
-    asked = scoring.keywords
+    wanted = scoring.keywords
     if published.keywords["results"]:
         _refuse(
-            "--from-mteb", study=study, task=asked.get("tasks"), answers=asked.get("answers"),
-            human_ap_mode=asked.get("human_ap_mode"), no_give_k="give_k" in asked, label_price=running.price,
+            "--from-mteb", study=study, task=wanted.get("tasks"), answers=wanted.get("answers"),
+            human_ap_mode=wanted.get("human_ap_mode"), no_give_k="give_k" in wanted, label_price=running.price,
         )  # fmt: skip
         of_files(_published_request(published), running, display, crew)
         return
@@ -64,12 +63,12 @@ def score(
             "There is nothing to score.",
             mend="Give the folder of a study, or published results with --from-mteb FILE.",
         )
-    request, place = scoring(study=str(study)), out or default_out("hume")
+    request, folder = scoring(study=str(study)), out or default_out("hume")
     if running.dry_run:
-        plan_study(request, place, display)
+        plan_study(request, folder, display)
     else:
         price = running.price
-        run_study(request, place, display, price=price, workers=crew, max_usd=running.max_cost)
+        run_study(request, folder, display, price=price, workers=crew, max_usd=running.max_cost)
 
 
 def run_published(request: PublishedRequest, out: Path, display: Display, *, report: bool = True) -> None:
@@ -106,8 +105,8 @@ def of_files(request: PublishedRequest, running: Spread, display: Display, crew:
     read_published(request)  # what is wrong with the files is said before anything is evaluated
 
     def whole(*, out: Path, command: str, **more: Any) -> Run:
-        own = evaluated(request, out, command=command, **more)
-        return carry_out_published(request, out, command, own)
+        evaluated_run = evaluated(request, out, command=command, **more)
+        return carry_out_published(request, out, command, evaluated_run)
 
     carry_out(whole, out, display=display, show=_show, workers=crew, max_usd=running.max_cost)
 

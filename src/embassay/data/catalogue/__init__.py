@@ -1,7 +1,7 @@
 """The catalogue: every dataset that can be named without a path.
 
-`entries.py` reads the records, YAML files beside it; `opened.py` makes a dataset of one, from the mirror or from
-the hub; `fetch.py` fills the mirror.
+`entries.py` reads the records, YAML files beside it; `hub.py` makes a dataset of one, from the mirror or from the hub,
+and fills the mirror; `suites.py` has the papers' sets of them.
 """
 
 from __future__ import annotations

@@ -1,20 +1,23 @@
-"""What the catalogue says of its datasets: where each is, what its tables are, who uses it."""
+"""What the catalogue says of its datasets: where each is, what its tables are, who uses it; and each on one screen."""
 
 from __future__ import annotations
 
 import os
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from embassay.data.catalogue import DATASETS
-from embassay.data.rows import nearest
-from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
+from embassay.data.dataset import Dataset
+from embassay.data.rows import Source, nearest
+from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASKS, axis_columns
 from embassay.data.tables import FORMATS, known_suffix
 from embassay.data.yaml import read_yaml
 from embassay.errors import UsageError
@@ -23,6 +26,7 @@ from embassay.registry import Registry
 
 if TYPE_CHECKING:
     from embassay.data.dataset import Dataset
+
 
 Protocol = Literal["sage", "pteb", "hteb", "rag", "hume"]
 Task = Literal[
@@ -173,13 +177,13 @@ class EntryRecord(Record):
     @property
     def all_shapes(self) -> tuple[str, ...]:
         """The shapes that the tables together can give."""
-        given = {shape for table in self.all_tables for shape in table.shapes}
-        found = given & set(SHAPES)
-        if {"train", "test"} <= given:
-            found.add("classification")
-        if given >= set(RETRIEVAL_PARTS):
-            found.add("reranking" if "top_ranked" in given else "retrieval")
-        return tuple(shape for shape in SHAPES if shape in found)
+        parts = {shape for table in self.all_tables for shape in table.shapes}
+        possible = parts & set(SHAPES)
+        if {"train", "test"} <= parts:
+            possible.add("classification")
+        if parts >= set(RETRIEVAL_PARTS):
+            possible.add("reranking" if "top_ranked" in parts else "retrieval")
+        return tuple(shape for shape in SHAPES if shape in possible)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -198,7 +202,7 @@ def entries() -> Mapping[str, EntryRecord]:
     """Name -> record, in the order of the files: sts, classification, clustering, and so on."""
 
     files = sorted(Path(__file__).parent.glob("*.yaml"))
-    records = [EntryRecord.model_validate(one) for file in files for one in read_yaml(file)]
+    records = [EntryRecord.model_validate(facts) for file in files for facts in read_yaml(file)]
     return {record.name: record for record in records}
 
 
@@ -325,8 +329,8 @@ def place(record: EntryRecord) -> str:
 def _is_whole(record: EntryRecord, folder: Path) -> bool:
     """Whether every table is there in every language, or every shape in a file of its own."""
     langs = tuple(record.langs)
-    found = [table_files(folder, table.part, table.splits[0], langs) for table in record.all_tables]
-    tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in found)
+    by_language = [table_files(folder, table.part, table.splits[0], langs) for table in record.all_tables]
+    tables = all(len(files) >= (1 if "" in files else max(1, len(langs))) for files in by_language)
     return tables or all(table_files(folder, shape, "", ()) for shape in record.all_shapes)
 
 
@@ -342,3 +346,111 @@ def _cached(repo: str) -> Iterator[Path]:
 def _is_used(record: EntryRecord, protocol: str, task: str) -> bool:
     used = [tasks for by, tasks in record.protocols.items() if protocol in ("", by)]
     return any(task in ("", *tasks) for tasks in used)
+
+
+ROWS, WIDTH = 3, 60
+
+
+@dataclass(frozen=True)
+class Card:
+    """Facts in the order to show them, and the first rows by part where the dataset is at hand."""
+
+    name: str
+    facts: dict[str, str]
+    tables: tuple[str, ...]
+    rows: dict[str, list[dict[str, str]]]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return asdict(self)
+
+    def lines(self) -> Iterator[str]:
+        """For the terminal."""
+        yield self.name
+        width = max(map(len, self.facts))
+        for name, value in self.facts.items():
+            yield textwrap.fill(
+                f"{name:<{width}}  {value}", 110, initial_indent="  ", subsequent_indent=" " * (width + 4)
+            )
+        if self.tables:
+            yield "\nFiles of a mirror"
+            yield from (f"  {table}" for table in self.tables)
+        for part, rows in self.rows.items():
+            yield f"\nFirst rows of {part}"
+            for row in rows:
+                yield "  " + "  ".join(f"{name}={value}" for name, value in row.items())
+
+
+def card(spec: str) -> Card:
+    """The card of a catalogue name or a path. Only `hub:` reads from the network.
+
+    UsageError for a spec that is neither.
+    """
+    from embassay.data.catalogue.hub import layout
+
+    name = re.split("[:?]", spec, maxsplit=1)[0]
+    record = entries().get(name)
+    at_hand = record is None or "mirror" in place(record)
+    dataset = _opened(spec) if at_hand else None
+    facts = _known(record) if record else {}
+    shapes = dataset.shapes() if dataset else record.all_shapes if record else ()
+    facts |= {"shapes": " ".join(shapes), "tasks": _tasks(shapes)}
+    if dataset:
+        facts["language"] = " ".join(dataset.langs) or dataset.lang
+    rows = {part: _first(part, dataset.parts[part]) for part in _shown(dataset)} if dataset else {}
+    return Card(name if record else spec, facts, tuple(layout(record)) if record else (), rows)
+
+
+def _opened(spec: str) -> Dataset:
+    from embassay.data.sources import open_dataset
+
+    return open_dataset(spec)
+
+
+def _known(record: EntryRecord) -> dict[str, str]:
+    pinned = record.revision if record.is_pinned else f"{record.revision} (not pinned: it may change)"
+    folder = mirror_folder() / record.name
+    come_from = {
+        "mirror": str(folder),
+        "part of mirror": f"{folder}, which holds a part of it",
+        "cache": f"the hub's cache on this machine; `embassay data fetch {record.name}` makes a mirror",
+        "hub": f"the hub, when it is used; `embassay data fetch {record.name}` makes a mirror in {folder}",
+        "by hand": f"{folder}, once you have filled it. {record.by_hand}",
+    }
+    facts = {
+        "what": record.title,
+        "read from": come_from[place(record)],
+        "hub": f"{record.hub} at {pinned}" if record.hub else "",
+        "licence": record.licence,
+        "language": record.lang or " ".join(record.langs),
+        "size": f"{record.size:,}" if record.size else "not known",
+        "scores": f"{record.gold[0]:g} to {record.gold[1]:g}" if record.gold else "",
+        "used by": "; ".join(f"{by}: {', '.join(tasks)}" for by, tasks in record.protocols.items()),
+        "notes": record.notes.strip(),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _tasks(shapes: tuple[str, ...]) -> str:
+    return " ".join(dict.fromkeys(TASKS[shape] for shape in shapes if shape in TASKS))
+
+
+def _shown(dataset: Dataset) -> list[str]:
+    retrieval = () if dataset.missing("retrieval") else RETRIEVAL_PARTS
+    return [*(shape for shape in dataset.shapes() if shape != "retrieval"), *retrieval]
+
+
+def _first(part: str, source: Source) -> list[dict[str, str]]:
+    needed = {*(PARTS.get(part) or SHAPES[part]), *OTHERWISE.get(part, ()), "id", "set", "lang"}
+    axes = axis_columns(source.columns()).values() if part == "ratings" else ()
+    columns = [name for name in source.columns() if name in needed or name in axes]
+    rows = islice(source.rows(columns), ROWS)
+    return [
+        {name: _short(value) for name in columns if (value := row.cells.get(name)) is not None}
+        for row in rows
+    ]
+
+
+def _short(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."

@@ -73,10 +73,10 @@ def _loaded(datasets: Any, place: Place, streamed: bool) -> list[Any]:
     at: dict[str, Any] = {"path": place.repo, "revision": place.revision}
     config = place.configs[0] if place.configs else None
     if len(place.configs) > 1:
-        known = datasets.get_dataset_config_names(**at)
-        config = next((name for name in place.configs if name in known), config)
-    known = datasets.get_dataset_split_names(**at, config_name=config) if place.only else ()
-    splits = known if len(known) == 1 else place.splits
+        names = datasets.get_dataset_config_names(**at)
+        config = next((name for name in place.configs if name in names), config)
+    names = datasets.get_dataset_split_names(**at, config_name=config) if place.only else ()
+    splits = names if len(names) == 1 else place.splits
     return [datasets.load_dataset(**at, name=config, split=split, streaming=streamed) for split in splits]
 
 
@@ -156,13 +156,14 @@ class HubTable:
 
     def read(self, skip: int = 0) -> Iterator[Mapping[str, Any]]:
         """The wanted cells of all rows after the first `skip`."""
-        wanted = self.columns()
+        names = self.columns()
+        # Of the cells and not of a file: the hub may pack the same rows anew.
         digest = hashlib.sha256(self.address.encode())
         # One split can skip files unread; over several the rows must be counted.
         alone = len(self._splits) == 1
         rows = self._splits[0].skip(skip) if alone else islice(chain(*self._splits), skip, None)
         for row in self._guarded(rows):
-            cells = {name: row.get(name) for name in wanted}
+            cells = {name: row.get(name) for name in names}
             digest.update(json.dumps(list(cells.values()), default=str).encode())
             yield cells
         if not skip:
@@ -211,16 +212,16 @@ class Mapped(View):
 
     def columns(self) -> tuple[str, ...]:
         """The targets that can be read, and the source's own columns."""
-        own = self.source.columns()
+        names = self.source.columns()
         targets = distinct((*self.paths, *(ALIASES if self._is_of_a_set else ())))
-        found = tuple(target for target in targets if self._roots(target, own))
+        readable = tuple(target for target in targets if self._roots(target, names))
         hidden = set() if self._is_of_a_set or "id" in self.paths else {"id"}
-        return tuple(name for name in distinct((*found, *own)) if name not in hidden)
+        return tuple(name for name in distinct((*readable, *names)) if name not in hidden)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under canonical names."""
-        own = self.source.columns()
-        roots = distinct(root for target in columns for root in self._roots(target, own))
+        names = self.source.columns()
+        roots = distinct(root for target in columns for root in self._roots(target, names))
         places = {target: self._places(target) for target in columns}
         for path, line, cells in self.source.rows(roots):
             yield Row(path, line, {target: _first(cells, where) for target, where in places.items()})
@@ -239,8 +240,8 @@ class Mapped(View):
 
 
 def _first(cells: Mapping[str, Any], places: tuple[str, ...]) -> Any:
-    for place in places:
-        value = cells[place] if place in cells else _inside(cells, place)
+    for path in places:
+        value = cells[path] if path in cells else _inside(cells, path)
         if value is not None and value != "":
             return value
     return None
@@ -316,9 +317,9 @@ def fetch(record: EntryRecord, advance: Advance) -> list[Fetched]:
     for table, lang, source in hub_tables(record, tuple(record.langs), streamed=True):
         name = f"{table.part}/{lang}" if lang else table.part
         if name not in done:
-            there = table_files(folder, table.part, table.splits[0], tuple(record.langs)).get(lang)
-            if there:
-                done[name] = Fetched(record.name, name, there[0], None)
+            files = table_files(folder, table.part, table.splits[0], tuple(record.langs)).get(lang)
+            if files:
+                done[name] = Fetched(record.name, name, files[0], None)
                 continue
             path = folder / f"{name}.jsonl.gz"
             try:
@@ -364,6 +365,7 @@ def _pieces(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any
 
 def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     part = path.with_suffix(".new")
+    # Without name and time in its head: the same rows are the same bytes.
     with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
         for row in rows:
             stream.write(json.dumps(row, ensure_ascii=False, default=str).encode() + b"\n")
@@ -375,14 +377,14 @@ def _joined(pieces: list[Path], path: Path) -> None:
     part = path.with_name(f".{path.name}.new")
     with part.open("wb") as stream:
         for piece in pieces:
-            with piece.open("rb") as one:
-                shutil.copyfileobj(one, stream)
+            with piece.open("rb") as source:
+                shutil.copyfileobj(source, stream)
     part.replace(path)
 
 
 def _note_origin(record: EntryRecord, folder: Path, fetched: list[Fetched]) -> None:
     """`origin.json` beside the tables: what they are, for whoever finds them."""
-    new = {one.table: one.rows for one in fetched if one.rows is not None}
+    new = {table.table: table.rows for table in fetched if table.rows is not None}
     if not new:
         return
     path = folder / "origin.json"
@@ -398,10 +400,10 @@ def _note_origin(record: EntryRecord, folder: Path, fetched: list[Fetched]) -> N
 
 
 def _check_counts(record: EntryRecord, fetched: list[Fetched]) -> None:
-    if not record.is_pinned or any(one.rows is None for one in fetched):
+    if not record.is_pinned or any(done.rows is None for done in fetched):
         return
     for table in record.all_tables:
-        rows = sum(one.rows or 0 for one in fetched if one.table.partition("/")[0] == table.part)
+        rows = sum(done.rows or 0 for done in fetched if done.table.partition("/")[0] == table.part)
         if table.rows is not None and rows != table.rows:
             raise DataError(
                 f"{record.name}: the table {table.part!r} was fetched, but is not what the record says",
@@ -429,9 +431,9 @@ def open_entry(
     folder = mirror_folder() / record.name
     tables = _mirrored(record, folder, langs) if folder.is_dir() else _on_hub(record, folder, langs)
     parts: dict[str, list[Source]] = {}
-    for one, given in tables.items():
-        for part, source in assembled(given).items():
-            parts.setdefault(part, []).append(_of_language(source, one))
+    for code, listed in tables.items():
+        for part, source in assembled(listed).items():
+            parts.setdefault(part, []).append(_of_language(source, code))
     return Dataset(
         record.name,
         {
@@ -489,15 +491,15 @@ def layout(record: EntryRecord) -> list[str]:
 
 
 def _chosen(record: EntryRecord, lang: str) -> tuple[str, ...]:
-    known = tuple(record.langs) or (record.lang,)
+    every = tuple(record.langs) or (record.lang,)
     if not lang:
-        return known
+        return every
     chosen = tuple(lang.split(","))
-    if unknown := [one for one in chosen if one not in known]:
+    if unknown := [code for code in chosen if code not in every]:
         raise UsageError(
-            f"The dataset {record.name!r} has no language {unknown[0]!r}.", mend=f"It has {', '.join(known)}."
+            f"The dataset {record.name!r} has no language {unknown[0]!r}.", mend=f"It has {', '.join(every)}."
         )
-    return tuple(one for one in known if one in chosen)
+    return tuple(code for code in every if code in chosen)
 
 
 def _with_split(record: EntryRecord, split: str) -> EntryRecord:
@@ -517,8 +519,8 @@ def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tabl
     theirs = {table.part for table in record.all_tables}
     ours = [TableRecord(part=name, shapes=[name]) for name in record.all_shapes if name not in theirs]
     for table_record in (*record.all_tables, *ours):
-        found = table_files(folder, table_record.part, table_record.splits[0], tuple(record.langs))
-        for lang, files in found.items():
+        by_lang = table_files(folder, table_record.part, table_record.splits[0], tuple(record.langs))
+        for lang, files in by_lang.items():
             if lang and lang not in langs:
                 continue
             sources = tuple(open_table(file) for file in files)
@@ -543,9 +545,9 @@ def _on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables
             mend=f"{record.by_hand} {_instead(record, folder)}",
         )  # fmt: skip
     tables: dict[str, list[tuple[list[str], Source]]] = {}
-    seen: dict[str, HubTable] = {}
+    by_address: dict[str, HubTable] = {}
     for table, lang, source in hub_tables(record, langs):
-        same = seen.setdefault(source.address, source)
+        same = by_address.setdefault(source.address, source)
         tables.setdefault(lang, []).append((table.shapes, _canonical(table, same)))
     return tables
 

@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import Field, ValidationError, model_validator
 
 from embassay.data.catalogue.entries import EntryRecord, Names, Protocol, Record, entries, entry, place
-from embassay.data.rows import nearest, shown
+from embassay.data.rows import LIKE, nearest, shown
 from embassay.data.sources import chosen_tasks
 from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
@@ -42,7 +42,7 @@ class MemberRecord(Record):
     @model_validator(mode="after")
     def _is_one_of_two(self) -> MemberRecord:
         if bool(self.dataset) == bool(self.suite):
-            raise ValueError("a member has either dataset or suite")
+            raise ValueError("either dataset or suite")
         if self.suite and (self.lang or self.split or self.group or self.title):
             raise ValueError("a member that is a suite has no lang, split, group or title of its own")
         return self
@@ -83,10 +83,10 @@ class Member:
     def spec(self, *, tasks: bool = True) -> str:
         """What `open_dataset` takes, with the tasks or without them."""
         record = self.record
-        known = tuple(record.langs) if record else ()
-        some = self.langs if known and set(self.langs) != set(known) else ()
-        said = {"lang": ",".join(some), "split": self.split, "tasks": ",".join(self.tasks if tasks else ())}
-        pairs = "&".join(f"{name}={value}" for name, value in said.items() if value)
+        every = tuple(record.langs) if record else ()
+        langs = self.langs if every and set(self.langs) != set(every) else ()
+        query = {"lang": ",".join(langs), "split": self.split, "tasks": ",".join(self.tasks if tasks else ())}
+        pairs = "&".join(f"{name}={value}" for name, value in query.items() if value)
         return f"{self.dataset}?{pairs}" if pairs else self.dataset
 
     def as_dict(self) -> dict[str, Any]:
@@ -132,9 +132,12 @@ class Suite:
         members = tuple(narrowed(self.members, wanted))
         if not members:
             known = dict.fromkeys(task for member in self.members for task in member.tasks)
+            alike = ((name, task) for name in wanted if (task := nearest(name, known, LIKE)))
+            asked, near = next(alike, ("", ""))
+            meant = f" Did you mean {near}?" if len(wanted) == 1 else f" Should {near} be {asked}?"
             raise UsageError(
                 f"The suite {self.name!r} has nothing for {' or '.join(wanted)}.",
-                mend=f"It is for {', '.join(known) or 'no task'}.",
+                mend=f"It is for {', '.join(known) or 'no task'}.{meant if near else ''}",
             )
         return replace(self, members=members)
 
@@ -142,16 +145,16 @@ class Suite:
 def narrowed(members: Iterable[Member], tasks: Sequence[str]) -> Iterator[Member]:
     """The members for one of the tasks, with those tasks alone; one that names no task stays as it is."""
     for member in members:
-        left = tuple(task for task in member.tasks if task in tasks)
-        if left or not member.tasks:
-            yield replace(member, tasks=left)
+        common = tuple(task for task in member.tasks if task in tasks)
+        if common or not member.tasks:
+            yield replace(member, tasks=common)
 
 
 @cache
 def suites() -> Mapping[str, Suite]:
     """Name -> suite of a paper, in the order of the files."""
     files = sorted((Path(__file__).parent / "suites").glob("*.yaml"))
-    written = [SuiteRecord.model_validate(one) for file in files for one in read_yaml(file)]
+    written = [SuiteRecord.model_validate(facts) for file in files for facts in read_yaml(file)]
     records = {record.name: record for record in written}
     return {name: _suite(record, records, None) for name, record in records.items()}
 
@@ -173,39 +176,39 @@ def members_of(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
     UsageError, with the nearest name, for one that is neither.
     """
     records: dict[str, EntryRecord] = {}
-    own: list[str] = []
+    files: list[str] = []
     for name in names:
         suite = suite_of(name)
         for member in suite.members if suite else (Member(name),):
             if suite and member.record is None:
-                own.append(member.dataset)
+                files.append(member.dataset)
             else:
                 records[member.dataset] = member.record or entry(member.dataset)
-    return list(records.values()), own
+    return list(records.values()), files
 
 
 def merged(members: Iterable[Member]) -> tuple[Member, ...]:
     """Each dataset once, for the tasks and in the languages of all; the first with a title or a group gives it."""
-    found: dict[tuple[str, str], Member] = {}
+    by_split: dict[tuple[str, str], Member] = {}
     for member in members:
-        before = found.get((member.dataset, member.split))
-        found[member.dataset, member.split] = member if before is None else _both(before, member)
-    return tuple(found.values())
+        before = by_split.get((member.dataset, member.split))
+        by_split[member.dataset, member.split] = member if before is None else _both(before, member)
+    return tuple(by_split.values())
 
 
-def _both(one: Member, other: Member) -> Member:
+def _both(first: Member, second: Member) -> Member:
     return replace(
-        one,
-        tasks=_joined(one.tasks, other.tasks),
-        langs=_joined(one.langs, other.langs),
-        group=one.group or other.group,
-        title=one.title or other.title,
+        first,
+        tasks=_joined(first.tasks, second.tasks),
+        langs=_joined(first.langs, second.langs),
+        group=first.group or second.group,
+        title=first.title or second.title,
     )
 
 
-def _joined(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """The names of both; none where either means all."""
-    return tuple(dict.fromkeys((*one, *other))) if one and other else ()
+    return tuple(dict.fromkeys((*first, *second))) if first and second else ()
 
 
 def _own(path: Path) -> Suite | None:
@@ -236,11 +239,17 @@ def _fault(path: Path, error: ValidationError) -> DataError:
         return DataError(f"there is no field {where}.", path=path, mend=mend)
     if fault["type"] == "missing":
         return DataError(f"the field {where} is missing.", path=path, mend="Add it.")
-    said = (
+    if fault["type"] in ("model_type", "too_short"):
+        return DataError(
+            f"{where} is not right", path=path, found=shown(fault["input"]),
+            expected="a mapping" if fault["type"] == "model_type" else "one member or more",
+            mend="A member is written - {dataset: my.jsonl}, or - {suite: NAME}.",
+        )  # fmt: skip
+    expected = (
         fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
     )
-    found = "" if fault["type"] == "value_error" else shown(fault["input"])
-    return DataError(f"{where or 'the suite'} is not right", path=path, expected=said, found=found)
+    given = "" if fault["type"] == "value_error" else shown(fault["input"])
+    return DataError(f"{where or 'the suite'} is not right", path=path, expected=expected, found=given)
 
 
 def _suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> Suite:
@@ -258,24 +267,24 @@ def _members(
     within: dict[str, tuple[Member, ...]],
     above: tuple[str, ...],
 ) -> tuple[Member, ...]:
-    found: list[Member] = []
+    members: list[Member] = []
     for member in record.members:
         tasks = tuple(member.tasks or record.tasks)
         if member.dataset:
             name = _placed(member, path)
             langs = _known_langs(name, member.lang, path)
-            found.append(Member(name, tasks, langs, member.split, member.group, member.title))
+            members.append(Member(name, tasks, langs, member.split, member.group, member.title))
             continue
         if member.suite in (record.name, *above):
             raise DataError(f"the suite {member.suite!r} contains itself", path=path, mend="Take it out.")
         if member.suite in records:
-            own = _members(records[member.suite], records, path, within, (record.name, *above))
+            inner = _members(records[member.suite], records, path, within, (record.name, *above))
         else:
-            theirs = _paper(member.suite, path)
-            own = theirs.members
-            within.update(theirs.within)
-        found += narrowed(own, tasks) if tasks else own
-    within[record.name] = merged(found)
+            paper = _paper(member.suite, path)
+            inner = paper.members
+            within.update(paper.within)
+        members += narrowed(inner, tasks) if tasks else inner
+    within[record.name] = merged(members)
     return within[record.name]
 
 
@@ -301,14 +310,14 @@ def _placed(record: MemberRecord, path: Path | None) -> str:
 
 def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
     record = entries().get(name)
-    known = (record.langs or [record.lang]) if record else langs
+    every = (record.langs or [record.lang]) if record else langs
     for lang in langs:
-        if lang not in known:
+        if lang not in every:
             raise DataError(
-                f"the dataset {name!r} has no language {lang!r}", path=path, expected=", ".join(known),
+                f"the dataset {name!r} has no language {lang!r}", path=path, expected=", ".join(every),
                 mend="Name one of these.",
             )  # fmt: skip
-    return tuple(one for one in known if one in langs)
+    return tuple(lang for lang in every if lang in langs)
 
 
 def _paper(name: str, path: Path | None) -> Suite:

@@ -88,9 +88,10 @@ def shingles(text: str, unit: Unit) -> NDArray[np.uint64]:
     size = min(SIZES[unit], len(parts))
     if size == 0:
         return parts
+    # All shingles at once, one sign further in each turn.
     hashes = np.zeros(len(parts) - size + 1, np.uint64)
-    for place in range(size):
-        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + parts[place : place + len(hashes)] + np.uint64(1)
+    for i in range(size):
+        hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + parts[i : i + len(hashes)] + np.uint64(1)
     return np.unique(_mixed(hashes))
 
 
@@ -126,30 +127,31 @@ class Sketches:
         """
         every = np.ones(len(self._texts), np.bool_)
         earlier, later = every if earlier is None else earlier, every if later is None else later
-        found: list[Pair] = []
-        left = np.full(len(self._texts), TRIES)
+        alike: list[Pair] = []
+        tries = np.full(len(self._texts), TRIES)
         rows = _rows(self._near.threshold)
         for number, band in enumerate(_bands(self._signatures, rows), 1):
             for first, second in _within(band, earlier, later):
-                worth = left[second] > 0
+                worth = tries[second] > 0
                 pairs = self._credible(first[worth], second[worth])
-                left[pairs[:, 1]] -= 1
+                tries[pairs[:, 1]] -= 1
                 confirmed = self._confirmed(pairs.tolist())
-                left[[pair.second for pair in confirmed]] = 0
-                found += confirmed
+                # One companion is enough to call a text a repeat.
+                tries[[pair.second for pair in confirmed]] = 0
+                alike += confirmed
             advance(number, PERMUTATIONS // rows)
-        return sorted(found, key=lambda pair: pair.second)
+        return sorted(alike, key=lambda pair: pair.second)
 
     def _credible(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int64]:
         """Pairs, shape (n, 2), that the signatures do not already rule out."""
         threshold = self._near.threshold
         least = threshold - _DOUBT * np.sqrt(threshold * (1 - threshold) / PERMUTATIONS)
         pairs = np.stack([first, second], axis=1)
-        kept = [
+        likely = [
             part[(self._signatures[part[:, 0]] == self._signatures[part[:, 1]]).mean(axis=1) >= least]
             for part in np.array_split(pairs, len(pairs) // _PORTION + 1)
         ]
-        return np.concatenate(kept)
+        return np.concatenate(likely)
 
     def _confirmed(self, pairs: list[list[int]]) -> list[Pair]:
         """Those whose texts are alike enough."""
@@ -158,7 +160,7 @@ class Sketches:
         def shingled(position: int) -> NDArray[np.uint64]:
             return shingles(self._texts[position], self._near.unit)
 
-        compared = (Pair(one, other, jaccard(shingled(one), shingled(other))) for one, other in pairs)
+        compared = (Pair(a, b, jaccard(shingled(a), shingled(b))) for a, b in pairs)
         return [pair for pair in compared if pair.jaccard >= self._near.threshold]
 
 
@@ -272,33 +274,33 @@ class Comparison:
 
     def repeats(self, side: str | None = None) -> Repeats:
         """Rows that repeat an earlier one, of all or of one `side`."""
-        own = [row for row, where in enumerate(self._rows.sides) if side in (None, where)]
+        rows = [row for row, where in enumerate(self._rows.sides) if side in (None, where)]
         first: dict[int, int] = {}
-        again = [(first[same], row) for row in own if first.setdefault(same := self._same[row], row) != row]
+        again = [(first[same], row) for row in rows if first.setdefault(same := self._same[row], row) != row]
         labels = self._rows.labels
-        mask = self._mask(own)
+        mask = self._mask(rows)
         near = self._near(mask, mask)
         return Repeats(
             self._rows.table,
-            len(own),
+            len(rows),
             len(again),
             None if near is None else len(near),
-            sum(labels[one] != labels[other] for one, other in again),
+            sum(labels[earlier] != labels[later] for earlier, later in again),
             self._examples(again, near, first, first),
         )
 
     def overlap(self, of: str, within: str) -> Overlap:
         """Rows of the side `of` that are also, or nearly, on the side `within`."""
-        known, asked = self._firsts(within), self._firsts(of)
+        in_within, in_of = self._firsts(within), self._firsts(of)
         rows = [row for row, side in enumerate(self._rows.sides) if side == of]
-        same = [(known[self._same[row]], row) for row in rows if self._same[row] in known]
-        alone = self._mask([row for text, row in asked.items() if text not in known])
-        near = self._near(self._mask(list(known.values())), alone)
+        same = [(in_within[self._same[row]], row) for row in rows if self._same[row] in in_within]
+        alone = self._mask([row for text, row in in_of.items() if text not in in_within])
+        near = self._near(self._mask(list(in_within.values())), alone)
         nearly = None
         if near is not None:
             alike = {pair.second for pair in near}
             nearly = sum(self._same[row] in alike for row in rows)
-        examples = self._examples(same, near, known, asked)
+        examples = self._examples(same, near, in_within, in_of)
         return Overlap(self._rows.table, of, within, len(rows), len(same), nearly, examples)
 
     def overlaps(self) -> tuple[Overlap, ...]:
@@ -330,20 +332,20 @@ class Comparison:
         self,
         same: Sequence[tuple[int, int]],
         near: Sequence[Pair] | None,
-        known: dict[int, int],
-        asked: dict[int, int],
+        firsts: dict[int, int],
+        seconds: dict[int, int],
     ) -> tuple[Alike, ...]:
-        exact = [self._alike(one, other, 1.0, True) for one, other in same[:EXAMPLES]]
+        exact = [self._alike(earlier, later, 1.0, True) for earlier, later in same[:EXAMPLES]]
         alike = [
-            self._alike(known[pair.first], asked[pair.second], pair.jaccard, False)
+            self._alike(firsts[pair.first], seconds[pair.second], pair.jaccard, False)
             for pair in (near or ())[:EXAMPLES]
         ]
         return (*exact, *alike)
 
-    def _alike(self, one: int, other: int, jaccard: float, exact: bool) -> Alike:
+    def _alike(self, first: int, second: int, jaccard: float, exact: bool) -> Alike:
         ids, texts = self._rows.ids, self._rows.texts
-        shown = [" ".join(texts[row].split())[:_SHOWN] for row in (one, other)]
-        return Alike(ids[one], ids[other], jaccard, exact, *shown)
+        shown = [" ".join(texts[row].split())[:_SHOWN] for row in (first, second)]
+        return Alike(ids[first], ids[second], jaccard, exact, *shown)
 
 
 def _order(side: str) -> int:
@@ -419,7 +421,7 @@ def lengths(table: Table, tokenizer: Tokenizer | None, say: Callable[[int, int],
 def _sources(dataset: Dataset) -> dict[str, Source]:
     """Name -> table with texts; one that gives the same columns of some of the files of another is left out."""
     taken: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
-    found: dict[str, Source] = {}
+    named: dict[str, Source] = {}
     parts = {part: source for part, source in dataset.parts.items() if part != "qrels"}
     reach = {part: frozenset(o.address for o in source.origins()) for part, source in parts.items()}
     for part in sorted(parts, key=lambda part: -len(reach[part])):
@@ -428,17 +430,17 @@ def _sources(dataset: Dataset) -> dict[str, Source]:
         if columns and not any(columns <= names and reach[part] <= files for names, files in taken.values()):
             taken[part] = columns, reach[part]
             name = part if part in RETRIEVAL_PARTS or len(reach[part]) > 1 else parts[part].path.name
-            found[name] = parts[part]
-    return found
+            named[name] = parts[part]
+    return named
 
 
 def _fill(table: Table, source: Source, read: Callable[[int], None]) -> None:
-    known = source.columns()
-    label = next((name for name in _LABELS if name in known), "")
-    names = [name for name in COLUMNS if name in known]
-    wanted = distinct((*(name for name in ("id", "split", label) if name in known), *names))
+    available = source.columns()
+    label = next((name for name in _LABELS if name in available), "")
+    names = [name for name in COLUMNS if name in available]
+    columns = distinct((*(name for name in ("id", "split", label) if name in available), *names))
     held = 0
-    for number, row in enumerate(source.rows(wanted), 1):
+    for number, row in enumerate(source.rows(columns), 1):
         cells = {name: _texts_in(row, name) for name in names}
         for name, texts in cells.items():
             table.columns.setdefault(name, []).extend(texts)

@@ -287,8 +287,8 @@ def describe(
     try:
         source = table_of(path, reading)
         if isinstance(source, Delimited):
-            own = chosen(path, source.delimiter, source.reading.quoting)
-            blank, over = own.blank, 0 if own.quoting == "none" else len(own.over)
+            quotes = chosen(path, source.delimiter, source.reading.quoting)
+            blank, over = quotes.blank, 0 if quotes.quoting == "none" else len(quotes.over)
         with collecting(lambda _error: None):  # the reading below meets the same rows again
             names = source.columns()
         columns = {name: _Cells(text_only=isinstance(source, Delimited)) for name in names}
@@ -309,7 +309,7 @@ def describe(
 
 def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
     """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
-    said: list[str] = []
+    notes: list[str] = []
     try:
         source = table_of(path, reading)
     except (DataError, UsageError):
@@ -319,23 +319,23 @@ def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
         return reading, ()
     mark = told_apart(path)
     if not reading.delimiter and mark and MARKS[mark] != source.delimiter and _is_other(path, source, mark):
-        own = next(name for name, one in MARKS.items() if one == source.delimiter)
-        said.append(f"{path.name}: its fields are separated by {mark}s, not by {own}s.")
+        current = next(name for name, sign in MARKS.items() if sign == source.delimiter)
+        notes.append(f"{path.name}: its fields are separated by {mark}s, not by {current}s.")
         reading = replace(reading, delimiter=mark)
         source = Delimited(path, MARKS[mark], reading)
     quotes = chosen(path, source.delimiter, reading.quoting)
     if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
-        said.append(
+        notes.append(
             f"{path.name}: its quotes seem to quote nothing: every line by itself has as many fields as the first."
         )
         reading = replace(reading, quoting="none")
         source = Delimited(path, source.delimiter, reading)
     if source.offer:
-        said.append(
+        notes.append(
             f"{path.name}: its first line looks like a row, not like names; as a header it would be lost."
         )
         reading = replace(reading, header="none")
-    return reading, tuple(said)
+    return reading, tuple(notes)
 
 
 def _is_other(path: Path, source: Delimited, mark: str) -> bool:
@@ -406,7 +406,7 @@ class _Cells:
 
 def _words(text: str) -> int:
     """Words between blanks; two characters of writing without blanks (Chinese, Japanese) are one too."""
-    return len(text.split()) + (0 if text.isascii() else sum(one >= "\u2e80" for one in text) // 2)
+    return len(text.split()) + (0 if text.isascii() else sum(letter >= "\u2e80" for letter in text) // 2)
 
 
 def _kind(value: Any, text_only: bool) -> str:
@@ -439,7 +439,7 @@ def _format(suffix: str) -> str:
 def _encoding(path: Path) -> tuple[str, str]:
     """Encoding and line ends in words, of as much as can be read."""
     ends: Counter[str] = Counter()
-    first, wrong, place, line = b"", 0, 0, b""
+    first, wrong, at, line = b"", 0, 0, b""
     try:
         with opened(path) as stream:
             for number, raw in enumerate(bounded_lines(stream, path), 1):
@@ -447,7 +447,7 @@ def _encoding(path: Path) -> tuple[str, str]:
                 ends["CRLF" if raw.endswith(b"\r\n") else "LF" if raw.endswith(b"\n") else "none"] += 1
                 if not _is_utf8(raw):
                     wrong += 1
-                    place, line = (place, line) if place else (number, raw)
+                    at, line = (at, line) if at else (number, raw)
     except (DataError, EOFError, zlib.error, gzip.BadGzipFile):
         pass  # said already by the reading of the rows
     named = " and ".join(end for end in ("LF", "CRLF") if ends[end])
@@ -456,7 +456,7 @@ def _encoding(path: Path) -> tuple[str, str]:
     if wrong:
         text = " ".join(line.decode("windows-1252", errors="replace").split())[:60]
         return (
-            f"not UTF-8 in {wrong:,} of {ends.total():,} lines, line {place} as Windows-1252: {text}",
+            f"not UTF-8 in {wrong:,} of {ends.total():,} lines, line {at} as Windows-1252: {text}",
             named,
         )
     return "UTF-8 with a byte order mark" if first.startswith(_BOM) else "UTF-8", named

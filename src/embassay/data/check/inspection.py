@@ -101,8 +101,8 @@ def near_misses(
     """
     missing = {shape: missing_columns(shape, columns) for shape in table_shapes(columns)}
     mended = tuple(
-        NearMiss(shape, TASKS[shape], tuple(found), f"--map {written({**mapping, **found})}")
-        for shape, found in guesses(columns, mapping, facts).items()
+        NearMiss(shape, TASKS[shape], tuple(offer), f"--map {written({**mapping, **offer})}")
+        for shape, offer in guesses(columns, mapping, facts).items()
     )
     if mended or not all(missing.values()):
         return mended
@@ -120,15 +120,15 @@ def guesses(
     if len(free) == 1 and set(free[0]) & set(MARKS.values()):
         return {}  # several names, between marks that were not seen
     if facts and all(name.isdecimal() for name in facts):
-        shape, found = _by_content([facts[name] for name in free if name in facts])
-        return {shape: found} if found else {}
-    given = {}
+        shape, likely = _by_content([facts[name] for name in free if name in facts])
+        return {shape: likely} if likely else {}
+    offers = {}
     for shape in table_shapes(columns):
         ways = lacking(shape, columns)
-        found = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
-        if one := next(filter(None, found), None):
-            given[shape] = one
-    return given
+        matches = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
+        if offer := next(filter(None, matches), {}):
+            offers[shape] = offer
+    return offers
 
 
 def written(mapping: Mapping[str, str]) -> str:
@@ -138,10 +138,10 @@ def written(mapping: Mapping[str, str]) -> str:
 
 def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: Facts) -> dict[str, str]:
     """Missing column -> the column that may hold it; empty if one has none, or what they hold speaks against it."""
-    found: dict[str, str] = {}
+    matched: dict[str, str] = {}
     for target in missing:
         needed = () if target == "text" and "summary" not in SHAPES[shape] else ("summary",)
-        taken = {*(CALLED.keys() - {"summary"}), *needed, *_NEVER, *found.values()}
+        taken = {*(CALLED.keys() - {"summary"}), *needed, *_NEVER, *matched.values()}
         lower = {name.lower(): name for name in columns if name not in taken}
         called = [lower[name] for name in CALLED.get(target, ()) if name in lower]
         near = lower.get(nearest(target, lower), "")
@@ -152,8 +152,8 @@ def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: 
             )
         if not column:
             return {}
-        found[target] = column
-    return found if _makes_sense(shape, found, columns, facts) else {}
+        matched[target] = column
+    return matched if _makes_sense(shape, matched, columns, facts) else {}
 
 
 def _repeats(column: Column) -> bool:
@@ -173,13 +173,13 @@ def _longest(called: Sequence[str], facts: Facts) -> str:
     return most if facts[most].words >= 2 * facts[called[0]].words else called[0]
 
 
-def _makes_sense(shape: str, found: Mapping[str, str], columns: Sequence[str], facts: Facts) -> bool:
+def _makes_sense(shape: str, matched: Mapping[str, str], columns: Sequence[str], facts: Facts) -> bool:
     """Whether what the columns hold fits: a summary is shorter than its text, and where one column asks and another
     answers, a label is about both. No column may be of objects: columns are read from the top of a row."""
-    if any(_share(facts[column], "object") > _MOSTLY for column in found.values() if column in facts):
+    if any(_share(facts[column], "object") > _MOSTLY for column in matched.values() if column in facts):
         return False
-    if shape in ("summarised", "ratings") and {found.get("text", "text"), "summary"} <= facts.keys():
-        text, summary = facts[found.get("text", "text")], facts[found.get("summary", "summary")]
+    if shape in ("summarised", "ratings") and {matched.get("text", "text"), "summary"} <= facts.keys():
+        text, summary = facts[matched.get("text", "text")], facts[matched.get("summary", "summary")]
         return text.words > summary.words
     if shape in ("labelled", "classification"):
         lower = {name.lower() for name in columns}
@@ -209,19 +209,21 @@ def _by_content(columns: Sequence[Column]) -> tuple[str, dict[str, str]]:
     ]
     if len(texts) > 1:
         first, second = texts[:2]
-        both = {"text": first.name, "text2": second.name}
+        pair = {"text": first.name, "text2": second.name}
+        # A query comes again with each of its candidates.
         if binary and first.distinct is not None and 2 * first.distinct <= rows:
             return "reranking", {"query": first.name, "text": second.name, "label": binary[0].name}
         if fractions:
-            return "pairs", {**both, "score": min(fractions, key=lambda column: column.distinct or rows).name}
+            # A score has fewer values than a number that counts or identifies.
+            return "pairs", {**pair, "score": min(fractions, key=lambda column: column.distinct or rows).name}
         if binary:
-            return "labelled_pairs", {**both, "label": binary[0].name}
+            return "labelled_pairs", {**pair, "label": binary[0].name}
     if texts and (
-        found := labels or binary or [number for number in numbers if (number.distinct or rows) <= rows / 2]
+        classes := labels or binary or [number for number in numbers if (number.distinct or rows) <= rows / 2]
     ):
         return "labelled", {
             "text": texts[0].name,
-            "label": min(found, key=lambda column: column.distinct or rows).name,
+            "label": min(classes, key=lambda column: column.distinct or rows).name,
         }
     return "documents", {"text": texts[0].name} if texts else {}
 
@@ -262,60 +264,60 @@ class Check:
         stops = Stops()
         dataset = self._opened(stops)
         folder = folder_of(dataset)
-        paths, (asked, _) = [] if folder else self._paths(dataset), reading_of(self.mapping)
-        files = tuple(describe(path, stops.add, self._reading(path.name), asked) for path in paths)
+        paths, (reading, _) = [] if folder else self._paths(dataset), reading_of(self.mapping)
+        files = tuple(describe(path, stops.add, self._reading(path.name), reading) for path in paths)
         odd = [remark for file in files for remark in remarks(file)]
-        better, said = self._advice(files)
-        odd += said
+        better, notes = self._advice(files)
+        odd += notes
         usual = [self._usual([column.name for column in file.columns]) for file in files]
-        odd += [f"read without --map as {written(one)}" for one in usual if one]
+        odd += [f"read without --map as {written(mapping)}" for mapping in usual if mapping]
         shapes = tuple(self._shapes(dataset, stops, odd)) if dataset else ()
-        own = list(tables(dataset, self._reading("texts"))) if dataset else []
-        odd.extend(remark for table in own if (remark := table.remark()))
-        repeats, overlaps = self._repeated(own, odd)
+        held = list(tables(dataset, self._reading("texts"))) if dataset else []
+        odd.extend(remark for table in held if (remark := table.remark()))
+        repeats, overlaps = self._repeated(held, odd)
         usable = any(shape.ready for shape in shapes)
-        found = self._guessed(dataset, files, better)
+        guessed = self._guessed(dataset, files, better)
         return Report(
             self.spec,
             usable,
             _langs(dataset),
             files,
             shapes,
-            self._near_misses(found, bool(stops.faults())),
+            self._near_misses(guessed, bool(stops.faults())),
             stops.faults(),
             tuple(dict.fromkeys(odd)),
-            tuple(self._lengths(own)),
+            tuple(self._lengths(held)),
             repeats,
             overlaps,
             self.near.threshold if self.near else None,
             f"embassay rag questions --corpus {quote(self.spec)}"
             if folder
-            else self._command(found, better, stops, usable=usable) or self._run(shapes, stops),
+            else self._command(guessed, better, stops, usable=usable) or self._run(shapes, stops),
             self._documents(folder) if folder else None,
         )
 
     def _documents(self, folder: Folder) -> DocumentFiles:
         """What a folder of documents holds; the languages that documents seem to be in where that can be told."""
-        found, told, looked_at = folder.found, Counter[str](), 0
+        files, languages, looked_at = folder.found, Counter[str](), 0
         can_tell = can_identify()
         for document in islice(folder.documents(), LOOKED_AT if can_tell else 0):
             looked_at += 1
-            told[likely_language(document.text)] += 1
-            self.say("telling languages", looked_at, min(len(found.ids), LOOKED_AT))
+            languages[likely_language(document.text)] += 1
+            self.say("telling languages", looked_at, min(len(files.ids), LOOKED_AT))
         return DocumentFiles(
-            found.documents, found.characters, folder.chunking.limit, folder.chunking.overlap, found.skipped,
-            found.encodings, found.suffixes, found.langs, dict(told.most_common()) if can_tell else None,
-            looked_at, found.notes,
+            files.documents, files.characters, folder.chunking.limit, folder.chunking.overlap, files.skipped,
+            files.encodings, files.suffixes, files.langs, dict(languages.most_common()) if can_tell else None,
+            looked_at, files.notes,
         )  # fmt: skip
 
     def _advice(self, files: tuple[File, ...]) -> tuple[Reading, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
         asked, _ = reading_of(self.mapping)
-        told = [advice(Path(file.path), asked) for file in files]
-        said = list(dict.fromkeys(line for path in files for line in _notes(Path(path.path), asked)))
-        if not told or len({reading for reading, _ in told}) > 1:
-            return asked, said
-        return told[0][0], [*said, *(line for _, lines in told for line in lines)]
+        better = [advice(Path(file.path), asked) for file in files]
+        notes = list(dict.fromkeys(line for path in files for line in _notes(Path(path.path), asked)))
+        if not better or len({reading for reading, _ in better}) > 1:
+            return asked, notes
+        return better[0][0], [*notes, *(line for _, lines in better for line in lines)]
 
     def _guessed(self, dataset: Dataset | None, files: tuple[File, ...], better: Reading) -> _Guessed | None:
         """What the columns of the file could be, as it is better read; None for what is none or several: of a
@@ -326,17 +328,17 @@ class Check:
             return None
         if len(files) > 1 and not any(Path(file.path).name.startswith("train.") for file in files):
             return None
-        asked, columns = reading_of(self.mapping)
+        reading, columns = reading_of(self.mapping)
         first = files[0]
-        if better != asked:
+        if better != reading:
             first = describe(Path(first.path), lambda _error: None, lambda _rows: None, better)
-            columns = {} if better.header != asked.header else columns
+            columns = {} if better.header != reading.header else columns
         if not first.columns:
             return None
-        own = tuple(column.name for column in first.columns)
-        columns = {**columns, **self._usual(own)}
-        mapped = {target: column for target, column in columns.items() if not column or column in own}
-        named = tuple(name for name in dict.fromkeys((*mapped, *own)) if mapped.get(name, name))
+        names = tuple(column.name for column in first.columns)
+        columns = {**columns, **self._usual(names)}
+        mapped = {target: column for target, column in columns.items() if not column or column in names}
+        named = tuple(name for name in dict.fromkeys((*mapped, *names)) if mapped.get(name, name))
         return _Guessed(
             (*named, "split") if len(files) > 1 else named, {**better.as_mapping(), **mapped},
             {column.name: column for column in first.columns}, len(files) > 1,
@@ -346,20 +348,20 @@ class Check:
         """What the columns of a table of pairs are taken for without being told."""
         return usual_pairs(columns, reading_of(self.mapping)[1])
 
-    def _command(self, found: _Guessed | None, better: Reading, stops: Stops, *, usable: bool) -> str:
+    def _command(self, guessed: _Guessed | None, better: Reading, stops: Stops, *, usable: bool) -> str:
         """The check to try next; empty where this one reads all that is there."""
-        if found is None:
+        if guessed is None:
             return ""
-        mapping = dict(found.mapping)
+        mapping = dict(guessed.mapping)
         if any(fault.what.startswith("id ") and "twice" in fault.what for fault in stops.faults()):
             mapping["id"] = ""
         if not usable or better != reading_of(self.mapping)[0]:
-            given = {shape: columns for shape, columns in found.guesses().items() if shape in PREFERRED}
-            best = next((given[shape] for shape in PREFERRED if shape in given), {})
-            has = any(not missing_columns(shape, found.columns) for shape in table_shapes(found.columns))
-            mapping |= best if best and (not has or found.only_sides) else {}
-        known = {**self.mapping, **self._usual(tuple(found.facts))}
-        if mapping == known or any(set(",=") & set(column) for column in mapping.values()):
+            offers = {shape: columns for shape, columns in guessed.guesses().items() if shape in PREFERRED}
+            best = next((offers[shape] for shape in PREFERRED if shape in offers), {})
+            has = any(not missing_columns(shape, guessed.columns) for shape in table_shapes(guessed.columns))
+            mapping |= best if best and (not has or guessed.only_sides) else {}
+        mapped = {**self.mapping, **self._usual(tuple(guessed.facts))}
+        if mapping == mapped or any(set(",=") & set(column) for column in mapping.values()):
             return ""
         return f"embassay data check {quote(self.spec)} --map {quote(written(mapping))}"
 
@@ -406,60 +408,60 @@ class Check:
     def _shapes(self, dataset: Dataset, stops: Stops, odd: list[str]) -> Iterator[Shape]:
         for shape in dataset.shapes():
             self.say(f"loading {shape}", 0, 0)
-            found = _shape(dataset, shape, stops, odd)
+            ready = _shape(dataset, shape, stops, odd)
             # How files are read is said once, with what else there is to know of them.
-            yield replace(found, warnings=tuple(warning for warning in found.warnings if warning not in odd))
+            yield replace(ready, warnings=tuple(warning for warning in ready.warnings if warning not in odd))
 
-    def _near_misses(self, found: _Guessed | None, stopped: bool) -> tuple[NearMiss, ...]:
+    def _near_misses(self, guessed: _Guessed | None, stopped: bool) -> tuple[NearMiss, ...]:
         """Of a table: the parts of a folder are known by the names of its files."""
-        if found is None:
+        if guessed is None:
             return ()
-        misses = near_misses(found.columns, found.mapping, found.facts)
+        misses = near_misses(guessed.columns, guessed.mapping, guessed.facts)
         return tuple(
             miss
             for miss in misses
-            if (miss.mend or not stopped) and (not found.only_sides or miss.shape == "classification")
+            if (miss.mend or not stopped) and (not guessed.only_sides or miss.shape == "classification")
         )
 
-    def _lengths(self, own: list[Table]) -> Iterator[Lengths]:
-        for table in own:
+    def _lengths(self, held: list[Table]) -> Iterator[Lengths]:
+        for table in held:
             yield from lengths(
                 table, self.tokenizer, lambda done, total: self.say("counting tokens", done, total)
             )
 
-    def _repeated(self, own: list[Table], odd: list[str]) -> tuple[tuple[Repeats, ...], tuple[Overlap, ...]]:
+    def _repeated(self, held: list[Table], odd: list[str]) -> tuple[tuple[Repeats, ...], tuple[Overlap, ...]]:
         """Repeats of every table, and what it shares: with `against`, else between its splits."""
         if self.against is not None:
             return self._shared(
-                own, list(tables(self._open(self.against, None), self._reading("texts"))), odd
+                held, list(tables(self._open(self.against, None), self._reading("texts"))), odd
             )
-        if self.split is not None and own:
+        if self.split is not None and held:
             # Texts of the other splits are what those of this one may overlap with.
-            own = list(tables(self._open(self.spec, None), self._reading("texts")))
-        found = [Comparison(table.texts(), self.near, self.say) for table in own]
+            held = list(tables(self._open(self.spec, None), self._reading("texts")))
+        compared = [Comparison(table.texts(), self.near, self.say) for table in held]
         repeats = tuple(
             comparison.repeats(self.split if self.split in table.sides else None)
-            for comparison, table in zip(found, own, strict=True)
+            for comparison, table in zip(compared, held, strict=True)
         )
-        overlaps = (overlap for comparison in found for overlap in comparison.overlaps())
+        overlaps = (overlap for comparison in compared for overlap in comparison.overlaps())
         return repeats, tuple(
             overlap for overlap in overlaps if self.split in (None, overlap.of, overlap.within)
         )
 
     def _shared(
-        self, own: list[Table], others: list[Table], odd: list[str]
+        self, held: list[Table], theirs: list[Table], odd: list[str]
     ) -> tuple[tuple[Repeats, ...], tuple[Overlap, ...]]:
         repeats, overlaps = [], []
-        for table in own:
-            fitting = [one for one in others if set(one.columns) == set(table.columns)]
-            other = next((one for one in fitting if one.name == table.name), next(iter(fitting), None))
-            if other is None:
+        for table in held:
+            fitting = [two for two in theirs if set(two.columns) == set(table.columns)]
+            twin = next((two for two in fitting if two.name == table.name), next(iter(fitting), None))
+            if twin is None:
                 names = ", ".join(table.columns)
                 odd.append(f"{self.against}: no table with just {names}, to compare {table.name} with.")
-            both = _together(table, self.spec, other, str(self.against))
-            comparison = Comparison(both, self.near, self.say)
+            joined = _together(table, self.spec, twin, str(self.against))
+            comparison = Comparison(joined, self.near, self.say)
             repeats.append(comparison.repeats(self.spec))
-            overlaps += [comparison.overlap(self.spec, str(self.against))] if other else []
+            overlaps += [comparison.overlap(self.spec, str(self.against))] if twin else []
         return tuple(repeats), tuple(overlaps)
 
 
@@ -486,8 +488,8 @@ class _Guessed:
 
     def guesses(self) -> dict[str, dict[str, str]]:
         """What other columns could be, by shape."""
-        found = guesses(self.columns, self.mapping, self.facts)
-        return {name: one for name, one in found.items() if not self.only_sides or name == "classification"}
+        offers = guesses(self.columns, self.mapping, self.facts)
+        return {name: own for name, own in offers.items() if not self.only_sides or name == "classification"}
 
 
 def _notes(path: Path, reading: Reading) -> tuple[str, ...]:
@@ -541,8 +543,8 @@ def _together(table: Table, side: str, other: Table | None, other_side: str) -> 
     rows = [(table, side), *([(other, other_side)] if other else [])]
     return Texts(
         table.name,
-        [key for one, _ in rows for key in one.ids],
-        [text for one, _ in rows for text in one.rows],
-        [where for one, where in rows for _ in one.rows],
-        [label for one, _ in rows for label in one.labels],
+        [key for table, _ in rows for key in table.ids],
+        [text for table, _ in rows for text in table.rows],
+        [where for table, where in rows for _ in table.rows],
+        [label for table, _ in rows for label in table.labels],
     )

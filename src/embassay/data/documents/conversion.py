@@ -21,7 +21,7 @@ from threading import Timer
 from typing import IO, cast
 
 from embassay.data.documents.folder import NEEDS
-from embassay.data.documents.prose import Prose, Unread, heading
+from embassay.data.documents.markup import Prose, Unread, heading
 from embassay.errors import DataError
 from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, bounded_entries
 from embassay.machine import cache_folder
@@ -44,15 +44,15 @@ def versions(kind: str) -> tuple[str, ...]:
 def convert(path: Path, kind: str) -> Prose:
     """The document in `path`. Unread, with the reason, for one that is damaged, locked, without text, or takes more
     than the limits allow (CONVERTER, SECONDS, PROSE, TIMES)."""
-    kept = _kept(path, kind)
-    said = _read(kept)
-    if said is None:
-        said = _asked(path, kind)
-        _write(kept, said)
-    if "refused" in said:
-        raise Unread(said["refused"])
-    title = said["title"] or (heading(said["text"]) if kind != "PDF" else "")
-    return Prose(said["text"], title, said["lang"])
+    cached = _kept(path, kind)
+    reply = _read(cached)
+    if reply is None:
+        reply = _asked(path, kind)
+        _write(cached, reply)
+    if "refused" in reply:
+        raise Unread(reply["refused"])
+    title = reply["title"] or (heading(reply["text"]) if kind != "PDF" else "")
+    return Prose(reply["text"], title, reply["lang"])
 
 
 def _asked(path: Path, kind: str) -> dict[str, str]:
@@ -61,12 +61,12 @@ def _asked(path: Path, kind: str) -> dict[str, str]:
         "characters": PROSE.most, "times": TIMES.most,
     }  # fmt: skip
     process = _idle.pop() if _idle else _Process()
-    said = process.asked(json.dumps(request), SECONDS.most)
-    if said is None:
+    reply = process.asked(json.dumps(request), SECONDS.most)
+    if reply is None:
         process.close()
         return {"refused": "files that take more memory or time than is allowed"}
     _idle.append(process)
-    return cast(dict[str, str], json.loads(said))
+    return cast(dict[str, str], json.loads(reply))
 
 
 class _Process:
@@ -74,8 +74,9 @@ class _Process:
 
     def __init__(self) -> None:
         # Where this process finds its libraries that one finds them, and not in the folder it happens to stand in.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(place for place in sys.path if place)}
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)}
         self._process = subprocess.Popen(
+            # -P: a file beside the program must not pass for a library.
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, env=environment, encoding="utf-8",
         )  # fmt: skip
@@ -92,6 +93,7 @@ class _Process:
 
     def asked(self, request: str, seconds: int) -> str | None:
         """The line that it answers; None where it died or took too long."""
+        # CPU seconds bound work; a process that only waits uses none, so there is a clock too.
         clock = Timer(_IMPATIENT * seconds, self._process.kill)
         clock.start()
         try:
@@ -136,6 +138,7 @@ def _forked() -> None:
 
 
 if hasattr(os, "register_at_fork"):
+    # Two processes that write to one pipe would each read the other's answers.
     os.register_at_fork(after_in_child=_forked)
 
 
@@ -173,7 +176,7 @@ def _write(kept: Path | None, said: dict[str, str]) -> None:
         handle, name = tempfile.mkstemp(dir=kept.parent, suffix=".part")
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             json.dump(said, stream)
-        Path(name).replace(kept)
+        Path(name).replace(kept)  # at once: another process may be reading
     except OSError:
         return
 
@@ -204,5 +207,5 @@ class Kept:
 
 def _conversions() -> list[tuple[Path, int]]:
     folder = conversions_folder()
-    found = bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
-    return [(path, path.stat().st_size) for path in found if path.suffix in (".json", ".part")]
+    files = bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
+    return [(path, path.stat().st_size) for path in files if path.suffix in (".json", ".part")]

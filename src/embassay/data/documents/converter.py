@@ -38,11 +38,11 @@ def main() -> None:
     answers.write("ready\n")
     answers.flush()
     for line in sys.stdin:
-        asked = json.loads(line)
-        load(asked["kind"])
-        bound(asked)
+        request = json.loads(line)
+        load(request["kind"])
+        bound(request)
         # Half of a surrogate pair, which no other program takes, can't be written either.
-        answers.write(json.dumps(answer(asked)) + "\n")
+        answers.write(json.dumps(answer(request)) + "\n")
         answers.flush()
 
 
@@ -72,8 +72,7 @@ def _whole(text: str) -> str:
 
 
 def _html(asked: dict[str, Any]) -> tuple[str, str, str]:
-    from embassay.data.documents.markup import declared_charset, html_text
-    from embassay.data.documents.prose import Unread, cleaned, decoded
+    from embassay.data.documents.markup import Unread, cleaned, declared_charset, decoded, html_text
 
     content = Path(asked["path"]).read_bytes()
     try:
@@ -123,10 +122,10 @@ def _converted(asked: dict[str, Any]) -> tuple[str, str, str]:
     from markitdown import StreamInfo, converters
 
     # By the kind that the name says: the library's own guess would load a model, and fetch what a file names.
-    one = getattr(converters, _CONVERTERS[asked["kind"]])()
+    converter = getattr(converters, _CONVERTERS[asked["kind"]])()
     content = io.BytesIO(Path(asked["path"]).read_bytes())
-    found = one.convert(content, StreamInfo(extension=Path(asked["path"]).suffix.lower()))
-    return found.title or "", "", _NUMBERS.sub("", found.markdown)
+    result = converter.convert(content, StreamInfo(extension=Path(asked["path"]).suffix.lower()))
+    return result.title or "", "", _NUMBERS.sub("", result.markdown)
 
 
 def check_package(asked: dict[str, Any]) -> None:
@@ -176,12 +175,13 @@ def bound(asked: dict[str, Any]) -> None:
     except ImportError:  # Windows has no such limits
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
-    for kind, wanted in (
+    for kind, limit in (
+        # Limits count from the start of the process, which has converted others before.
         (resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + asked["seconds"]),
         (resource.RLIMIT_AS, address_space() + asked["memory"]),
     ):
         _, hard = resource.getrlimit(kind)
-        resource.setrlimit(kind, (wanted if hard < 0 else min(wanted, hard), hard))
+        resource.setrlimit(kind, (limit if hard < 0 else min(limit, hard), hard))
 
 
 if __name__ == "__main__":

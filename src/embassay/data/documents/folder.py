@@ -88,7 +88,7 @@ def identifier(relative: str) -> str:
     ('My%20notes/a%231.md', 'straße.md')
     """
     text = relative.replace(os.sep, "/")
-    return _ODD.sub(lambda found: quote(os.fsencode(found[0]), safe=""), text)
+    return _ODD.sub(lambda match: quote(os.fsencode(match[0]), safe=""), text)
 
 
 def survey(folder: Path) -> Survey:
@@ -99,16 +99,16 @@ def survey(folder: Path) -> Survey:
     tally, suffixes, entries = Tally(), Counter[str](), []
     for path, name in _files(folder, tally):
         try:
-            found = path.lstat()
+            status = path.lstat()
         except OSError:
             tally.skip("files that cannot be read", name)
             continue
         suffixes[path.suffix.lower()] += 1
         kind = kind_of(name)
-        if reason := _reason(path, found, kind):
+        if reason := _reason(path, status, kind):
             tally.skip(reason, name)
         else:
-            entries.append(Entry(identifier(name), path, kind, found.st_size))
+            entries.append(Entry(identifier(name), path, kind, status.st_size))
     entries.sort(key=lambda entry: entry.id)
     return Survey(tuple(entries), dict(sorted(suffixes.items())), tally)
 
@@ -125,11 +125,11 @@ def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
     def closed(error: OSError) -> None:
         tally.skip("folders that cannot be read", _shown(Path(os.fsdecode(error.filename)), folder))
 
-    for place, folders, files in bounded_walk(folder, closed):
-        kept = []
+    for parent, folders, files in bounded_walk(folder, closed):
+        entered = []
         saved = {f"{Path(name).stem}_files" for name in files if name.lower().endswith((".html", ".htm"))}
         for name in sorted(folders):
-            path = Path(place, name)
+            path = Path(parent, name)
             within = _shown(path, folder)
             if path.is_symlink():
                 tally.skip(LINKS, within)
@@ -138,10 +138,10 @@ def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
             elif name in saved:
                 tally.skip(SAVED, within)
             else:
-                kept.append(name)
-        folders[:] = kept
+                entered.append(name)
+        folders[:] = entered
         for name in sorted(files):
-            path = Path(place, name)
+            path = Path(parent, name)
             if name.startswith((".", "~$")):
                 tally.skip(HIDDEN, _shown(path, folder))
             else:

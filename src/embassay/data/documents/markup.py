@@ -1,11 +1,182 @@
-"""HTML as text: headings as Markdown has them, a line for each block, and none of what a reader does not read."""
+"""Bytes of text, Markdown or HTML as a document: its encoding told from them, front matter taken off, and of HTML the
+headings as Markdown has them, a line for each block, and none of what a reader does not read."""
 
 from __future__ import annotations
 
+import codecs
 import re
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from embassay.data.yaml import yaml_of
+from embassay.errors import DataError
+
+
+class Unread(Exception):
+    """A document cannot be read; the message says why, in words that many documents can be counted under."""
+
+
+@dataclass(frozen=True)
+class Prose:
+    """A document as text. `about` are other facts that it states of itself, `notes` what is odd but no reason to leave
+    it out."""
+
+    text: str
+    title: str = ""
+    lang: str = ""
+    about: Mapping[str, Any] = field(default_factory=dict)
+    encoding: str = "utf-8"
+    notes: tuple[str, ...] = ()
+
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16, whose mark it begins with
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_SAMPLE = 2**16
+_CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1b\x08")) + b"\x7f"
+
+
+def decoded(content: bytes, declared: str = "") -> tuple[str, str]:
+    """The text, and its encoding: that of a byte order mark, the `declared` one, UTF-8, or what the bytes look most
+    like. Unread for what is no text, or in no encoding that can be told."""
+    for mark, name in _MARKS:
+        if content.startswith(mark):
+            return _as(content, name), name
+    if is_binary(content):
+        raise Unread("files that hold no text")
+    for name in filter(None, (declared, "utf-8")):
+        try:
+            return content.decode(name), codecs.lookup(name).name
+        except (LookupError, ValueError):
+            continue
+    return _guessed(content)
+
+
+def is_binary(content: bytes) -> bool:
+    """Whether there is a NUL byte among them, or one byte in ten of the first is a control character."""
+    first = content[:_SAMPLE]
+    return b"\0" in content or len(first) - len(first.translate(None, _CONTROLS)) > len(first) / 10
+
+
+def _guessed(content: bytes) -> tuple[str, str]:
+    """By how common the letters that they would make are."""
+    from charset_normalizer import from_bytes
+
+    # Cut after a line, not within a character.
+    sample = (
+        content if len(content) <= _SAMPLE else content[: content.rfind(b"\n", 0, _SAMPLE) + 1 or _SAMPLE]
+    )
+    matches = from_bytes(sample)
+    best = matches.best()
+    if best is None:
+        raise Unread("files whose encoding cannot be detected")
+    alike = (match for match in matches if match.encoding == _WESTERN and _as_good(match, best))
+    encoding = next((match.encoding for match in alike if _may_be_western(str(match))), best.encoding)
+    return _as(content, encoding), encoding
+
+
+_WESTERN = "cp1252"
+_WITHIN_WORDS = re.compile(r"[^\W\d_](¹|[³¿º¾¼][^\W\d_])")
+"""What letters of central Europe would be in western Europe's encoding, and what no word of the west has inside it."""
+
+
+def _as_good(match: Any, best: Any) -> bool:
+    return bool(match.chaos <= best.chaos and match.coherence >= best.coherence)
+
+
+def _may_be_western(text: str) -> bool:
+    """Whether a text, read so, may be: the detector names the first of its alphabet among equals, and so took French
+    for Czech. Hungarian shows by an õ where Portuguese would have an ã as well."""
+    return not _WITHIN_WORDS.search(text) and ("õ" not in text or "ã" in text)
+
+
+def _as(content: bytes, encoding: str) -> str:
+    try:
+        return content.decode(encoding)
+    except ValueError:
+        raise Unread("files whose encoding cannot be detected") from None
+
+
+_ENDS = re.compile(r"\r\n?")
+_EMBEDDED = re.compile(r"(data:[\w/+.-]{1,40};base64,)[A-Za-z0-9+/=]{100,}")
+
+
+def cleaned(text: str) -> str:
+    r"""Line ends as \n, and pictures that are written out as letters cut."""
+    text = _ENDS.sub("\n", text) if "\r" in text else text
+    return _EMBEDDED.sub(r"\1...", text) if ";base64," in text else text
+
+
+def plain_text(content: bytes) -> Prose:
+    """A text file, which has no title."""
+    text, encoding = decoded(content)
+    return Prose(cleaned(text), encoding=encoding)
+
+
+_TITLE = re.compile(r"\s*#[ \t]+(?P<atx>[^\n]+)|\s*(?P<setext>\S[^\n]*)\n=+[ \t]*(?:\n|\Z)")
+
+
+def markdown(content: bytes, path: Path) -> Prose:
+    """A Markdown file: its text without the front matter, which says its title, language and more.
+
+    Without a title there, that is the first line where it is a heading of the first level.
+    """
+    whole, encoding = decoded(content)
+    text, about, notes = front_matter(cleaned(whole), path)
+    title = _said(about, "title") or heading(text)
+    lang = _said(about, "lang", "language", "locale")
+    return Prose(text, title, lang.replace("_", "-"), about, encoding, notes)
+
+
+def heading(text: str) -> str:
+    """The heading of the first level that a text begins with; empty where it begins with none."""
+    match = _TITLE.match(text)
+    return (match["atx"] or match["setext"]).strip().rstrip("#").strip() if match else ""
+
+
+_FENCES = {"---": ("---", "..."), "+++": ("+++",)}
+_LONGEST = 2**16
+"""Characters of front matter."""
+
+
+def front_matter(text: str, path: Path) -> tuple[str, Mapping[str, Any], tuple[str, ...]]:
+    r"""The text after its front matter, what that says, and what is odd about it: a mapping in YAML between two lines
+    `---`, or in TOML between two lines `+++`, before all else. What cannot be read so stays text.
+
+    >>> front_matter("---\ntitle: A\n---\nText.", Path("a.md"))
+    ('Text.', {'title': 'A'}, ())
+    """
+    opening = text[:3]
+    if opening not in _FENCES or text[3:4] != "\n":
+        return text, {}, ()
+    ends = "|".join(map(re.escape, _FENCES[opening]))
+    closing = re.compile(rf"^(?:{ends})[ \t]*(?:\n|\Z)", re.MULTILINE).search(text, 4, _LONGEST)
+    if closing is None:
+        return text, {}, ()
+    try:
+        inside = text[4 : closing.start()]
+        facts = tomllib.loads(inside) if opening == "+++" else yaml_of(inside, path)
+    except (DataError, tomllib.TOMLDecodeError, RecursionError):
+        return text, {}, ("front matter that cannot be read, kept as text",)
+    if not isinstance(facts, dict):
+        # Two rules with a paragraph between them are no front matter.
+        return (text, {}, ()) if facts is not None else (text[closing.end() :], {}, ())
+    about = {str(key).lower(): value for key, value in facts.items() if value is not None}
+    return text[closing.end() :], about, ()
+
+
+def _said(about: Mapping[str, Any], *names: str) -> str:
+    return next((value.strip() for name in names if isinstance(value := about.get(name), str)), "")
+
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BLOCKS = frozenset(
@@ -68,8 +239,8 @@ _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})
 
 def declared_charset(content: bytes) -> str:
     """The encoding that a page says it has, empty where it says none."""
-    found = _CHARSET.search(content[:4096])
-    return found[1].decode("ascii") if found else ""
+    match = _CHARSET.search(content[:4096])
+    return match[1].decode("ascii") if match else ""
 
 
 def html_text(page: str) -> tuple[str, str, str]:
@@ -83,6 +254,7 @@ def html_text(page: str) -> tuple[str, str, str]:
     ('## A\\n\\nOne\\ntwo.', 'T', 'en')
     """
     reader = _parsed(page, _UNREAD)
+    # A second pass that leaves these in: a tag without its end would swallow the page.
     if reader.unended & _BOUNDARIES:
         reader = _parsed(page, _UNREAD - _BOUNDARIES)
     return reader.text(), _line("".join(reader.title)), reader.lang
@@ -121,11 +293,11 @@ class _Reader(HTMLParser):
         return set(self._skipped)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = dict(attrs)
+        attributes = dict(attrs)
         if tag == "title" and not self.title:
             self._in_title = True
         elif tag == "html":
-            self.lang = self.lang or (given.get("lang") or given.get("xml:lang") or "").strip()
+            self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
         elif tag == "body" and self._skipped == ["head"]:
             self._skipped.clear()  # a head may end without a word
         elif tag in self._unread:
@@ -133,7 +305,7 @@ class _Reader(HTMLParser):
         elif tag == "br":
             self._block.append("\n" if self._pre else _BREAK)
         elif tag == "a":
-            self._permalink = "headerlink" in (given.get("class") or "")
+            self._permalink = "headerlink" in (attributes.get("class") or "")
         else:
             self._open(tag)
 
@@ -197,6 +369,6 @@ def _is_close(one: str, other: str) -> bool:
 
 def _joined(blocks: list[str], close: Callable[[str, str], bool]) -> str:
     parts = blocks[:1]
-    for one, other in pairwise(blocks):
-        parts += ["\n" if close(one, other) else "\n\n", other]
+    for block, following in pairwise(blocks):
+        parts += ["\n" if close(block, following) else "\n\n", following]
     return "".join(parts)

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 from embassay.data.dataset import Dataset
 from embassay.data.documents.conversion import convert, versions
 from embassay.data.documents.folder import EXPECTED, NEEDS, Entry, Survey, survey
-from embassay.data.documents.prose import Prose, Unread, markdown, plain_text
+from embassay.data.documents.markup import Prose, Unread, markdown, plain_text
 from embassay.data.intake import Tally
 from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
 from embassay.data.views import Titled
@@ -96,9 +96,9 @@ class Folder:
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """A row for each passage."""
         for document in self.documents():
-            line, place = 1, 0
+            line, position = 1, 0
             for number, passage in enumerate(passages_in(document, self.chunking), 1):
-                line, place = line + document.text.count("\n", place, passage.start), passage.start
+                line, position = line + document.text.count("\n", position, passage.start), passage.start
                 cells = {
                     **document.about, **_placed(passage), "id": f"{document.id}#{number}", "lang": document.lang,
                     "document": document.id, "kind": document.kind,
@@ -110,9 +110,9 @@ class Folder:
         if self._held is not None:
             yield from self._held
             return
-        wanted = self.found.ids
+        ids = self.found.ids
         for entry in self._survey.entries:
-            if entry.id in wanted:
+            if entry.id in ids:
                 try:
                     yield document_of(entry)
                 except Unread as unread:
@@ -228,11 +228,11 @@ class _Counts:
         if not self.ids:
             raise nothing_readable(folder.path, skipped)
         langs = ("lang",) if any(self.langs) else ()
-        own = tuple(name for name in self.columns if name not in (*COLUMNS, "lang"))
+        stated = tuple(name for name in self.columns if name not in (*COLUMNS, "lang"))
         return Found(
             frozenset(self.ids), dict(sorted(self.kinds.items())), dict(sorted(self.encodings.items())),
             self.characters, skipped, self.tally.warnings(), folder._survey.suffixes,
-            dict(sorted(self.langs.items())), (*COLUMNS, *langs, *own),
+            dict(sorted(self.langs.items())), (*COLUMNS, *langs, *stated),
         )  # fmt: skip
 
 
@@ -287,17 +287,14 @@ def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Pass
     """The passages of a document in order; together they cover all of its text but whitespace."""
     headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
     title = _line(document.title)
-    for one in chunk(document.text, Breadcrumb(), headings):
-        under = one.breadcrumb
+    for piece in chunk(document.text, Breadcrumb(), headings):
+        under = piece.breadcrumb
         # The first heading often is the title.
         named = under == title or under.startswith(f"{title} > ")
         crumb = under if named else " > ".join(filter(None, (title, under)))
-        start = (
-            one.start
-            + len(document.text[one.start : one.end])
-            - len(document.text[one.start : one.end].lstrip())
-        )
-        yield Passage(start, start + len(one.body), one.body, crumb, under)
+        text = document.text[piece.start : piece.end]
+        start = piece.start + len(text) - len(text.lstrip())  # a passage's body is stripped
+        yield Passage(start, start + len(piece.body), piece.body, crumb, under)
 
 
 def _line(text: str) -> str:
@@ -320,7 +317,7 @@ def _placed(passage: Passage) -> dict[str, Any]:
 
 def nothing_readable(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:
     """The error for a folder without a document that can be read."""
-    reasons = "; ".join(f"{one.reason}: {one.count}" for one in skipped)
+    reasons = "; ".join(f"{skip.reason}: {skip.count}" for skip in skipped)
     return DataError(
         "the folder has no document that can be read", path=folder,
         expected="Markdown, text, HTML; with the extra `documents` PDF, Word, PowerPoint, EPUB",
@@ -334,12 +331,12 @@ def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
     Everything is read here once, so what is left out is known and counted. DataError where nothing can be read.
     """
     source = Folder(folder.resolve(), chunking)
-    found = source.found
+    contents = source.found
     corpus = Titled(source)
     settings = {"documents": [VERSION, chunking.limit, chunking.overlap, chunking.headings]}
     return Dataset(
-        source.path.name, {"documents": corpus, "corpus": corpus}, settings=settings, notes=found.notes,
-        skipped=found.skipped,
+        source.path.name, {"documents": corpus, "corpus": corpus}, settings=settings, notes=contents.notes,
+        skipped=contents.skipped,
     )  # fmt: skip
 
 
@@ -366,24 +363,24 @@ def passage_places(dataset: Dataset) -> tuple[Placed, ...]:
             found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents.",
         )  # fmt: skip
     source = whole.source if isinstance(whole, Titled) else whole
-    own = set(source.columns())
-    wanted = [name for name in ("id", "text", "title", "document", "start", "lang") if name in own]
-    found = []
-    for number, row in enumerate(source.rows(wanted), 1):
+    available = set(source.columns())
+    names = [name for name in ("id", "text", "title", "document", "start", "lang") if name in available]
+    passages = []
+    for number, row in enumerate(source.rows(names), 1):
         if (body := text_of(row, "text")) is not None:
-            start = number_of(row, "start") if "start" in own else None
-            found.append(
+            start = number_of(row, "start") if "start" in available else None
+            passages.append(
                 Placed(
-                    key_of(row, "id") if "id" in own else str(number), body, text_of(row, "title") or "",
+                    key_of(row, "id") if "id" in available else str(number), body, text_of(row, "title") or "",
                     text_of(row, "document") or "", int(start or 0), label_of(row, "lang") or "",
                 )
             )  # fmt: skip
-    return tuple(found)
+    return tuple(passages)
 
 
 def passage_texts(dataset: Dataset) -> tuple[Text, ...]:
     """The same as `embassay.text.questions` takes them."""
-    return tuple(Text(one.id, one.body, one.title, one.document) for one in passage_places(dataset))
+    return tuple(Text(place.id, place.body, place.title, place.document) for place in passage_places(dataset))
 
 
 def parse_chunking(query: str, spec: str) -> Chunking:
@@ -392,11 +389,11 @@ def parse_chunking(query: str, spec: str) -> Chunking:
     >>> parse_chunking("chunk=100&overlap=20", "docs?chunk=100&overlap=20")
     Chunking(limit=100, overlap=20, headings='markdown')
     """
-    given = dict(parse_qsl(query, keep_blank_values=True))
+    pairs = dict(parse_qsl(query, keep_blank_values=True))
     try:
-        if not given or given.keys() - {"chunk", "overlap"}:
+        if not pairs or pairs.keys() - {"chunk", "overlap"}:
             raise ValueError
-        return Chunking(int(given.get("chunk", USUAL.limit)), int(given.get("overlap", USUAL.overlap)))
+        return Chunking(int(pairs.get("chunk", USUAL.limit)), int(pairs.get("overlap", USUAL.overlap)))
     except ValueError:
         raise UsageError(
             f"Cannot read {query!r} in {spec}.",

@@ -53,33 +53,34 @@ class Record:
 
 def records(task: str, parts: Sequence[Loaded[Any]], options: HtebOptions) -> list[Record]:
     """The rows of a task in the order of the reference."""
-    found = []
+    rows = []
     for part in parts:
-        known = part.lang not in ("", "und", "mul")
+        stated = part.lang not in ("", "und", "mul")
         for record in _RECORDS[task](part.data):
-            if known and task != "retrieval":
+            if stated and task != "retrieval":
                 record.fields["language"] = part.lang
             record.lang = part.lang
-            found.append(record)
+            rows.append(record)
     if options.corpus == "queries-only":
-        for record in found:
+        for record in rows:
             record.slots = [
                 slot for slot in record.slots if not slot[2].startswith(("document:", "title:", "candidate:"))
             ]
-    return found
+    return rows
 
 
 def _classification(data: Any) -> Iterator[Record]:
     for split, side in (("train", data.train), ("test", data.test)):
-        for one, text, label in zip(side.ids, side.texts, side.labels, strict=True):
+        for key, text, label in zip(side.ids, side.texts, side.labels, strict=True):
             yield Record(
-                {"text": text, "label": label, "_hteb_split": split}, [("text", None, f"{split}:{one}")]
+                {"text": text, "label": label, "_hteb_split": split}, [("text", None, f"{split}:{key}")]
             )
 
 
 def _clustering(data: Any) -> Iterator[Record]:
+    # The layout has no ids of sets: their order has to be the same in every file.
     for name in sorted(set(data.sets)):
-        rows = [row for row, own in enumerate(data.sets) if own == name]
+        rows = [row for row, name_of in enumerate(data.sets) if name_of == name]
         fields = {
             "sentences": [data.texts[row] for row in rows], "labels": [data.labels[row] for row in rows],
             "_hteb_split": "test",
@@ -90,22 +91,22 @@ def _clustering(data: Any) -> Iterator[Record]:
 def _pairs(data: Any) -> Iterator[Record]:
     values = data.scores if hasattr(data, "scores") else data.labels
     name = "score" if hasattr(data, "scores") else "label"
-    for one, first, second, value in zip(data.ids, data.first, data.second, values.tolist(), strict=True):
+    for key, first, second, value in zip(data.ids, data.first, data.second, values.tolist(), strict=True):
         fields = {"sentence1": first, "sentence2": second, name: value, "_hteb_split": "test"}
-        yield Record(fields, [("sentence1", None, f"first:{one}"), ("sentence2", None, f"second:{one}")])
+        yield Record(fields, [("sentence1", None, f"first:{key}"), ("sentence2", None, f"second:{key}")])
 
 
 def _reranking(data: Any) -> Iterator[Record]:
-    for row, one in enumerate(data.ids):
+    for row, key in enumerate(data.ids):
         gains, queries = data.relevance[row], list(data.queries[row])
         sides = [[i for i in range(len(gains)) if (gains[i] > 0) == wanted] for wanted in (True, False)]
         fields: dict[str, Any] = {"query": queries, "_hteb_split": "test"}
         slots: list[tuple[str, int | None, str]] = [
-            ("query", i, f"query:{one}:{i}") for i in range(len(queries))
+            ("query", i, f"query:{key}:{i}") for i in range(len(queries))
         ]
         for name, side in zip(("positive", "negative"), sides, strict=True):
             fields[name] = [data.candidates[row][i] for i in side]
-            slots += [(name, place, f"candidate:{one}:{i}") for place, i in enumerate(side)]
+            slots += [(name, place, f"candidate:{key}:{i}") for place, i in enumerate(side)]
         yield Record(fields, slots)
 
 
@@ -114,13 +115,13 @@ _EMPTY = {"_id": None, "title": None, "text": None, "query-id": None, "corpus-id
 
 def _retrieval(data: Any) -> Iterator[Record]:
     titles = data.corpus.titles or ("",) * len(data.corpus)
-    for one, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
-        fields = {**_EMPTY, "_id": one, "title": title, "text": body_of(text, title), "_hteb_part": "corpus"}
-        slots = [("title", None, f"title:{one}")] if title else []
-        yield Record({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{one}")])
-    for one, text in zip(data.queries.ids, data.queries.texts, strict=True):
-        fields = {**_EMPTY, "_id": one, "text": text, "_hteb_part": "queries", "_hteb_split": "test"}
-        yield Record(fields, [("text", None, f"query:{one}")])
+    for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
+        fields = {**_EMPTY, "_id": key, "title": title, "text": body_of(text, title), "_hteb_part": "corpus"}
+        slots = [("title", None, f"title:{key}")] if title else []
+        yield Record({**fields, "_hteb_split": "test"}, [*slots, ("text", None, f"document:{key}")])
+    for key, text in zip(data.queries.ids, data.queries.texts, strict=True):
+        fields = {**_EMPTY, "_id": key, "text": text, "_hteb_part": "queries", "_hteb_split": "test"}
+        yield Record(fields, [("text", None, f"query:{key}")])
     for query in data.queries.ids:
         for doc, gain in data.qrels[query].items():
             fields = {
@@ -134,15 +135,15 @@ def _retrieval(data: Any) -> Iterator[Record]:
 
 
 def _summaries(data: Any) -> Iterator[Record]:
-    for row, one in enumerate(data.ids):
+    for row, key in enumerate(data.ids):
         fields = {
             "text": data.texts[row], "human_summaries": list(data.references[row]),
             "machine_summaries": list(data.summaries[row]), "relevance": data.relevance[row].tolist(),
             "_hteb_split": "test",
         }  # fmt: skip
         slots: list[tuple[str, int | None, str]] = []
-        slots += [("human_summaries", i, f"reference:{one}:{i}") for i in range(len(data.references[row]))]
-        slots += [("machine_summaries", i, f"summary:{one}:{i}") for i in range(len(data.summaries[row]))]
+        slots += [("human_summaries", i, f"reference:{key}:{i}") for i in range(len(data.references[row]))]
+        slots += [("machine_summaries", i, f"summary:{key}:{i}") for i in range(len(data.summaries[row]))]
         yield Record(fields, slots)
 
 
@@ -171,7 +172,7 @@ def export(
     if date and not is_date(date):
         raise UsageError(f"The date is {date!r}.", mend="Write it as 2026-09-15T12:01:47Z.")
     plan = transforming(request)
-    found = []
+    written = []
     for dataset in plan.datasets:
         if len(dataset.tasks) != 1:
             tasks = ", ".join(task.task for task in dataset.tasks)
@@ -183,14 +184,14 @@ def export(
                 for seed in kept.seeds(name, dataset.name):
                     _check_seed(seed)
                     writer = _Writer(plan, dataset, kept, StoredTransformer("stored", kept, of), seed)
-                    found.append(writer.write(root, generator, date))
-    if not found:
+                    written.append(writer.write(root, generator, date))
+    if not written:
         has = ", ".join(dict.fromkeys(name for source in kept.sources.values() for name in source.datasets))
         raise UsageError(
             f"The set in {kept.path} has none of {', '.join(dataset.name for dataset in plan.datasets)}.",
             mend=f"It has {has or 'nothing'}.",
         )
-    return found
+    return written
 
 
 def _check_seed(seed: int) -> None:
@@ -225,9 +226,10 @@ class _Writer:
         metadata = self._metadata(rows, generator or source.paraphraser, date or None, source.about)
         folder = root / generator_folder(metadata["generator_model"]) / metadata["dataset"] / self.by.of.name
         folder = folder / str(self.seed)
-        data, meta, own = file_names(metadata)
+        data, meta, file = file_names(metadata)
         column = f"{self.by.of.name}_seed_{self.seed}"
         original = pl.Series("original", [row.fields for row in rows])
+        # One type for both columns: `read_file` asks for it.
         frame = pl.DataFrame([original, pl.Series(column, said, dtype=original.dtype)])
         buffer = io.BytesIO()
         frame.write_parquet(buffer, compression="zstd")
@@ -235,7 +237,7 @@ class _Writer:
         write_atomic(folder / data, buffer.getvalue())
         write_atomic(folder / meta, to_json(metadata, indent=2) + "\n")
         told = {"paraphraser": source.paraphraser, "prompt": source.prompt, **source.about}
-        write_atomic(folder / own, to_json(told, indent=2) + "\n")
+        write_atomic(folder / file, to_json(told, indent=2) + "\n")
         return Written(folder / data, metadata["generation_statistics"])
 
     def _said(self, place: str, text: str) -> str:
@@ -267,24 +269,25 @@ class _Writer:
     def _statistics(self, rows: Sequence[Record]) -> dict[str, Any]:
         """Counts over slots, each as often as it occurs."""
         slots = [(record, place) for record in rows for _, _, place in record.slots]
-        own = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
-        targeted = {id(record) for record, _ in own}
-        failed = [(record, row) for record, row in own if not row.usable]
+        asked = [(record, self.rows[place]) for record, place in slots if self.rows[place].text.strip()]
+        # Records have no ids, and equal ones are several.
+        targeted = {id(record) for record, _ in asked}
+        failed = [(record, row) for record, row in asked if not row.usable]
         steps = len(self.by.of.steps)
-        known = any(row.attempts for _, row in own)
-        retried = [row for _, row in own if row.attempts > steps]
+        counted = any(row.attempts for _, row in asked)
+        retried = [row for _, row in asked if row.attempts > steps]
         reasons: dict[str, int] = {}
         for _, row in failed:
             name = REASONS.get(row.outcome, "backend_failure")
             reasons[name] = reasons.get(name, 0) + 1
         return {
             "records_total": len(rows), "records_targeted": len(targeted),
-            "text_fields_total": len(own), "records_with_fallback": len({id(record) for record, _ in failed}),
+            "text_fields_total": len(asked), "records_with_fallback": len({id(record) for record, _ in failed}),
             "text_fields_with_fallback": len(failed),
-            "unchanged_outputs": sum(row.outcome == "copied" for _, row in own),
-            "retried_text_fields": len(retried) if known else "",
-            "recovered_after_retry_text_fields": sum(row.usable for row in retried) if known else "",
-            "fallback_reasons": reasons if known else "",
+            "unchanged_outputs": sum(row.outcome == "copied" for _, row in asked),
+            "retried_text_fields": len(retried) if counted else "",
+            "recovered_after_retry_text_fields": sum(row.usable for row in retried) if counted else "",
+            "fallback_reasons": reasons if counted else "",
         }  # fmt: skip
 
 
@@ -375,18 +378,18 @@ class _Rows:
         label = label or (self.languages[0] if len(self.languages) == 1 else "und")
         for name in fields_of(before, corpus=self.found.metadata.get("transform_corpus", True)):
             side = "first:" if name in LEFT else "second:" if name in RIGHT else "text:"
-            for text, said in self._both(before.get(name), after.get(name), name, line):
+            for text, wording in self._both(before.get(name), after.get(name), name, line):
                 if text.strip():
-                    yield name in RIGHT, _row(text, said, language_at(side, label), self.seed)
+                    yield name in RIGHT, _row(text, wording, language_at(side, label), self.seed)
 
-    def _both(self, text: Any, said: Any, name: str, line: int) -> Iterator[tuple[str, str]]:
+    def _both(self, text: Any, wording: Any, name: str, line: int) -> Iterator[tuple[str, str]]:
         """Every text within a field with what came of it; "" where that is missing."""
         if isinstance(text, str):
-            if said is not None and not isinstance(said, str):
-                raise self._wrong(f"{name} is not a text", line, "a text", repr(said))
-            yield text, said or ""
+            if wording is not None and not isinstance(wording, str):
+                raise self._wrong(f"{name} is not a text", line, "a text", repr(wording))
+            yield text, wording or ""
         elif isinstance(text, list):
-            others = said or [None] * len(text)
+            others = wording or [None] * len(text)
             if not isinstance(others, list) or len(others) != len(text):
                 told = f"{len(others)}" if isinstance(others, list) else repr(others)
                 raise self._wrong(f"{name} has lost its order", line, f"{len(text)} texts", told)
@@ -399,10 +402,10 @@ class _Rows:
         return DataError(what, path=self.found.data, line=line, expected=expected, found=found[:60])
 
 
-def _row(text: str, said: str, lang: str, seed: int) -> Paraphrase:
-    if not said.strip():
+def _row(text: str, wording: str, lang: str, seed: int) -> Paraphrase:
+    if not wording.strip():
         return Paraphrase(text, lang, "", "", "failed", "stored empty by the reference", 0, seed)
-    return Paraphrase(text, lang, "", said, "copied" if said == text else "ok", attempts=0, seed=seed)
+    return Paraphrase(text, lang, "", wording, "copied" if wording == text else "ok", attempts=0, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -428,34 +431,34 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
     model = files[0].metadata["generator_model"]
     told: dict[tuple[str, str, int], tuple[int, int]] = {}
     for name in TRANSFORMATIONS:
-        own = [file for file in files if file.place[0] == name]
-        if not own:
+        of_name = [file for file in files if file.place[0] == name]
+        if not of_name:
             continue
-        content = digest([[list(one.place), [row.wording for row in read[one.place][0]]] for one in own])
-        about = {"model": model, "transformation": name, "sampling": _sampling(own[0].metadata)}
+        content = digest([[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in of_name])
+        about = {"model": model, "transformation": name, "sampling": _sampling(of_name[0].metadata)}
         kept.add(sets.Source(name=name, paraphraser=model, identity=f"imported:{content}", about=about))
-        for one in own:
-            rows = _numbered(read[one.place][0])
-            _, dataset, seed = one.place
+        for ask in of_name:
+            rows = _numbered(read[ask.place][0])
+            _, dataset, seed = ask.place
             kept.keep(name, catalogue_name(dataset), seed, rows)
             told[name, dataset, seed] = (len(rows), sum(not row.usable for row in rows))
     return Imported(kept, told)
 
 
 def _sampling(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    found = {"max_tokens": metadata["max_tokens"], "retries": metadata["max_retries"]}
+    settings = {"max_tokens": metadata["max_tokens"], "retries": metadata["max_retries"]}
     expansion = metadata.get("max_tokens_expansion")
-    return found if expansion is None else {**found, "max_tokens_expansion": expansion}
+    return settings if expansion is None else {**settings, "max_tokens_expansion": expansion}
 
 
 def _check_originals(files: Sequence[Found], told: Mapping[tuple[str, str, int], str]) -> None:
     first: dict[str, Found] = {}
     for file in files:
-        known = first.setdefault(file.place[1], file)
-        if told[known.place] != told[file.place]:
+        earlier = first.setdefault(file.place[1], file)
+        if told[earlier.place] != told[file.place]:
             raise DataError(
                 f"the originals of {file.place[1]!r} are not those of another file", path=file.data,
-                expected=f"the rows of {known.data}", mend="Take files that were made of one version of the data.",
+                expected=f"the rows of {earlier.data}", mend="Take files that were made of one version of the data.",
             )  # fmt: skip
 
 
@@ -464,12 +467,13 @@ def _numbered(rows: Sequence[Paraphrase]) -> list[Paraphrase]:
     by_text: dict[tuple[str, str], list[Paraphrase]] = {}
     for row in rows:
         by_text.setdefault((row.lang, row.text), []).append(row)
-    found = []
-    for own in by_text.values():
-        same = len({paraphrase.wording for paraphrase in own}) == 1
-        found += (
-            own[:1]
+    numbered = []
+    for wordings in by_text.values():
+        # The layout has no ids of texts: what came out differently is told apart by its number.
+        same = len({paraphrase.wording for paraphrase in wordings}) == 1
+        numbered += (
+            wordings[:1]
             if same
-            else [replace(paraphrase, place=f"occurrence:{i}") for i, paraphrase in enumerate(own)]
+            else [replace(paraphrase, place=f"occurrence:{i}") for i, paraphrase in enumerate(wordings)]
         )
-    return found
+    return numbered

@@ -200,15 +200,15 @@ def _optional_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault("the revision is no commit", "40 hexadecimal digits", told["source_revision"])
     if not isinstance(told.get("transform_corpus", True), bool):
         yield Fault("transform_corpus is neither", "true or false", told["transform_corpus"])
-    known = listed().get(told["dataset"], {})
-    needs = known.get("task") in ("retrieval", "reranking")
-    if known and ("transform_corpus" in told) != needs:
+    entry = listed().get(told["dataset"], {})
+    needs = entry.get("task") in ("retrieval", "reranking")
+    if entry and ("transform_corpus" in told) != needs:
         yield Fault(
             "whether the corpus was transformed", "to be told of retrieval and reranking", told["dataset"]
         )
     layout = told.get("clustering_format")
-    if (layout is not None and layout not in FORMATS) or (known and layout != known.get("format")):
-        yield Fault("clustering_format is another", str(known.get("format") or " or ".join(FORMATS)), layout)
+    if (layout is not None and layout not in FORMATS) or (entry and layout != entry.get("format")):
+        yield Fault("clustering_format is another", str(entry.get("format") or " or ".join(FORMATS)), layout)
 
 
 def _is_count(value: object) -> bool:
@@ -222,6 +222,7 @@ def _statistics_faults(counts: Any, retries: int) -> Iterator[Fault]:
     wrong = [name for name in COUNTS if not _is_count(counts[name])]
     for name in wrong:
         yield Fault(f"{name} is not a count", "a whole number from 0 on", counts[name])
+    # Empty means that the reference kept no history of its retries: all of it is unknown then.
     unknown = [counts[name] == "" for name in HISTORY]
     if any(unknown) != all(unknown):
         yield Fault(
@@ -286,19 +287,20 @@ def find(root: Path, *, generator: str = "", datasets: Sequence[str] = ()) -> li
         raise UsageError(f"{root} has the generators {names}.", mend="Name one with --generator.")
     wanted = {reference_name(dataset) for dataset in datasets}
     folders = sorted(path for path in chosen[0].glob("*/*/*") if path.is_dir())
-    found = [_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
-    if not found:
+    newest = [_newest(path) for path in folders if not wanted or path.parents[1].name in wanted]
+    if not newest:
         raise UsageError(
             f"{chosen[0]} has no transformed dataset"
             + (f" called {' or '.join(sorted(wanted))}." if wanted else "."),
             mend="Give the folder above the generators' folders.",
         )
-    return found
+    return newest
 
 
 def _newest(folder: Path) -> Found:
     data = {path.stem.removeprefix("data"): path for path in sorted(folder.glob("data*.parquet"))}
     metadata = {path.stem.removeprefix("metadata"): path for path in sorted(folder.glob("metadata*.JSON"))}
+    # A link could lead out of the folder that was given.
     for path in (*data.values(), *metadata.values()):
         if path.is_symlink():
             raise DataError(
@@ -314,8 +316,9 @@ def _newest(folder: Path) -> Found:
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")
     read = [Found(data[end], _metadata_of(metadata[end], end)) for end in data]
-    read.sort(key=lambda one: one.metadata["generation_datetime"] or "")
-    dates = [one.metadata["generation_datetime"] or "" for one in read]
+    # No date sorts first: a file with one is newer.
+    read.sort(key=lambda document: document.metadata["generation_datetime"] or "")
+    dates = [document.metadata["generation_datetime"] or "" for document in read]
     if len(dates) > 1 and dates[-1] == dates[-2]:
         raise DataError(
             "two files of one date", path=folder, found=dates[-1], mend="Remove one of the two pairs."
@@ -325,14 +328,14 @@ def _newest(folder: Path) -> Found:
 
 def _metadata_of(path: Path, end: str) -> dict[str, Any]:
     try:
-        found = json.loads(read_bounded(path))
+        metadata = json.loads(read_bounded(path))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
-    told = check_metadata(found, path)
+    told = check_metadata(metadata, path)
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]
-    said = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
-    said.append(str(told["seed_transform"]))
-    _same("the metadata are of another folder", path, "/".join(folders), "/".join(said))
+    places = [generator_folder(told["generator_model"]), told["dataset"], told["transformation"]]
+    places.append(str(told["seed_transform"]))
+    _same("the metadata are of another folder", path, "/".join(folders), "/".join(places))
     if end:
         _same("the file is called by another hash than its metadata have", path, f"_{file_hash(told)}", end)
     return told

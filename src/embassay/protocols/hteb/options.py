@@ -68,7 +68,7 @@ def on_axis(axis: str, chosen: Sequence[str] = tuple(TRANSFORMATIONS)) -> tuple[
     >>> on_axis("language")
     ('translation', 'cross_translation')
     """
-    return tuple(one for one in chosen if TRANSFORMATIONS[one].axis == axis)
+    return tuple(name for name in chosen if TRANSFORMATIONS[name].axis == axis)
 
 
 def language_of_dataset(dataset: str, seed: int, candidates: Sequence[str]) -> str:
@@ -119,8 +119,8 @@ def names_of(label: str, *, varieties: bool = False) -> tuple[str, ...]:
     >>> names_of("en-de"), names_of("ary"), names_of("ary", varieties=True), names_of("und")
     (('English', 'German'), ('Arabic',), ('Moroccan Arabic',), ())
     """
-    found = (_name(part, varieties) for part in _PARTS.split(label) if part)
-    return tuple(dict.fromkeys(name for name in found if name))
+    names = (_name(part, varieties) for part in _PARTS.split(label) if part)
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 @cache
@@ -249,9 +249,9 @@ class TransformOptions:
 def as_reference(options: T) -> T:
     """The options with `reference` wherever they have that value."""
     chosen = {
-        one.name: REFERENCE
-        for one in fields(options)  # type: ignore[arg-type]
-        if REFERENCE in str(one.type)
+        entry.name: REFERENCE
+        for entry in fields(options)  # type: ignore[arg-type]
+        if REFERENCE in str(entry.type)
     }
     return replace(options, **chosen)  # type: ignore[type-var]
 
@@ -278,8 +278,8 @@ def read_transformations(given: Sequence[str]) -> tuple[str, ...]:
     >>> read_transformations(["language,paraphrasing"])
     ('paraphrasing', 'translation', 'cross_translation')
     """
-    words = [one.strip() for some in given for one in some.split(",") if one.strip()]
-    if not words and any(one.strip() for one in given):
+    words = [word.strip() for some in given for word in some.split(",") if word.strip()]
+    if not words and any(text.strip() for text in given):
         raise UsageError(
             f"--transformations is {', '.join(given)!r}, which names none.",
             mend=f"Leave it out for all, or name some of {', '.join((*AXES, *TRANSFORMATIONS))}.",
@@ -288,11 +288,7 @@ def read_transformations(given: Sequence[str]) -> tuple[str, ...]:
         name
         for word in words
         for name in (
-            [
-                transformation
-                for transformation in TRANSFORMATIONS
-                if TRANSFORMATIONS[transformation].axis == word
-            ]
+            [name for name in TRANSFORMATIONS if TRANSFORMATIONS[name].axis == word]
             if word in AXES
             else [word]
         )
@@ -307,10 +303,10 @@ def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, 
     >>> read_families(["e5=wordllama:0.1,minilm:0.2"])
     (('e5', (('wordllama', 0.1), ('minilm', 0.2))),)
     """
-    found = []
+    families = []
     for entry in given or ():
         name, _, members = entry.partition("=")
-        pairs = [one.strip().rpartition(":") for one in members.split(",") if one.strip()]
+        pairs = [member.strip().rpartition(":") for member in members.split(",") if member.strip()]
         try:
             sizes = tuple((system, float(size)) for system, _, size in pairs)
         except ValueError:
@@ -321,8 +317,8 @@ def read_families(given: list[str] | None) -> tuple[tuple[str, tuple[tuple[str, 
                 mend="Write NAME=SYSTEM:BILLIONS,SYSTEM:BILLIONS with two systems or more, for example "
                 "e5=st:e5-small:0.03,st:e5-base:0.11.",
             )
-        found.append((name, tuple(sorted(sizes, key=lambda size: size[1]))))
-    return tuple(found)
+        families.append((name, tuple(sorted(sizes, key=lambda size: size[1]))))
+    return tuple(families)
 
 
 @dataclass(frozen=True)

@@ -14,16 +14,14 @@ from embassay.measures import spearman
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
-    CLASSICAL,
     CORRECTION,
     METHOD,
-    RANKED,
-    REFERENCE,
     Headline,
     Standing,
     compared,
     mean_component,
 )
+from embassay.protocols.wordings.protocol import level_standings
 from embassay.protocols.wordings.scores import (
     OVERALL,
     Cells,
@@ -31,7 +29,6 @@ from embassay.protocols.wordings.scores import (
     Level,
     RunDataset,
     RunSource,
-    Scope,
     level_rows,
     on_dataset,
     original_row,
@@ -102,7 +99,7 @@ class Profiles:
                 dataset, system, [runs], seed=self.layout.seed, resamples=self.layout.resamples,
                 bounds=self._bounds(task),
             )  # fmt: skip
-        levels = [(one, self.on_dataset(task, dataset, system, one, lang)) for one in self.made_of(part)]
+        levels = [(name, self.on_dataset(task, dataset, system, name, lang)) for name in self.made_of(part)]
         return mean_of_same_items(levels, system, "axis" if part == TOTAL else "transformation")
 
     def _in_scope(self, scope: str, system: str, part: str) -> Level:
@@ -158,6 +155,7 @@ def _mean(parts: Sequence[Headline], system: str, noun: str) -> Headline:
 def _together(parts: Sequence[Component]) -> tuple[Stratum, ...]:
     """The strata of a mean over the same items: the items once, what else was drawn for each part by itself."""
     share = 1 / len(parts)
+    # `wordings.scores` puts the items first: they are the same for all parts, and are drawn once.
     first = [part.strata[0] for part in parts if part.strata]
     if len(first) < len(parts) or len({len(stratum.draws) for stratum in first}) > 1:
         return tuple(stratum for part in parts for stratum in scaled(part.strata, share))
@@ -199,19 +197,8 @@ def profile_rows(profiles: Profiles) -> Iterator[Result]:
 
 def standings(profiles: Profiles) -> Iterator[Standing]:
     """Every system's HTEB total: of each task on each dataset and over them, and overall."""
-    layout = profiles.layout
-    group: dict[tuple[str, str], str] = {}
-    for scope in scopes(layout):
-        group |= {(scope.task, one): CLASSICAL if ":" in scope.name else RANKED for one in scope.systems}
-    for task in (*(run_task.name for run_task in layout.tasks), OVERALL):
-        headline = profiles.headline(task)
-        datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
-        for system in layout.systems:
-            of = group.get((task, system.name), REFERENCE)
-            for dataset in datasets if len(datasets) > 1 else ():
-                score = profiles.on_dataset(task, dataset, system.name, TOTAL).score
-                yield Standing(task, dataset, headline, score, of)
-            yield Standing(task, "", headline, profiles.in_scope(task, system.name, TOTAL).score, of)
+    tasks = (*(task.name for task in profiles.layout.tasks), OVERALL)
+    return level_standings(profiles.layout, profiles, [(task, profiles.headline(task)) for task in tasks])
 
 
 def comparisons(
@@ -219,12 +206,16 @@ def comparisons(
 ) -> dict[str, Any]:
     """What `comparisons.json` holds: `scopes` as in every protocol, of HTEB totals; `tests` of every part over datasets
     (`tests_of`), `axes` (`axes_of`), `families` (`family_of`) and `groups` (`groups_of`)."""
-    every = list(scopes(profiles.layout))
     return {
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": f"{METHOD}; of the HTEB total, items and runs resampled",
-        "scopes": {scope.name: _compared(profiles, scope) for scope in every},
+        "scopes": {
+            scope.name: compared(
+                [profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems]
+            )
+            for scope in scopes(profiles.layout)
+        },
         "tests": tests_of(profiles),
         "axes": axes_of(profiles),
         "families": [family_of(profiles, name, members) for name, members in families],
@@ -232,34 +223,31 @@ def comparisons(
     }
 
 
-def _compared(profiles: Profiles, scope: Scope) -> dict[str, Any]:
-    return compared([profiles.in_scope(scope.task, system, TOTAL).score for system in scope.systems])
-
-
 def gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
     """Task and dataset -> transformed minus original, where there is a value."""
-    found = {}
+    by_part = {}
     for task, dataset in profiles.places(OVERALL):
         delta = profiles.on_dataset(task, dataset.name, system, part).delta.value
         if delta is not None:
-            found[f"{task}/{dataset.name}"] = delta
-    return found
+            by_part[f"{task}/{dataset.name}"] = delta
+    return by_part
 
 
 def tests_of(profiles: Profiles) -> list[dict[str, Any]]:
     """Of every system and part the change over datasets: the Hodges-Lehmann `shift` with its bootstrap interval over
     datasets, and Wilcoxon's `p`, by Holm over the systems within the part (spec hteb 10, ours [H15])."""
-    found: list[dict[str, Any]] = []
+    tests: list[dict[str, Any]] = []
     for part in profiles.parts:
-        own = [
+        family = [
             _tested(part, system.name, list(gaps(profiles, system.name, part).values()), profiles.layout.seed)
             for system in profiles.layout.ranked
         ]
-        tested = [one for one in own if one["p"] is not None]
-        for one, adjusted in zip(tested, holm([one["p"] for one in tested]) if tested else (), strict=True):
-            one["p_holm"] = adjusted
-        found += own
-    return found
+        # Holm counts the tests that were made, not the systems.
+        tested = [row for row in family if row["p"] is not None]
+        for row, adjusted in zip(tested, holm([row["p"] for row in tested]) if tested else (), strict=True):
+            row["p_holm"] = adjusted
+        tests += family
+    return tests
 
 
 def _tested(part: str, system: str, d: Sequence[float], seed: int) -> dict[str, Any]:
@@ -301,6 +289,7 @@ def axes_of(profiles: Profiles) -> dict[str, Any]:
                 "interval": {axis: list(delta.interval) for axis, delta in deltas.items()},
                 "relative": {axis: value - mean for axis, value in values.items()},
                 "rank": {
+                    # Equal changes share the better rank.
                     axis: 1 + sum((o[axis].value or 0.0) > value for _, o in systems)
                     for axis, value in values.items()
                 },
@@ -311,7 +300,7 @@ def axes_of(profiles: Profiles) -> dict[str, Any]:
 
 def _coupling(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     pairs = [(a, b) for place, a in enumerate(axes) for b in axes[place + 1 :]]
-    found = []
+    coupled = []
     for a, b in pairs:
         few = len(rows) < 3
         rho = (
@@ -319,10 +308,10 @@ def _coupling(axes: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> list[di
             if few
             else float(spearman([row["change"][a] for row in rows], [row["change"][b] for row in rows]))
         )
-        found.append(
+        coupled.append(
             {"a": a, "b": b, "n": len(rows), "rho": rho if rho is None or np.isfinite(rho) else None}
         )
-    return found
+    return coupled
 
 
 def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]]) -> dict[str, Any]:
@@ -337,10 +326,11 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
         }
         rows.append({"system": system, "billions": billions, "total": level.score.value,
                      "change": level.delta.value, "axes": axes})  # fmt: skip
-    known = [(row["billions"], row["change"]) for row in rows if row["change"] is not None]
+    points = [(row["billions"], row["change"]) for row in rows if row["change"] is not None]
     slope = None
-    if len({size for size, _ in known}) > 1:
-        slope = float(np.polyfit(np.log2([size for size, _ in known]), [gap for _, gap in known], 1)[0])
+    if len({size for size, _ in points}) > 1:
+        slope = float(np.polyfit(np.log2([size for size, _ in points]), [gap for _, gap in points], 1)[0])
+    # Members come by size, smallest first.
     small, large = (gaps(profiles, members[place][0], TOTAL) for place in (0, -1))
     shared = [large[place] - small[place] for place in small if place in large]
     shift = hodges_lehmann(shared, n_resamples=RESAMPLES, seed=profiles.layout.seed) if shared else None
@@ -355,7 +345,7 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
 def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
     """English datasets and the others: the mean change of a dataset, over systems, of every part. Not a paired test."""
     english = {"en", "eng", "en-en", "eng-eng"}
-    found = []
+    rows = []
     for group, is_english in (("English", True), ("multilingual", False)):
         places = [
             (task, dataset)
@@ -364,25 +354,27 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
         ]
         for part in profiles.parts if places else ():
             means = [_over_systems(profiles, task, dataset.name, part) for task, dataset in places]
-            known = [one for one in means if one is not None]
-            shift = hodges_lehmann(known, n_resamples=RESAMPLES, seed=profiles.layout.seed) if known else None
-            found.append(
+            defined = [mean for mean in means if mean is not None]
+            shift = (
+                hodges_lehmann(defined, n_resamples=RESAMPLES, seed=profiles.layout.seed) if defined else None
+            )
+            rows.append(
                 {
-                    "group": group, "part": part, "datasets": len(known),
-                    "change": float(np.mean(known)) if known else None,
+                    "group": group, "part": part, "datasets": len(defined),
+                    "change": float(np.mean(defined)) if defined else None,
                     "ci_low": None if shift is None else _number(shift.low),
                     "ci_high": None if shift is None else _number(shift.high),
                 }
             )  # fmt: skip
-    return found
+    return rows
 
 
 def _over_systems(profiles: Profiles, task: str, dataset: str, part: str) -> float | None:
-    found = [
+    changes = [
         profiles.on_dataset(task, dataset, system.name, part).delta.value for system in profiles.layout.ranked
     ]
-    known = [one for one in found if one is not None]
-    return float(np.mean(known)) if known else None
+    defined = [change for change in changes if change is not None]
+    return float(np.mean(defined)) if defined else None
 
 
 @dataclass(frozen=True)

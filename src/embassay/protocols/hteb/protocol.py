@@ -106,8 +106,8 @@ class HtebPlan(WordedPlan):
 
     def languages(self, source: Source, dataset: PlannedDataset, seed: int) -> Counter[str]:
         """How many texts go to, or through, each language."""
-        found = (slot.language for slot in self.asked(source, dataset, seed) if slot.language)
-        return Counter(found)
+        spoken = (slot.language for slot in self.asked(source, dataset, seed) if slot.language)
+        return Counter(spoken)
 
     @cached_property
     def longest(self) -> int:
@@ -193,6 +193,7 @@ def with_runs(
             for seed in seeds[source.name, original.dataset]:
                 run = run_of(kept, source, original.dataset, seed, plan.request)
                 cell = reworded(original, source.variant(seed), run, folder)
+                # Systems without vectors cluster by linkage, which has no start to draw.
                 cells.append(_started_from(cell, seed, plan) if kinds[cell.system] == "embedding" else cell)
     return replace(plan, cells=plan.in_order(cells))
 
@@ -273,20 +274,18 @@ def counted(
     rows: Sequence[Paraphrase], source: Source, dataset: str, seed: int, languages: dict[str, int]
 ) -> Texts:
     """The counts over the distinct texts that are not blank."""
-    own = [row for row in rows if row.text.strip()]
-    usable = [row for row in own if row.usable]
+    written = [row for row in rows if row.text.strip()]
+    usable = [row for row in written if row.usable]
     ratios = sorted(len(row.wording) / len(row.text) for row in usable)
     asked = [row for row in usable if _asks(row.text)]
-    outcomes: dict[str, int] = {}
-    for row in own:
-        outcomes[row.outcome] = outcomes.get(row.outcome, 0) + 1
+    outcomes: dict[str, int] = Counter(row.outcome for row in written)
     distance = None
     if usable:
         apart = edit_distances([row.text for row in usable], [row.wording for row in usable])
         distance = float(apart.mean())
     return Texts(
-        source.name, source.of.axis, dataset, seed, len(own), len(usable), outcomes,
-        retried=sum(row.attempts > len(source.of.steps) for row in own),
+        source.name, source.of.axis, dataset, seed, len(written), len(usable), outcomes,
+        retried=sum(row.attempts > len(source.of.steps) for row in written),
         ratio=_median(ratios),
         wrong_way=sum(is_wrong_way(source.of.length, row.text, row.wording) for row in usable),
         questions=len(asked),
@@ -296,6 +295,7 @@ def counted(
     )  # fmt: skip
 
 
+# ASCII, full-width, Arabic and Armenian.
 _QUESTION = ("?", "？", "؟", "՞")
 
 
@@ -341,7 +341,7 @@ def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: Hte
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [said for source in sources for said in _mismatches(source, plan)],
+        "warnings": [mismatch for source in sources for mismatch in _mismatches(source, plan)],
         "sample": plan.request.limit is not None,
         "sources": [
             {
@@ -416,6 +416,7 @@ class Hteb(Worded):
     def work(self, session: Session, listener: Silent) -> None:
         """The texts as they are, then round after round: texts first, then what follows from them."""
         plan: Any = session.plan
+        # The plan grows with every round: before the last one it isn't known what the whole run is.
         session.whole = False
         kept = ParaphraseSet.create(self.folder.path / PARAPHRASES)
         writer = Writer(kept, session.accounts.ledger, listener, TOLD)
@@ -491,6 +492,7 @@ def transformations(
             yield replace(
                 head,
                 tokens=need.read + need.written,
+                # A text takes a call for each step, so that calls say how many texts are left to ask for.
                 cached=max(0, texts - need.calls // len(source.of.steps)),
                 requests=need.calls,
                 usd=None if writer.price is None else writer.price.usd(need.read, need.written),

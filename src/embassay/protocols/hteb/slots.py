@@ -73,8 +73,8 @@ def titles_of(dataset: Dataset, corpus: Documents) -> tuple[str, ...]:
     if "title" not in source.columns():
         return ("",) * len(corpus)
     rows = getattr(source, "source", source).rows(("id", "title"))
-    found = {key_of(row, "id"): text_of(row, "title") or "" for row in rows}
-    return tuple(found.get(one, "") for one in corpus.ids)
+    titles = {key_of(row, "id"): text_of(row, "title") or "" for row in rows}
+    return tuple(titles.get(key, "") for key in corpus.ids)
 
 
 def body_of(text: str, title: str) -> str:
@@ -89,10 +89,10 @@ def body_of(text: str, title: str) -> str:
 def corpus_texts(data: RetrievalSet) -> Iterator[Place]:
     """The title and the body of every document, then the queries."""
     titles = data.corpus.titles or ("",) * len(data.corpus)
-    for one, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
+    for key, text, title in zip(data.corpus.ids, data.corpus.texts, titles, strict=True):
         if title:
-            yield f"title:{one}", title
-        yield f"document:{one}", body_of(text, title)
+            yield f"title:{key}", title
+        yield f"document:{key}", body_of(text, title)
     yield from query_texts(data)
 
 
@@ -101,10 +101,10 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
     judgements, and with it a query that has no other relevant one."""
     documents, titles, said = [], [], list[int]()
     of = data.corpus.titles or ("",) * len(data.corpus)
-    for row, (one, text, title) in enumerate(zip(data.corpus.ids, data.corpus.texts, of, strict=True)):
+    for row, (key, text, title) in enumerate(zip(data.corpus.ids, data.corpus.texts, of, strict=True)):
         body = body_of(text, title)
-        head = wording(f"title:{one}", title) if title else ""
-        rest = wording(f"document:{one}", body) if body.strip() else body
+        head = wording(f"title:{key}", title) if title else ""
+        rest = wording(f"document:{key}", body) if body.strip() else body
         if head is not None and rest is not None:
             said.append(row)
             titles.append(head)
@@ -131,16 +131,16 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
     return Reworded(original, paraphrased, len(kept), len(data), lost)
 
 
-def _judged(data: RetrievalSet, known: set[str]) -> dict[str, dict[str, float]]:
+def _judged(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
     return {
-        query: {doc: gain for doc, gain in data.qrels[query].items() if doc in known}
+        query: {doc: gain for doc, gain in data.qrels[query].items() if doc in documents}
         for query in data.queries.ids
     }
 
 
 def _places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
-    known = set(kept)
-    return [place for place, row in enumerate(of) if row in known]
+    stays = set(kept)
+    return [place for place, row in enumerate(of) if row in stays]
 
 
 def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
@@ -151,13 +151,13 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context
     queries, candidates = (list(dict.fromkeys(chain(*texts))) for texts in (data.queries, data.candidates))
     asked, offered = system.vectors(queries, "query"), system.vectors(candidates, "document")
     row, column = ({text: i for i, text in enumerate(texts)} for texts in (queries, candidates))
-    own = part_with("similarity", getattr(system, "encoder", None))
-    by = "cosine" if own is None else own.similarity
+    similarity = part_with("similarity", getattr(system, "encoder", None))
+    by = "cosine" if similarity is None else similarity.similarity
     similar = [
         np.fmax.reduce(
-            compared(by, asked[[row[one] for one in said]], offered[[column[one] for one in shown]])
+            compared(by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]])
         )
-        for said, shown in zip(data.queries, data.candidates, strict=True)
+        for query, shown in zip(data.queries, data.candidates, strict=True)
     ]
     return reranking.evaluated(system, data, similar, context)
 
@@ -171,24 +171,24 @@ def compared(by: str, left: Any, right: Any) -> NDArray[np.float64]:
     """
     from scipy.spatial.distance import cdist  # slow to import
 
-    a, b = (np.asarray(one, dtype=np.float64) for one in (left, right))
+    a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
     if by in ("euclidean", "manhattan"):
-        found = -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
+        scores = -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
     else:
         if by != "dot":
-            a, b = (one / np.maximum(np.linalg.norm(one, axis=1, keepdims=True), 1e-12) for one in (a, b))
-        found = a @ b.T
-    return np.asarray(np.round(found, DECIMALS) + 0.0)
+            a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
+        scores = a @ b.T
+    return np.asarray(np.round(scores, DECIMALS) + 0.0)
 
 
 def _factory(name: str) -> Callable[[], Task]:
     def make() -> Task:
-        own = replace(PTEB.build(name), unworded=_unworded)
+        task = replace(PTEB.build(name), unworded=_unworded)
         if name == "reranking":
-            return replace(own, evaluate=evaluate_candidates)
+            return replace(task, evaluate=evaluate_candidates)
         if name != "retrieval":
-            return own
-        return replace(own, load=_load, texts=corpus_texts, reword=reword_corpus)
+            return task
+        return replace(task, load=_load, texts=corpus_texts, reword=reword_corpus)
 
     return make
 
@@ -218,23 +218,23 @@ def places_of(
     texts first, of candidates the relevant ones first."""
     what = TASKS.build(name)
     kept = what.unworded(options)
-    found = [
+    places = [
         (place, text, part.lang)
         for part in parts
         for place, text in (_candidates_in_order(part.data) if name == "reranking" else what.texts(part.data))
         if not place.startswith(kept)
     ]
     if name in ("sts", "pair_classification"):
-        found.sort(key=lambda one: one[0].startswith("second:"))
-    yield from found
+        places.sort(key=lambda place: place[0].startswith("second:"))
+    yield from places
 
 
 def _candidates_in_order(data: Any) -> Iterator[Place]:
-    for row, one in enumerate(data.ids):
-        yield from ((f"query:{one}:{i}", text) for i, text in enumerate(data.queries[row]))
+    for row, key in enumerate(data.ids):
+        yield from ((f"query:{key}:{i}", text) for i, text in enumerate(data.queries[row]))
         gains = data.relevance[row]
         order = sorted(range(len(gains)), key=lambda i: not gains[i] > 0)
-        yield from ((f"candidate:{one}:{i}", data.candidates[row][i]) for i in order)
+        yield from ((f"candidate:{key}:{i}", data.candidates[row][i]) for i in order)
 
 
 @dataclass(frozen=True)
@@ -267,14 +267,14 @@ class Slots:
             if place.startswith(("title:", "document:")) and options.documents == "one-language":
                 drawn = titled.setdefault(place.partition(":")[2], ordinal)
             lang = language_at(place, label)
-            own = names_of(lang, varieties=options.arabic == "reference")
+            languages = names_of(lang, varieties=options.arabic == "reference")
             yield Slot(
-                text, lang, f"{self.task}:{place}" if apart else "", ordinal=ordinal, written=" or ".join(own),
-                language=self._language(of, seed, drawn, own, label, options) if ordinal >= 0 else "",
+                text, lang, f"{self.task}:{place}" if apart else "", ordinal=ordinal, written=" or ".join(languages),
+                language=self._language(of, seed, drawn, languages, label, options) if ordinal >= 0 else "",
             )  # fmt: skip
 
     def _language(
-        self, of: Transformation, seed: int, ordinal: int, own: Sequence[str], label: str, options: TransformOptions
+        self, of: Transformation, seed: int, ordinal: int, codes: Sequence[str], label: str, options: TransformOptions
     ) -> str:  # fmt: skip
         """The language that a slot goes to, or through."""
         if of.common:
@@ -282,7 +282,7 @@ class Slots:
             return language_of_dataset(reference_name(self.dataset), seed, candidates(TARGETS, both))
         if not of.drawn:
             return ""
-        chosen = candidates(PIVOTS if of.name == "backtranslation" else TARGETS, own)
+        chosen = candidates(PIVOTS if of.name == "backtranslation" else TARGETS, codes)
         if options.seeds == "independent":
             return chosen[own_seed(seed, ordinal) % len(chosen)]
         return language_of_text(seed, ordinal, chosen)
@@ -305,8 +305,8 @@ def reference_name(dataset: str) -> str:
 @cache
 def listed() -> Mapping[str, Mapping[str, Any]]:
     """The reference's name of a dataset -> what `datasets.toml` says of it."""
-    found = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
-    return {one["name"]: one for one in found["dataset"]}
+    document = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
+    return {entry["name"]: entry for entry in document["dataset"]}
 
 
 def catalogue_name(dataset: str) -> str:
@@ -320,4 +320,4 @@ def catalogue_name(dataset: str) -> str:
 
 @cache
 def _names() -> dict[str, str]:
-    return {one["catalogue"]: name for name, one in listed().items()}
+    return {entry["catalogue"]: name for name, entry in listed().items()}

@@ -71,14 +71,14 @@ Shares = Mapping[tuple[str, str], tuple[float, float]]
 
 def shares_of(texts: Sequence[Texts]) -> Shares:
     """Of every transformation on every dataset, and with the dataset "" on all."""
-    found: dict[tuple[str, str], list[Texts]] = {}
+    groups: dict[tuple[str, str], list[Texts]] = {}
     for text in texts:
         for dataset in (text.dataset, ""):
-            found.setdefault((text.transformation, dataset), []).append(text)
+            groups.setdefault((text.transformation, dataset), []).append(text)
     return {
-        key: (sum(one.unchanged for one in own) / total, sum(one.texts - one.usable for one in own) / total)
-        for key, own in found.items()
-        if (total := sum(one.texts for one in own))
+        key: (sum(row.unchanged for row in own) / total, sum(row.texts - row.usable for row in own) / total)
+        for key, own in groups.items()
+        if (total := sum(row.texts for row in own))
     }
 
 
@@ -100,20 +100,16 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
     rows: list[tuple[Value, ...]] = []
     for task, dataset, system, levels in _levels(profiles):
         first = levels[TOTAL]
-        own = [getattr(levels[part], what).value for part in profiles.parts]
-        known = [
-            shares[transformation, dataset]
-            for transformation in profiles.transformations
-            if (transformation, dataset) in shares
-        ]
+        values = [getattr(levels[part], what).value for part in profiles.parts]
+        drops = [shares[name, dataset] for name in profiles.transformations if (name, dataset) in shares]
         beside = (
-            [100 * sum(column) / len(known) for column in zip(*known, strict=True)] if known else [None, None]
+            [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else [None, None]
         )
-        rows.append((task, dataset or MACRO, system, points(first.original.value), *map(points, own), *beside,
+        rows.append((task, dataset or MACRO, system, points(first.original.value), *map(points, values), *beside,
                      first.score.reason))  # fmt: skip
     style: Style = "signed" if what == "delta" else "number"
     columns = (
-        *(Column(one, "text") for one in ("task", "dataset", "system")), Column("original"),
+        *(Column(name, "text") for name in ("task", "dataset", "system")), Column("original"),
         *(Column(title_of(part), style) for part in profiles.parts), Column("unchanged %"), Column("failed %"),
         Column("reason", "text"),
     )  # fmt: skip
@@ -154,7 +150,7 @@ def _long(profiles: Profiles, shares: Shares) -> ColumnTable:
                 level.delta.method, level.score.reason,
             ))  # fmt: skip
     columns = (
-        *(Column(one, "text") for one in ("task", "dataset", "system", "part")), Column("original"), Column("score"),
+        *(Column(name, "text") for name in ("task", "dataset", "system", "part")), Column("original"), Column("score"),
         Column("score_low"), Column("score_high"), Column("change", "signed"), Column("change_low", "signed"),
         Column("change_high", "signed"), Column("sd"), Column("change_sd"), Column("n", decimals=0),
         Column("unchanged %"), Column("failed %"), Column("method", "text"), Column("reason", "text"),
@@ -218,17 +214,10 @@ def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
         for member in family["members"]:
             rows.append(
                 (
-                    family["family"],
-                    member["system"],
-                    member["billions"],
-                    points(member["total"]),
-                    points(member["change"]),
-                    *(points(member["axes"][axis]) for axis in axes),
-                    None,
-                    None,
-                    None,
+                    family["family"], member["system"], member["billions"], points(member["total"]),
+                    points(member["change"]), *(points(member["axes"][axis]) for axis in axes), None, None, None,
                 )
-            )
+            )  # fmt: skip
         rows.append((family["family"], "largest minus smallest", None, None, points(family["shift"]),
                      *(None for _ in axes), points(family["ci_low"]), points(family["ci_high"]),
                      points(family["slope"])))  # fmt: skip

@@ -101,8 +101,8 @@ def _field(answer: str) -> str | None:
         return by_hand[1]
 
 
-def _of_object(found: Any) -> str | None:
-    text = found.get(FIELD) if isinstance(found, dict) else None
+def _of_object(answer: Any) -> str | None:
+    text = answer.get(FIELD) if isinstance(answer, dict) else None
     return text if isinstance(text, str) else None
 
 
@@ -184,13 +184,7 @@ class TokenCounts:
 class LLMTransformer(LLMWriter):
     """A language model that does one transformation."""
 
-    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
-        "cut": "cut",
-        "withheld": "refused",
-        "declined": "refused",
-        "empty": "empty",
-        "thinking": "thinking",
-    }
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {**LLMWriter.UNANSWERED, "cut": "cut"}
 
     def __init__(self, chat: CachedChat, of: Transformation, options: TransformOptions) -> None:
         super().__init__(chat, options.retries)
@@ -236,19 +230,19 @@ class LLMTransformer(LLMWriter):
     ) -> Needs:
         """What the answers to these texts take that the cache does not have; none is taken to be drawn again. `seen`
         are the questions of other transformations, which are paid once; those of these texts are added."""
-        own = [slot for slot in slots if slot.text.strip()]
-        tokens.count([slot.text for slot in own])
-        return sum((self._needs(slot, seed, tokens, seen) for slot in own), Needs())
+        asked = [slot for slot in slots if slot.text.strip()]
+        tokens.count([slot.text for slot in asked])
+        return sum((self._needs(slot, seed, tokens, seen) for slot in asked), Needs())
 
     def _needs(self, slot: Slot, seed: int, tokens: TokenCounts, seen: set[tuple[Any, ...]]) -> Needs:
         total, text, length = Needs(), slot.text, float(tokens.of(slot.text))
         for step, name in enumerate(self.of.steps):
             question = self.question(slot, step, text, seed)
-            known = self.chat.known(question) if not total.calls and text else None
-            if isinstance(known, Unanswered):
+            answer = self.chat.known(question) if not total.calls and text else None
+            if isinstance(answer, Unanswered):
                 return total
-            if known is not None:
-                reading = self._read(known)
+            if answer is not None:
+                reading = self._read(answer)
                 if reading.outcome != "ok":
                     return total
                 text, length = reading.text, float(tokens.of(reading.text))
@@ -276,10 +270,10 @@ class LLMTransformer(LLMWriter):
                 break
         last = drawn[-1]
         outcome: Outcome = last.outcome if last.outcome != "ok" else "copied" if text == slot.text else "ok"
-        rejected = ";".join(one for step in drawn for one in step.rejected)
+        rejected = ";".join(reason for step in drawn for reason in step.rejected)
         return Paraphrase(
             slot.text, slot.lang, slot.place, text if last.outcome == "ok" else "", outcome, last.reason,
-            sum(one.attempts for one in drawn), last.seed, sum(one.seconds for one in drawn), rejected,
+            sum(draw.attempts for draw in drawn), last.seed, sum(draw.seconds for draw in drawn), rejected,
         )  # fmt: skip
 
     def refusal(self, error: TextRefused) -> Outcome:
@@ -297,15 +291,15 @@ class LLMTransformer(LLMWriter):
     def _read(self, answer: Completion) -> Reading:
         return read_answer(answer.text, structured=self.options.structured)
 
-    def _is_of_wrong_length(self, slot: Slot, step: int, said: str, text: str) -> bool:
+    def _is_of_wrong_length(self, slot: Slot, step: int, wording: str, text: str) -> bool:
         """Whether an answer went the wrong way where lengths are enforced: a step from its own text, the last one of
         several also from the slot's."""
         if self.options.length != "enforced":
             return False
         ways = {"expansion": "longer", "summarise": "shorter"}
         last = step == len(self.of.steps) - 1
-        return is_wrong_way(ways.get(self.of.steps[step], ""), text, said) or (
-            last and is_wrong_way(self.of.length, slot.text, said)
+        return is_wrong_way(ways.get(self.of.steps[step], ""), text, wording) or (
+            last and is_wrong_way(self.of.length, slot.text, wording)
         )
 
 
@@ -349,8 +343,8 @@ class StoredTransformer:
         blanks = [place for place, source_text in enumerate(asked) if not source_text.text.strip()]
         for place in blanks:
             yield place, blank(asked[place], seed)
-        known = set(blanks)
-        left = [place for place in range(len(asked)) if place not in known]
+        done = set(blanks)
+        left = [place for place in range(len(asked)) if place not in done]
         tried = [asked[place] for place in left]
         for number, row in self._stored.write(tried, seed=seed, run=run, dataset=dataset):
             text = tried[number]
@@ -365,9 +359,9 @@ class StoredTransformer:
         """What the set has of a text without its place: the next of several, or the only one."""
         nth = met[text.lang, text.text]
         met[text.lang, text.text] += 1
-        known = self._stored.known(dataset, seed)
+        stored = self._stored.known(dataset, seed)
         keys = ((text.text, lang, place) for lang in (text.lang, "") for place in (f"occurrence:{nth}", ""))
-        paraphrase = next((known[key] for key in keys if key in known), None)
+        paraphrase = next((stored[key] for key in keys if key in stored), None)
         missing = Paraphrase(
             text.text, text.lang, "", "", "missing", f"{self.name} does not have it", 0, seed
         )
@@ -416,10 +410,10 @@ class RecordedTransformer:
         """What is recorded; `missing` for other texts."""
         for position, text in enumerate(asked):
             blank = not text.text.strip()
-            said = text.text if blank else self._texts.get(text.text, "")
-            outcome: Any = "ok" if said or blank else "missing"
+            wording = text.text if blank else self._texts.get(text.text, "")
+            outcome: Any = "ok" if wording or blank else "missing"
             reason = "" if outcome == "ok" else "the sample has no transformation of this text"
-            yield position, Paraphrase(text.text, text.lang, text.place, said, outcome, reason, 0, seed)
+            yield position, Paraphrase(text.text, text.lang, text.place, wording, outcome, reason, 0, seed)
         hear(len(asked))
 
 
@@ -497,7 +491,7 @@ def open_transformers(
     chat = CachedChat(suited(open_chat(text, ledger=ledger), options, longest), AnswerCache.open(answers))
     chosen = names or tuple(TRANSFORMATIONS)
     return tuple(
-        Source(TRANSFORMATIONS[one], LLMTransformer(chat, TRANSFORMATIONS[one], options)) for one in chosen
+        Source(TRANSFORMATIONS[name], LLMTransformer(chat, TRANSFORMATIONS[name], options)) for name in chosen
     )
 
 
@@ -540,7 +534,7 @@ def suited(chat: ChatModel, options: TransformOptions, longest: int) -> ChatMode
     suit = getattr(chat, "suited", None)
     if suit is None:
         return chat
-    words = max(len(prompt(one).text.encode()) for one in GROWTH)
+    words = max(len(prompt(name).text.encode()) for name in GROWTH)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
     most = max(options.max_tokens, options.max_tokens_expansion)
     fitted: ChatModel = suit(tokens=(words + longest) // 2 + most + 256, think=False)

@@ -95,9 +95,7 @@ def draw(
             f"{target} is not empty, and a study is never changed.", mend="Choose another --out folder."
         )
     chosen = [
-        transformation
-        for transformation in TRANSFORMATIONS
-        if transformation in of.sources and transformation in (transformations or of.sources)
+        kind for kind in TRANSFORMATIONS if kind in of.sources and kind in (transformations or of.sources)
     ]
     if missing := [transformation for transformation in transformations if transformation not in chosen]:
         raise UsageError(
@@ -109,10 +107,10 @@ def draw(
         item for name in chosen for item in sample_items(_pool(of, name, datasets, langs), name, size)
     )
     for name in chosen:
-        own = [item for item in items if item.lang == name]
+        of_lang = [item for item in items if item.lang == name]
         for number in range(1, size.raters + 1):
             rater = f"{name}-rater{number}"
-            rows = sheet(own, rater, size.seed)
+            rows = sheet(of_lang, rater, size.seed)
             write_ratings(target / RATERS / f"{slug(rater)}.csv", rows, columns=COLUMNS)
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS)
     write_atomic(target / "key.jsonl", "".join(f"{to_json(item.as_dict())}\n" for item in items))
@@ -129,12 +127,12 @@ def draw(
 
 
 def _pool(of: ParaphraseSet, name: str, datasets: Sequence[str], langs: Sequence[str]) -> list[Candidate]:
-    found = candidates(of, name, datasets=datasets)
-    if unknown := [lang for lang in langs if lang not in found]:
+    offered = candidates(of, name, datasets=datasets)
+    if unknown := [lang for lang in langs if lang not in offered]:
         raise UsageError(
-            f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(found))}."
+            f"{name} has no text in {unknown[0]!r}.", mend=f"There are {', '.join(sorted(offered))}."
         )
-    pool = [candidate for lang in langs or sorted(found) for candidate in found[lang]]
+    pool = [candidate for lang in langs or sorted(offered) for candidate in offered[lang]]
     if len({candidate.paraphrase.text for candidate in pool}) < 2:
         raise UsageError(f"{name} has fewer than two texts.", mend="Draw from more data.")
     return pool
@@ -207,9 +205,7 @@ def score(path: Path, files: Sequence[Path] = (), systems: Sequence[str] = ()) -
     given = files or sorted(path.joinpath(RATERS).glob("*.csv"))
     ratings = [rating for file in given for rating in _ratings_in(file, key)]
     rejected = _rejected(ratings, key)
-    kept = [
-        rating for rating in ratings if rating.rater_id not in rejected and not key[rating.pair_id].is_dummy
-    ]
+    kept = [row for row in ratings if row.rater_id not in rejected and not key[row.pair_id].is_dummy]
     outcomes = tuple(
         _outcome(name, criterion, kept, ratings, rejected, key, int(facts["seed"]))
         for name in dict.fromkeys(item.lang for item in items)
@@ -242,25 +238,25 @@ def _ratings_in(file: Path, key: Mapping[str, Item]) -> Iterator[Rating]:
 
 
 def _number(row: Row, column: str) -> float:
-    found = cell(row, column)
-    if not found:
+    text = cell(row, column)
+    if not text:
         return float("nan")
-    if not _WHOLE.fullmatch(found):
+    if not _WHOLE.fullmatch(text):
         raise DataError(
             f"the {column} is not on the scale", path=row.path, line=row.line, expected="a whole number from 1 to 5",
-            found=repr(found), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
         )  # fmt: skip
-    return float(found[0])
+    return float(text[0])
 
 
 def _rejected(ratings: Sequence[Rating], key: Mapping[str, Item]) -> dict[str, tuple[str, ...]]:
     """Raters who rated a dummy more than 1 away from what is expected: 5 for a nearly identical pair, 1 for another."""
-    found: dict[str, tuple[str, ...]] = {}
+    out: dict[str, tuple[str, ...]] = {}
     for rating in ratings:
         item = key[rating.pair_id]
         if item.expected is not None and abs(rating.adequacy - max(item.expected, SCALE[0])) > TOLERANCE:
-            found[rating.rater_id] = (*found.get(rating.rater_id, ()), rating.pair_id)
-    return found
+            out[rating.rater_id] = (*out.get(rating.rater_id, ()), rating.pair_id)
+    return out
 
 
 def _outcome(
@@ -292,8 +288,8 @@ def _outcome(
 
 def _table(ratings: Sequence[Rating], criterion: str) -> NDArray[np.float64]:
     """A row per rater and a column per pair, NaN where missing."""
-    rows = {rater: i for i, rater in enumerate(dict.fromkeys(one.rater_id for one in ratings))}
-    columns = {pair: i for i, pair in enumerate(dict.fromkeys(one.pair_id for one in ratings))}
+    rows = {rater: i for i, rater in enumerate(dict.fromkeys(rating.rater_id for rating in ratings))}
+    columns = {pair: i for i, pair in enumerate(dict.fromkeys(rating.pair_id for rating in ratings))}
     table = np.full((len(rows), len(columns)), np.nan)
     for rating in ratings:
         table[rows[rating.rater_id], columns[rating.pair_id]] = getattr(rating, criterion)
@@ -316,8 +312,8 @@ def _ac2_ends(table: NDArray[np.float64], seed: int, *names: str) -> tuple[float
             for rows in resampled_rows(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
-    known = draws[np.isfinite(draws)]
-    return percentile_interval(known) if len(known) > 0.95 * RESAMPLES else (None, None)
+    defined = draws[np.isfinite(draws)]
+    return percentile_interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
 
 
 def _stream(seed: int, *names: str) -> np.random.Generator:

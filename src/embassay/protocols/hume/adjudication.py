@@ -67,7 +67,7 @@ def answers_of(folder: StudyFolder, task: Task, rows: Iterable[AnnotationRow]) -
     Raises DataError for a value that the task does not know.
     """
     payloads = {item.id: item.payload for item in folder.items_of(task.name)}
-    found: dict[str, dict[str, Any]] = {}
+    by_name: dict[str, dict[str, Any]] = {}
     for row in rows:
         if row.item_id not in payloads or row.value is None:
             continue
@@ -75,8 +75,8 @@ def answers_of(folder: StudyFolder, task: Task, rows: Iterable[AnnotationRow]) -
         where = f"The answer of {row.annotator_id} to {row.item_id}"
         value = read_value(task.spec, row.value, where, like=like)
         if value is not None:
-            found.setdefault(row.annotator_id, {})[row.item_id] = value
-    return found
+            by_name.setdefault(row.annotator_id, {})[row.item_id] = value
+    return by_name
 
 
 def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> tuple[Dispute, ...]:
@@ -87,8 +87,9 @@ def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> 
     apart = how_apart(task.family, items, answers)
     refused = Counter(row.item_id for row in rows if row.value is None and row.flag)
     for item, times in refused.items():
-        if item in apart and (answered := sum(item in own for own in answers.values())):
+        if item in apart and (answered := sum(item in given for given in answers.values())):
             n = times + answered
+            # The share of pairs of people of whom one could judge the item and the other could not.
             apart[item] = max(apart[item], times * answered / (n * (n - 1) / 2))
     if not any(apart.values()):
         return ()
@@ -99,6 +100,7 @@ def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> 
     found = [
         Dispute(
             item.id, apart[item.id], tuple(_given(task, item, answers, letters)), refused[item.id],
+            # Simulated only where no person answered the item.
             tuple(_remarks(row for row in rows if row.item_id == item.id)), item.id in by_scripts - by_people,
         )
         for item in wanted
@@ -119,7 +121,7 @@ def _numbered(place: int) -> str:
 
 def _given(task: Task, item: Item, answers: Answers, letters: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     if task.family == "clustering":
-        yield from sorted((letters[name], own[item.id]) for name, own in answers.items() if item.id in own)
+        yield from sorted((letters[name], said[item.id]) for name, said in answers.items() if item.id in said)
         return
     yield from (("", value) for value in _plainly(answers, item.id))
 
@@ -128,6 +130,7 @@ def _plainly(answers: Answers, item: str) -> tuple[Any, ...]:
     """What people answered, in an order that says nothing of who."""
     given = [values[item] for values in answers.values() if item in values]
     plain = [list(value) if isinstance(value, tuple) else value for value in given]
+    # Labels may be numbers and texts in one task, which Python does not compare.
     return tuple(sorted(plain, key=lambda value: (isinstance(value, str), value)))
 
 
@@ -160,35 +163,34 @@ def corrections(
     items = folder.items_of(task.name)
     answers = answers_of(folder, task, rows)
     disputed = {dispute.item for dispute in disputes(folder, task, rows)}
-    own = {
-        name: {item.id: made[item.id] for item in items if item.id in made}
-        for name, made in decisions.items()
+    decided = {
+        name: {item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_decided}
+        for name, saved in decisions.items()
     }
-    own = {name: {key: one for key, one in made.items() if one.is_decided} for name, made in own.items()}
     if kind == "original":
-        found = {item.id: (gold[item.id], "undisputed") for item in items}
+        outcomes = {item.id: (gold[item.id], "undisputed") for item in items}
     elif task.family == "clustering":
-        found = _partition(items, gold, disputed, own)
+        outcomes = _partition(items, gold, disputed, decided)
     else:
-        found = {item.id: _decided(task, item, gold, answers, disputed, own, kind) for item in items}
+        outcomes = {item.id: _decided(task, item, gold, answers, disputed, decided, kind) for item in items}
     return tuple(
         Correction(
             item.id, gold[item.id], after, why,  # type: ignore[arg-type]
-            tuple(_remarks(made[item.id] for made in own.values() if item.id in made)),
+            tuple(_remarks(saved[item.id] for saved in decided.values() if item.id in saved)),
             () if task.family == "clustering" else _plainly(answers, item.id),
         )
         for item in items
-        for after, why in (found[item.id],)
+        for after, why in (outcomes[item.id],)
     )  # fmt: skip
 
 
 def _decided(
     task: Task, item: Item, gold: Gold, answers: Answers, disputed: set[str],
-    own: Mapping[str, Mapping[str, Saved]], kind: GoldKind,
+    decisions: Mapping[str, Mapping[str, Saved]], kind: GoldKind,
 ) -> tuple[Any, str]:  # fmt: skip
-    before, made = gold[item.id], [one[item.id] for one in own.values() if item.id in one]
+    before, made = gold[item.id], [fixes[item.id] for fixes in decisions.values() if item.id in fixes]
     if made:
-        values = [_like_gold(task, item, one.value, before) for one in made]
+        values = [_like_gold(task, item, fix.value, before) for fix in made]
         if any(value != values[0] for value in values[1:]):
             return before, "split"
         if values[0] is None:
@@ -196,8 +198,8 @@ def _decided(
         return values[0], "kept" if values[0] == before else "changed"
     if item.id in disputed:
         return before, "open"
-    said = [values[item.id] for values in answers.values() if item.id in values]
-    if len(said) < 2 or (value := _like_gold(task, item, said[0], before)) == before:
+    labels = [values[item.id] for values in answers.values() if item.id in values]
+    if len(labels) < 2 or (value := _like_gold(task, item, labels[0], before)) == before:
         return before, "undisputed"
     return (value, "consensus") if kind == "consensus" and value is not None else (before, "contradicted")
 
@@ -210,21 +212,24 @@ def _like_gold(task: Task, item: Item, value: Any, before: Any) -> Any:
     read = read_value(task.spec, tuple(value) if isinstance(value, list) else value, item.id, like=like)
     if task.family != "reranking":
         return read
+    # Adjudicators mark 0 or 1: grades that say the same are not thrown away for it.
     if list(read) == [int(grade > 0) for grade in before]:
         return before
     return read if any(read) else None
 
 
 def _partition(
-    items: Sequence[Item], gold: Gold, disputed: set[str], own: Mapping[str, Mapping[str, Saved]]
+    items: Sequence[Item], gold: Gold, disputed: set[str], decisions: Mapping[str, Mapping[str, Saved]]
 ) -> dict[str, tuple[Any, str]]:
     """All groups or none: those of the adjudicators who have sorted everything, if they agree."""
-    whole = [made for made in own.values() if all(item.id in made for item in items)]
+    whole = [fixes for fixes in decisions.values() if all(item.id in fixes for item in items)]
     if not disputed or not whole:
         why = "open" if disputed else "undisputed"
         return {item.id: (gold[item.id], why) for item in items}
     values = {item.id: whole[0][item.id].value for item in items}
-    if any(_mates({item.id: made[item.id].value for item in items}) != _mates(values) for made in whole[1:]):
+    if any(
+        _mates({item.id: fixes[item.id].value for item in items}) != _mates(values) for fixes in whole[1:]
+    ):
         return {item.id: (gold[item.id], "split") for item in items}
     before, after = _mates(gold), _mates(values)
     if before == after:
@@ -296,21 +301,19 @@ def export_gold(
         raise UsageError(f"{out} is the study itself.", mend="Name another --out: its gold stays as it is.")
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
     rows, decisions = all_rows(folder), _decisions(folder)
-    made = {
+    by_task = {
         task.name: corrections(folder, task, folder.gold(task.name), rows, decisions, kind) for task in chosen
     }
-    left = [task for task in chosen if any(correction.after is not None for correction in made[task.name])]
+    left = [task for task in chosen if any(correction.after is not None for correction in by_task[task.name])]
     if not left:
         raise UsageError(
             "No item is left: none can be judged.", mend="Look at the decisions, or export --gold original."
         )
-    written = _write(folder, left, made, out, kind)
+    written = _write(folder, left, by_task, out, kind)
     if answers:
-        kept = {
-            correction.item for task in left for correction in made[task.name] if correction.after is not None
-        }
+        kept = {fix.item for task in left for fix in by_task[task.name] if fix.after is not None}
         written += _write_answers(out, rows, kept)
-    counts = {name: Counter(correction.why for correction in own) for name, own in made.items()}
+    counts = {name: Counter(correction.why for correction in fixes) for name, fixes in by_task.items()}
     return GoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
 
 
@@ -327,22 +330,17 @@ def _decisions(folder: StudyFolder) -> dict[str, dict[str, Saved]]:
 def _write(
     folder: StudyFolder,
     tasks: Sequence[Task],
-    made: Mapping[str, Sequence[Correction]],
+    by_task: Mapping[str, Sequence[Correction]],
     out: Path,
     kind: GoldKind,
 ) -> list[Path]:
-    after = {
-        correction.item: correction.after
-        for task in tasks
-        for correction in made[task.name]
-        if correction.after is not None
-    }
+    after = {fix.item: fix.after for task in tasks for fix in by_task[task.name] if fix.after is not None}
     items = [item for task in tasks for item in folder.items_of(task.name) if item.id in after]
     held = {row.id: row for _, row in read_rows(folder.path / GOLD_FILE, GoldRow)}
     gold = [held[item.id].model_copy(update={"gold": _plain(after[item.id])}) for item in items]
     shown = [ItemRow(id=item.id, task=item.task, payload=dict(item.payload)) for item in items]
     told = [
-        task.model_copy(update={"n": n, "notes": [*task.notes, *_notes(made[task.name], kind)]})
+        task.model_copy(update={"n": n, "notes": [*task.notes, *_notes(by_task[task.name], kind)]})
         for task in tasks
         for n in (sum(item.task == task.name for item in items),)
     ]
@@ -359,14 +357,14 @@ def _write(
     for task in tasks:
         lines = (row for item in items if item.task == task.name for row in _data(task, item, after[item.id]))
         files.append(_lines(out / DATA / f"{task.name}.jsonl", lines))
-    files.append(_lines(out / CORRECTIONS, _told(tasks, made, held)))
+    files.append(_lines(out / CORRECTIONS, _told(tasks, by_task, held)))
     return files
 
 
-def _notes(made: Sequence[Correction], kind: GoldKind) -> list[str]:
-    counts = Counter(correction.why for correction in made)
-    said = [f"{counts[why]} {_SAID[why]}" for why in _SAID if counts[why] and why != "undisputed"]
-    return [f"gold {kind}: {', '.join(said)}"] if said else []
+def _notes(corrections: Sequence[Correction], kind: GoldKind) -> list[str]:
+    counts = Counter(correction.why for correction in corrections)
+    notes = [f"{counts[why]} {_SAID[why]}" for why in _SAID if counts[why] and why != "undisputed"]
+    return [f"gold {kind}: {', '.join(notes)}"] if notes else []
 
 
 def _data(task: Task, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
@@ -393,10 +391,10 @@ def _data(task: Task, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
 
 
 def _told(
-    tasks: Sequence[Task], made: Mapping[str, Sequence[Correction]], held: Mapping[str, GoldRow]
+    tasks: Sequence[Task], by_task: Mapping[str, Sequence[Correction]], held: Mapping[str, GoldRow]
 ) -> Iterator[dict[str, Any]]:
     for task in tasks:
-        for correction in made[task.name]:
+        for correction in by_task[task.name]:
             yield {
                 "item_id": correction.item, "task": task.name, "source_id": held[correction.item].source_id,
                 "before": _plain(correction.before), "after": _plain(correction.after), "why": correction.why,

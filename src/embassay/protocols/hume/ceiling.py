@@ -99,13 +99,13 @@ def compare_with_people(
                 mend="Give its values by item id.",
             )
         groups.setdefault(items, []).append(name)
-    found: dict[str, Compared] = {}
+    by_system: dict[str, Compared] = {}
     for items, names in groups.items():
         rows = [[systems[name][item] for item in items] for name in names]
-        found |= dict(
+        by_system |= dict(
             zip(names, _compared(people.task, people_rows(people, items), rows, draws), strict=True)
         )
-    return {name: found[name] for name in systems}
+    return {name: by_system[name] for name in systems}
 
 
 def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: Draws) -> list[Compared]:
@@ -125,7 +125,7 @@ def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], dra
                 difference, n, replace(draws, kind=draws.kind or "expanded"), within=(_RANGE[task.family],)
             )
         )
-    return [Compared(score, people, one) for score, one in zip(scores, differences, strict=True)]
+    return [Compared(score, people, gap) for score, gap in zip(scores, differences, strict=True)]
 
 
 def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], counts: Floats) -> Floats:
@@ -135,6 +135,7 @@ def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]]
     return np.stack([row_score(task, laid.gold, row, counts) for row in rows], axis=1)
 
 
+# Fisher's z of a correlation of 1 is infinite.
 _MOST = 0.9999
 
 
@@ -162,6 +163,7 @@ class Correlations:
         joint = c * (1 - p * p - s * s) - p * s * (1 - p * p - s * s - c * c) / 2
         together = joint / ((1 - p * p) * (1 - s * s))
         of_people, of_system = 1 + p * p / 2, 1 + s * s / 2
+        # Where the two hardly differ, rounding can make the variance negative.
         return math.sqrt(max(of_people + of_system - 2 * together * math.sqrt(of_people * of_system), 1e-6))
 
     def moved(self, by: float) -> float:
@@ -185,8 +187,8 @@ def correlations(people: People, laid: ItemRows, system: Floats) -> Correlations
     gold = numbers(laid.gold or ())
     pooled = people.aggregation in ("paper", "pooled")
     k = len(people.taking_part) if pooled else 1
-    each = [_three(gold, numbers(row), system) for row in laid.rows]
-    of_people, shared = (float(np.mean(values)) for values in zip(*each, strict=True))
+    pairs = [_three(gold, numbers(row), system) for row in laid.rows]
+    of_people, shared = (float(np.mean(values)) for values in zip(*pairs, strict=True))
     of_system = _spearman(gold, system)
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
         return None
@@ -203,8 +205,8 @@ def _three(gold: Floats, ratings: Floats, system: Floats) -> tuple[float, float]
 def _between(people: People) -> float | None:
     if len(people.taking_part) < 2:
         return None
-    found = mean_pairwise(align(people.taking_part).rows, spearman).value
-    return None if math.isnan(found) else found
+    mean = mean_pairwise(align(people.taking_part).rows, spearman).value
+    return None if math.isnan(mean) else mean
 
 
 def _spearman(x: Floats, y: Floats) -> float:
@@ -270,9 +272,9 @@ def _with_gaps(table: Floats, answered: NDArray[np.bool_]) -> Components | None:
     annotators, items = np.nonzero(answered)
     mean = mixed_mean(table[answered], items.tolist(), annotators.tolist())
     spreads = mean.sd_rows, mean.sd_columns, mean.sd_residual
-    if any(math.isnan(one) for one in spreads):
+    if any(math.isnan(spread) for spread in spreads):
         return None
-    return Components(mean.estimate, *(one**2 for one in spreads))
+    return Components(mean.estimate, *(spread**2 for spread in spreads))
 
 
 ONE = "one annotator has no others"
@@ -312,18 +314,18 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
     taking_part = people.taking_part
     if not taking_part:
         raise UsageError(f"Nobody answered {people.task.name}.", mend="Give the annotations of this task.")
-    items = [item for item in people.items if sum(item in own for own in taking_part.values()) > 1]
+    items = [item for item in people.items if sum(item in answers for answers in taking_part.values()) > 1]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators"
         return Ceiling(no_interval(float("nan"), len(items), reason), {}, len(items))
     parts: dict[str, Callable[[Floats], Floats]] = {}
     dropped = 0
-    for name, own in taking_part.items():
+    for name, answers in taking_part.items():
         others = [other for key, other in taking_part.items() if key != name]
-        parts[name] = scorer_against(people, own, others, items)
-        dropped += _without_relevant(people, own, others, items)
+        parts[name] = scorer_against(people, answers, others, items)
+        dropped += _without_relevant(people, answers, others, items)
     once = np.ones((1, len(items)))
-    each = {name: float(part(once)[0]) for name, part in parts.items()}
+    scores = {name: float(part(once)[0]) for name, part in parts.items()}
 
     def mean(counts: Floats) -> Floats:
         return np.asarray(np.mean([part(counts) for part in parts.values()], axis=0))
@@ -332,7 +334,7 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
         value = no_interval(float(mean(once)[0]), len(items), GROUPS)
     else:
         value = resampled(mean, len(items), draws, within=(range_of(people.task.family),))[0]
-    return Ceiling(value, each, len(items), dropped)
+    return Ceiling(value, scores, len(items), dropped)
 
 
 def range_of(family: Family) -> Range:
@@ -349,16 +351,16 @@ def scorer_against(
         mine = indicators([own.get(item) for item in items])
         theirs = [indicators([other.get(item) for item in items]) for other in others]
         return lambda counts: np.asarray(
-            np.mean([drawn_v_measure(counts, mine, one) for one in theirs], axis=0)
+            np.mean([drawn_v_measure(counts, mine, other) for other in theirs], axis=0)
         )
-    given = {item: [other[item] for other in others if item in other] for item in items}
+    votes_of = {item: [other[item] for other in others if item in other] for item in items}
     if family == "sts":
         mine = numbers([own.get(item) for item in items])
-        mean = numbers([float(np.mean(votes)) if votes else None for votes in given.values()])
+        mean = numbers([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
         return lambda counts: drawn_spearman(counts, mine, mean)
     value = _credit if family == "classification" else _precision(people)
     values = numbers(
-        [value(own[item], votes) if item in own and votes else None for item, votes in given.items()]
+        [value(own[item], votes) if item in own and votes else None for item, votes in votes_of.items()]
     )
     return lambda counts: drawn_mean(counts, values)
 
@@ -376,11 +378,11 @@ def _precision(people: People) -> Callable[[Any, Sequence[Any]], float | None]:
     return value
 
 
-def _without_relevant(people: People, own: Mapping[str, Any], others: Held, items: Sequence[str]) -> int:
+def _without_relevant(people: People, answers: Mapping[str, Any], others: Held, items: Sequence[str]) -> int:
     if people.task.family != "reranking":
         return 0
-    given = [[other[item] for other in others if item in other] for item in items if item in own]
-    return sum(not any(relevant_to_most(votes)) for votes in given if votes)
+    marks = [[other[item] for other in others if item in other] for item in items if item in answers]
+    return sum(not any(relevant_to_most(votes)) for votes in marks if votes)
 
 
 def most_votes(votes: Sequence[Label]) -> frozenset[Label]:
@@ -422,13 +424,13 @@ def against_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) 
     0.8333
     """
     taking_part: Answers = people.taking_part
-    shared = [item for item in people.items if sum(item in own for own in taking_part.values()) > 1]
+    shared = [item for item in people.items if sum(item in said for said in taking_part.values()) > 1]
     items = [item for item in shared if item in system]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer of the system"
         return no_interval(float("nan"), len(items), reason)
     parts = [
-        scorer_against(people, system, [own for key, own in taking_part.items() if key != name], items)
+        scorer_against(people, system, [said for key, said in taking_part.items() if key != name], items)
         for name in taking_part
     ]
 
@@ -467,6 +469,7 @@ def share_of_people(share: float, n: int, *, confidence: float = 0.95) -> Estima
     >>> round(share_of_people(0.0, 5).high, 3)
     0.522
     """
+    # Imported here, because scipy.stats is slow to load and only this function needs it.
     from scipy.stats import beta
 
     check_confidence(confidence)
@@ -564,6 +567,7 @@ def annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) 
     """
 
     def enough(k: int) -> bool:
+        # Guenther's correction, as in `_by_variance`.
         over_items = (parts.items + parts.residual / k) / max(n - reach.test**2 / 2, 1)
         spread = over_items + parts.annotators / k
         return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
@@ -583,30 +587,31 @@ def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach
     return _first(enough, least)
 
 
-def _by_variance(differences: Floats, parts: Components | None, found: Needed, reach: Reach) -> Needed:
+def _by_variance(differences: Floats, parts: Components | None, need: Needed, reach: Reach) -> Needed:
     gap, variance = float(differences.mean()), float(differences.var(ddof=1))
     if variance <= 0:
-        return replace(found, note="The difference is the same on every item.")
+        return replace(need, note="The difference is the same on every item.")
     # Guenther 1981: what a t test needs more than a normal one.
     extra = reach.test**2 / 2
-    smallest = reach.both * math.sqrt(variance / max(found.n - extra, 1))
+    smallest = reach.both * math.sqrt(variance / max(need.n - extra, 1))
     items = _up_to(reach.both**2 * variance / gap**2 + extra) if gap else None
-    known = replace(found, items=items, smallest=smallest)
+    known = replace(need, items=items, smallest=smallest)
     # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
     # the mean holds for the vote.
     if parts is None or parts.mean * gap <= 0:
         return _noted(known, known=False)
-    return _noted(replace(known, annotators=annotators_by_variance(parts, found.n, found.k, reach)))
+    return _noted(replace(known, annotators=annotators_by_variance(parts, need.n, need.k, reach)))
 
 
-def _by_correlation(at: Correlations | None, found: Needed, reach: Reach) -> Needed:
+def _by_correlation(at: Correlations | None, need: Needed, reach: Reach) -> Needed:
     if at is None:
-        return replace(found, note="A correlation is undefined: ratings or similarities do not vary.")
-    smallest = at.moved(reach.both * at.spread / math.sqrt(max(found.n - 3, 1)))
+        return replace(need, note="A correlation is undefined: ratings or similarities do not vary.")
+    smallest = at.moved(reach.both * at.spread / math.sqrt(max(need.n - 3, 1)))
+    # Fisher's z has a variance of 1 / (n - 3).
     items = _up_to((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
-    annotators = annotators_by_correlation(at, found.n, found.k, reach)
+    annotators = annotators_by_correlation(at, need.n, need.k, reach)
     return _noted(
-        replace(found, items=items, annotators=annotators, smallest=smallest),
+        replace(need, items=items, annotators=annotators, smallest=smallest),
         known=at.between is not None and at.between > 0,
     )
 
@@ -619,15 +624,15 @@ def _up_to(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _noted(found: Needed, *, known: bool = True) -> Needed:
+def _noted(need: Needed, *, known: bool = True) -> Needed:
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
-    said = []
-    if found.items is None:
-        said.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
-    if found.k < 2:
-        said.append("One annotator says nothing about others.")
+    notes = []
+    if need.items is None:
+        notes.append(f"No number of items up to {MOST_ITEMS:,} would be enough.")
+    if need.k < 2:
+        notes.append("One annotator says nothing about others.")
     elif not known:
-        said.append("These items do not show what more annotators would change.")
-    elif found.annotators is None:
-        said.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would be enough.")
-    return replace(found, note=" ".join(said))
+        notes.append("These items do not show what more annotators would change.")
+    elif need.annotators is None:
+        notes.append(f"With these items no number of annotators up to {MOST_ANNOTATORS} would be enough.")
+    return replace(need, note=" ".join(notes))

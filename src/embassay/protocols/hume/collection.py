@@ -39,21 +39,21 @@ def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotati
     and in the store.
     """
     known = {item.id for item in folder.items}
-    found: dict[tuple[str, str], Annotation] = {}
+    by_key: dict[tuple[str, str], Annotation] = {}
     for path in files or sorted((folder.path / ANNOTATIONS).glob("*.jsonl")):
         for line, row in read_rows(path, AnnotationRow, _MEND):
             key = row.annotator_id, row.item_id
-            if row.item_id not in known or key in found:
-                what = "is there twice" if key in found else "answers an item that the study does not have"
+            if row.item_id not in known or key in by_key:
+                what = "is there twice" if key in by_key else "answers an item that the study does not have"
                 raise DataError(
                     f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
                     mend="Keep one line for each annotator and item of this study.",
                 )  # fmt: skip
-            found[key] = annotation_of(row)
-    return (*found.values(), *(() if files else _stored(folder, found)))
+            by_key[key] = annotation_of(row)
+    return (*by_key.values(), *(() if files else _stored(folder, by_key)))
 
 
-def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
+def _stored(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
     from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
@@ -65,7 +65,7 @@ def _stored(folder: StudyFolder, found: Container[tuple[str, str]]) -> tuple[Ann
     finally:
         store.close()
     for annotation in stored:
-        if (annotation.annotator_id, annotation.item_id) in found:
+        if (annotation.annotator_id, annotation.item_id) in filed:
             raise DataError(
                 f"The answer of {annotation.annotator_id} to {annotation.item_id} is in a file of "
                 f"{folder.path / ANNOTATIONS} and in {store.database.place} too.",
@@ -130,20 +130,20 @@ def all_rows(folder: StudyFolder, database: str | None = None) -> list[Annotatio
     Raises DataError for an item that the study has not, and where a file and the store say different things.
     """
     order = {item.id: place for place, item in enumerate(folder.items)}
-    found: dict[Key, AnnotationRow] = {}
+    by_key: dict[Key, AnnotationRow] = {}
     for row in [*(row for rows in filed(folder).values() for row in rows), *served(folder, database)]:
         if row.item_id not in order:
             raise DataError(
                 f"{row.annotator_id} answered {row.item_id}, which is not an item of the study.",
                 mend="Keep answers to this study only.",
             )
-        held = found.setdefault((row.annotator_id, row.item_id), row)
+        held = by_key.setdefault((row.annotator_id, row.item_id), row)
         if (held.value, held.flag) != (row.value, row.flag):
             raise DataError(
                 f"There are two different answers of {row.annotator_id} to {row.item_id}, in files or in the store.",
                 mend=f"Keep one: edit or delete the file in {folder.path / ANNOTATIONS}.",
             )
-    return sorted(found.values(), key=lambda row: (row.annotator_id, order[row.item_id]))
+    return sorted(by_key.values(), key=lambda row: (row.annotator_id, order[row.item_id]))
 
 
 Format = Literal["csv", "jsonl", "label-studio", "argilla"]
@@ -162,8 +162,8 @@ class Place:
 
     def fault(self, what: str, *, expected: str = "", found: str = "", mend: str = "") -> DataError:
         """What is wrong there."""
-        said = f"{self.words}: {what}" if self.words else what
-        return DataError(said, path=self.path, line=self.line, expected=expected, found=found, mend=mend)
+        words = f"{self.words}: {what}" if self.words else what
+        return DataError(words, path=self.path, line=self.line, expected=expected, found=found, mend=mend)
 
 
 @dataclass(frozen=True)
@@ -292,14 +292,14 @@ def check_nobody_answered(folder: StudyFolder) -> None:
     """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
     from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
-    found = list(collected(folder))
+    answers = list(collected(folder))
     if has_store(folder):
         store = open_store(folder, read_only=True)
         try:
-            found += stored_annotations(store)
+            answers += stored_annotations(store)
         finally:
             store.close()
-    people = sorted({annotation.annotator_id for annotation in found if annotation.kind == "person"})
+    people = sorted({annotation.annotator_id for annotation in answers if annotation.kind == "person"})
     if people:
         raise UsageError(
             f"People have answered this study ({', '.join(people)}): scripts would count beside them in every score.",
@@ -320,7 +320,7 @@ def on_scale(rating: float, scale: Scale) -> float:
 
 def _other(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
     """With the chance `noise` another one of `among`."""
-    others = [one for one in among if one != own]
+    others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:
         return own
     return others[int(chance("which", item) * len(others))]

@@ -254,12 +254,12 @@ class _Work:
 
 
 def _all_of(waiting: SimpleQueue[_Work]) -> list[_Work]:
-    found: list[_Work] = []
+    works: list[_Work] = []
     while True:
         try:
-            found.append(waiting.get_nowait())
+            works.append(waiting.get_nowait())
         except Empty:
-            return found
+            return works
 
 
 def _opened(address: str) -> sqlite3.Connection:

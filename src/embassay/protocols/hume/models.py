@@ -57,6 +57,7 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
     """Score one system. Items are, of each text, the share of repeats that label it `correct`, and the `label` most of
     them give it, as its number in `data.labels`."""
     draws = [drawn_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)]
+    # The rows of all repeats together, so that each is encoded once however often it is drawn.
     used = sorted({row for draw in draws for row in draw})
     learnt = _rows(data.training.rows, used)
     how, predict = _predictor(system, data, learnt, used, context)
@@ -81,11 +82,11 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
         f"{how}, {data.training.per_label} training texts per label, mean of {data.repeats} draws, "
         "bootstrap over texts"
     )
-    found = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
+    accuracy = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
     notes = [*data.training.notes, *_short(data), *dict.fromkeys(note for _, own in said for note in own)]
     return outcome(
-        LABELS_HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
-        counts={"train": len(used), "test": found.n},
+        LABELS_HEADLINE, accuracy, items, n=accuracy.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
+        counts={"train": len(used), "test": accuracy.n},
     )  # fmt: skip
 
 
@@ -126,9 +127,9 @@ def _short(data: FewLabelled) -> list[str]:
     """Labels that have fewer training texts than every repeat should draw."""
     rows, wanted = data.training.rows, data.training.per_label
     counts = {label: rows.labels.count(label) for label in sorted(set(rows.labels))}
-    found = [f"label {label}: {n} of {wanted} training texts" for label, n in counts.items() if n < wanted]
+    short = [f"label {label}: {n} of {wanted} training texts" for label, n in counts.items() if n < wanted]
     missing = [label for label in data.labels if label not in counts]
-    return found + [f"label {label}: no training text, so it is never given" for label in missing]
+    return short + [f"label {label}: no training text, so it is never given" for label in missing]
 
 
 def _rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
@@ -201,11 +202,12 @@ def drawn_rows(training: Training, repeat: int, seed: int, task: str) -> list[in
     same for every system."""
     labels = training.rows.labels
     taken: dict[str, list[int]] = {}
+    # The system is not in the stream's name: all learn from the same rows in each repeat.
     for place in seeded(training.rows.ids, seed, "training", task, str(repeat)):
-        own = taken.setdefault(labels[place], [])
-        if len(own) < training.per_label:
-            own.append(place)
-    return sorted(place for own in taken.values() for place in own)
+        of_label = taken.setdefault(labels[place], [])
+        if len(of_label) < training.per_label:
+            of_label.append(place)
+    return sorted(place for of_label in taken.values() for place in of_label)
 
 
 def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
@@ -218,11 +220,11 @@ def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
 
 def _left(rows: LabelledTexts, items: Sequence[Item], task: Task) -> LabelledTexts:
     seen = {plain(str(item.payload.get("text", ""))) for item in items}
-    known = {str(label.value) for label in task.labels}
+    values = {str(label.value) for label in task.labels}
     kept = [
         place
         for place, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True))
-        if plain(text) not in seen and (not known or label in known)
+        if plain(text) not in seen and (not values or label in values)
     ]
     return LabelledTexts(
         *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
@@ -267,8 +269,9 @@ def data_of(task: Task, items: Sequence[Item], gold: Mapping[str, Any], settings
         return texts
     labels = tuple(str(label.value) for label in task.labels) or tuple(sorted(set(texts.labels)))
     training = training_of(task, items, settings.per_label)
-    known = tuple(dict.fromkeys((*labels, *sorted(set(training.rows.labels)))))
-    return FewLabelled(texts, training, known, settings.repeats, task.name)
+    # Labels of the training rows too: a system may give one that the task does not name.
+    names = tuple(dict.fromkeys((*labels, *sorted(set(training.rows.labels)))))
+    return FewLabelled(texts, training, names, settings.repeats, task.name)
 
 
 def fingerprint_of(data: Any) -> str:
@@ -279,8 +282,9 @@ def fingerprint_of(data: Any) -> str:
 def texts_of(data: Any) -> list[str]:
     """Every text that a system sees, for sizes and speed; of training texts as many as one repeat draws."""
     if isinstance(data, FewLabelled):
-        each = data.training.per_label * len(set(data.training.rows.labels))
-        return [*data.training.rows.texts[: each * data.repeats], *data.test.texts]
+        drawn = data.training.per_label * len(set(data.training.rows.labels))
+        # Which rows are drawn needs the hash of every id; the first as many stand in for them.
+        return [*data.training.rows.texts[: drawn * data.repeats], *data.test.texts]
     if isinstance(data, ScoredPairs):
         return [*data.first, *data.second]
     if isinstance(data, RerankingSet):
@@ -407,8 +411,8 @@ def rehearse(job: StudyJob, hear: Hear) -> bool:
 def held(study: Path, content: str, task: str, settings: Settings) -> tuple[Any, Any]:
     """The data of a task, read once per process, and its family."""
     folder = _study(study, content)
-    found = folder.task(task)
-    return data_of(found, folder.items_of(task), folder.gold(task), settings), found.family
+    spec = folder.task(task)
+    return data_of(spec, folder.items_of(task), folder.gold(task), settings), spec.family
 
 
 @lru_cache(maxsize=2)

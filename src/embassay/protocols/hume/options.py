@@ -171,11 +171,11 @@ class DataOptions:
                 "There is nothing to sample from.",
                 mend="Give -d DATASET, or --config FILE; -d sample to try it out.",
             )
-        one = {
+        entry = {
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
             "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.as_content(),
         }  # fmt: skip
-        tasks = [task for data in self.datasets for task in self._tasks(data, one)]
+        tasks = [task for data in self.datasets for task in self._tasks(data, entry)]
         return checked({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
@@ -185,17 +185,17 @@ class DataOptions:
 
         return [suite for data in self.datasets if (suite := suite_of(data))]
 
-    def _tasks(self, data: str, one: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""
         from embassay.data.catalogue.suites import suite_of
         from embassay.protocols.hume.sampling.options import suite_task
 
         suite = suite_of(data)
         if suite is None:
-            yield {"data": data, **one}
+            yield {"data": data, **row}
             return
         for member in (suite.of_tasks(self.families) if self.families else suite).members:
-            yield {**one, **suite_task(member, suite.name), "whole": one["whole"] or suite.name in ANNOTATED}
+            yield {**row, **suite_task(member, suite.name), "whole": row["whole"] or suite.name in ANNOTATED}
 
 
 def labels_of(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -207,8 +207,8 @@ def labels_of(told: Sequence[str], names: Sequence[str]) -> dict[str, dict[str, 
     labels: dict[str, dict[str, str]] = {}
     for flag, key, entries in (("--label", "description", told), ("--label-name", "name", names)):
         for entry in entries:
-            value, found, words = (part.strip() for part in entry.partition("="))
-            if not (value and found and words):
+            value, equals, words = (part.strip() for part in entry.partition("="))
+            if not (value and equals and words):
                 raise UsageError(f"Cannot read {flag} {entry!r}.", mend=f"Write {flag} LABEL='words'.")
             labels.setdefault(value, {})[key] = words
     return labels
@@ -221,12 +221,12 @@ def scale_of(text: str) -> dict[str, float]:
     {'low': 1.0, 'high': 4.0, 'step': 0.5}
     """
     number = r"(-?\d+(?:\.\d+)?)"
-    found = re.fullmatch(rf"{number}-{number}(?::(\d+(?:\.\d+)?))?", text.strip())
-    if found is None or not float(found[1]) < float(found[2]):
+    ends = re.fullmatch(rf"{number}-{number}(?::(\d+(?:\.\d+)?))?", text.strip())
+    if ends is None or not float(ends[1]) < float(ends[2]):
         raise UsageError(
             f"Cannot read --scale {text!r}.", mend="Write LOW-HIGH or LOW-HIGH:STEP, as 1-4:0.5."
         )
-    return {"low": float(found[1]), "high": float(found[2]), "step": float(found[3] or 1)}
+    return {"low": float(ends[1]), "high": float(ends[2]), "step": float(ends[3] or 1)}
 
 
 @dataclass(frozen=True)
@@ -335,7 +335,7 @@ class StudyRequest(_Request):
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
-        usual = {one.name: one.default for one in fields(self)}
+        usual = {entry.name: entry.default for entry in fields(self)}
         return {
             name: value
             for name, value in super().as_dict().items()

@@ -75,7 +75,7 @@ class ProfileRow(BaseModel):
 
 def asked_of(study: StudyFile) -> tuple[Asked, ...]:
     """The questions of a study, in its order."""
-    return tuple(one for question in dict.fromkeys(study.profile) for one in _asked(question, study))
+    return tuple(field for question in dict.fromkeys(study.profile) for field in _asked(question, study))
 
 
 def _asked(question: Question, study: StudyFile) -> Iterator[Asked]:
@@ -92,15 +92,15 @@ def checked_profile(study: StudyFile, said: Mapping[str, Any]) -> dict[str, str]
 
     Raises DataError for what the study does not ask, and for an answer that it does not offer.
     """
-    known = {one.key: {value for value, _ in one.choices} for one in asked_of(study)}
+    choices = {field.key: {value for value, _ in field.choices} for field in asked_of(study)}
     for key, answer in said.items():
-        if key not in known:
+        if key not in choices:
             raise DataError(
-                f"The study does not ask {key!r}.", mend=f"It asks {', '.join(known) or 'nothing'}."
+                f"The study does not ask {key!r}.", mend=f"It asks {', '.join(choices) or 'nothing'}."
             )
-        if answer and answer not in known[key]:
+        if answer and answer not in choices[key]:
             raise DataError(
-                f"{answer!r} is not an answer to {key!r}.", mend=f"Use one of {', '.join(known[key])}."
+                f"{answer!r} is not an answer to {key!r}.", mend=f"Use one of {', '.join(choices[key])}."
             )
     return {key: str(answer or "") for key, answer in said.items()}
 
@@ -112,28 +112,28 @@ def profiles_of(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """
     if not folder.study.profile:
         return {}
-    found = filed_profiles(folder)
+    profiles = filed_profiles(folder)
     if has_store(folder):
         store = open_store(folder, read_only=True)
         try:
             stored = store.profiles()
         finally:
             store.close()
-        for annotator, said in stored.items():
-            found.setdefault(annotator, {}).update(checked_profile(folder.study, said))
-    return found
+        for annotator, profile in stored.items():
+            profiles.setdefault(annotator, {}).update(checked_profile(folder.study, profile))
+    return profiles
 
 
 def filed_profiles(folder: StudyFolder) -> dict[str, dict[str, str]]:
     """Those of `profiles.jsonl`; of two answers to a question the last."""
-    path, found = folder.path / FILE, dict[str, dict[str, str]]()
+    path, profiles = folder.path / FILE, dict[str, dict[str, str]]()
     for line, row in read_rows(path, ProfileRow) if path.is_file() else ():
         try:
-            said = checked_profile(folder.study, {row.question: row.answer})
+            profile = checked_profile(folder.study, {row.question: row.answer})
         except DataError as error:
             raise DataError(error.what, path=path, line=line, mend=error.mend) from None
-        found.setdefault(row.annotator_id, {}).update(said)
-    return found
+        profiles.setdefault(row.annotator_id, {}).update(profile)
+    return profiles
 
 
 def write_profiles(path: Path, profiles: Profiles) -> Path:
@@ -187,16 +187,16 @@ def _rows(pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int) -> 
     for annotator in pair.annotators:
         said = profiles.get(annotator.id, {}).get(asked.key, "")
         groups[said if said in groups else UNSAID].append(annotator)
-    groups = {value: own for value, own in groups.items() if own}
-    hidden = withheld({value: len(own) for value, own in groups.items()}, smallest)
-    for value, own in groups.items():
+    groups = {value: people for value, people in groups.items() if people}
+    hidden = withheld({value: len(people) for value, people in groups.items()}, smallest)
+    for value, people in groups.items():
         if value not in hidden:
-            scores = [one.score for one in own]
-            yield value, len(own), sum(one.items for one in own), *_interval(scores)
+            scores = [annotator.score for annotator in people]
+            yield value, len(people), sum(annotator.items for annotator in people), *_interval(scores)
     if hidden:
-        own = [one for value in hidden for one in groups[value]]
+        people = [annotator for value in hidden for annotator in groups[value]]
         reason = f"groups of fewer than {smallest} people, and what would tell of them"
-        yield "withheld", len(own), sum(one.items for one in own), None, None, None, reason
+        yield "withheld", len(people), sum(annotator.items for annotator in people), None, None, None, reason
 
 
 def withheld(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
@@ -205,11 +205,11 @@ def withheld(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     >>> withheld({"native": 9, "good": 6, "basic": 2}, 5), withheld({"native": 9, "good": 6}, 5)
     (('good', 'basic'), ())
     """
-    found = {name for name, n in sizes.items() if n < smallest}
-    others = sorted((name for name in sizes if name not in found), key=lambda name: sizes[name])
-    if len(found) == 1 and others:
-        found.add(others[0])
-    return tuple(name for name in sizes if name in found)
+    small = {name for name, n in sizes.items() if n < smallest}
+    others = sorted((name for name in sizes if name not in small), key=lambda name: sizes[name])
+    if len(small) == 1 and others:
+        small.add(others[0])
+    return tuple(name for name in sizes if name in small)
 
 
 def _interval(scores: Sequence[float]) -> tuple[float | None, float | None, float | None, str]:

@@ -288,9 +288,7 @@ def beside_models(summary: Summary) -> tuple[Beside, ...]:
 
 
 def _scores(pair: PairRecord, ranked: set[str]) -> dict[str, float]:
-    every = {
-        score.system: score.score.value for score in (*pair.models, *pair.llms) if score.system in ranked
-    }
+    every = {row.system: row.score.value for row in (*pair.models, *pair.llms) if row.system in ranked}
     if not ranked:
         every = {model.system: model.score.value for model in pair.models}
     return {system: value for system, value in every.items() if value is not None}

@@ -50,8 +50,9 @@ def drawn_ranks(counts: Floats, values: Floats) -> Floats:
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    each = np.add.reduceat(counts[:, order], starts, axis=1)
-    ranks = np.cumsum(each, axis=1) - (each - 1) / 2
+    sizes = np.add.reduceat(counts[:, order], starts, axis=1)
+    # The last rank of a tie less half of those before it: the mean of its ranks.
+    ranks = np.cumsum(sizes, axis=1) - (sizes - 1) / 2
     place = np.empty(len(values), dtype=np.int64)
     place[order] = np.repeat(np.arange(len(starts)), np.diff(np.r_[starts, len(values)]))
     return np.asarray(ranks[:, place])
@@ -66,8 +67,8 @@ def drawn_pearson(counts: Floats, x: Floats, y: Floats) -> Floats:
     squares = (counts * left**2).sum(axis=1) * (counts * right**2).sum(axis=1)
     # Ranks are halves of whole numbers; what is left of a constant side is rounding.
     scale = (counts * (left**2 + right**2)).sum(axis=1) ** 2
-    found = _divided(products, np.sqrt(np.where(squares > 1e-20 * scale, squares, 0.0)))
-    return np.clip(found, -1.0, 1.0)
+    r = _divided(products, np.sqrt(np.where(squares > 1e-20 * scale, squares, 0.0)))
+    return np.clip(r, -1.0, 1.0)
 
 
 def drawn_spearman(counts: Floats, x: Floats, y: Floats) -> Floats:
@@ -89,24 +90,25 @@ def _centred(counts: Floats, values: Floats, total: Floats) -> Floats:
 
 
 def _divided(above: Floats, below: Floats) -> Floats:
-    found = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
-    np.divide(above, below, out=found, where=below > 0)
-    return found
+    ratio = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
+    np.divide(above, below, out=ratio, where=below > 0)
+    return ratio
 
 
 def indicators(values: Sequence[Hashable]) -> Floats:
     """A column per distinct value, 1 where an item has it; items without one (None) are in no column: (n, k)."""
     places = {value: place for place, value in enumerate(dict.fromkeys(v for v in values if v is not None))}
-    found = np.zeros((len(values), len(places)))
+    inside = np.zeros((len(values), len(places)))
     for item, value in enumerate(values):
         if value is not None:
-            found[item, places[value]] = 1
-    return found
+            inside[item, places[value]] = 1
+    return inside
 
 
 def drawn_fleiss(counts: Floats, votes: Floats) -> Floats:
     """Fleiss' kappa in every resample, (b,), of `votes` (n, k): how many raters gave item i the label j, as many for
     every item. NaN where all ratings are one label."""
+    # Every item has as many ratings: the first one's tell it.
     size = float(votes[0].sum())
     drawn = counts.sum(axis=1)
     alike = counts @ (votes * (votes - 1)).sum(axis=1)
@@ -137,6 +139,7 @@ def drawn_ari(counts: Floats, one: Floats, other: Floats) -> Floats:
     index of every resample. NaN where no pair is apart in either, or together in either.
     """
     kept = counts * (one.sum(axis=1) * other.sum(axis=1))
+    # Pairs of two draws of one item, which every count below would hold as well.
     again = _pairs(kept).sum(axis=1)
     total = _pairs(kept.sum(axis=1)) - again
     cells = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
@@ -158,11 +161,12 @@ def drawn_v_measure(counts: Floats, one: Floats, other: Floats) -> Floats:
     total = kept.sum(axis=1)
     cells = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
     left, right = _entropy(kept @ one, total), _entropy(kept @ other, total)
+    # Rounding may leave the mutual information a little below 0.
     shared = np.maximum(left + right - _entropy(kept @ cells[:, cells.any(axis=0)], total), 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         # 2hc / (h + c) with h = shared / left and c = shared / right
-        found = np.where((left > 1e-12) & (right > 1e-12), 2 * shared / (left + right), 0.0)
-    return np.where(total > 0, found, np.nan)
+        v = np.where((left > 1e-12) & (right > 1e-12), 2 * shared / (left + right), 0.0)
+    return np.where(total > 0, v, np.nan)
 
 
 def _pairs(sizes: Floats) -> Floats:
@@ -181,6 +185,7 @@ Kind = Literal["percentile", "expanded", "bca"]
 Range = tuple[float, float]
 SHARE, CORRELATION, DISTANCE = (0.0, 1.0), (-1.0, 1.0), (0.0, float("inf"))
 """The least and greatest value of accuracies and MAPs, of correlations and kappas, and of distances."""
+# Counts of a block, resamples by items: half a megabyte of them at a time.
 _DRAWS = 1 << 16
 _MOST_UNDEFINED = 0.05
 _ROUNDING = 1e-12
@@ -232,6 +237,7 @@ def resampled(
     draws = replace(draws, kind=draws.kind or "bca")
     if n < 1:
         raise UsageError("There is no item to resample.", mend="Give the answers to one item at least.")
+    # Every item once: the value goes the way of its resamples, so that no second formula can differ from them.
     estimates = _columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:
         return tuple(no_interval(value, n, f"fewer than {_LEAST} items") for value in estimates.tolist())
@@ -241,15 +247,16 @@ def resampled(
             for rows in resampled_rows(n, draws.n_resamples, stream(draws.seed, None), most=_DRAWS // n)
         ]
     )
+    # Only BCa's acceleration needs the jackknife, which is another n evaluations.
     left_out = _each_left_out(statistic, n) if draws.kind == "bca" else np.empty((0, len(estimates)))
     ranges = within if len(within) > 1 else tuple(within) * len(estimates)
-    found = (
+    intervals = (
         _interval(float(estimate), replicates[:, i], left_out[:, i], n, draws)
         for i, estimate in enumerate(estimates)
     )
     return tuple(
-        replace(one, low=float(np.clip(one.low, *ends)), high=float(np.clip(one.high, *ends)))
-        for one, ends in zip(found, ranges, strict=True)
+        replace(value, low=float(np.clip(value.low, *ends)), high=float(np.clip(value.high, *ends)))
+        for value, ends in zip(intervals, ranges, strict=True)
     )
 
 
@@ -277,23 +284,24 @@ def _columns(values: Floats) -> Floats:
 
 def _interval(estimate: float, replicates: Floats, left_out: Floats, n: int, draws: Draws) -> Resampled:
     confidence, kind = draws.confidence, draws.kind
-    every, found = len(replicates), replicates[~np.isnan(replicates)]
-    undefined = every - len(found)
+    every, defined = len(replicates), replicates[~np.isnan(replicates)]
+    undefined = every - len(defined)
     if np.isnan(estimate):
         return no_interval(estimate, n, "the value is undefined", undefined, every)
     if undefined > _MOST_UNDEFINED * every:
         return no_interval(estimate, n, f"undefined in {undefined} of {every} resamples", undefined, every)
-    if np.ptp(found) <= _ROUNDING * max(abs(estimate), 1.0):
+    if np.ptp(defined) <= _ROUNDING * max(abs(estimate), 1.0):
         return no_interval(estimate, n, ALIKE, undefined, every)
+    # BCa mends bias and skew, not that few items spread too little: it is expanded as well.
     if kind != "percentile":
-        found = estimate + (found - estimate) * _expansion(n, confidence)
-    shift, skew = _bias_and_skew(estimate, found, left_out) if kind == "bca" else (0.0, 0.0)
+        defined = estimate + (defined - estimate) * _expansion(n, confidence)
+    shift, skew = _bias_and_skew(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
     ends = [_moved(_z(q), shift, skew) for q in ((1 - confidence) / 2, (1 + confidence) / 2)]
-    low, high = np.quantile(found, ends)
+    low, high = np.quantile(defined, ends)
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"
     if undefined:
         method += f", {undefined} of them without a value"
-    return Resampled(estimate, float(low), float(high), n, method, _p(found, shift, skew), undefined, every)
+    return Resampled(estimate, float(low), float(high), n, method, _p(defined, shift, skew), undefined, every)
 
 
 def _expansion(n: int, confidence: float) -> float:
@@ -317,6 +325,7 @@ def _moved(z: float, shift: float, skew: float) -> float:
     """The quantile of the replicates at which the BCa interval of normal quantile `z` ends."""
     moved = shift + z
     scale = 1 - skew * moved
+    # Past the pole of the correction there is no quantile: the end of the replicates stands in.
     return NormalDist().cdf(shift + moved / scale) if scale > 0 else (1.0 if moved > 0 else 0.0)
 
 
@@ -334,6 +343,7 @@ def _p(replicates: Floats, shift: float, skew: float) -> float:
 
 
 def _inside(share: float, n: int) -> float:
+    # The normal quantiles of 0 and 1 are infinite.
     return min(max(share, 0.5 / n), 1 - 0.5 / n)
 
 
@@ -355,12 +365,12 @@ class People:
     @property
     def taking_part(self) -> dict[str, Mapping[str, Any]]:
         """The annotators who answered anything, in the order of their ids."""
-        return {name: own for name, own in sorted(self.answers.items()) if own}
+        return {name: given for name, given in sorted(self.answers.items()) if given}
 
     @property
     def items(self) -> tuple[str, ...]:
         """The items that anyone answered, sorted."""
-        return tuple(sorted({item for own in self.answers.values() for item in own}))
+        return tuple(sorted({item for given in self.answers.values() for item in given}))
 
     @property
     def scored_items(self) -> tuple[str, ...]:
@@ -386,12 +396,14 @@ def people_rows(people: People, items: Sequence[str]) -> ItemRows:
 
     Source: spec hume 4. Raises UsageError for another convention, pooled clusters, or where nobody answered.
     """
-    own, gold = _by_convention(people), people.gold
+    every, gold = _by_convention(people), people.gold
     if people.task.family in ("sts", "clustering"):
-        rows = [tuple(one.get(item) for item in items) for one in own]
+        rows = [tuple(said.get(item) for item in items) for said in every]
         return ItemRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
     value = _right if people.task.family == "classification" else _ap(people.human_ap_mode)
-    rows = [tuple(value(gold[item], one[item]) if item in one else None for item in items) for one in own]
+    rows = [
+        tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every
+    ]
     return ItemRows(tuple(items), tuple(rows), None)
 
 
@@ -464,7 +476,7 @@ def agreement_intervals(
     >>> found.estimate, found.low < 0.5 < found.high
     (0.5, True)
     """
-    taking_part = {name: own for name, own in answers.items() if own}
+    taking_part = {name: given for name, given in answers.items() if given}
     rows = align(taking_part).rows if taking_part else ()
     shared = [item for item in zip(*rows, strict=True) if sum(value is not None for value in item) > 1]
     if not shared:
@@ -482,18 +494,20 @@ def agreement_intervals(
         return np.stack([statistic(counts) for statistic in statistics.values()], axis=1)
 
     within = [_WITHIN.get(name, CORRELATION) for name in statistics]
-    found = dict(zip(statistics, resampled(every, len(shared), draws, within=within), strict=True))
-    if "v_measure" in found:
-        found["v_measure"] = no_interval(found["v_measure"].estimate, len(shared), COPIES)
-    return found
+    intervals = dict(zip(statistics, resampled(every, len(shared), draws, within=within), strict=True))
+    if "v_measure" in intervals:
+        intervals["v_measure"] = no_interval(intervals["v_measure"].estimate, len(shared), COPIES)
+    return intervals
 
 
 def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
     labels = list(dict.fromkeys(value for row in rows for value in row if value is not None))
-    given = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
-    votes = np.sum(given, axis=0)
+    inside = [np.array([[float(value == label) for label in labels] for value in row]) for row in rows]
+    votes = np.sum(inside, axis=0)
     over = _Pairs(rows, least)
-    kept = votes[:, :].sum(axis=1) == _modal(votes.sum(axis=1))
+    sizes = votes.sum(axis=1)
+    # Fleiss' kappa takes one number of ratings per item: items with another are left out, as in `fleiss`.
+    kept = sizes == _modal(sizes)
 
     def alpha(counts: Floats) -> Floats:
         return np.asarray(krippendorff_alpha(rows, "nominal", counts=counts))
@@ -505,28 +519,28 @@ def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
 
     return {
         "fleiss_kappa": lambda counts: drawn_fleiss(counts[:, kept], votes[kept]),
-        "cohen_kappa": over.mean(given, lambda one, other: lambda counts: drawn_cohen(counts, one, other)),
-        "percent_agreement": over.mean(given, equal),
+        "cohen_kappa": over.mean(inside, lambda one, other: lambda counts: drawn_cohen(counts, one, other)),
+        "percent_agreement": over.mean(inside, equal),
         "alpha": alpha,
     }
 
 
 def _modal(sizes: Floats) -> float:
     """The commonest number of ratings from two on, the larger of two equally common ones: as `fleiss` has it."""
-    found, times = np.unique(sizes[sizes > 1], return_counts=True)
-    return float(found[times == times.max()].max())
+    usual, times = np.unique(sizes[sizes > 1], return_counts=True)
+    return float(usual[times == times.max()].max())
 
 
 def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
-    given, over = [indicators(row) for row in rows], _Pairs(rows, least)
+    groups, over = [indicators(row) for row in rows], _Pairs(rows, least)
     return {
-        "ari": over.mean(given, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
-        "v_measure": over.mean(given, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
+        "ari": over.mean(groups, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
+        "v_measure": over.mean(groups, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
     }
 
 
 def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
-    given, over = [numbers(row) for row in rows], _Pairs(rows, least)
+    ratings, over = [numbers(row) for row in rows], _Pairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
         both = ~np.isnan(one) & ~np.isnan(other)
@@ -536,10 +550,10 @@ def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
         return np.asarray(krippendorff_alpha(rows, "interval", counts=counts))
 
     return {
-        "spearman": over.mean(given, lambda one, other: lambda counts: drawn_spearman(counts, one, other)),
-        "pearson": over.mean(given, pearson),
+        "spearman": over.mean(ratings, lambda one, other: lambda counts: drawn_spearman(counts, one, other)),
+        "pearson": over.mean(ratings, pearson),
         "absolute_difference": over.mean(
-            given, lambda one, other: lambda counts: drawn_mean(counts, np.abs(one - other))
+            ratings, lambda one, other: lambda counts: drawn_mean(counts, np.abs(one - other))
         ),
         "alpha": alpha,
     }
@@ -553,7 +567,7 @@ def _of_marks(rows: Rows, least: int) -> dict[str, Drawn]:
         values = np.array([[_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs])
         defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
         sums = np.nansum(values, axis=0)
-        return lambda counts: _ratio(counts @ sums, counts @ defined)
+        return lambda counts: _divided(counts @ sums, counts @ defined)
 
     correlation = over(spearman)
     return {"spearman": correlation, "kendall": correlation, "cohen_kappa": over(cohen_kappa)}
@@ -576,21 +590,15 @@ class _Pairs:
 
     def mean(self, given: Sequence[Floats], of: Callable[[Floats, Floats], Drawn]) -> Drawn:
         """The mean over pairs of what is defined in a resample, each weighed by the items of it that both answered."""
-        each = [(of(given[one], given[other]), both) for one, other, both in self.shared]
+        pairs = [(of(given[one], given[other]), both) for one, other, both in self.shared]
 
         def mean(counts: Floats) -> Floats:
-            if not each:
+            if not pairs:
                 return np.full(len(counts), np.nan)
-            values = np.stack([statistic(counts) for statistic, _ in each])
-            weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in each]))
-            return _ratio(
+            values = np.stack([statistic(counts) for statistic, _ in pairs])
+            weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in pairs]))
+            return _divided(
                 (np.where(np.isnan(values), 0.0, values) * weights).sum(axis=0), weights.sum(axis=0)
             )
 
         return mean
-
-
-def _ratio(above: Floats, below: Floats) -> Floats:
-    found = np.full(above.shape, np.nan)
-    np.divide(above, below, out=found, where=below > 0)
-    return found

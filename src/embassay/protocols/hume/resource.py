@@ -41,8 +41,8 @@ def resource_class(lang: str) -> int | None:
     >>> resource_class("eng"), resource_class("nob"), resource_class("tlh")
     (5, 1, None)
     """
-    found = _languages().get(lang)
-    return found[0] if found else None
+    row = _languages().get(lang)
+    return row[0] if row else None
 
 
 def resource_level(lang: str) -> Level:
@@ -51,8 +51,8 @@ def resource_level(lang: str) -> Level:
     >>> [resource_level(lang) for lang in ("rus", "dan", "nob", "und")]
     ['high', 'mid', 'low', 'not classified']
     """
-    found = resource_class(lang)
-    return "not classified" if found is None else _LEVEL[found]
+    number = resource_class(lang)
+    return "not classified" if number is None else _LEVEL[number]
 
 
 def language_name(lang: str) -> str:
@@ -61,8 +61,8 @@ def language_name(lang: str) -> str:
     >>> language_name("dan"), language_name("tlh")
     ('Danish', 'tlh')
     """
-    found = _languages().get(lang)
-    return found[1] if found else lang
+    row = _languages().get(lang)
+    return row[1] if row else lang
 
 
 def resource_table(summary: Summary, seed: int) -> ColumnTable:
@@ -77,49 +77,42 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
         Column("gap", "signed", 1), Column("gap_low", "signed", 1), Column("gap_high", "signed", 1),
         Column("wins", decimals=0), Column("reason", "text"),
     )  # fmt: skip
-    known = [model for model in beside_models(summary) if model.pair.human.value is not None]
+    models = [model for model in beside_models(summary) if model.pair.human.value is not None]
     note = (
         "Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of the ranked models "
         "of a pair; gap is people minus best, and wins are the pairs that people win against it."
     )
     return ColumnTable(
         "hume_resources", "HUME: people and models by the resources of a language", columns,
-        tuple(_rows(known, seed)), note,
+        tuple(_rows(models, seed)), note,
     )  # fmt: skip
 
 
-def _rows(known: Sequence[Beside], seed: int) -> Iterator[tuple[Value, ...]]:
+def _rows(models: Sequence[Beside], seed: int) -> Iterator[tuple[Value, ...]]:
     for level in LEVELS:
-        own = [beside for beside in known if resource_level(beside.pair.lang) == level]
-        if not own:
+        of_level = [model for model in models if resource_level(model.pair.lang) == level]
+        if not of_level:
             continue
-        yield level, "all", *_means(own, seed)
-        classes = {resource_class(beside.pair.lang) for beside in own} - {None}
-        for number in sorted((one for one in classes if one is not None), reverse=True):
-            of_class = [beside for beside in own if resource_class(beside.pair.lang) == number]
+        yield level, "all", *_means(of_level, seed)
+        classes = {resource_class(model.pair.lang) for model in of_level}
+        for number in sorted((number for number in classes if number is not None), reverse=True):
+            of_class = [model for model in of_level if resource_class(model.pair.lang) == number]
             yield level, str(number), *_means(of_class, seed)
 
 
-def _means(own: Sequence[Beside], seed: int) -> tuple[Value, ...]:
-    human = [one.pair.human.value or 0.0 for one in own]
-    beside = [one.standing for one in own if one.standing]
+def _means(models: Sequence[Beside], seed: int) -> tuple[Value, ...]:
+    human = [model.pair.human.value or 0.0 for model in models]
+    beside = [model.standing for model in models if model.standing]
     gaps = [rank.gap() for rank in beside]
     best, median = [rank.best for rank in beside], [rank.median for rank in beside]
-    few = "" if len(own) >= FEWEST_PAIRS else f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
+    few = "" if len(models) >= FEWEST_PAIRS else f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
     shares = [percent_of_human(rank.best, rank.human) for rank in beside if rank.human > 0]
     return (
-        ", ".join(sorted({one.pair.lang for one in own})),
-        len(own),
-        points(_mean(human)),
-        *_ends(human, seed),
-        points(_mean(best)),
-        points(_mean(median)),
-        _mean([share for share in shares if share is not None]),
-        points(_mean(gaps)),
-        *_ends(gaps, seed),
-        sum(rank.human > rank.best for rank in beside) if beside else None,
-        few,
-    )
+        ", ".join(sorted({model.pair.lang for model in models})), len(models), points(_mean(human)),
+        *_ends(human, seed), points(_mean(best)), points(_mean(median)),
+        _mean([share for share in shares if share is not None]), points(_mean(gaps)), *_ends(gaps, seed),
+        sum(rank.human > rank.best for rank in beside) if beside else None, few,
+    )  # fmt: skip
 
 
 def _mean(values: Sequence[float]) -> float | None:

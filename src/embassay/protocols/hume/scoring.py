@@ -50,15 +50,18 @@ def classification_scores(gold: Sequence[Label], answers: Sequence[Label]) -> di
             f"There are {len(gold)} gold labels and {len(answers)} answers.",
             mend="Give one of each per item, and at least one.",
         )
-    true, said = Counter(gold), Counter(answers)
+    true, predicted = Counter(gold), Counter(answers)
     right = Counter(a for a, b in zip(gold, answers, strict=True) if a == b)
-    labels = list(true | said)
-    f1 = {label: 2 * right[label] / (true[label] + said[label]) for label in labels}
+    # In the order of the items and not a set's: a sum of floats depends on it.
+    labels = list(true | predicted)
+    # The same as 2pr / (p + r), and defined where precision or recall is not.
+    f1 = {label: 2 * right[label] / (true[label] + predicted[label]) for label in labels}
     return {
         "accuracy": right.total() / len(gold),
         "f1": sum(f1.values()) / len(labels),
         "f1_weighted": sum(true[label] * f1[label] for label in labels) / len(gold),
-        "precision": sum(right[label] / said[label] for label in labels if said[label]) / len(labels),
+        "precision": sum(right[label] / predicted[label] for label in labels if predicted[label])
+        / len(labels),
         "recall": sum(right[label] / true[label] for label in labels if true[label]) / len(labels),
     }
 
@@ -184,23 +187,24 @@ def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApM
         order = _order(marks)
         groups = groupby(order, key=lambda place: marks[place])
         blocks = [[int(gold[place] > 0) for place in group] for _, group in groups]
-    terms, above, found = [], 0, 0
+    terms, above, hits = [], 0, 0
     for block in blocks:
         size, relevant = len(block), sum(block)
         if human_ap_mode == "expected":
-            terms.extend(_expected(above, found, size, relevant))
+            terms.extend(_expected(above, hits, size, relevant))
         else:
-            terms.append(relevant * (found + relevant) / (above + size))
-        above, found = above + size, found + relevant
-    return min(math.fsum(terms) / found, 1.0)
+            terms.append(relevant * (hits + relevant) / (above + size))
+        above, hits = above + size, hits + relevant
+    # Exactly rounded, so that the order of the documents does not move the last bit.
+    return min(math.fsum(terms) / hits, 1.0)
 
 
-def _expected(above: int, found: int, size: int, relevant: int) -> list[float]:
+def _expected(above: int, hits: int, size: int, relevant: int) -> list[float]:
     """What each place of a tie adds in the mean over its orders: how likely a relevant document is there, times the
     precision then to be expected."""
     share = (relevant - 1) / (size - 1) if size > 1 else 0.0
     return [
-        relevant / size * (found + 1 + place * share) / (above + place + 1) if relevant else 0.0
+        relevant / size * (hits + 1 + place * share) / (above + place + 1) if relevant else 0.0
         for place in range(size)
     ]
 
@@ -270,7 +274,7 @@ class PeopleAgreement:
 
 def shared_items(answers: Answers) -> int:
     """How many items two or more annotated."""
-    counts = Counter(item for own in answers.values() for item in own)
+    counts = Counter(item for given in answers.values() for item in given)
     return sum(count > 1 for count in counts.values())
 
 
@@ -300,9 +304,9 @@ def people_agreement(
     """
     if family not in COEFFICIENT:
         raise UsageError(f"The family is {family!r}.", mend=f"Use one of {', '.join(COEFFICIENT)}.")
-    counts = Counter(item for own in answers.values() for item in own)
+    counts = Counter(item for given in answers.values() for item in given)
     shared = [count for count in counts.values() if count > 1]
-    taking_part = {name: own for name, own in answers.items() if own}
+    taking_part = {name: given for name, given in answers.items() if given}
     coefficient = COEFFICIENT[family]
     least = least_shared(answers, min_shared)
     values = _values(family, taking_part, least) if len(taking_part) > 1 else {}
@@ -346,13 +350,13 @@ def _values(family: Family, answers: Answers, least: int) -> dict[str, float]:
         pairwise = {"spearman": spearman, "pearson": pearson, "absolute_difference": absolute_difference}
         values = {name: mean(function) for name, function in pairwise.items()}
         return {**values, "alpha": _alpha(rows, "interval")}
-    found = fleiss(rows)
+    kappa = fleiss(rows)
     return {
-        "fleiss_kappa": found.value,
+        "fleiss_kappa": kappa.value,
         "cohen_kappa": mean(cohen_kappa),
         "percent_agreement": percent_agreement(rows, min_shared=least),
         "alpha": _alpha(rows, "nominal"),
-        "dropped": float(found.dropped),
+        "dropped": float(kappa.dropped),
     }
 
 
@@ -451,8 +455,8 @@ def who_counts(answers: Answers, min_answered: float = StudyRequest.min_answered
     >>> sorted(who_counts({"ann": dict.fromkeys("abcd", 1), "bob": dict.fromkeys("ab", 1), "cy": {"a": 1}}))
     ['ann', 'bob']
     """
-    most = max((len(own) for own in answers.values()), default=0)
-    return {name: own for name, own in answers.items() if own and len(own) >= min_answered * most}
+    most = max((len(given) for given in answers.values()), default=0)
+    return {name: given for name, given in answers.items() if given and len(given) >= min_answered * most}
 
 
 def score_people(
@@ -469,8 +473,8 @@ def score_people(
     >>> found.per_annotator(), found.score(), found.score("mean")
     ([0.5, 0.5], 0.5, 0.5)
     """
-    answered = {annotator: own for annotator, own in sorted(answers.items()) if own}
-    items = sorted({item for own in answered.values() for item in own})
+    answered = {annotator: given for annotator, given in sorted(answers.items()) if given}
+    items = sorted({item for given in answered.values() for item in given})
     if not items:
         raise UsageError(
             f"Nobody answered an item of {task.name}.", mend="Give the annotations of this task."
@@ -480,7 +484,7 @@ def score_people(
             f"Item {missing[0]} of {task.name} has no gold.", mend="Give the gold of every item."
         )
     scorer = _scorer(task.family, human_ap_mode)
-    annotators = {annotator: _scored(scorer, gold, own) for annotator, own in answered.items()}
+    annotators = {annotator: _scored(scorer, gold, given) for annotator, given in answered.items()}
     each = [annotator.scores for annotator in annotators.values()]
     mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
     together = pooled_answers(task, answered)
@@ -493,11 +497,11 @@ def pooled_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
     task's labels, else the smallest), the mean rating, or the mean mark of every document. None for clustering."""
     if task.family == "clustering":
         return None
-    items = sorted({item for own in answers.values() for item in own})
-    given = {item: [own[item] for own in answers.values() if item in own] for item in items}
+    items = sorted({item for by_item in answers.values() for item in by_item})
+    votes_of = {item: [by_item[item] for by_item in answers.values() if item in by_item] for item in items}
     if task.family == "classification":
-        return {item: majority_vote(votes, task.labels) for item, votes in given.items()}
-    return {item: np.mean(votes, axis=0).tolist() for item, votes in given.items()}
+        return {item: majority_vote(votes, task.labels) for item, votes in votes_of.items()}
+    return {item: np.mean(votes, axis=0).tolist() for item, votes in votes_of.items()}
 
 
 def _scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
@@ -510,9 +514,9 @@ def _scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
     return scorers[family]
 
 
-def _scored(scorer: Scorer, gold: Gold, own: Mapping[str, Any]) -> Scored:
-    items = sorted(own)
-    return Scored(scorer([gold[item] for item in items], [own[item] for item in items]), len(items))
+def _scored(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> Scored:
+    items = sorted(given)
+    return Scored(scorer([gold[item] for item in items], [given[item] for item in items]), len(items))
 
 
 _LEAST_PAIRS = 4
@@ -567,14 +571,14 @@ def query_bootstrap(
     >>> query_bootstrap({"q": (1, 0), "r": (0, 1)}, {"a": {"q": (1, 0), "r": (1, 0)}}).estimate
     0.75
     """
-    queries = sorted({query for own in answers.values() for query in own})
+    queries = sorted({query for given in answers.values() for query in given})
     if not queries:
         raise UsageError("Nobody answered a query.", mend="Give the annotations of this task.")
     every = [
         [
-            marked_ap(gold[query], own[query], human_ap_mode=human_ap_mode)
-            for own in answers.values()
-            if query in own
+            marked_ap(gold[query], given[query], human_ap_mode=human_ap_mode)
+            for given in answers.values()
+            if query in given
         ]
         for query in queries
     ]

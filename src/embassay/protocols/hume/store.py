@@ -134,6 +134,7 @@ def checked_value(task: Task, payload: Mapping[str, Any], value: Any) -> Any:
     shown; None, and a draft with open documents, as they are. Raises DataError for what is none of these.
     """
     where = "This answer"
+    # Only documents are judged one by one, so that only there an answer can be half done.
     if is_draft(value) and task.family == "reranking":
         return {DRAFT: _draft(value[DRAFT], _documents(payload))}
     if isinstance(value, Mapping | float) and not _is_number(value):
@@ -227,7 +228,7 @@ class AnswerStore:
                 f"{annotator!r} cannot be the name of an annotator.",
                 mend="Use up to 80 letters, digits, '_', '-', '.' or '@', and begin with a letter or digit.",
             )
-        made = self.database.write(
+        token = self.database.write(
             lambda do: do.run(
                 "INSERT INTO annotators VALUES (?, ?, NULL, '{}', ?, '', 0) ON CONFLICT (id) DO NOTHING",
                 annotator, kind, clock.now(),
@@ -239,7 +240,7 @@ class AnswerStore:
                 f"{annotator} is {_AS[held.kind]} in this study already.",
                 mend="Give another name: what is a script's, a person's or an adjudicator's is never mixed.",
             )
-        return bool(made)
+        return bool(token)
 
     def annotators(self) -> tuple[Annotator, ...]:
         """All who may answer, by id; adjudicators are none of them."""
@@ -280,10 +281,10 @@ class AnswerStore:
     def profiles(self) -> dict[str, dict[str, str]]:
         """What annotators said of themselves, by annotator and question."""
         rows = self.database.read(lambda do: do.all("SELECT annotator, question, answer FROM profiles"))
-        found: dict[str, dict[str, str]] = {}
+        by_name: dict[str, dict[str, str]] = {}
         for annotator, question, answer in sorted(rows):
-            found.setdefault(annotator, {})[question] = answer
-        return found
+            by_name.setdefault(annotator, {})[question] = answer
+        return by_name
 
     def save(self, annotator: str, task: str, draft: Draft) -> Saved | Refused:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
@@ -302,7 +303,7 @@ class AnswerStore:
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
         )
-        return {one.item_id: one for one in sorted(map(_saved, rows), key=lambda one: one.item_id)}
+        return {row.item_id: row for row in sorted(map(_saved, rows), key=lambda row: row.item_id)}
 
     def all_answers(self) -> dict[str, dict[str, Saved]]:
         """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
@@ -316,20 +317,20 @@ class AnswerStore:
         rows = self.database.read(
             lambda do: do.all(f"SELECT annotator, {_ANSWER} FROM answers WHERE {whose}")
         )
-        found: dict[str, dict[str, Saved]] = {}
+        by_name: dict[str, dict[str, Saved]] = {}
         for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
-            found.setdefault(annotator, {})[row[0]] = _saved(row)
-        return found
+            by_name.setdefault(annotator, {})[row[0]] = _saved(row)
+        return by_name
 
     def changes(self, annotator: str) -> tuple[Change, ...]:
         """The history of somebody's answers, oldest first."""
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER}, tab FROM changes WHERE annotator = ?", annotator)
         )
-        found = [Change(annotator, _saved(row[:-1]), row[-1]) for row in rows]
+        history = [Change(annotator, _saved(row[:-1]), row[-1]) for row in rows]
         return tuple(
             sorted(
-                found, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
+                history, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
             )
         )
 
@@ -343,16 +344,18 @@ class AnswerStore:
     def finished(self) -> dict[str, dict[str, str]]:
         """When each task was finished, by annotator and task."""
         rows = self.database.read(lambda do: do.all("SELECT annotator, task, finished_at FROM finished"))
-        found: dict[str, dict[str, str]] = {}
+        times: dict[str, dict[str, str]] = {}
         for annotator, task, at in sorted(rows):
-            found.setdefault(annotator, {})[task] = at
-        return found
+            times.setdefault(annotator, {})[task] = at
+        return times
 
     def _bind(self, study: StudyFile, read_only: bool) -> None:
         facts = {
             "version": "1", "name": study.name, "content": study.content, "guidelines": study.guidelines,
             "guidelines_version": study.guidelines_version,
         }  # fmt: skip
+        # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and `_check` judges
+        # both.
         if not read_only and not self._held():
             self.database.write(lambda do: _write_facts(do, facts))
         _check(self._held(), facts, self.database.place)
@@ -393,6 +396,7 @@ def _save(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | R
         f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
     )
     held = _saved(row) if row else None
+    # A repeat after an answer that got lost on the way is acknowledged, even when the task is frozen by now.
     if held and held.seq == draft.seq and _same(held, draft):
         return held
     if do.first("SELECT 1 FROM finished WHERE annotator = ? AND task = ?", annotator, task):
@@ -408,20 +412,14 @@ def _same(held: Saved, draft: Draft) -> bool:
 
 def _stored(do: Transaction, annotator: str, draft: Draft) -> Saved:
     saved = Saved(
-        draft.item_id,
-        draft.value,
-        draft.flag,
-        draft.comment,
-        draft.seconds,
-        draft.paused,
-        draft.seq,
-        clock.now(),
-    )
+        draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq, clock.now(),
+    )  # fmt: skip
     value = None if saved.value is None else json.dumps(saved.value, ensure_ascii=False, allow_nan=False)
     row = (
         annotator, saved.item_id, value, saved.flag, saved.comment, saved.seconds, saved.paused, saved.seq,
         saved.saved_at,
     )  # fmt: skip
+    # The history is only ever added to: who changed what, and when, stays.
     do.run("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row, draft.tab)
     do.run(
         """INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (annotator, item) DO UPDATE SET
@@ -456,9 +454,10 @@ def _told(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
 
 
 def _finish(do: Transaction, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
+    # Changes nothing and locks the row, so that no answer is saved between looking and freezing.
     do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
     rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
-    decided = {one.item_id for one in map(_saved, rows) if one.is_decided}
+    decided = {answer.item_id for answer in map(_saved, rows) if answer.is_decided}
     left = tuple(item for item in items if item not in decided)
     if not left:
         do.run(
@@ -544,6 +543,7 @@ def schema_of(folder: StudyFolder) -> str:
     """
     name = folder.study.name
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
+    # `My study` and `my-study` must not share a schema.
     return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest(name)[:8]}"
 
 
@@ -657,16 +657,17 @@ class Browsers:
                 f"AND own.annotator NOT IN {_ADJUDICATES} AND other.annotator NOT IN {_ADJUDICATES}"
             )
         )
-        found: dict[str, set[str]] = {}
+        seen: dict[str, set[str]] = {}
         for annotator, other in rows:
-            found.setdefault(annotator, set()).add(other)
-        return tuple(Exposure(name, tuple(sorted(found[name]))) for name in sorted(found))
+            seen.setdefault(annotator, set()).add(other)
+        return tuple(Exposure(name, tuple(sorted(seen[name]))) for name in sorted(seen))
 
     def _note(self, browser: str, what: str, annotators: Iterable[str]) -> None:
         new = [name for name in annotators if (browser, what, name) not in self._known]
         if not browser or not new:
             return
         self._database.write(lambda do: _noted(do, browser, what, new))
+        # Forgetting costs a transaction each, nothing else.
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._known.update((browser, what, name) for name in new)

@@ -131,10 +131,10 @@ def answers_by_annotator(
                 f"{where} answers an item that the study does not have.",
                 mend="Give the annotations of this sample.",
             )
-        own = answers.setdefault(annotation.annotator_id, {})
-        if annotation.item_id in own:
+        given = answers.setdefault(annotation.annotator_id, {})
+        if annotation.item_id in given:
             raise DataError(f"{where} is there twice.", mend="Keep the last one of each.")
-        own[annotation.item_id] = read_value(task, annotation.value, where, like=gold[annotation.item_id])
+        given[annotation.item_id] = read_value(task, annotation.value, where, like=gold[annotation.item_id])
     return {
         annotator: {item: value for item, value in sorted(answers[annotator].items()) if value is not None}
         for annotator in sorted(answers)
@@ -155,10 +155,10 @@ def read_value(task: TaskSpec, value: Any, where: str, *, like: Any = None) -> A
 
 def _label(value: Any, where: str, labels: Sequence[Label]) -> Label:
     # A CSV file turns the label 1 into the text 1.
-    known = {str(label): label for label in labels}
-    if not isinstance(value, str | int) or (known and str(value) not in known):
-        raise _wrong(where, value, f"one of {', '.join(known)}" if known else "a label")
-    return known.get(str(value), value)
+    by_text = {str(label): label for label in labels}
+    if not isinstance(value, str | int) or (by_text and str(value) not in by_text):
+        raise _wrong(where, value, f"one of {', '.join(by_text)}" if by_text else "a label")
+    return by_text.get(str(value), value)
 
 
 def _cluster(value: Any, where: str) -> str | None:
@@ -178,14 +178,14 @@ def _rating(value: Any, where: str) -> float:
 
 
 def _marks(value: Any, where: str, like: Marks | None) -> Marks:
-    whole = isinstance(value, Sequence) and all(isinstance(one, int) and one >= 0 for one in value)
+    whole = isinstance(value, Sequence) and all(isinstance(mark, int) and mark >= 0 for mark in value)
     if not whole or not len(value):
         raise _wrong(where, value, "a list of whole numbers from 0")
     if like is None and not any(value):
         raise DataError(f"{where} holds no relevant document.", mend="Leave the query out: it has no score.")
     if like is not None and (len(value) != len(like) or max(value) > 1):
         raise _wrong(where, value, f"{len(like)} times 0 or 1")
-    return tuple(int(one) for one in value)
+    return tuple(int(mark) for mark in value)
 
 
 def _wrong(where: str, value: Any, expected: str) -> DataError:

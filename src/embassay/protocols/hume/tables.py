@@ -103,10 +103,10 @@ def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
     )  # fmt: skip
 
 
-def _cells(found: Sequence[Agreement]) -> Cells:
+def _cells(every: Sequence[Agreement]) -> Cells:
     """Every further coefficient, and the ends of its interval where any pair has one."""
-    sure = {name for agreement in found for name, bar in agreement.intervals.items() if bar.low is not None}
-    names = _ordered((name for agreement in found for name in agreement.extras), _EXTRAS)
+    sure = {name for agreement in every for name, bar in agreement.intervals.items() if bar.low is not None}
+    names = _ordered((name for agreement in every for name in agreement.extras), _EXTRAS)
     return tuple((name, end) for name in names for end in (("", "_low", "_high") if name in sure else ("",)))
 
 
@@ -131,8 +131,8 @@ def points(value: float | None) -> float | None:
     return None if value is None else 100 * value
 
 
-def _ordered(found: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
-    names = set(found)
+def _ordered(known: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
+    names = set(known)
     return (*(name for name in order if name in names), *sorted(names - set(order)))
 
 
@@ -158,62 +158,64 @@ def disputed(
     [('a', 1.0)]
     """
     apart = how_apart(family, items, answers)
-    found = [
-        (distance, item, {name: own[item.id] for name, own in answers.items() if item.id in own})
+    rows = [
+        (distance, item, {name: values[item.id] for name, values in answers.items() if item.id in values})
         for item in items
         if (distance := apart[item.id]) > 0
     ]
-    found.sort(key=lambda one: (-one[0], one[1].id))
+    rows.sort(key=lambda row: (-row[0], row[1].id))
     return tuple(
         Disputed(
             item=item.id, texts=_texts(item), gold=_said(gold.get(item.id)),
             answers={name: _said(value) for name, value in given.items()}, apart=distance,
         )
-        for distance, item, given in found[:most]
+        for distance, item, given in rows[:most]
     )  # fmt: skip
 
 
 def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[str, float]:
     """How far annotators are apart on each item, 0 to 1 as `disputed` says; 0 where fewer than two answered."""
-    found = {}
+    distances = {}
     for item in items:
-        given = {name: own[item.id] for name, own in answers.items() if item.id in own}
-        found[item.id] = _APART[family](item.id, given, answers) if len(given) > 1 else 0.0
-    return found
+        by_name = {name: values[item.id] for name, values in answers.items() if item.id in values}
+        distances[item.id] = _APART[family](item.id, by_name, answers) if len(by_name) > 1 else 0.0
+    return distances
 
 
-def _of_pairs(given: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
+def _of_pairs(answers: Mapping[str, Any], distance: Callable[[str, str], float]) -> float:
     """The mean distance over all pairs of annotators."""
-    names = list(given)
+    names = list(answers)
     pairs = [(name, other) for i, name in enumerate(names) for other in names[i + 1 :]]
     return sum(distance(one, other) for one, other in pairs) / len(pairs)
 
 
-def _labels(_: str, given: Mapping[str, Any], __: Answers) -> float:
-    return _of_pairs(given, lambda one, other: float(given[one] != given[other]))
+def _labels(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
+    return _of_pairs(by_name, lambda one, other: float(by_name[one] != by_name[other]))
 
 
-def _ratings(_: str, given: Mapping[str, Any], answers: Answers) -> float:
-    every = [value for own in answers.values() for value in own.values()]
+def _ratings(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
+    every = [value for values in answers.values() for value in values.values()]
     widest = max(every) - min(every)
-    return float(max(given.values()) - min(given.values())) / widest if widest else 0.0
+    return float(max(by_name.values()) - min(by_name.values())) / widest if widest else 0.0
 
 
-def _marks(_: str, given: Mapping[str, Any], __: Answers) -> float:
+def _marks(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     def distance(one: str, other: str) -> float:
-        differ = sum(a != b for a, b in zip(given[one], given[other], strict=True))
-        return float(differ / len(given[one]))
+        differ = sum(a != b for a, b in zip(by_name[one], by_name[other], strict=True))
+        return float(differ / len(by_name[one]))
 
-    return _of_pairs(given, distance)
+    return _of_pairs(by_name, distance)
 
 
-def _groups(item: str, given: Mapping[str, Any], answers: Answers) -> float:
+def _groups(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     def distance(one: str, other: str) -> float:
         common = [id for id in answers[one] if id in answers[other] and id != item]
-        apart = sum((answers[one][id] == given[one]) != (answers[other][id] == given[other]) for id in common)
+        apart = sum(
+            (answers[one][id] == by_name[one]) != (answers[other][id] == by_name[other]) for id in common
+        )
         return apart / len(common) if common else 0.0
 
-    return _of_pairs(given, distance)
+    return _of_pairs(by_name, distance)
 
 
 _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
@@ -222,8 +224,8 @@ _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
 
 
 def _texts(item: Item) -> tuple[str, ...]:
-    found = [str(item.payload[name]) for name in _TEXTS if item.payload.get(name)]
-    return tuple(text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …" for text in found)
+    texts = [str(item.payload[name]) for name in _TEXTS if item.payload.get(name)]
+    return tuple(text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …" for text in texts)
 
 
 def _said(value: Any) -> str:
@@ -246,33 +248,26 @@ Known = tuple[PairRecord, PeopleRank]
 
 def every_figure(summary: Summary) -> Iterator[ColumnTable]:
     """`hume_figure1` to `hume_figure8`, each also where it has no row."""
-    known = [(model.pair, model.standing) for model in beside_models(summary) if model.standing]
+    pairs = [(model.pair, model.standing) for model in beside_models(summary) if model.standing]
     yield overall_figure(summary)
-    yield spread_figure(known)
+    yield spread_figure(pairs)
     yield wins_figure(summary)
-    yield best_gap_figure(known)
-    yield median_gap_figure(known)
+    yield best_gap_figure(pairs)
+    yield median_gap_figure(pairs)
     yield difficulty_figure(summary)
-    yield range_figure(known)
-    yield agreement_figure(known)
+    yield range_figure(pairs)
+    yield agreement_figure(pairs)
 
 
 def overall_figure(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
     rows = tuple(
         (
-            place.rank,
-            place.system,
-            place.kind,
-            points(place.mean.value),
-            points(place.mean.low),
-            points(place.mean.high),
-            place.mean.n,
-            place.parameters_millions,
-            int(place.kind == "human"),
+            place.rank, place.system, place.kind, points(place.mean.value), points(place.mean.low),
+            points(place.mean.high), place.mean.n, place.parameters_millions, int(place.kind == "human"),
         )
         for place in sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0))
-    )
+    )  # fmt: skip
     columns = (
         Column("rank", decimals=0), Column("system", "text"), Column("kind", "text"), Column("mean", decimals=1),
         Column("low", decimals=1), Column("high", decimals=1), Column("pairs", decimals=0),
@@ -422,8 +417,8 @@ def _names(pair: PairRecord) -> tuple[str, str, str]:
 
 
 def _outside(pair: PairRecord, system: str) -> Value:
-    found = next((score.outside for score in (*pair.models, *pair.llms) if score.system == system), None)
-    return None if found is None else int(found)
+    outside = next((score.outside for score in (*pair.models, *pair.llms) if score.system == system), None)
+    return None if outside is None else int(outside)
 
 
 def _rate(wins: Wins) -> tuple[float | None, float | None, float | None]:
@@ -522,9 +517,9 @@ def _agreed(pair: PairRecord) -> str:
 def _reading(summary: Summary) -> str:
     methods = sorted({pair.human.method for pair in summary.pairs if pair.human.method})
     who = answerers(summary)
-    said = f"Points of 100. Gap is {who} minus the best model. \\* outside the interval of {who}."
-    said += " Ceiling: one annotator scored against the others."
-    return said + (f" Intervals: {safe('; '.join(methods))}." if methods else "")
+    sentences = f"Points of 100. Gap is {who} minus the best model. \\* outside the interval of {who}."
+    sentences += " Ceiling: one annotator scored against the others."
+    return sentences + (f" Intervals: {safe('; '.join(methods))}." if methods else "")
 
 
 def _flags(summary: Summary) -> Iterator[str]:
@@ -553,9 +548,9 @@ def _need(pair: PairRecord, need: Need) -> str:
     if need.annotators:
         now = len(pair.annotators)
         ways.append(f"{numbers.counted(need.annotators, 'annotator')} ({now} now) with these items")
-    said = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
+    sentence = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
     least = f"This study could show a difference of {POINTS.said(need.smallest)}." if need.smallest else ""
-    return " ".join(filter(None, (said, least, need.note)))
+    return " ".join(filter(None, (sentence, least, need.note)))
 
 
 POINTS = Unit(100.0, 1, 1)
@@ -598,14 +593,14 @@ def _overall(summary: Summary, who: str) -> Iterator[str]:
 
 
 def _beyond(every: Sequence[Beside], who: str) -> Iterator[str]:
-    known = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
-    if not known:
+    bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
+    if not bounded:
         yield f"No pair has both a model and an interval of {who}: nothing can be compared with it."
         return
-    above = [beside.pair for beside in known if _best(beside) > (beside.pair.human.high or 0.0)]
-    below = [beside.pair for beside in known if _best(beside) < (beside.pair.human.low or 0.0)]
+    above = [beside.pair for beside in bounded if _best(beside) > (beside.pair.human.high or 0.0)]
+    below = [beside.pair for beside in bounded if _best(beside) < (beside.pair.human.low or 0.0)]
     yield (
-        f"The best model is above the interval of {who} on {len(above)} of {numbers.counted(len(known), 'pair')}, "
+        f"The best model is above the interval of {who} on {len(above)} of {numbers.counted(len(bounded), 'pair')}, "
         f"below it on {len(below)}. Outside an interval is not a test."
     )
     noise = [pair for pair in above if pair.superhuman_on_noise]
@@ -621,13 +616,13 @@ def _best(beside: Beside) -> float:
 
 
 def _agreement(pairs: Sequence[PairRecord]) -> Iterator[str]:
-    known = [pair for pair in pairs if pair.trust]
-    alone = len(pairs) - len(known)
-    if known:
-        count = {word: sum(pair.trust == word for pair in known) for word in ("high", "medium", "low")}
+    trusted = [pair for pair in pairs if pair.trust]
+    alone = len(pairs) - len(trusted)
+    if trusted:
+        count = {word: sum(pair.trust == word for pair in trusted) for word in ("high", "medium", "low")}
         yield (
             f"Agreement is high on {count['high']}, medium on {count['medium']} and low on {count['low']} of "
-            f"{numbers.counted(len(known), 'pair')}: read models by the high ones first."
+            f"{numbers.counted(len(trusted), 'pair')}: read models by the high ones first."
         )
     if alone:
         yield f"Agreement is unknown on {numbers.counted(alone, 'pair')}."

@@ -67,14 +67,7 @@ def reaching(task: str, ranked: Iterable[Headline], references: Iterable[Headlin
     best = max((headline.value for headline in ranked if headline.value is not None), default=None)
     if task != "retrieval" or best is None:
         return ""
-    return next(
-        (
-            reference.system
-            for reference in references
-            if reference.value is not None and reference.value >= best
-        ),
-        "",
-    )
+    return next((row.system for row in references if row.value is not None and row.value >= best), "")
 
 
 @dataclass(frozen=True)
@@ -171,6 +164,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     """
     complete = sorted(
         (headline for headline in headlines if headline.value is not None),
+        # Equal values by name, so that the order of the command line decides nothing.
         key=lambda headline: (-(headline.value or 0), headline.system),
     )
     names = [headline.system for headline in complete]
@@ -180,14 +174,15 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     if not all(len(headline.replicates) for headline in complete):
         return {**empty, "reason": "no interval: one item cannot be resampled"}
     replicates = np.stack([headline.replicates for headline in complete])
+    # A resample without a value for one system is left out for all: pairs stay paired.
     defined = np.isfinite(replicates).all(axis=0)
     if defined.mean() < DEFINED:
         return {**empty, "reason": "no interval: too few items"}
     replicates = replicates[:, defined]
     values = np.array([headline.value for headline in complete], dtype=np.float64)
     strata = [headline.resampled for headline in complete]
-    own = [headline.interval for headline in complete]
-    pairs = compare_replicates(replicates, values, strata=strata, intervals=own)
+    ends = [headline.interval for headline in complete]
+    pairs = compare_replicates(replicates, values, strata=strata, intervals=ends)
     ranges = ranges_of(pairs, len(names), alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
     return {
@@ -258,27 +253,27 @@ def read_standings(folder: Path) -> tuple[Standing, ...]:
     try:
         return tuple(_standing(row) for row in read_parquet(path).iter_rows(named=True))
     except (DataError, OSError, ValueError, KeyError, TypeError) as error:
-        found = error.found or error.what if isinstance(error, DataError) else str(error)
+        fault = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
-            "The headlines cannot be read", path=path, found=found[:80],
+            "The headlines cannot be read", path=path, found=fault[:80],
             mend="Run the same command again: it writes them from the finished cells.",
         ) from error  # fmt: skip
 
 
 def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Sequence[Standing]]:
     """The standings at each place, places in their order."""
-    found: dict[tuple[str, str, str], list[Standing]] = {}
+    groups: dict[tuple[str, str, str], list[Standing]] = {}
     for standing in standings:
-        found.setdefault(standing.place, []).append(standing)
-    return found
+        groups.setdefault(standing.place, []).append(standing)
+    return groups
 
 
-def _row(one: Standing) -> dict[str, Any]:
-    headline = one.headline
+def _row(standing: Standing) -> dict[str, Any]:
+    headline = standing.headline
     # Text keeps every bit of a number, and reads the same on any machine.
     replicates = json.dumps(_numbers(headline.replicates))
     return {
-        "task": one.task, "dataset": one.dataset, "measure": one.measure, "group": one.group,
+        "task": standing.task, "dataset": standing.dataset, "measure": standing.measure, "group": standing.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
         "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
         "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds]),
@@ -368,22 +363,19 @@ def summarise(
 
 def _compared(plan: Plan, task: str, scope: dict[str, Headline], ranked: Sequence[str]) -> dict[str, Any]:
     """The comparisons of a scope; none where a reference row reaches the leader."""
-    own = [scope[system] for system in ranked]
-    found = compared(own)
+    headlines = [scope[system] for system in ranked]
+    comparisons = compared(headlines)
     reason = known_by_nothing(
-        task, own, [scope[system.name] for system in plan.systems if system.kind == "reference"]
+        task, headlines, [scope[system.name] for system in plan.systems if system.kind == "reference"]
     )
-    if not reason or not found["pairs"]:
-        return found
-    return {**found, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
+    if not reason or not comparisons["pairs"]:
+        return comparisons
+    return {**comparisons, "rank_low": [], "rank_high": [], "best": [], "pairs": [], "reason": reason}
 
 
 def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord]) -> Iterator[Standing]:
     """Every system's headlines: of each task on each dataset and over them, and overall."""
-    groups = {
-        planned_system.name: REFERENCE if planned_system.kind == "reference" else RANKED
-        for planned_system in plan.systems
-    }
+    groups = {entry.name: REFERENCE if entry.kind == "reference" else RANKED for entry in plan.systems}
     by_task: dict[str, dict[str, Headline]] = {}
     for task in plan.tasks:
         measure, datasets = protocol.tasks.build(task).headline, _datasets(plan, task)
@@ -391,8 +383,8 @@ def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord])
         for system, group in groups.items():
             shown = {name: (name,) for name in datasets} | _groups(plan, task)
             for dataset, members in shown.items() if len(datasets) > 1 else ():
-                own = _task_headline(protocol, plan, records, task, system, members)
-                yield Standing(task, dataset, measure, own, group)
+                headline = _task_headline(protocol, plan, records, task, system, members)
+                yield Standing(task, dataset, measure, headline, group)
             yield Standing(task, "", measure, by_task[task][system], group)
     for system, group in groups.items():
         yield Standing(OVERALL, "", OVERALL, _overall(protocol, plan, by_task, system), group)
@@ -400,17 +392,15 @@ def standings(protocol: TaskProtocol, plan: Plan, records: Sequence[CellRecord])
 
 def _groups(plan: Plan, task: str) -> dict[str, list[str]]:
     """The groups of two datasets or more that the task has, with their members."""
-    found: dict[str, list[str]] = {}
+    members_of: dict[str, list[str]] = {}
     for dataset in plan.datasets:
         if dataset.group and any(part.task == task for part in dataset.tasks):
-            found.setdefault(dataset.group, []).append(dataset.name)
-    return {group: members for group, members in found.items() if len(members) > 1}
+            members_of.setdefault(dataset.group, []).append(dataset.name)
+    return {group: members for group, members in members_of.items() if len(members) > 1}
 
 
 def _datasets(plan: Plan, task: str) -> tuple[str, ...]:
-    return tuple(
-        dataset.name for dataset in plan.datasets if any(part.task == task for part in dataset.tasks)
-    )
+    return tuple(data.name for data in plan.datasets if any(part.task == task for part in data.tasks))
 
 
 def _task_headline(
@@ -503,8 +493,8 @@ def _overall(
 def _mean_of_present(
     protocol: TaskProtocol, plan: Plan, by_task: dict[str, dict[str, Headline]], system: str
 ) -> Headline | None:
-    own = [by_task[name][system] for name in protocol.paper if name in by_task]
-    present = [headline for headline in own if headline.value is not None]
+    headlines = [by_task[name][system] for name in protocol.paper if name in by_task]
+    present = [headline for headline in headlines if headline.value is not None]
     if not present:
         return None
     method = f"mean of {len(present)} of {len(protocol.paper)} tasks{_lacking(plan)}"
@@ -532,7 +522,7 @@ def _headline_row(
 
 def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[Result]) -> ColumnTable:
     """Every system's headline of each task, and overall; references last."""
-    found = {
+    values = {
         (row.task, row.system): row.value
         for row in rows
         if not row.dataset and row.measure != "mean_of_present"
@@ -543,5 +533,5 @@ def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[Result]) -
     return ColumnTable(
         f"{protocol.name}_tasks", "Headlines by task",
         (Column("system", "text"), *(Column(title, decimals=3) for title in titles)),
-        tuple((system.name, *(found.get((scope, system.name)) for scope in scopes)) for system in ordered),
+        tuple((system.name, *(values.get((scope, system.name)) for scope in scopes)) for system in ordered),
     )  # fmt: skip

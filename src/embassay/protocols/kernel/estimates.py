@@ -74,8 +74,8 @@ class Estimate:
         low, high = interval(self.replicates, self.value, freedom_of_units(units))
         method, same = self.method, unvaried(self.replicates)
         if self.is_share and (low is not None or same):
-            found = wilson(self.value, self.n)
-            low, high, method = found.low, found.high, method.replace("bootstrap", "Wilson")
+            share = wilson(self.value, self.n)
+            low, high, method = share.low, share.high, method.replace("bootstrap", "Wilson")
         elif same:
             method = f"{method}; {UNVARIED}"
         return Score(measure, self.value, self.n, low, high, variant=variant, subset=subset, method=method)
@@ -123,13 +123,14 @@ def estimates(
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
     units = None if groups is None else len(set(groups[~lost].tolist()))
+    # All rows are drawn, lost ones too: the same draws for every system keep differences paired.
     drawn = context.bootstrap(columns, purpose, groups) if (n if units is None else units) > 1 else None
-    found = {}
+    by_name = {}
     for name, statistic in statistics.items():
         value = float(statistic(kept.mean(axis=0))) if n else math.nan
         replicates = np.empty(0) if drawn is None else np.asarray(statistic(drawn), dtype=np.float64)
-        found[name] = Estimate(value, n, replicates, method, share and groups is None, units=units)
-    return found
+        by_name[name] = Estimate(value, n, replicates, method, share and groups is None, units=units)
+    return by_name
 
 
 def over_sets(scores: Sequence[Score], context: Context) -> Estimate | None:
@@ -153,12 +154,14 @@ def over_texts_of_a_set(
     """
     rows = [row for row, of_set in enumerate(data.sets) if of_set == name]
     gold = np.unique([data.labels[row] for row in rows], return_inverse=True)[1]
-    found = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
-    kept, k, n = found >= 0, int(found.max()) + 1, len(rows)
-    cells = np.where(kept, gold * k + found, -1) + 1
+    cluster = np.array([clusters.get(row, -1) for row in rows], dtype=np.int64)
+    kept, k, n = cluster >= 0, int(cluster.max()) + 1, len(rows)
+    # Cell 0 is for texts without a cluster; it is cut off each table below.
+    cells = np.where(kept, gold * k + cluster, -1) + 1
     rng, shape = context.stream("texts of a set"), (int(gold.max()) + 1, k)
     tables = [
         np.bincount(cells[drawn], minlength=1 + shape[0] * k)[1:].reshape(shape)
+        # A million rows at a time, so that a large set does not fill the memory.
         for block in resampled_rows(n, context.resamples, rng, most=1 + 10**6 // n)
         for drawn in block
     ]
@@ -173,6 +176,7 @@ def combine(estimates: Sequence[Estimate], method: str) -> Estimate:
     value = float(np.mean([part.value for part in estimates]))
     has_interval = all(len(part.replicates) for part in estimates)
     replicates = np.mean([part.replicates for part in estimates], axis=0) if has_interval else np.empty(0)
+    # The part with the fewest units says how far the interval of the mean can be trusted.
     units = [part.units for part in estimates if part.units is not None]
     return Estimate(
         value, max(part.n for part in estimates), replicates, method, units=min(units) if units else None
@@ -292,8 +296,9 @@ def named_groups(data: Any) -> Mapping[str, str]:
     if labels is None:
         return {}
     ids: Sequence[str] = data.queries.ids if isinstance(data, RetrievalSet) else data.ids
+    # Backwards, so that of a group's items the first is written last and stays.
     first = {label: ids[place] for place, label in reversed(list(enumerate(labels.tolist())))}
-    return {one: first[label] for one, label in zip(ids, labels.tolist(), strict=True)}
+    return {key: first[label] for key, label in zip(ids, labels.tolist(), strict=True)}
 
 
 def words(noun: str, data_kind: type, labels: Labels | None) -> str:
@@ -339,6 +344,7 @@ def _linked(shared: Sequence[Collection[str]]) -> list[int]:
 
     def root(place: int) -> int:
         while parent[place] != place:
+            # Halving the path: a document of ten thousand queries makes a chain as long.
             parent[place] = parent[parent[place]]
             place = parent[place]
         return place
@@ -346,6 +352,7 @@ def _linked(shared: Sequence[Collection[str]]) -> list[int]:
     owner: dict[str, int] = {}
     for place, things in enumerate(shared):
         for thing in things:
+            # The smaller root stays, so that a group's root is its first item in any order of its things.
             one, other = sorted((root(place), root(owner.setdefault(thing, place))))
             parent[other] = one
     return [root(place) for place in range(len(shared))]
@@ -444,8 +451,8 @@ def _failures(system: Similarity) -> dict[str, str]:
 def summed(skipped: Iterable[Skipped]) -> tuple[Skipped, ...]:
     """One entry per reason."""
     by_reason: dict[str, Skipped] = {}
-    for one in skipped:
-        before = by_reason.get(one.reason, Skipped(one.reason, 0))
-        examples = (*before.examples, *one.examples)[:5]
-        by_reason[one.reason] = Skipped(one.reason, before.count + one.count, examples)
+    for skip in skipped:
+        before = by_reason.get(skip.reason, Skipped(skip.reason, 0))
+        examples = (*before.examples, *skip.examples)[:5]
+        by_reason[skip.reason] = Skipped(skip.reason, before.count + skip.count, examples)
     return tuple(by_reason.values())

@@ -144,10 +144,10 @@ def evaluate(
     with room_for(need), charged(ledger, system.name) as calls:
         opened.prefetch(partial(rehearse, protocol, job.task, loaded.data, context))
         outcome = task.evaluate(system, loaded.data, context)
-    known = {score.measure for score in outcome.scores}
-    if outcome.scores and task.headline not in known:
+    measures = {score.measure for score in outcome.scores}
+    if outcome.scores and task.headline not in measures:
         raise ValueError(
-            f"the task {task.name} declares {task.headline!r}, and its scores are {', '.join(sorted(known))}"
+            f"the task {task.name} declares {task.headline!r}, and its scores are {', '.join(sorted(measures))}"
         )
     return opened.told(outcome, calls)
 
@@ -273,27 +273,27 @@ class TaskProtocol(Protocol):
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Headlines over datasets, the overall score, who can be told apart from whom, and tables."""
         summary, comparisons = summarise(self, plan, records)
-        made, warnings = self._tables(plan, [*rows, *summary])
-        return Conclusion(summary, comparisons, made, tuple(standings(self, plan, records)), warnings)
+        tables, warnings = self._tables(plan, [*rows, *summary])
+        return Conclusion(summary, comparisons, tables, tuple(standings(self, plan, records)), warnings)
 
     def _tables(self, plan: Plan, rows: Sequence[Result]) -> tuple[list[RunTable], tuple[str, ...]]:
         """The tables that could be made, and what went wrong with the others: another package's table costs no run."""
-        made: dict[str, RunTable] = {}
+        tables: dict[str, RunTable] = {}
         try:
             for table in self.tables(plan, rows):
-                if table.name in made:
+                if table.name in tables:
                     raise ValueError(f"it makes two tables called {table.name}")
                 check_table_name(table.name)
-                made[table.name] = table
+                tables[table.name] = table
         except Exception as error:
             if self.home.startswith("embassay."):
                 raise
-            after = f" after {list(made)[-1]}" if made else ""
+            after = f" after {list(tables)[-1]}" if tables else ""
             where = f"The tables of {self.home} stop{after}"
-            return list(made.values()), (
+            return list(tables.values()), (
                 f"{where}, {type(error).__name__}: {error}{place_of(error, self.home)}",
             )
-        return list(made.values()), ()
+        return list(tables.values()), ()
 
     def run(
         self,

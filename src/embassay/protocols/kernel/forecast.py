@@ -174,24 +174,24 @@ class Forecaster:
             return self._search_seconds(system, work)
         probes = [_probe(work.examples, size) for size in (PROBE, 6 * PROBE)]
         if work.kind == "distances":
-            each = self._slope(
+            slope = self._slope(
                 lambda probe: partial(system.distances, probe), lambda probe: len(probe) ** 2, probes
             )
-            return None if each is None else each * len(work.examples) ** 2
-        each = self._slope(lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes)
-        return None if each is None else each * work.texts
+            return None if slope is None else slope * len(work.examples) ** 2
+        slope = self._slope(lambda probe: partial(system.pairs, probe, probe[::-1]), len, probes)
+        return None if slope is None else slope * work.texts
 
     def _search_seconds(self, system: Similarity, work: Work) -> float | None:
         """The time that every text takes, and the time of every text for every query."""
         corpus = _probe(work.examples, 24 * PROBE)
         probes = [_probe(work.queries, size) for size in (1, PROBE)]
-        each = self._slope(lambda queries: partial(system.search, queries, corpus, 10), len, probes)
+        slope = self._slope(lambda queries: partial(system.search, queries, corpus, 10), len, probes)
         alone = self._slope(
             lambda texts: partial(system.search, probes[0], texts, 10), len, [corpus[:PROBE], corpus]
         )
-        if each is None or alone is None:
+        if slope is None or alone is None:
             return None
-        return work.texts * (alone + each / len(corpus) * len(work.queries))
+        return work.texts * (alone + slope / len(corpus) * len(work.queries))
 
     def _slope(
         self,
@@ -220,11 +220,11 @@ class Forecaster:
 def _trifle(system: Similarity, work: Work) -> float | None:
     """The time of a little work by what the metric says of itself: loading its machine code takes longer. None for more
     work, and for a metric that says nothing."""
-    each: float | None = getattr(system, "seconds_per_token", None)
-    if each is None:
+    slope: float | None = getattr(system, "seconds_per_token", None)
+    if slope is None:
         return None
     partners = {"pairs": 0, "distances": len(work.examples), "search": len(work.queries)}[work.kind]
-    seconds = each * work.tokens * (1 + partners / PARTNERS)
+    seconds = slope * work.tokens * (1 + partners / PARTNERS)
     return seconds if seconds < TRIFLE else None
 
 

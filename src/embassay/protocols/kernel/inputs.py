@@ -44,12 +44,12 @@ def sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     """
     if isinstance(datasets, str | Path) or hasattr(datasets, "to_dict") or hasattr(datasets, "to_dicts"):
         datasets = [datasets]  # one dataset, as it is
-    named = datasets.items() if isinstance(datasets, Mapping) else [("", one) for one in datasets]
+    named = datasets.items() if isinstance(datasets, Mapping) else [("", source) for source in datasets]
     return tuple(
-        str(one)
-        if isinstance(one, str | Path)
-        else str(_kept(one, folder / f"{name or f'data-{place}'}.jsonl"))
-        for place, (name, one) in enumerate(named, 1)
+        str(source)
+        if isinstance(source, str | Path)
+        else str(_kept(source, folder / f"{name or f'data-{place}'}.jsonl"))
+        for place, (name, source) in enumerate(named, 1)
     )
 
 
@@ -98,7 +98,7 @@ def _value(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, list | tuple):
-        return [_value(one) for one in value]
+        return [_value(part) for part in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
@@ -131,14 +131,14 @@ def describe(
 
 def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
     """The encoder that a spec string names, before any transform of its vectors."""
-    found: list[Encoder] = []
+    encoders: list[Encoder] = []
 
     def kept(encoder: Encoder) -> Encoder:
-        found.append(encoder)
+        encoders.append(encoder)
         return encoder
 
     open_system(spec, tokenizer=open_tokenizer(tokenizer), seed=seed, wrap=kept)
-    return found[0]
+    return encoders[0]
 
 
 class CachedSystem:
@@ -162,13 +162,13 @@ class CachedSystem:
         journal = journal_of(ledger)
         kept = journal.encoded if journal is not None else None
 
-        made = partial(bare_encoder, spec, tokenizer.name, seed)
+        make = partial(bare_encoder, spec, tokenizer.name, seed)
 
         def cached(encoder: Encoder) -> Encoder:
             vectors, many = spread.cache(partial(open_cache, cache)), hasattr(encoder, "width")
             # An ensemble has several, each called by a spec string of its own.
             several = spec.startswith("ensemble:")
-            again = partial(bare_encoder, encoder.name, tokenizer.name, seed) if several else made
+            again = partial(bare_encoder, encoder.name, tokenizer.name, seed) if several else make
             elsewhere = encoder if many else spread.encoder(encoder, again)
             behind = CachedRagged if many else CachedEncoder
             self.encoders.append(behind(elsewhere, vectors, progress=advance, kept=kept))
@@ -177,7 +177,7 @@ class CachedSystem:
 
         self.system = open_system(
             spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
-            elsewhere=partial(spread.opened, made), pair_corpus=pair_corpus,
+            elsewhere=partial(spread.opened, make), pair_corpus=pair_corpus,
         )  # fmt: skip
 
     def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
@@ -307,7 +307,7 @@ class Context(ABC):
     def grouped(self, ids: Sequence[str]) -> NDArray[np.int64] | None:
         """The group of each item, 0 .. g - 1, (n,); None where every item is drawn by itself."""
         places: dict[str, int] = {}
-        labels = [places.setdefault(self.groups.get(one, one), len(places)) for one in ids]
+        labels = [places.setdefault(self.groups.get(key, key), len(places)) for key in ids]
         return None if len(places) == len(labels) else np.array(labels, dtype=np.int64)
 
     def bootstrap(self, columns: Columns, purpose: str, groups: NDArray[np.int64] | None = None) -> Columns:

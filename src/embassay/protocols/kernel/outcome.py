@@ -107,8 +107,8 @@ PAPERS = {
 def citations(kinds: Collection[str]) -> tuple[Citation, ...]:
     """The four of the protocols and any other that the kinds of run rest on, those used first."""
     used = {PROTOCOLS[kind] for kind in kinds if kind in PROTOCOLS}
-    found = [Citation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
-    return tuple(sorted(found, key=lambda citation: not citation.used))
+    cited = [Citation(paper, name in used) for name, paper in PAPERS.items() if name in {*MAIN, *used}]
+    return tuple(sorted(cited, key=lambda citation: not citation.used))
 
 
 def bibtex(protocols: Iterable[str]) -> str:
@@ -199,13 +199,13 @@ def spent(spending: Spending, max_usd: float | None) -> Plain:
     """What the run was billed, what may be billed beside it and what is held aside for requests in flight, by system
     and together; the limit of this session."""
     by_system = spending.by_account()
-    known = all(one.usd is not None for one in by_system.values())
+    priced = all(spent.usd is not None for spent in by_system.values())
     return {
-        "usd": spending.usd if known else None,
+        "usd": spending.usd if priced else None,
         "possible_usd": spending.possible_usd,
         "reserved_usd": spending.reserved_usd,
         "max_usd": max_usd,
-        "systems": {name: asdict(one) for name, one in by_system.items()},
+        "systems": {name: asdict(spent) for name, spent in by_system.items()},
     }
 
 
@@ -303,21 +303,21 @@ class Run:
                 name = _MAIN.get(self.manifest.get("protocol", ""), name)
         path = self.path / "tables" / f"{name}.csv"
         if not path.exists():
-            known = ", ".join(sorted(one.stem for one in path.parent.glob("*.csv")))
-            raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {known}.")
+            names = ", ".join(sorted(file.stem for file in path.parent.glob("*.csv")))
+            raise UsageError(f"The run has no table {name!r}.", mend=f"It has: {names}.")
         return pl.read_csv(path)
 
     def _with_tasks(self) -> pl.DataFrame:
         """`ranks()`, and a column of values per task."""
         import polars as pl
 
-        found = self.ranks()
+        ranks = self.ranks()
         every = [standing for standing in self._standings() if standing.task != "overall"]
-        for task in dict.fromkeys(one.task for one in every):
-            values = {one.system: one.headline.value for one in every if one.task == task}
-            named = pl.Series(task, [values.get(one) for one in found["system"]], dtype=pl.Float64)
-            found = found.with_columns(named)
-        return found
+        for task in dict.fromkeys(standing.task for standing in every):
+            values = {standing.system: standing.headline.value for standing in every if standing.task == task}
+            named = pl.Series(task, [values.get(system) for system in ranks["system"]], dtype=pl.Float64)
+            ranks = ranks.with_columns(named)
+        return ranks
 
     def ranks(self, task: str = "") -> pl.DataFrame:
         """Every system on a task or `overall`, best first: `value`, `ci_low`, `ci_high`, `n`, and the places that
@@ -327,21 +327,21 @@ class Run:
         import polars as pl
 
         every = self._standings()
-        scopes = dict.fromkeys(one.task for one in every)
+        scopes = dict.fromkeys(standing.task for standing in every)
         task = task or ("overall" if "overall" in scopes else next(iter(scopes), "overall"))
-        found = [one for one in every if one.task == task]
-        if not found:
+        of_task = [standing for standing in every if standing.task == task]
+        if not of_task:
             raise UsageError(
                 f"The run ranks nothing on {task!r}.", mend=f"It has: {', '.join(scopes) or 'none'}."
             )
         places = self._places(task)
         rows = [
             {
-                "task": task, "system": one.system, "group": one.group, "value": one.headline.value,
-                **dict(zip(("ci_low", "ci_high"), one.headline.interval, strict=True)), "n": one.headline.n,
-                **dict(zip(("rank_low", "rank_high"), places.get(one.system, (None, None)), strict=True)),
+                "task": task, "system": standing.system, "group": standing.group, "value": standing.headline.value,
+                **dict(zip(("ci_low", "ci_high"), standing.headline.interval, strict=True)), "n": standing.headline.n,
+                **dict(zip(("rank_low", "rank_high"), places.get(standing.system, (None, None)), strict=True)),
             }
-            for one in found
+            for standing in of_task
         ]  # fmt: skip
         return pl.DataFrame(rows, infer_schema_length=None).sort("group", "value", descending=[False, True])
 
@@ -349,8 +349,8 @@ class Run:
         """What has a value over all datasets of a task, or of all tasks."""
         from embassay.protocols.kernel.comparisons import read_standings
 
-        found = read_standings(self.path)
-        return [one for one in found if not one.dataset and one.headline.value is not None]
+        rows = read_standings(self.path)
+        return [row for row in rows if not row.dataset and row.headline.value is not None]
 
     def _places(self, task: str) -> dict[str, tuple[int, int]]:
         """The rank range of each ranked system on a task, of every group."""
@@ -386,11 +386,11 @@ class Run:
         """In a notebook: the verdict, and the ranks where there are some."""
         from html import escape
 
-        said = escape(in_words("verdict_view", self.path))
+        words = escape(in_words("verdict_view", self.path))
         try:
-            return f"<p>{said}</p>{self.ranks()._repr_html_()}"
+            return f"<p>{words}</p>{self.ranks()._repr_html_()}"
         except UsageError:  # a run of another kind ranks no systems
-            return f"<p>{said}</p>"
+            return f"<p>{words}</p>"
 
     def compare(self, a: str, b: str, task: str = "") -> Any:
         """System a minus system b, overall and in its parts or on one `task`: a `Comparison` of

@@ -93,10 +93,10 @@ class PlannedSuite:
     def count(self, task: str = "", within: str = "") -> tuple[int, int]:
         """How many of its sets are there, and how many it has: for one task, of a suite in it, or in all. A set of
         several datasets is there when all of them are."""
-        own = self._of(task, within)
-        every = dict.fromkeys(part.set for part in own)
+        of_task = self._of(task, within)
+        every = dict.fromkeys(part.set for part in of_task)
         lacking = {
-            part.set for part in own if not part.present or (task and f"not for {task}" in part.reason)
+            part.set for part in of_task if not part.present or (task and f"not for {task}" in part.reason)
         }
         return len(every) - len(lacking), len(every)
 
@@ -180,11 +180,12 @@ def planned_systems(
     named = tuple(specs)
     for spec in named:
         SYSTEMS.parse(spec)
-    found = [
+    systems = [
         _planned_system(spec, tokenizer, seed, ledger, pair_corpus)
+        # References last: ranked systems keep the order of the command line.
         for spec in dict.fromkeys((*named, *REFERENCES))
     ]
-    return list({system.name: system for system in found}.values())
+    return list({system.name: system for system in systems}.values())
 
 
 def _planned_system(
@@ -215,8 +216,8 @@ def in_order(names: Iterable[str], paper: Sequence[str]) -> tuple[str, ...]:
     >>> in_order(["mine", "sts", "retrieval"], ("retrieval", "clustering", "sts"))
     ('retrieval', 'sts', 'mine')
     """
-    given = tuple(dict.fromkeys(names))
-    return (*(name for name in paper if name in given), *(name for name in given if name not in paper))
+    distinct = tuple(dict.fromkeys(names))
+    return (*(name for name in paper if name in distinct), *(name for name in distinct if name not in paper))
 
 
 def joined_tasks(
@@ -269,6 +270,7 @@ def _with_tasks(source: str, task: str) -> str:
 def _missing(task: JoinableTask, dataset: Dataset) -> tuple[str, ...]:
     """The columns the dataset lacks for the task: none if it has one of the task's shapes."""
     by_shape = [tuple(dataset.missing(shape)) for shape in task.shapes]
+    # The shape that is nearest to what the dataset has is what the user meant.
     return () if () in by_shape else min(by_shape, key=len)
 
 
@@ -322,45 +324,51 @@ def planned_datasets(
     """
     named = {source: suite_of(source) for source in dict.fromkeys(request.datasets)}
     used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
-    every = merged(one for suite in used.values() for one in suite.members)
-    places = {(one.dataset, one.split): one for one in every}
-    found: dict[tuple[str, str] | str, D] = {}
+    every = merged(member for suite in used.values() for member in suite.members)
+    places = {(member.dataset, member.split): member for member in every}
+    opened: dict[tuple[str, str] | str, D] = {}
     absent: dict[tuple[str, str], str] = {}
     for source in named:
         if source not in used:
-            found[source] = plan(source)
+            opened[source] = plan(source)
             continue
         for member in used[source].members:
             key = member.dataset, member.split
-            if key in found or key in absent:
+            # Suites share members: each is opened once.
+            if key in opened or key in absent:
                 continue
-            one, absent_for = _planned(places[key], plan, plain=plain)
-            if one is None:
+            dataset, absent_for = _planned(places[key], plan, plain=plain)
+            if dataset is None:
                 absent[key] = absent_for
             else:
-                found[key] = one
+                opened[key] = dataset
     planned = tuple(
         _planned_suite(
-            suite, {key: one for key, one in found.items() if not isinstance(key, str)}, absent, asked
+            suite,
+            {key: dataset for key, dataset in opened.items() if not isinstance(key, str)},
+            absent,
+            asked,
         )
         for suite in used.values()
     )
-    return tuple(found.values()), planned
+    return tuple(opened.values()), planned
 
 
 def _planned(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[D | None, str]:
     """The dataset of a member, or why it isn't there."""
     try:
-        one = plan(member.spec(tasks=not plain))
+        dataset = plan(member.spec(tasks=not plain))
     except DataError as error:
+        # An error with a line is of a file that is there and broken.
         if error.line is not None or member.record is None:
             raise
         return None, _in_short(error)
     except UsageError as error:
+        # The one UsageError that says a fetched dataset lacks what the task needs; others are the user's to mend.
         if member.record is None or "joins none" not in error.message:
             raise
         return None, "its tables lack what the task needs"
-    return replace(one, group=member.group or one.group), ""
+    return replace(dataset, group=member.group or dataset.group), ""
 
 
 def _in_short(error: DataError) -> str:
@@ -372,7 +380,7 @@ def _in_short(error: DataError) -> str:
 
 def _planned_suite(
     suite: Suite,
-    found: Mapping[tuple[str, str], PlannedDataset],
+    planned: Mapping[tuple[str, str], PlannedDataset],
     absent: Mapping[tuple[str, str], str],
     asked: Sequence[str],
 ) -> PlannedSuite:
@@ -380,13 +388,13 @@ def _planned_suite(
     for member in suite.members:
         key = member.dataset, member.split
         reason = absent.get(key, "")
-        if key in found:
-            reason = "; ".join(_gaps(member, found[key]))
-        tasks = member.tasks or tuple(task.task for task in found[key].tasks if key in found)
-        names[member.dataset] = name = found[key].name if key in found else member.dataset
-        parts.append(Part(name, member.set, member.title, tasks, key in found, reason))
+        if key in planned:
+            reason = "; ".join(_gaps(member, planned[key]))
+        tasks = member.tasks or tuple(task.task for task in planned[key].tasks if key in planned)
+        names[member.dataset] = name = planned[key].name if key in planned else member.dataset
+        parts.append(Part(name, member.set, member.title, tasks, key in planned, reason))
     within = {
-        name: tuple(names[one.dataset] for one in narrowed(members, asked) if one.dataset in names)
+        name: tuple(names[member.dataset] for member in narrowed(members, asked) if member.dataset in names)
         for name, members in suite.within.items()
     }
     return PlannedSuite(suite.name, suite.title, tuple(parts), within)
@@ -407,8 +415,8 @@ def check_at_hand(suites: Sequence[PlannedSuite]) -> None:
 
 def _gaps(member: Member, dataset: PlannedDataset) -> Iterator[str]:
     """What a dataset that is there lacks: languages, and tasks that its tables do not allow."""
-    said = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
-    yield from (warning for warning in said if warning.startswith("languages that are not in the mirror"))
+    warnings = dict.fromkeys(warning for task in dataset.tasks for warning in task.warnings)
+    yield from (warning for warning in warnings if warning.startswith("languages that are not in the mirror"))
     joined = {task.task for task in dataset.tasks}
     yield from (f"not for {task}" for task in member.tasks if task not in joined)
 
@@ -431,18 +439,18 @@ class OfSuites(RunTable):
 
     def printed(self, first: First | None = None) -> Printed:
         """Renamed, and with a note for each suite."""
-        made = self.table.printed(first)
+        table = self.table.printed(first)
         titles = {part.dataset: part.title for suite in self.suites for part in suite.parts if part.title}
-        words = [align == "l" for align in made.aligns]
+        words = [align == "l" for align in table.aligns]
         body = [
             row
             if isinstance(row, str)
             else [_renamed(cell, titles) if word else cell for cell, word in zip(row, words, strict=True)]
-            for row in made.body
+            for row in table.body
         ]
-        said = (suite.said(self.table.task, self.table.suite) for suite in self.suites)
-        note = " ".join(filter(None, (made.note, *said)))
-        return replace(made, heads=[titles.get(head, head) for head in made.heads], body=body, note=note)
+        lines = (suite.said(self.table.task, self.table.suite) for suite in self.suites)
+        note = " ".join(filter(None, (table.note, *lines)))
+        return replace(table, heads=[titles.get(head, head) for head in table.heads], body=body, note=note)
 
 
 def _renamed(cell: str, titles: Mapping[str, str]) -> str:
@@ -476,8 +484,8 @@ def _missing_members(suite: PlannedSuite) -> Iterator[str]:
         return
     if len(absent) == len(suite.parts):
         yield "Nothing of it is on this machine, so nothing of it is in the plan."
-    known = [(part.dataset, record.size if (record := entries().get(part.dataset)) else 0) for part in absent]
-    listed = ", ".join(f"{name} ({size:,} items)" if size else name for name, size in known)
+    sizes = [(part.dataset, record.size if (record := entries().get(part.dataset)) else 0) for part in absent]
+    listed = ", ".join(f"{name} ({size:,} items)" if size else name for name, size in sizes)
     yield f"Not counted here: {listed}. `embassay data fetch {suite.name}` fetches what is public."
 
 
@@ -487,7 +495,7 @@ def notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]
         lacking = [part for part in told["parts"] if part["reason"]]
         if not lacking:
             continue
-        first = "; ".join(f"{one['dataset']} ({one['reason']})" for one in lacking[:3])
+        first = "; ".join(f"{gap['dataset']} ({gap['reason']})" for gap in lacking[:3])
         more = f" and {counted(len(lacking) - 3, 'other')}" if len(lacking) > 3 else ""
         what = f"{told['said']} Missing: {first}{more}."
         yield what, "Means are over what is there, and do not compare with the paper's.", told["mend"]

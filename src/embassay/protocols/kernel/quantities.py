@@ -83,13 +83,11 @@ def quantity(
 ) -> Quantity:
     """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,); units of one of the `groups`
     (n,) and `every_groups` (N,) are not independent. UsageError for shapes that do not fit."""
-    found: Corrected = corrected(
-        people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups
-    )
-    ends = [_known(one) for one in (found.value.low, found.value.high, found.alone.low, found.alone.high)]
+    both: Corrected = corrected(people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups)
+    ends = [_known(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
     return Quantity(
-        name, found.value.value, ends[0], ends[1], found.alone.value, ends[2], ends[3], found.judge, found.n,
-        found.total, found.effective,
+        name, both.value.value, ends[0], ends[1], both.alone.value, ends[2], ends[3], both.judge, both.n,
+        both.total, both.effective,
     )  # fmt: skip
 
 
@@ -101,21 +99,21 @@ def biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[J
     """By what the judge says, at its nearest whole number; by the `strata` (n,) where they name two or more; of all."""
     if not len(people):
         return ()
-    said, off = np.floor(judge + 0.5).astype(int), judge - people
-    parts = [(str(one), off[said == one]) for one in np.unique(said).tolist()]
+    says, off = np.floor(judge + 0.5).astype(int), judge - people
+    parts = [(str(score), off[says == score]) for score in np.unique(says).tolist()]
     kinds = dict.fromkeys(strata)
     if len(kinds) > 1:
-        own = np.array(strata)
-        parts += [(kind, off[own == kind]) for kind in kinds]
-    return tuple(_bias(name, own) for name, own in [*parts, ("all", off)])
+        names = np.array(strata)
+        parts += [(kind, off[names == kind]) for kind in kinds]
+    return tuple(_bias(name, part) for name, part in [*parts, ("all", off)])
 
 
-def _bias(said: str, off: Floats) -> JudgeBias:
+def _bias(says: str, off: Floats) -> JudgeBias:
     n, mean = len(off), float(off.mean())
     if n < FEWEST:
-        return JudgeBias(said, n, mean, None, None)
+        return JudgeBias(says, n, mean, None, None)
     half = t_quantile(0.975, n - 1) * float(off.std(ddof=1)) / n**0.5
-    return JudgeBias(said, n, mean, mean - half, mean + half)
+    return JudgeBias(says, n, mean, mean - half, mean + half)
 
 
 def ahead(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
@@ -155,10 +153,10 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]
     )  # fmt: skip
     body = tuple(
         (
-            of, one.name, one.value, one.low, one.high, one.alone, one.alone_low, one.alone_high, one.judge, one.n,
-            one.total, one.worth, one.use,
+            of, row.name, row.value, row.low, row.high, row.alone, row.alone_low, row.alone_high, row.judge, row.n,
+            row.total, row.worth, row.use,
         )
-        for of, one in rows
+        for of, row in rows
     )  # fmt: skip
     note = (
         "What people would say of all units, from their labels and the judge's (docs/corrected_judges.md). It takes "

@@ -46,19 +46,19 @@ def option(default: Any, help: str, point: str = "", **written: Unpack[Written])
     """A field that says all there is to say of an option, for the command line and the docs: its `help`, and the
     ambiguity of the paper that it settles, if any (`point`: A9). A class as `default` makes the value; MISSING is none.
     """
-    said = {"help": help, "point": point, **written}
+    metadata = {"help": help, "point": point, **written}
     if isinstance(default, type):
-        return field(default_factory=default, metadata=said)
-    return field(default=default, metadata=said)
+        return field(default_factory=default, metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 def like(record: type[Any], name: str, /, **changed: Any) -> Any:
     """A field that another record declares, with what is `changed` of its option: `default`, `help`, `name` ..."""
-    own = next(one for one in fields(record) if one.name == name)
-    said = {**own.metadata, **changed}
-    if own.default_factory is not MISSING and "default" not in said:
-        return field(default_factory=own.default_factory, metadata=said)
-    return field(default=said.pop("default", own.default), metadata=said)
+    own = next(entry for entry in fields(record) if entry.name == name)
+    metadata = {**own.metadata, **changed}
+    if own.default_factory is not MISSING and "default" not in metadata:
+        return field(default_factory=own.default_factory, metadata=metadata)
+    return field(default=metadata.pop("default", own.default), metadata=metadata)
 
 
 def label_price() -> Any:
@@ -84,7 +84,7 @@ def names_of(entries: Sequence[str]) -> tuple[str, ...]:
     >>> names_of(["fra, deu", "eng"])
     ('fra', 'deu', 'eng')
     """
-    return tuple(name for entry in entries for one in entry.split(",") if (name := one.strip()))
+    return tuple(name for entry in entries for part in entry.split(",") if (name := part.strip()))
 
 
 def column_pairs(entries: Sequence[str] | None) -> tuple[tuple[str, str], ...]:
@@ -100,16 +100,12 @@ def request_of(
     UsageError for a further one that neither the request nor the call has, with the nearest name, and for no whole
     number where one is wanted.
     """
-    names = [one.name for one in fields(kind)]  # type: ignore[arg-type]
+    names = [entry.name for entry in fields(kind)]  # type: ignore[arg-type]
     free = [name for name in names[len(given) :] if name not in own]
     for name in arguments:
         if name not in free:
             known = [
-                *(
-                    parameter
-                    for parameter in signature(call).parameters
-                    if parameter not in ("self", "arguments")
-                ),
+                *(name for name in signature(call).parameters if name not in ("self", "arguments")),
                 *free,
             ]
             near = get_close_matches(name, known, n=1)
@@ -264,16 +260,16 @@ def read_options(cls: type[T], given: Iterable[str]) -> T:
     from pydantic import TypeAdapter, ValidationError  # slow to import
 
     hints = get_type_hints(cls)
-    known = {one.name: one for one in fields(cls)}  # type: ignore[arg-type]
+    by_name = {entry.name: entry for entry in fields(cls)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
         name = name.strip().replace("-", "_")
-        if name not in known or not equals:
+        if name not in by_name or not equals:
             raise UsageError(
                 f"{text!r} is not an option of this protocol.",
                 mend="Write name=value; there is "
-                + "; ".join(f"{one.name} ({one.metadata.get('help', '')})" for one in known.values()),
+                + "; ".join(f"{entry.name} ({entry.metadata.get('help', '')})" for entry in by_name.values()),
             )
         try:
             values[name] = TypeAdapter(hints[name]).validate_python(value)

@@ -148,6 +148,7 @@ def check_same_arguments(folder: RunFolder, request: Any) -> None:
         if folder.path.exists() and not folder.path.is_dir():
             raise UsageError(f"{folder.path} is a file.", mend="Choose a folder with --out.")
         return
+    # Through JSON as the manifest went: tuples are lists there, and no two numbers differ in their type.
     before, now = manifest["arguments"], json.loads(to_json(request.as_dict()))
     grown = additions(before, request)
     differing = [name for name in now if before.get(name) != now[name] and name not in grown]
@@ -175,7 +176,7 @@ def additions(before: Mapping[str, Any], request: Any) -> dict[str, list[str]]:
         if name == "tasks" and was and not now:
             added[name] = ["all others"]
         elif (was or name != "tasks") and set(was) < set(now):
-            added[name] = [one for one in now if one not in was]
+            added[name] = [value for value in now if value not in was]
     return added
 
 
@@ -183,17 +184,17 @@ def read_previous(folder: RunFolder, systems: Sequence[PlannedSystem]) -> dict[s
     """The manifest of the run that goes on; empty for a new one. UsageError where a system would be computed by another
     backend than it was: all its cells would be done again."""
     previous = folder.read_manifest() or {}
-    before = {one["name"]: openvino_of(one.get("identity", "")) for one in previous.get("systems", [])}
-    for system in systems:
-        now = openvino_of(system.identity)
-        if (was := before.get(system.name, now)) == now:
+    before = {row["name"]: openvino_of(row.get("identity", "")) for row in previous.get("systems", [])}
+    for row in systems:
+        now = openvino_of(row.identity)
+        if (was := before.get(row.name, now)) == now:
             continue
         if was is None:
             mend = "Set EMBASSAY_BACKEND=onnx to go on as it began, or choose another --out."
         else:
             mend = f"Install it to go on as it began: pip install {was.replace('-', '==')}; or choose another --out."
         raise UsageError(
-            f"{folder.path} holds a run with {system.name} in {was or 'onnxruntime'}, and now it would be in "
+            f"{folder.path} holds a run with {row.name} in {was or 'onnxruntime'}, and now it would be in "
             f"{now or 'onnxruntime'}.",
             mend=mend,
         )
@@ -350,8 +351,8 @@ class Session(Attempt):
             (cell["task"], cell["dataset"], cell["system"]): cell["seconds"]
             for cell in (self.forecast or {}).get("cells", [])
         }
-        found = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
-        return {key: seconds for key, seconds in found.items() if seconds is not None}
+        took = {cell.key: known.get((cell.task, cell.dataset, cell.system)) for cell in self.plan.cells}
+        return {key: seconds for key, seconds in took.items() if seconds is not None}
 
     def _rows(self) -> list[Result]:
         return [row for record in self.ended() for row in self.protocol.rows(self.plan, record)]
@@ -371,8 +372,8 @@ class Session(Attempt):
 def files_of(plan: Plan, folder: RunFolder | None) -> list[Path]:
     """What cells read from the file system: data that are no catalogue's, and what a protocol keeps in the folder."""
     sources = (Path(chosen_tasks(dataset.source)[0]).expanduser() for dataset in plan.datasets)
-    own = [path for path in sources if path.exists() and str(path) not in DATASETS]
-    return own if folder is None else [*own, folder.path]
+    files = [path for path in sources if path.exists() and str(path) not in DATASETS]
+    return files if folder is None else [*files, folder.path]
 
 
 def kinds(plan: Plan) -> dict[str, Kind]:

@@ -19,20 +19,8 @@ NONE = "–"
 """Printed where a value does not exist (a parameter count of bm25); a missing one has a word and a reason."""
 
 _WORDS = (
-    "no",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-)
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -75,6 +63,7 @@ def percent(value: float, decimals: int = 0) -> str:
     ('30%', '7.1%', '>99%', '<1%')
     """
     text = f"{100 * value:.{decimals}f}"
+    # 0% and 100% would say none and all.
     step = f"{10**-decimals:.{decimals}f}"
     if value > 0 and float(text) == 0:
         return f"<{step}%"
@@ -292,6 +281,7 @@ class Printed:
             i for i, align in enumerate(self.aligns)
             if align == "r" and rows and all(len(row) > i and row[i] == NOTHING for row in rows)
         ]  # fmt: skip
+        # A table without any number left would be names alone.
         if len(empty) == self.aligns.count("r"):
             empty = []
         return [i for i in range(len(self.heads)) if i not in empty], [str(self.heads[i]) for i in empty]

@@ -71,25 +71,28 @@ def rows_of(
     mains: list[tuple[str, float | None, str]] = []
     for (split, entry), row in zip(places, own, strict=True):
         variant = "" if split == task.split else f"split={split}"
+        # Counted within the split: a task of one subset calls it `default`.
         subset = _subset(entry, sum(split == other for other, _ in places))
+        # Two rows of one name would be one cell of every table.
         if (variant, subset) in seen:
             if told is not None:
                 told(f"the subset {subset or 'default'!r} of {split!r} is there twice: the first counts")
             continue
         seen.add((variant, subset))
         where = (PROTOCOL, task.kind, document.task, subset, _lang(entry), variant, system)
-        found = list(_values(where, entry, wanted, _method(document, entry), row))
-        yield from found
+        values = list(_values(where, entry, wanted, _method(document, entry), row))
+        yield from values
         if not variant and subset:
-            mains.append((found[0].lang, found[0].value, found[0].reason))
+            mains.append((values[0].lang, values[0].value, values[0].reason))
     if mains:
         yield _over_subsets((PROTOCOL, task.kind, document.task, "", _shared(mains), "", system), mains)
 
 
 def _values(
-    where: Where, entry: Plain, wanted: Collection[str], method: str, own: Mapping[str, Any] | None
+    where: Where, entry: Plain, wanted: Collection[str], method: str, saved: Mapping[str, Any] | None
 ) -> Iterator[Result]:
     n = entry.get("n_items")
+    # Others write these files: a number may be a word, and true counts as an int in Python.
     n = n if isinstance(n, int) and not isinstance(n, bool) and n > 0 else 0
     names = [MAIN, *(name for name in entry if name not in _NOT_SCORES and name != MAIN)]
     for name in names:
@@ -97,8 +100,8 @@ def _values(
         if name != MAIN and (number(raw) is None or not is_name(name) or (wanted and name not in wanted)):
             continue
         value, reason = _value(raw)
-        if name == MAIN and own is not None:
-            yield _with_interval(where, value, reason, own)
+        if name == MAIN and saved is not None:
+            yield _with_interval(where, value, reason, saved)
             continue
         yield Result(*where, name, value, n, method=method, reason=reason)
 
@@ -108,17 +111,19 @@ def _value(raw: Any) -> tuple[float | None, str]:
         return None, "published without a value"
     try:
         value = float(raw)
+    # JSON has whole numbers of any length.
     except OverflowError:
         value = math.inf
     return (value, "") if math.isfinite(value) else (None, f"published as {value}".replace("nan", "NaN"))
 
 
-def _with_interval(where: Where, value: float | None, reason: str, own: Mapping[str, Any]) -> Result:
+def _with_interval(where: Where, value: float | None, reason: str, saved: Mapping[str, Any]) -> Result:
     """The main score of a run of ours, with what MTEB has no place for; anybody may have changed it since."""
-    n, seed = (one if isinstance(one := own.get(key), int) else None for key in ("n", "seed"))
-    low, high = (_value(number(own.get(key)))[0] for key in ("ci_low", "ci_high"))
+    n, seed = (text if isinstance(text := saved.get(key), int) else None for key in ("n", "seed"))
+    low, high = (_value(number(saved.get(key)))[0] for key in ("ci_low", "ci_high"))
     method, said = (
-        one if isinstance(one := own.get(key), str) and is_name(one) else "" for key in ("method", "reason")
+        text if isinstance(text := saved.get(key), str) and is_name(text) else ""
+        for key in ("method", "reason")
     )
     return Result(
         *where, MAIN, value, n or 0, low, high, method, seed, said or reason if value is None else ""
@@ -191,15 +196,23 @@ def mean_rows(scores: MainScores, survey: Survey) -> Iterator[Result]:
     """For every system and type of task the mean over its tasks, and `overall` over all: only where the system has them
     all, since means over other tasks do not compare."""
     for system in survey.systems():
-        own = scores.values.get(system, {})
+        values = scores.values.get(system, {})
         for kind, tasks in survey.kinds.items():
-            yield _mean(kind, MAIN, system, own, tasks)
-        yield _mean(OVERALL, OVERALL, system, own, list(survey.tasks))
+            yield _mean(kind, MAIN, system, values, tasks)
+        yield _mean(OVERALL, OVERALL, system, values, list(survey.tasks))
 
 
 def standings_of(rows: Iterable[Result]) -> list[Standing]:
     """The means as standings without replicates."""
-    return [Standing(row.task, "", row.measure, _headline(row)) for row in rows]
+    return [
+        Standing(
+            row.task,
+            "",
+            row.measure,
+            Headline(row.system, row.value, row.n, np.empty(0), row.method, row.reason),
+        )
+        for row in rows
+    ]
 
 
 def comparisons_of(standings: Sequence[Standing]) -> Mapping[str, object]:
@@ -220,10 +233,6 @@ def _mean(
         return Result(*where, None, len(values), reason=f"has {len(values)} of {len(tasks)} tasks")
     method = f"mean over {len(tasks)} tasks" if len(tasks) > 1 else "one task"
     return Result(*where, math.fsum(values) / len(values), len(values), method=method)
-
-
-def _headline(row: Result) -> Headline:
-    return Headline(row.system, row.value, row.n, np.empty(0), row.method, row.reason)
 
 
 _SCRIPT = {"kor": "Hang", **dict.fromkeys(("crh", "gmv", "gof", "nan"), "Latn")}
@@ -302,6 +311,7 @@ def _write_rows(
 ) -> tuple[int, list[Result]]:
     """Write results.jsonl row by row, from the documents kept: which split counts is known only when all are read."""
     rows, scores = 0, MainScores()
+    # Row by row into a file beside: a clone of the public repository may not fit the memory.
     part = folder.results.with_name(".results.jsonl.part")
     with part.open("w", encoding="utf-8") as stream:
         for place, document in enumerate(read_originals(folder.path)):
@@ -403,14 +413,14 @@ def _fingerprint(revisions: Counter[str]) -> str:
 
 
 def _warnings(task: TaskSurvey) -> list[str]:
-    found = []
+    warnings = []
     if len(task.revisions) > 1:
         several = ", ".join(f"{name[:12] or 'unknown'} ({n})" for name, n in task.revisions.most_common(5))
-        found.append(f"scores are of {len(task.revisions)} versions of the data: {several}")
+        warnings.append(f"scores are of {len(task.revisions)} versions of the data: {several}")
     if len(task.splits) > 1:
         others = ", ".join(sorted(set(task.splits) - {task.split}))
-        found.append(f"the split {task.split} counts; {others} are variants")
-    return found
+        warnings.append(f"the split {task.split} counts; {others} are variants")
+    return warnings
 
 
 FILE = "originals.jsonl.gz"

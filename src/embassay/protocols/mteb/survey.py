@@ -96,7 +96,7 @@ def _check_entry(entry: Any, split: str, where: Any) -> None:
     subset, spoken = entry.get("hf_subset", "default"), entry.get("languages") or []
     if not isinstance(subset, str) or not is_name(subset):
         raise _fault(f"An entry of {split!r} has a hf_subset that is not a name", where, subset)
-    if not isinstance(spoken, list) or not all(isinstance(one, str) and is_name(one) for one in spoken):
+    if not isinstance(spoken, list) or not all(isinstance(name, str) and is_name(name) for name in spoken):
         raise _fault(f"An entry of {split!r} has languages that are not a list of names", where, spoken)
 
 
@@ -158,8 +158,8 @@ def task_types() -> Mapping[str, str]:
     """Name of a task -> its type, as mteb 2.26 has it (2,087 tasks)."""
     import json
 
-    known = json.loads(files(__package__).joinpath("task_types.json").read_text("utf-8"))
-    return {name: kind for kind, names in known.items() for name in names.split()}
+    types = json.loads(files(__package__).joinpath("task_types.json").read_text("utf-8"))
+    return {name: kind for kind, names in types.items() for name in names.split()}
 
 
 def task_of(document: Document) -> str:
@@ -168,11 +168,11 @@ def task_of(document: Document) -> str:
     block = document.body.get(BLOCK)
     block = block if isinstance(block, dict) else {}
     run = block.get("run")
-    own = run.get("task") if isinstance(run, dict) else None
+    task = run.get("task") if isinstance(run, dict) else None
     return (
         _snake(
             str(
-                (own if isinstance(own, str) else "")
+                (task if isinstance(task, str) else "")
                 or task_types().get(document.task)
                 or _category(block)
                 or OTHER
@@ -211,6 +211,7 @@ def folder_of(model: str) -> str:
     >>> folder_of("intfloat/e5 base"), folder_of("st:./models/mine")
     ('intfloat__e5_base', 'st_.__models__mine-82025bcc')
     """
+    # mteb changes these two signs alone; what no file may be called is ours, with a hash against clashes.
     plain = model.replace("/", "__").replace(" ", "_")
     safe = slug(plain)
     return safe if safe == plain else slug(model.replace("/", "__"))
@@ -236,8 +237,8 @@ def owner_of(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, st
     folder, experiment = folder.absolute(), ""
     if folder.parent.name == EXPERIMENTS:
         folder, experiment = folder.parent.parent, folder.name
-    said = [(meta or {}).get(key) for key in ("name", "revision")]
-    model, revision = (one if isinstance(one, str) and one else None for one in said)
+    names = [(meta or {}).get(key) for key in ("name", "revision")]
+    model, revision = (name if isinstance(name, str) and name else None for name in names)
     return model or model_of(folder.parent.name), revision or folder.name, experiment
 
 
@@ -246,6 +247,7 @@ def files_below(source: Path) -> Iterator[Path]:
     folders and what links lead to are left out."""
     root = source / RESULTS if (source / RESULTS).is_dir() else source
     for place, folders, names in bounded_walk(root):
+        # In place, so that the walk itself goes in this order and skips these.
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if name.endswith((".json", ".json.gz")) and name not in _ASIDE and not name.startswith("."):
@@ -285,8 +287,8 @@ def published_name(system: str) -> str:
 def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What an account says of a model, by our names: dims, max_tokens, parameters, weights_mb, licence, released."""
     size = meta.get("embed_dim")
-    found = {
-        "dims": max((one for one in size if isinstance(one, int)), default=None)
+    facts = {
+        "dims": max((dims for dims in size if isinstance(dims, int)), default=None)
         if isinstance(size, list)
         else size,
         "max_tokens": meta.get("max_tokens"),
@@ -295,7 +297,7 @@ def facts_of(meta: Mapping[str, Any]) -> dict[str, Any]:
         "licence": meta.get("license"),
         "released": meta.get("release_date"),
     }
-    return {key: plain for key, value in found.items() if (plain := _plain(value)) is not None}
+    return {key: plain for key, value in facts.items() if (plain := _plain(value)) is not None}
 
 
 def _plain(value: Any) -> float | str | None:
@@ -392,12 +394,13 @@ def documents_of(
 
 def bundle_of(documents: Iterable[Document]) -> list[dict[str, Any]]:
     """The records of documents: those that came from a bundle as they were and in its order, others after them."""
-    found = [
+    numbered = [
+        # Records that no bundle placed come last; the sort is stable, so in their own order.
         (place if place is not None else float("inf"), record)
         for document in documents
         for place, record in _records(document)
     ]
-    return [record for _, record in sorted(found, key=lambda one: one[0])]
+    return [record for _, record in sorted(numbered, key=lambda record: record[0])]
 
 
 def _owner(record: Any, place: int, where: Path | None) -> tuple[str, ...]:
@@ -430,7 +433,7 @@ def _document(group: Sequence[tuple[int, Record]]) -> Document:
     }
     bare = Document(first["model"], first["revision"], body)
     # The records of a document come split by split.
-    ordered = [one for split in scores for one in group if _split(one[1]) == split]
+    ordered = [entry for split in scores for entry in group if _split(entry[1]) == split]
     kept = [
         _beside(place, record, _record(bare, split, entry))
         for (place, record), (split, entry) in zip(ordered, bare.entries(), strict=True)
@@ -499,6 +502,7 @@ def same(a: Any, b: Any) -> bool:
     >>> same({"x": [float("nan"), 1]}, {"x": [float("nan"), 1]}), same(1, 1.0), same(0.0, False)
     (True, False, False)
     """
+    # 1, 1.0 and true are equal in Python and not in a file that is to come back as it was.
     if type(a) is not type(b):
         return False
     if isinstance(a, dict):
@@ -526,6 +530,7 @@ class TaskSurvey:
         """The split that counts: `test`, else the one that most documents have."""
         if _TEST in self.splits or not self.splits:
             return _TEST
+        # Equals by name, not by which file came first.
         return min(self.splits, key=lambda name: (-self.splits[name], name))
 
     @property
@@ -579,10 +584,10 @@ class Survey:
     @property
     def kinds(self) -> dict[str, list[str]]:
         """Type of task -> the tasks of it, in order."""
-        found: dict[str, list[str]] = {}
+        types: dict[str, list[str]] = {}
         for name, task in self.tasks.items():
-            found.setdefault(task.kind, []).append(name)
-        return found
+            types.setdefault(task.kind, []).append(name)
+        return types
 
 
 Progress = Callable[[str, int, int], None]
@@ -628,6 +633,7 @@ def read_documents(
     if not source.exists():
         raise DataError("There is no such file or folder", path=source, mend=MEND)
     files = [source] if source.is_file() else list(files_below(source))
+    # A folder's account is read once for its files, which come one after the other.
     meta_of = lru_cache(maxsize=16)(lambda folder: _meta(folder, reading))
     for place, path in enumerate(files):
         if progress is not None:

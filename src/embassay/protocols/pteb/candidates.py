@@ -353,15 +353,15 @@ def _sources(
 ) -> dict[str, Source]:
     """Every candidate, opened, by its spec."""
     prompt = open_prompt(request.prompt)
-    found: dict[str, Source] = {}
+    opened: dict[str, Source] = {}
     for text in dict.fromkeys(request.systems):
         paraphraser = open_paraphraser(
             text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
             recorded=_recorded(request, datasets), longest=longest,
         )  # fmt: skip
-        if paraphraser.name not in {source.name for source in found.values()}:
-            found[text] = Source("", paraphraser.name, paraphraser, prompt)
-    return found
+        if paraphraser.name not in {source.name for source in opened.values()}:
+            opened[text] = Source("", paraphraser.name, paraphraser, prompt)
+    return opened
 
 
 def _recorded(request: SelectionRequest, datasets: Sequence[PlannedDataset]) -> Mapping[str, Paraphrases]:
@@ -457,11 +457,11 @@ def _ratings(
     candidates: int,
 ) -> Forecast:
     n = candidates * len(asked)
-    each = likely_tokens([judge_prompt().text, shown("", "")])
+    prompt = likely_tokens([judge_prompt().text, shown("", "")])
     texts = likely_tokens([text.text for text in asked])
     head = Forecast(TASK, dataset.name, judge.name, n, 0, 0)
     chat = Judge(judge.spec, plan.longest).open()
-    return of_questions(head, chat, Questions(n, n, n * each + 2 * candidates * texts, n * ANSWER_TOKENS))
+    return of_questions(head, chat, Questions(n, n, n * prompt + 2 * candidates * texts, n * ANSWER_TOKENS))
 
 
 HEADLINE = "similarity"

@@ -73,16 +73,16 @@ def answer_fault(text: str, wording: str) -> str:
     ''
     """
     for what, marks in (("it speaks as an assistant", ASSISTANT), ("it talks about itself", FRAME)):
-        found = marks.search(wording)
-        if found and not marks.search(text):
-            return f"{what}: {found[0]!r}"
-    found = ASKS_BACK.search(wording)
+        mark = marks.search(wording)
+        if mark and not marks.search(text):
+            return f"{what}: {mark[0]!r}"
+    mark = ASKS_BACK.search(wording)
     if (
-        found
+        mark
         and not _ADDRESSED.search(text)
         and not _SENDER.search(wording.replace("may i", "").replace("can i", ""))
     ):
-        return f"it asks back: {found[0]!r}"
+        return f"it asks back: {mark[0]!r}"
     if asks(text) and not asks(wording) and not _REQUESTS.search(wording):
         return "a statement in place of a question"
     return ""
@@ -137,18 +137,20 @@ def numbers(text: str) -> Counter[str]:
     >>> sorted(numbers("a table for nine on August 21st at 5:30, twenty-two people"))
     ['21', '22', '30', '5', '9']
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     tens = 0
     for part in _NUMBER.findall(text.casefold()):
         if part[0].isdigit():
-            found.update(str(int(digits)) for digits in re.findall(r"\d+", part))
+            counts.update(str(int(digits)) for digits in re.findall(r"\d+", part))
+        # `twenty` was counted as 20 when it was read; with `two` behind it, it is 22.
         elif tens and 0 < _UNITS.get(part, 0) < 10:
-            found[str(tens)] -= 1
-            found[str(tens + _UNITS[part])] += 1
+            counts[str(tens)] -= 1
+            counts[str(tens + _UNITS[part])] += 1
         elif part in _TENS or (part in _UNITS and part not in _FREE):
-            found[str(_TENS.get(part, _UNITS.get(part, 0)))] += 1
+            counts[str(_TENS.get(part, _UNITS.get(part, 0)))] += 1
         tens = _TENS.get(part, 0)
-    return +found
+    # A unary plus drops the counts of 0, of tens that became another number.
+    return +counts
 
 
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*", re.UNICODE)
@@ -165,11 +167,11 @@ def names(text: str) -> frozenset[str]:
     >>> sorted(names("Book a table in Osage City, OH, for May"))
     ['city', 'osage']
     """
-    found = list(_NAME.finditer(text))
+    words = list(_NAME.finditer(text))
     kept = []
-    for one in found:
-        word = one[0].strip(".'’-")
-        begins = text[: one.start()].rstrip()[-1:] in ("", ".", "!", "?", ":", '"', "'")
+    for match in words:
+        word = match[0].strip(".'’-")
+        begins = text[: match.start()].rstrip()[-1:] in ("", ".", "!", "?", ":", '"', "'")
         if (
             begins
             or not word[:1].isupper()
@@ -178,7 +180,8 @@ def names(text: str) -> frozenset[str]:
         ):
             continue
         kept.append(word.removesuffix("'s").removesuffix("’s").casefold())
-    return frozenset(kept) if len(kept) < 0.7 * max(1, len(found)) else frozenset()
+    # A title, or a text all in capitals: its capitals tell nothing.
+    return frozenset(kept) if len(kept) < 0.7 * max(1, len(words)) else frozenset()
 
 
 def slot_fault(text: str, wording: str) -> str:
@@ -199,6 +202,6 @@ def slot_fault(text: str, wording: str) -> str:
         return f"the name {gone[0]!r} is lost"
     if added := sorted(set(after) - set(before)):
         return f"the number {added[0]!r} is new"
-    known = _bare(text)
-    new = sorted(name for name in names(wording) if _bare(name) not in known)
+    source = _bare(text)
+    new = sorted(name for name in names(wording) if _bare(name) not in source)
     return f"the name {new[0]!r} is new" if new and names(text) else ""

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import (
     ALPHA,
-    CLASSICAL,
     CORRECTION,
     METHOD,
-    RANKED,
     REFERENCE,
     Headline,
     Standing,
@@ -29,7 +27,14 @@ from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_wor
 from embassay.protocols.pteb.plan import PtebPlan, Source
 from embassay.protocols.pteb.scores import points
 from embassay.protocols.pteb.tables import Given, tables
-from embassay.protocols.wordings.protocol import PARAPHRASES, Growth, PlannedDataset, Seeds
+from embassay.protocols.wordings.protocol import (
+    PARAPHRASES,
+    Growth,
+    PlannedDataset,
+    Seeds,
+    groups_of,
+    level_standings,
+)
 from embassay.protocols.wordings.records import quality_rows
 from embassay.protocols.wordings.scores import (
     ORIGINAL,
@@ -128,7 +133,7 @@ def _analysis(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
 
 def _correct(analyses: list[dict[str, Any]]) -> None:
     """Holm's correction over the systems of a scope."""
-    for analysis, adjusted in zip(analyses, holm([one["p"] for one in analyses]), strict=True):
+    for analysis, adjusted in zip(analyses, holm([analysis["p"] for analysis in analyses]), strict=True):
         analysis["p_holm"] = adjusted
 
 
@@ -143,9 +148,9 @@ def rank_stability(scores: Scores, scope: Scope) -> dict[str, Any]:
       `tau_sources` and `tau_sources_min` the same of the scores of two sources, None for one source.
     """
     present = [system for system in scope.systems if scores.in_scope(scope.task, system).present]
-    present = [one for one in present if scores.original(scope.task, one).value is not None]
+    present = [system for system in present if scores.original(scope.task, system).value is not None]
     levels = sorted(
-        (scores.in_scope(scope.task, one) for one in present),
+        (scores.in_scope(scope.task, system) for system in present),
         key=lambda level: (-(level.score.value or 0), level.system),
     )
     names = [level.system for level in levels]
@@ -181,11 +186,13 @@ def _stacked(rows: list[Floats]) -> Floats | None:
 
 
 def _ranks(values: Floats) -> list[int]:
+    # Equal scores share the better rank.
     return [int(1 + (values > value).sum()) for value in values]
 
 
 def _spread(draws: Floats | None) -> dict[str, Any]:
     """Rank intervals and probabilities to be above, from the replicates in which all systems are defined."""
+    # One set of replicates for all systems: ranks of different draws could not be set side by side.
     defined = None if draws is None else draws[:, np.isfinite(draws).all(axis=0)]
     if defined is None or not defined.shape[1]:
         return {"rank_low": [], "rank_high": [], "beats": []}
@@ -262,7 +269,10 @@ def summarise(layout: Layout, records: Sequence[CellRecord]) -> tuple[list[Resul
         "alpha": ALPHA,
         "correction": CORRECTION,
         "method": f"{METHOD}; of the PTEB score, items and runs resampled",
-        "scopes": {scope.name: _compared(scores, scope) for scope in every},
+        "scopes": {
+            scope.name: compared([scores.in_scope(scope.task, system).score for system in scope.systems])
+            for scope in every
+        },
         "baseline": {
             "system": layout.compared_with,
             "scopes": {scope.name: against_baseline(scores, scope) for scope in every},
@@ -278,16 +288,7 @@ def standings(layout: Layout, records: Sequence[CellRecord]) -> Iterator[Standin
     Systems without vectors, where they were scored by another method, are a group of their own.
     """
     scores = Scores(layout, records)
-    group = _groups(list(scopes(layout)))
-    for task, headline in scores.scopes:
-        datasets = [] if task == OVERALL else [dataset.name for dataset in layout.of_task(task)]
-        for system in layout.systems:
-            of = group.get((task, system.name), REFERENCE)
-            for dataset in datasets if len(datasets) > 1 else ():
-                yield Standing(
-                    task, dataset, headline, scores.on_dataset(task, dataset, system.name).score, of
-                )
-            yield Standing(task, "", headline, scores.in_scope(task, system.name).score, of)
+    return level_standings(layout, scores, scores.scopes)
 
 
 def summarise_originals(
@@ -302,20 +303,20 @@ def summarise_originals(
         for scope in every
     }
     comparisons = {"alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": compare}
-    group = _groups(every)
+    group = groups_of(layout)
     standing = [
-        Standing(task, dataset, headline, found, group.get((task, system.name), REFERENCE))
+        Standing(task, dataset, headline, mean, group.get((task, system.name), REFERENCE))
         for task, headline in scores.scopes
         for system in layout.systems
-        for dataset, found in _originals(scores, task, system.name)
+        for dataset, mean in _originals(scores, task, system.name)
     ]
     langs = {dataset.name: dataset.lang for dataset in layout.datasets}
     rows = [
         replace(
-            original_row(layout, one.task, one.measure, one.headline),
-            dataset=one.dataset, lang=langs.get(one.dataset, ""), variant="",
+            original_row(layout, part.task, part.measure, part.headline),
+            dataset=part.dataset, lang=langs.get(part.dataset, ""), variant="",
         )
-        for one in standing
+        for part in standing
     ]  # fmt: skip
     return rows, comparisons, standing
 
@@ -325,19 +326,6 @@ def _originals(scores: Scores, task: str, system: str) -> Iterator[tuple[str, He
     for dataset in () if task == OVERALL else scores.layout.of_task(task):
         yield dataset.name, scores.cells.original(task, dataset.name, system)
     yield "", scores.original(task, system)
-
-
-def _groups(every: Sequence[Scope]) -> dict[tuple[str, str], str]:
-    """(task, system) -> the group of systems that one method scored."""
-    return {
-        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
-        for scope in every
-        for system in scope.systems
-    }
-
-
-def _compared(scores: Scores, scope: Scope) -> dict[str, Any]:
-    return compared([scores.in_scope(scope.task, system).score for system in scope.systems])
 
 
 def _rows(scores: Scores) -> Iterator[Result]:
@@ -391,8 +379,8 @@ def conclusion(
 def _suites(plan: PtebPlan) -> dict[str, frozenset[str]]:
     """The paper's suites among those of the run, with their datasets."""
     papers = ("pteb-sts", "pteb-en", "pteb-multi")
-    found = {name: names for suite in plan.suites for name, names in suite.within.items() if name in papers}
-    return {name: frozenset(names) for name, names in found.items()}
+    members = {name: names for suite in plan.suites for name, names in suite.within.items() if name in papers}
+    return {name: frozenset(names) for name, names in members.items()}
 
 
 def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Conclusion:
@@ -456,15 +444,17 @@ def _kept(paraphrases: ParaphraseSet, source: Source) -> dict[str, Any]:
 
 def _quality(plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds) -> list[Result]:
     paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
-    found: list[Result] = []
+    results: list[Result] = []
     for source in sources:
         for dataset in plan.datasets:
             for seed in seeds[source.name, dataset.name]:
                 if paraphrases.has(source.name, dataset.name, seed):
                     rows = paraphrases.rows(source.name, dataset.name, seed)
                     name, variant = source.paraphraser.name, source.variant(seed)
-                    found += quality_rows(rows, dataset=dataset.name, system=name, variant=variant, seed=seed)
-    return found
+                    results += quality_rows(
+                        rows, dataset=dataset.name, system=name, variant=variant, seed=seed
+                    )
+    return results
 
 
 def _texts(plan: PtebPlan) -> dict[str, list[str]]:
@@ -481,23 +471,23 @@ def _texts(plan: PtebPlan) -> dict[str, list[str]]:
 
 def _seconds(records: Sequence[CellRecord]) -> dict[str, float]:
     """How long each system took for one run of the STS datasets (table 8): the mean over the runs, of each summed."""
-    found: dict[str, dict[str, list[float]]] = {}
+    by_system: dict[str, dict[str, list[float]]] = {}
     for record in records:
         if record.task == "sts" and record.done and record.variant != "original":
-            found.setdefault(record.system, {}).setdefault(record.dataset, []).append(record.seconds)
+            by_system.setdefault(record.system, {}).setdefault(record.dataset, []).append(record.seconds)
     return {
         system: sum(sum(times) / len(times) for times in by_dataset.values())
-        for system, by_dataset in found.items()
+        for system, by_dataset in by_system.items()
     }
 
 
 def _peaks(records: Sequence[CellRecord]) -> dict[str, int]:
     """The most memory that a process held while it did an STS cell of each system."""
-    found: dict[str, int] = {}
+    peaks: dict[str, int] = {}
     for record in records:
         if record.task == "sts" and record.peak_bytes is not None:
-            found[record.system] = max(record.peak_bytes, found.get(record.system, 0))
-    return found
+            peaks[record.system] = max(record.peak_bytes, peaks.get(record.system, 0))
+    return peaks
 
 
 def layout_of(
@@ -544,7 +534,7 @@ def drops_by_length(
 ) -> dict[tuple[str, str, str], Sequence[LengthBin]]:
     """(task, dataset, system) -> the bins, for systems whose cells are all done; references are left out."""
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
-    found: dict[tuple[str, str, str], Sequence[LengthBin]] = {}
+    by_place: dict[tuple[str, str, str], Sequence[LengthBin]] = {}
     for name, dataset in _cells(plan):
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
         words = _words(plan, name, dataset)
@@ -555,8 +545,8 @@ def drops_by_length(
             ):
                 continue
             if (bins := _bins(folder, where, variants, words)) is not None:
-                found[where] = bins
-    return found
+                by_place[where] = bins
+    return by_place
 
 
 def _cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:
@@ -581,6 +571,7 @@ def _words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str
 def _items_of(place: str) -> tuple[str, ...]:
     """The items whose score a text may be part of: `summary:D:3` is the item `D:3`, `query:Q:0` the item `Q`."""
     item = place.partition(":")[2]
+    # An id may hold a colon itself: both readings are tried, and only the true one is an item.
     return (item, item.rpartition(":")[0]) if ":" in item else (item,)
 
 
@@ -589,6 +580,7 @@ def _bins(
 ) -> tuple[LengthBin, ...] | None:
     measure, gold = VALUES[where[0]]
     original = _values(folder, where, ORIGINAL, measure)
+    # Items that the data no longer have the words of cannot be put into a bin.
     keys = [key for key in original if key in words]
     if not keys:
         return None

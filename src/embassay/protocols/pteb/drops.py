@@ -90,9 +90,7 @@ def drops(rows: Iterable[Result], *, by_language: bool = False, source: str | No
             originals[key] = row
         elif row.measure == "delta" and _is_of(row.variant, source):
             cells.setdefault(key, []).append(row)
-    kept = {
-        key: deltas for key, deltas in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)
-    }
+    kept = {key: rows for key, rows in cells.items() if bool(key[2]) == (by_language and key[:2] in divided)}
     return _means(kept, originals)
 
 
@@ -117,7 +115,7 @@ def _is_of(variant: str, source: str | None) -> bool:
 def _means(
     cells: Mapping[tuple[str, ...], list[Result]], originals: Mapping[tuple[str, ...], Result]
 ) -> Drops:
-    found: list[Drop] = []
+    means: list[Drop] = []
     missing: dict[str, list[str]] = {}
     for (task, dataset, subset, lang, system), deltas in cells.items():
         original = originals.get((task, dataset, subset, lang, system))
@@ -130,9 +128,9 @@ def _means(
         if reason or original is None or original.value is None:
             missing.setdefault(reason, []).append(" ".join(filter(None, (system, task, dataset, subset))))
         else:
-            found.append(Drop(task, dataset, lang, system, original.value, fmean(values), len(values)))
+            means.append(Drop(task, dataset, lang, system, original.value, fmean(values), len(values)))
     counted = (Skipped(reason, len(cells), tuple(cells[:5])) for reason, cells in missing.items())
-    return Drops(tuple(found), tuple(counted))
+    return Drops(tuple(means), tuple(counted))
 
 
 SEED, RESAMPLES = 1337, 1000
@@ -171,9 +169,9 @@ def grouped(
 ) -> tuple[Group, ...]:
     """The groups that `name` gives the drops (None: in none), in `order`; empty ones are left out."""
     return tuple(
-        _group(one, members, seed)
-        for one in order
-        if (members := [drop for drop in drops if name(drop) == one])
+        _group(part, members, seed)
+        for part in order
+        if (members := [drop for drop in drops if name(drop) == part])
     )
 
 
@@ -181,13 +179,15 @@ def contrast(
     drops: Sequence[Drop], name: Callable[[Drop], str | None], first: str, second: str, *, seed: int = SEED
 ) -> Contrast:
     """The groups `first` and `second` of `grouped`, and their difference."""
-    sides = {one: [drop for drop in drops if name(drop) == one] for one in (first, second)}
-    groups = [_group(one, members, seed) if members else None for one, members in sides.items()]
+    sides = {side: [drop for drop in drops if name(drop) == side] for side in (first, second)}
+    groups = [_group(side, members, seed) if members else None for side, members in sides.items()]
     if None in groups:
         return Contrast(groups[0], groups[1], None)
     left, right = sides[first], sides[second]
     value = _mean(left) - _mean(right)
+    # Datasets of both sides are drawn together, so that the difference is paired where they share them.
     places = list(dict.fromkeys(drop.place for drop in (*left, *right)))
+    # Sums and counts, not means: a resample draws datasets, which may have cells in one group or both.
     sums = np.hstack([_sums(left, places), _sums(right, places)])
     means = _resampled(sums, seed)
     with np.errstate(invalid="ignore"):
@@ -272,23 +272,20 @@ class ByLanguage:
 
 def by_language(drops: Sequence[Drop], *, seed: int = SEED) -> ByLanguage:
     """The drops of `drops(rows, by_language=True)` by language."""
-    known = [drop for drop in drops if group_of(drop.lang)]
+    stated = [drop for drop in drops if group_of(drop.lang)]
     unknown = [f"{drop.system} {drop.place}" for drop in drops if not group_of(drop.lang)]
     groups = {
-        place: {group_of(drop.lang) for drop in known if drop.place == place} for place in _places(known)
+        place: {group_of(drop.lang) for drop in stated if drop.place == place}
+        for place in {drop.place for drop in stated}
     }
-    shared = [drop for drop in known if {ENGLISH, OTHER} <= groups[drop.place]]
+    shared = [drop for drop in stated if {ENGLISH, OTHER} <= groups[drop.place]]
     return ByLanguage(
-        grouped(known, lambda drop: drop.lang, sorted({drop.lang for drop in known}), seed=seed),
-        grouped(known, lambda drop: group_of(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
-        contrast(known, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
+        grouped(stated, lambda drop: drop.lang, sorted({drop.lang for drop in stated}), seed=seed),
+        grouped(stated, lambda drop: group_of(drop.lang), (ENGLISH, OTHER, BOTH), seed=seed),
+        contrast(stated, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
         contrast(shared, lambda drop: group_of(drop.lang), ENGLISH, OTHER, seed=seed),
         (Skipped("language not known", len(unknown), tuple(unknown[:5])),) if unknown else (),
     )
-
-
-def _places(drops: Sequence[Drop]) -> set[str]:
-    return {drop.place for drop in drops}
 
 
 HIGH = 0.8
@@ -320,6 +317,7 @@ def against_original(
 ) -> AgainstOriginal:
     """Drops against original scores, both as fractions; bins are [low, high), the last one closed."""
     names = [f"{max(low, 0) * 100:g} to {top * 100:g}" for low, top in pairwise(edges)]
+    # Correlations below 0 are in the first bin too.
     names[0] = f"under {edges[1] * 100:g}"
 
     def bin_of(drop: Drop) -> str:
@@ -390,6 +388,7 @@ SCORES: Mapping[str, Score] = {
 
 LENGTH_EDGES = (10, 20, 30, 50)
 FEWEST_TEXTS = 10
+# Counts of a block of resamples: 32 MB of them at a time.
 _COUNTS = 1 << 22
 
 
@@ -437,13 +436,13 @@ def by_length(
     bins = (word for word in by_words(words, edges) if word.members.any())
     return tuple(
         _bin(
-            one.label,
-            partial(_score, score, gold if gold is None else gold[one.members]),
-            original[one.members],
-            [run[one.members] for run in runs],
+            part.label,
+            partial(_score, score, gold if gold is None else gold[part.members]),
+            original[part.members],
+            [run[part.members] for run in runs],
             seed,
         )
-        for one in bins
+        for part in bins
     )
 
 
@@ -561,9 +560,9 @@ def against_distance(rows: Iterable[Result]) -> AgainstDistance:
     points, without = [], []
     missing: list[Skipped] = []
     for source in dict.fromkeys(source_of(row.variant) for row in rows if is_run(row.variant)):
-        found = drops(rows, source=source)
-        missing += found.missing
-        for drop in found.rows:
+        by_item = drops(rows, source=source)
+        missing += by_item.missing
+        for drop in by_item.rows:
             if (distance := distances.get((source, drop.dataset))) is None:
                 without.append(f"{drop.system} {drop.place} {source}".strip())
                 continue
@@ -590,12 +589,12 @@ def _distances(rows: Sequence[Result]) -> dict[tuple[str, str], tuple[float, int
 
 
 def _correlations(points: Sequence[DistancePoint]) -> tuple[tuple[str, float, int], ...]:
-    found = []
+    correlations = []
     for system in dict.fromkeys(point.system for point in points):
-        own = [point for point in points if point.system == system]
-        value = spearman([point.edit_distance for point in own], [point.delta for point in own])
-        found.append((system, float(value), len(own)))
-    return tuple(found)
+        of_system = [point for point in points if point.system == system]
+        value = spearman([point.edit_distance for point in of_system], [point.delta for point in of_system])
+        correlations.append((system, float(value), len(of_system)))
+    return tuple(correlations)
 
 
 SHOWN_SEED, COUNT = 1337, 6
@@ -661,9 +660,11 @@ def _drawn(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple
 def _wordings(
     key: tuple[str, str], tables: Mapping[int, Mapping[tuple[str, str], Paraphrase]]
 ) -> tuple[Wording, ...]:
-    each = [(run, table[key]) for run, table in tables.items()]
-    distances = edit_distances([key[0]] * len(each), [paraphrase.wording for _, paraphrase in each]).tolist()
+    in_runs = [(run, table[key]) for run, table in tables.items()]
+    distances = edit_distances(
+        [key[0]] * len(in_runs), [paraphrase.wording for _, paraphrase in in_runs]
+    ).tolist()
     return tuple(
         Wording(run, paraphrase.wording, paraphrase.outcome, distance if paraphrase.usable else None)
-        for (run, paraphrase), distance in zip(each, distances, strict=True)
+        for (run, paraphrase), distance in zip(in_runs, distances, strict=True)
     )

@@ -151,6 +151,7 @@ def load(request: DatasetRequest, limit: int | None, seed: int) -> Pairs:
         lang: subset.load("pairs", limit=limit, seed=seed)
         for lang, subset in dataset.subsets("pairs").items()
     }
+    # A language per pair, as the joined data no longer say it.
     langs = tuple(lang for lang, part in parts.items() for _ in part.data.ids)
     whole = replace(
         next(iter(parts.values())),
@@ -271,12 +272,12 @@ class Questions:
 
 def forecast(plan: JudgingPlan) -> Forecasts:
     """The cost of every cell, in the order of the plan. A pair is asked for once, and failures come on top."""
-    found = []
+    costs = []
     for cell in plan.cells:
         pairs = pairs_of(load(cell.job.dataset, cell.job.limit, cell.job.seed).data)
         head = Forecast(cell.task, cell.dataset, cell.system, len(pairs), 0, 0)
-        found.append(of_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
-    return Forecasts(tuple(found))
+        costs.append(of_ratings(head, cell.job.by.judge, pairs, cell.job.asking, cell.job.by.cache))
+    return Forecasts(tuple(costs))
 
 
 def of_ratings(
@@ -316,11 +317,11 @@ Records = Mapping[tuple[str, str], CellRecord]
 
 def summarise(plan: JudgingPlan, records: Sequence[CellRecord]) -> tuple[list[Result], dict[str, Any]]:
     """The rows over datasets and over judges, and the paired comparison of the judges' means."""
-    found = {(record.system, record.dataset): record for record in records}
-    over = {judge.name: _over_datasets(plan, found, judge.name) for judge in plan.systems}
+    by_cell = {(record.system, record.dataset): record for record in records}
+    over = {judge.name: _over_datasets(plan, by_cell, judge.name) for judge in plan.systems}
     rows = [_row(plan, "", name, headline) for names in over.values() for name, headline in names.items()]
     if len(plan.systems) > 1:
-        rows += _over_judges(plan, found, over)
+        rows += _over_judges(plan, by_cell, over)
     comparisons = {
         "alpha": ALPHA,
         "correction": CORRECTION,
@@ -351,21 +352,22 @@ def _over_datasets(plan: JudgingPlan, records: Records, judge: str) -> dict[str,
 
 def _together(judge: str, figure: str, parts: Mapping[str, Component]) -> Headline:
     """One figure over the datasets: errors pool the pairs, correlations are averaged."""
-    known = {name: part for name, part in parts.items() if part.value is not None}
-    if figure in (HEADLINE, ERROR, FAILED) and len(known) < len(parts):
+    values = {name: part for name, part in parts.items() if part.value is not None}
+    # A headline over some of the datasets would not compare; bins may be empty on some, which is said.
+    if figure in (HEADLINE, ERROR, FAILED) and len(values) < len(parts):
         name, part = next((name, part) for name, part in parts.items() if part.value is None)
         return Headline.none(judge, f"{name}: {part.reason}")
-    if not known:
+    if not values:
         return Headline.none(judge, next(iter(parts.values())).reason)
-    several = f"{len(known)} dataset{'s' if len(known) > 1 else ''}"
+    several = f"{len(values)} dataset{'s' if len(values) > 1 else ''}"
     if not figure.startswith(HEADLINE):
-        whole = _pooled(list(known.values()))
+        whole = _pooled(list(values.values()))
         method = "Wilson interval" if figure == FAILED else "bootstrap within each"
         return Headline.of(judge, whole, f"pairs of {several}, {method}")
-    whole = mean_component(list(known.values()))
+    whole = mean_component(list(values.values()))
     method = f"mean over {several}, bootstrap within each"
-    if len(known) < len(parts):
-        method += f"; too few pairs: {', '.join(name for name in parts if name not in known)}"
+    if len(values) < len(parts):
+        method += f"; too few pairs: {', '.join(name for name in parts if name not in values)}"
     return Headline.of(judge, whole, method)
 
 
@@ -419,6 +421,7 @@ def _mean_of_judges(parts: Mapping[str, Component]) -> Headline:
 def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Result:
     measure, _, variant = figure.partition(" ")
     low, high = headline.interval
+    # A bootstrap of no failure has no width, and Wilson's interval has.
     if measure == FAILED and headline.value is not None:
         low, high = share_interval(headline.value, headline.n)
     lang = plan.lang(dataset) if dataset else ""
@@ -428,6 +431,7 @@ def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Re
     )  # fmt: skip
 
 
+# Not within a word or number: `qwen2.5-7b` is 7, `gpt-5-mini` says no size.
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])")
 
 
@@ -472,8 +476,9 @@ def billions(name: str) -> float | None:
     >>> billions("ollama:gemma3:270m"), billions("openai:Qwen3-4B?base_url=http://x/7b"), billions("openai:gpt-5-mini")
     (0.27, 4.0, None)
     """
-    found = _SIZE.search(name.partition("?")[0].lower())
-    return None if found is None else float(found[1]) / (1 if found[2] == "b" else 1000)
+    # An address behind the question mark may have a size in it.
+    size = _SIZE.search(name.partition("?")[0].lower())
+    return None if size is None else float(size[1]) / (1 if size[2] == "b" else 1000)
 
 
 def _table_2(look: Rows) -> ColumnTable:
@@ -519,12 +524,12 @@ def _by_bin(look: Rows, system: str, dataset: str, measure: str) -> tuple[Value,
     """The value of every bin and of all of them, and the pairs in every bin."""
     factor = 100 if measure == HEADLINE else 1
     bins = look.bins(measure)
-    values = (look.value(system, dataset, measure, one, factor) for one in (*bins, ""))
-    return (*values, *(look.n(system, dataset, measure, one) for one in bins))
+    values = (look.value(system, dataset, measure, label, factor) for label in (*bins, ""))
+    return (*values, *(look.n(system, dataset, measure, label) for label in bins))
 
 
 def _columns(heading: str, bins: Sequence[str]) -> tuple[Column, ...]:
-    labels = [one.partition("=")[2] for one in bins]
+    labels = [label.partition("=")[2] for label in bins]
     counts = (Column(f"n {label}", decimals=0) for label in labels)
     return (Column(heading, "text"), *map(Column, labels), Column("all"), *counts)
 

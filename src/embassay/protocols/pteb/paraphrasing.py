@@ -13,13 +13,13 @@ from difflib import get_close_matches
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from embassay.contracts import ChatModel, Completion, Message
 from embassay.data.language import can_identify, language_fault
-from embassay.errors import DataError, UsageError, Why
+from embassay.errors import DataError, UsageError
 from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.pteb.options import PROMPT_NAMES
 from embassay.protocols.wordings.protocol import AnyRuns, Drawn, LLMWriter
@@ -175,13 +175,13 @@ def _unknown(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
     from embassay.systems.models import chat_advice
 
-    known = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
-    near = get_close_matches(name, known, n=2, cutoff=0.5)
+    names = [*(entry.name for entry in PARAPHRASERS), *(entry.name for entry in CHAT_MODELS)]
+    near = get_close_matches(name, names, n=2, cutoff=0.5)
     return UsageError(
         f"There is no paraphraser called {name!r}.",
         mend=chat_advice(text)
         + (f"Did you mean {' or '.join(near)}? " if near else "")
-        + f"There are {', '.join(known)}.",
+        + f"There are {', '.join(names)}.",
     )
 
 
@@ -274,10 +274,7 @@ class Permuted(_Control):
             model = like.get(position)
             if model is not None and not model.usable:
                 reason = f"{self._like.name if self._like else ''} has none: {model.outcome}"
-                yield (
-                    position,
-                    Paraphrase(text.text, text.lang, text.place, "", "missing", reason, 0, seed),
-                )
+                yield (position, Paraphrase(text.text, text.lang, text.place, "", "missing", reason, 0, seed))
                 continue
             rng = generator(seed, "permuted", text.place, text.text)
             yield position, _worded(text, _permuted(text.text, rng, model.wording if model else None), seed)
@@ -311,7 +308,7 @@ def _permuted(text: str, rng: np.random.Generator, like: str | None) -> str:
         else:
             high = middle
     near = [" ".join(_turned(words, moved[:count])) for count in {max(0, low - 1), low}]
-    best = min(near, key=lambda one: abs(edit_distance(text, one) - wanted))
+    best = min(near, key=lambda wording: abs(edit_distance(text, wording) - wanted))
     return text if best.split() == words else best
 
 
@@ -353,14 +350,6 @@ def licence_of(spec: str) -> str:
 class LLMParaphraser(LLMWriter):
     """`chat` with a prompt."""
 
-    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
-        "cut": "too long",
-        "withheld": "refused",
-        "declined": "refused",
-        "empty": "empty",
-        "thinking": "thinking",
-    }
-
     def __init__(self, chat: CachedChat, prompt: Prompt, generation: Generation) -> None:
         super().__init__(chat, generation.retries)
         self.prompt, self.generation = prompt, generation
@@ -374,8 +363,8 @@ class LLMParaphraser(LLMWriter):
     def about(self) -> Mapping[str, Any]:
         """The model as its server names it, its sampling, licence and context, and how language is checked."""
         checked = "script and py3langid" if can_identify() else "script"
-        said = self.described(licence=licence_of(self.name), sampling=self.generation.as_dict())
-        return {**said, "language_check": checked}
+        facts = self.described(licence=licence_of(self.name), sampling=self.generation.as_dict())
+        return {**facts, "language_check": checked}
 
     def question(self, asked: SourceText, seed: int, attempt: int = 0) -> Question:
         """What the model is asked for a text in draw number `attempt` of the run with this seed."""
@@ -399,7 +388,7 @@ class LLMParaphraser(LLMWriter):
             return Drawn(verdict.wording, verdict.outcome, verdict.reason)
 
         drawn = await self.draw(partial(self.question, asked, seed), read)
-        rejected = ";".join(one for one in drawn.rejected if one in (*REJECTED, *OF_MEANING))
+        rejected = ";".join(reason for reason in drawn.rejected if reason in (*REJECTED, *OF_MEANING))
         return Paraphrase(
             asked.text, asked.lang, asked.place, drawn.text, drawn.outcome, drawn.reason, drawn.attempts, drawn.seed,
             drawn.seconds, rejected,
@@ -480,13 +469,13 @@ def judged(
         return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
     if wording == text.strip() or is_near_copy(text, wording):
         return Verdict("copied", wording)
-    if found := new_mark(THINKING, text, wording):
-        return Verdict("thinking", reason=f"it thinks aloud: {found!r}")
+    if mark := new_mark(THINKING, text, wording):
+        return Verdict("thinking", reason=f"it thinks aloud: {mark!r}")
     allowed = longest_allowed(text, strict=strict_length)
     if len(wording) > allowed:
         return Verdict("too long", reason=f"{len(wording)} characters for {len(text)}, {allowed} allowed")
-    if found := new_mark(REFUSAL, text, wording):
-        return Verdict("refused", reason=f"the model declined: {found!r}")
+    if mark := new_mark(REFUSAL, text, wording):
+        return Verdict("refused", reason=f"the model declined: {mark!r}")
     if fault := language_fault(text, wording, lang):
         return Verdict("wrong language", reason=fault)
     if meaning and (fault := answer_fault(text, wording)):
@@ -560,5 +549,5 @@ def new_mark(marks: re.Pattern[str], text: str, wording: str) -> str:
     ''
     """
     # Typographic apostrophes are taken for plain ones.
-    found = marks.search(wording.replace("’", "'"))
-    return found[0] if found and not marks.search(text.replace("’", "'")) else ""
+    mark = marks.search(wording.replace("’", "'"))
+    return mark[0] if mark and not marks.search(text.replace("’", "'")) else ""

@@ -56,12 +56,10 @@ class PtebPlan(WordedPlan):
 
     def recorded(self) -> dict[str, Paraphrases]:
         """The wordings that datasets bring themselves."""
-        found = {
-            dataset.name: opening.dataset(self.request.dataset(dataset.source)) for dataset in self.datasets
-        }
+        opened = {data.name: opening.dataset(self.request.dataset(data.source)) for data in self.datasets}
         return {
             name: dataset.load("paraphrases").data
-            for name, dataset in found.items()
+            for name, dataset in opened.items()
             if not dataset.missing("paraphrases")
         }
 
@@ -78,8 +76,10 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     tokenizer = open_tokenizer(request.tokenizer)
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
-    wanted, own = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_asked, request)
-    datasets, suites = planned_datasets(request, wanted, lambda source: planned_dataset(source, request, own))
+    wanted, texts = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_asked, request)
+    datasets, suites = planned_datasets(
+        request, wanted, lambda source: planned_dataset(source, request, texts)
+    )
     check_names(dataset.name for dataset in datasets)
     _check_last_seeds(request, datasets)
     plan = PtebPlan(
@@ -165,7 +165,7 @@ def open_sources(
     prompts = [open_prompt(name) for name in request.prompts]
     _check_distinct("paraphraser", (*request.paraphrasers, *([CONTROL] if request.control else [])))
     _check_distinct("prompt", [prompt.name for prompt in prompts])
-    found = []
+    opened = []
     for text in request.paraphrasers:
         for prompt in prompts:
             paraphraser = open_paraphraser(
@@ -175,10 +175,10 @@ def open_sources(
             parts = [f"by={paraphraser.name}"] if len(request.paraphrasers) > 1 else []
             parts += [f"prompt={prompt.name}"] if len(prompts) > 1 else []
             name = paraphraser.name if len(prompts) == 1 else f"{paraphraser.name} {prompt.name}"
-            found.append(Source(",".join(parts), name, paraphraser, prompt))
+            opened.append(Source(",".join(parts), name, paraphraser, prompt))
     if request.control:
-        found.append(Source(f"by={CONTROL}", CONTROL, Permuted(CONTROL, found[0].paraphraser), prompts[0]))
-    return tuple(found)
+        opened.append(Source(f"by={CONTROL}", CONTROL, Permuted(CONTROL, opened[0].paraphraser), prompts[0]))
+    return tuple(opened)
 
 
 def _check_distinct(what: str, names: Sequence[str]) -> None:

@@ -72,9 +72,7 @@ class Pteb(Worded):
         """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
         if not request.original_only:
-            longest = max(
-                len(text.text.encode()) for dataset in plan.datasets for text in plan.asked(dataset)
-            )
+            longest = max(len(text.text.encode()) for data in plan.datasets for text in plan.asked(data))
             self.sources = open_sources(request, plan.recorded(), longest, ledger=ledger)
             self.growth = Growth(request, plan.datasets, self.sources)
         return plan

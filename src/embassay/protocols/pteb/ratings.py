@@ -80,8 +80,8 @@ def check_named(specs: Sequence[str]) -> None:
 
 def planned_judges(specs: Sequence[str], longest: int, ledger: Ledger | None) -> list[PlannedSystem]:
     """The judges, each once however it was spelled. UsageError for one without a price where the cost is limited."""
-    found = [planned_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
-    return list({system.name: system for system in found}.values())
+    judges = [planned_judge(Judge(spec, longest), ledger) for spec in dict.fromkeys(specs)]
+    return list({system.name: system for system in judges}.values())
 
 
 def planned_judge(judge: Judge, ledger: Ledger | None) -> PlannedSystem:
@@ -184,7 +184,7 @@ def rating_of(text: str) -> float:
     try:
         return Answer.model_validate_json(said).score
     except ValidationError as error:
-        kinds = {one["type"] for one in error.errors(include_url=False, include_input=False)}
+        kinds = {fault["type"] for fault in error.errors(include_url=False, include_input=False)}
         beyond = kinds <= {"greater_than_equal", "less_than_equal", "finite_number"}
         raise NoRating("a rating out of range" if beyond else "an answer that is no rating") from None
 
@@ -198,14 +198,15 @@ def rate(
     number of pairs that are done, now and then. ModelError for a judge that cannot be had and
     BudgetExceeded are raised after what was in flight has come into the cache.
     """
+    # A pair that stands twice is asked once: the answer would be the same, and cost twice.
     distinct = list(dict.fromkeys(pairs))
     hear(len(pairs) - len(distinct))
     asker = _Asker(chat, asking)
-    found: dict[Pair, Rating] = {}
+    by_pair: dict[Pair, Rating] = {}
     for position, rating in as_finished((partial(asker.rated, pair) for pair in distinct), at_once=_AT_ONCE):
-        found[distinct[position]] = rating
+        by_pair[distinct[position]] = rating
         hear(1)
-    return [found[pair] for pair in pairs]
+    return [by_pair[pair] for pair in pairs]
 
 
 class _Asker:
@@ -230,11 +231,13 @@ class _Asker:
             answer = await self.chat.complete(
                 question.messages, sampling=question.sampling, schema=question.schema
             )
+        # The pair was refused, so the judge is there: it counts for no outage.
         except TextRefused as error:
             self._hopeless = 0
             return Rating(None, 1, str(error))
         except ModelError as error:
             self._hopeless += 1
+            # In a row and over all pairs: a judge that is gone must not be asked for each of ten thousand.
             if self._hopeless >= _HOPELESS:
                 raise
             return Rating(None, 1, str(error))
@@ -258,19 +261,20 @@ def by_reason(what: str, ids: Sequence[str], reasons: Iterable[str]) -> tuple[Sk
     groups: dict[str, list[tuple[str, str]]] = {}
     for key, reason in zip(ids, reasons, strict=True):
         if reason:
+            # `429 after 3 attempts` and `429 after 2 attempts` are one reason.
             groups.setdefault(re.sub(r"\d+", "0", reason), []).append((key, reason.rstrip(".")))
     return tuple(
-        Skipped(f"{what}: {found[0][1]}", len(found), tuple(key for key, _ in found[:_EXAMPLES]))
-        for found in groups.values()
+        Skipped(f"{what}: {members[0][1]}", len(members), tuple(key for key, _ in members[:_EXAMPLES]))
+        for members in groups.values()
     )
 
 
 def too_many(what: str, n: int, lost: Sequence[Skipped]) -> str:
     """Why there can be no score of `n` items of which so many are lost; empty where few enough are."""
-    count = sum(one.count for one in lost)
+    count = sum(skip.count for skip in lost)
     if count <= MOST_LOST * n:
         return ""
-    reason = max(lost, key=lambda one: one.count).reason.partition(": ")[2]
+    reason = max(lost, key=lambda skip: skip.count).reason.partition(": ")[2]
     return f"{count} of {n} {what}, mostly: {reason} (over {MOST_LOST:.0%}, so no score)"
 
 
@@ -286,7 +290,7 @@ def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
     >>> parse_gold(["sick=1-5", "0-4"])
     {'sick': (1.0, 5.0), '': (0.0, 4.0)}
     """
-    found: dict[str, Range] = {}
+    ranges: dict[str, Range] = {}
     for text in given:
         match = _RANGE.fullmatch(text.strip())
         low, high = (float(match["low"]), float(match["high"])) if match else USUAL
@@ -295,8 +299,8 @@ def parse_gold(given: Sequence[str]) -> Mapping[str, Range]:
                 f"{text!r} is not a range of gold scores.",
                 mend="Write LOW-HIGH or DATASET=LOW-HIGH: sick=1-5.",
             )
-        found[match["name"] or ""] = (low, high)
-    return found
+        ranges[match["name"] or ""] = (low, high)
+    return ranges
 
 
 def gold_range(
@@ -364,8 +368,8 @@ class Share(Estimate):
 
 def share_interval(value: float, n: int) -> tuple[float, float]:
     """Wilson's 95% interval of a share of n items."""
-    found = wilson(min(1.0, value), n)
-    return found.low, found.high
+    interval = wilson(min(1.0, value), n)
+    return interval.low, interval.high
 
 
 @dataclass(frozen=True)
@@ -419,7 +423,7 @@ class Judged:
     @property
     def by_language(self) -> dict[str, NDArray[np.bool_]]:
         """Which pairs are in each language."""
-        return {lang: np.array([one == lang for one in self.langs]) for lang in dict.fromkeys(self.langs)}
+        return {lang: np.array([own == lang for own in self.langs]) for lang in dict.fromkeys(self.langs)}
 
 
 def agreement(
@@ -437,14 +441,14 @@ def agreement(
         items.add(data.ids, column, name)
     lost = by_reason("pairs without a rating", data.ids, [rating.reason for rating in ratings])
     reason = too_many("pairs had no rating", len(ratings), lost)
-    found = [
+    measured = [
         replace(figure, found=reason or figure.found) for figure in _figures(values, data, options, context)
     ]
-    found.append(share(FAILED, np.isnan(values) * 1.0, context))
+    measured.append(share(FAILED, np.isnan(values) * 1.0, context))
     n = int(np.isfinite(values).sum())
     return TaskOutcome(
-        scores=tuple(figure.score for figure in found),
-        components={figure.name: figure.component for figure in found if not figure.subset},
+        scores=tuple(figure.score for figure in measured),
+        components={figure.name: figure.component for figure in measured if not figure.subset},
         items=items.columns,
         skipped=lost,
         counts={
@@ -460,19 +464,19 @@ def share(measure: str, values: Floats, context: Context, otherwise: str = "no i
     n = int(np.isfinite(values).sum())
     if not n:
         return Figure(measure, "", 0, otherwise)
-    found = estimate(values[:, None], _mean, context, "shares")
-    return Figure(measure, "", n, Share(found.value, found.n, found.replicates, found.method))
+    mean = estimate(values[:, None], _mean, context, "shares")
+    return Figure(measure, "", n, Share(mean.value, mean.n, mean.replicates, mean.method))
 
 
 def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:
     """The correlation and the error, of all pairs (the headline first) and of every bin."""
     yield from _headline(values, data, context)
-    for one in by_words(data.words, options.word_edges):
-        yield _correlation(values, data.gold, one, options.smallest_bin, context)
+    for part in by_words(data.words, options.word_edges):
+        yield _correlation(values, data.gold, part, options.smallest_bin, context)
     whole = Bin("", np.ones(len(values), dtype=bool))
     errors = np.abs(values - data.gold)
-    for one in (whole, *by_gold(data.gold, options.gold_edges)):
-        yield _error(errors, one, context)
+    for part in (whole, *by_gold(data.gold, options.gold_edges)):
+        yield _error(errors, part, context)
 
 
 def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure]:
@@ -493,30 +497,30 @@ def _headline(values: Floats, data: Judged, context: Context) -> Iterator[Figure
 
 
 def _correlation(
-    values: Floats, gold: Floats, one: Bin, least: int, context: Context, purpose: str = ""
+    values: Floats, gold: Floats, part: Bin, least: int, context: Context, purpose: str = ""
 ) -> Figure:
-    rating, variant = values[one.members], f"words={one.label}" if one.label else ""
+    rating, variant = values[part.members], f"words={part.label}" if part.label else ""
     n = int(np.isfinite(rating).sum())
     if n < least:
         return Figure(HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}")
-    found = correlated(
+    rho = correlated(
         rating,
-        gold[one.members],
+        gold[part.members],
         context,
-        f"correlation {purpose or one.label}",
+        f"correlation {purpose or part.label}",
         method="bootstrap over pairs",
     )
-    what = found.replace("similarity", "rating") if isinstance(found, str) else found
+    what = rho.replace("similarity", "rating") if isinstance(rho, str) else rho
     return Figure(HEADLINE, variant, n, what)
 
 
-def _error(errors: Floats, one: Bin, context: Context) -> Figure:
-    inside, variant = errors[one.members], f"gold={one.label}" if one.label else ""
+def _error(errors: Floats, part: Bin, context: Context) -> Figure:
+    inside, variant = errors[part.members], f"gold={part.label}" if part.label else ""
     n = int(np.isfinite(inside).sum())
     if not n:
         return Figure(ERROR, variant, 0, "no pair")
-    found = estimate(inside[:, None], _mean, context, f"error {one.label}", "bootstrap over pairs")
-    return Figure(ERROR, variant, n, found)
+    mean = estimate(inside[:, None], _mean, context, f"error {part.label}", "bootstrap over pairs")
+    return Figure(ERROR, variant, n, mean)
 
 
 def _mean(means: Floats) -> Floats:

@@ -53,7 +53,7 @@ class Given:
     def of_paper(self, used: DatasetUsed, *suites: str) -> bool:
         """Whether a dataset is of one of the suites; without suites, every one is."""
         named = [self.suites[name] for name in suites if name in self.suites]
-        return not self.suites or any(used.dataset in one for one in named)
+        return not self.suites or any(used.dataset in suite for suite in named)
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], Result]:
@@ -89,20 +89,20 @@ class Given:
         """The scores of the runs, or their values of another measure, by source, controls beside others left out; of a
         source without a score of some run only those that are there."""
         rows = self._runs.get((used.task, used.dataset, system, measure or used.measure, lang), [])
-        own = [row for row in rows if not is_control(row[0])] or rows
-        found: dict[str, list[float]] = {}
-        for variant, value in own:
-            found.setdefault(source_of(variant), []).append(value)
-        return found
+        worded = [row for row in rows if not is_control(row[0])] or rows
+        values: dict[str, list[float]] = {}
+        for variant, value in worded:
+            values.setdefault(source_of(variant), []).append(value)
+        return values
 
     @cached_property
     def _runs(self) -> dict[tuple[str, ...], list[tuple[str, float]]]:
-        found: dict[tuple[str, ...], list[tuple[str, float]]] = {}
+        by_scope: dict[tuple[str, ...], list[tuple[str, float]]] = {}
         for row in self.rows:
             if is_run(row.variant) and row.value is not None:
                 key = (row.task, row.dataset, row.system, row.measure, row.subset)
-                found.setdefault(key, []).append((row.variant, row.value))
-        return found
+                by_scope.setdefault(key, []).append((row.variant, row.value))
+        return by_scope
 
     @property
     def labels(self) -> list[str]:
@@ -145,8 +145,8 @@ def points(value: float | None) -> float | None:
 
 def mean(values: Sequence[float | None]) -> float | None:
     """The plain mean; None if any is missing or there are none."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known and len(known) == len(values) else None
+    numbers = [value for value in values if value is not None]
+    return sum(numbers) / len(numbers) if numbers and len(numbers) == len(values) else None
 
 
 AVERAGE = "Average"
@@ -219,12 +219,12 @@ def average_delta(entries: Sequence[Entry]) -> float | None:
 
 def average_entries(entries: Sequence[Entry], label: tuple[str, ...]) -> list[Entry]:
     """The last row: the mean of every system's column. It has no standard deviation, as in the paper."""
-    found = []
+    averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
-        own = [entry for entry in entries if entry.system == system]
-        orig, pteb, delta, whole = (mean([entry.values[place] for entry in own]) for place in (0, 1, 2, 5))
-        found.append(Entry(label, own[0].kind, system, (orig, pteb, delta, None, None, whole)))
-    return found
+        mine = [entry for entry in entries if entry.system == system]
+        orig, pteb, delta, whole = (mean([entry.values[place] for entry in mine]) for place in (0, 1, 2, 5))
+        averages.append(Entry(label, mine[0].kind, system, (orig, pteb, delta, None, None, whole)))
+    return averages
 
 
 def _written(entry: Entry) -> str:
@@ -282,8 +282,7 @@ def _resources(given: Given) -> ColumnTable:
 
 def _datasets(given: Given) -> ColumnTable:
     rows = tuple(
-        (dataset.task, dataset.dataset, "; ".join(dataset.languages), dataset.measure)
-        for dataset in given.datasets
+        (used.task, used.dataset, "; ".join(used.languages), used.measure) for used in given.datasets
     )
     columns = tuple(Column(name, "text") for name in ("task", "dataset", "languages", "metric"))
     return ColumnTable("pteb_table13", "PTEB table 13: datasets", columns, rows)
@@ -291,12 +290,12 @@ def _datasets(given: Given) -> ColumnTable:
 
 def _quality(given: Given) -> ColumnTable:
     """What came of the texts of every dataset, language, paraphraser and run."""
-    own = [row for row in given.rows if row.task == PARAPHRASES]
-    measures = list(dict.fromkeys(row.measure for row in own))
-    found = {(row.system, row.variant, row.dataset, row.lang, row.measure): row for row in own}
+    quality = [row for row in given.rows if row.task == PARAPHRASES]
+    measures = list(dict.fromkeys(row.measure for row in quality))
+    results = {(row.system, row.variant, row.dataset, row.lang, row.measure): row for row in quality}
     rows: list[tuple[Value, ...]] = []
-    for key in dict.fromkeys(key[:-1] for key in found):
-        values = [found.get((*key, measure)) for measure in measures]
+    for key in dict.fromkeys(key[:-1] for key in results):
+        values = [results.get((*key, measure)) for measure in measures]
         n = max(row.n for row in values if row is not None)
         rows.append((*key, n, *(None if row is None else row.value for row in values)))
     columns = (
@@ -334,9 +333,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
         if is_multilingual(dataset) and given.of_paper(dataset, MULTILINGUAL_SUITE)
     ]
     if others:
-        rows = [
-            entry for dataset in others for entry in _entries(given, dataset, (dataset.task, dataset.dataset))
-        ]
+        rows = [entry for used in others for entry in _entries(given, used, (used.task, used.dataset))]
         yield Grid(
             "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
             ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE,
@@ -414,7 +411,7 @@ def _spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
         if common < 2:
             return None
         variances.append(
-            variance([fmean(runs) for runs in zip(*(one[:common] for one in of_source), strict=True)])
+            variance([fmean(runs) for runs in zip(*(runs_of[:common] for runs_of in of_source), strict=True)])
         )
     return sqrt(fmean(variances)) if variances else None
 
@@ -490,9 +487,9 @@ def _prompts(given: Given) -> ColumnTable:
         rows += [
             (label, kind, system, score, edits[label]) for label, score in zip(labels, scores, strict=True)
         ]
-        known = [score for score in scores if score is not None]
-        whole = len(known) == len(scores)
-        rows.append(("range", kind, system, max(known) - min(known) if whole else None, None))
+        numbers = [score for score in scores if score is not None]
+        whole = len(numbers) == len(scores)
+        rows.append(("range", kind, system, max(numbers) - min(numbers) if whole else None, None))
     columns = (
         Column("prompt", "text"), Column("kind", "text"), Column("system", "text"), Column("pteb_sts_score"),
         Column("edit_distance"),

@@ -126,10 +126,10 @@ def candidate_means(plan: SelectionPlan, records: Sequence[CellRecord]) -> dict[
 def _candidates(means: Means) -> list[Candidate]:
     return [
         Candidate(
-            name, own[HEADLINE].value, own["edit_distance"].value, own["seconds"].value,
-            own[HEADLINE].reason or own["edit_distance"].reason,
+            name, by_measure[HEADLINE].value, by_measure["edit_distance"].value, by_measure["seconds"].value,
+            by_measure[HEADLINE].reason or by_measure["edit_distance"].reason,
         )
-        for name, own in means.items()
+        for name, by_measure in means.items()
     ]  # fmt: skip
 
 
@@ -150,16 +150,16 @@ def _parts(
     plan: SelectionPlan, records: Sequence[CellRecord], candidate: str, measure: str, variant: str
 ) -> dict[str, Component]:
     """The value on every dataset."""
-    own = {cell.dataset: cell for cell in records if (cell.system, cell.variant) == (candidate, variant)}
-    found = {}
+    cells = {cell.dataset: cell for cell in records if (cell.system, cell.variant) == (candidate, variant)}
+    parts = {}
     for dataset in plan.datasets:
-        record = own.get(dataset.name)
+        record = cells.get(dataset.name)
         if record is None or not record.done:
             reason = "not run yet" if record is None else record.reason
-            found[dataset.name] = Component(None, 0, reason=reason)
+            parts[dataset.name] = Component(None, 0, reason=reason)
         else:
-            found[dataset.name] = record.components[measure]
-    return found
+            parts[dataset.name] = record.components[measure]
+    return parts
 
 
 def _by_judge(plan: SelectionPlan, records: Sequence[CellRecord], candidate: str) -> Iterator[Result]:
@@ -190,7 +190,7 @@ def _shift(plan: SelectionPlan, candidate: str, variant: str, parts: Mapping[str
             return Result(*where, None, 0, seed=seed, reason=f"{dataset}: {part.reason}")
     means = np.array([part.value for part in parts.values()], dtype=np.float64)
     estimate = hodges_lehmann(means, n_resamples=RESAMPLES, seed=seed)
-    low, high = (None if math.isnan(one) else one for one in (estimate.low, estimate.high))
+    low, high = (None if math.isnan(end) else end for end in (estimate.low, estimate.high))
     return Result(*where, estimate.estimate, estimate.n, low, high, estimate.method, seed)
 
 
@@ -216,21 +216,21 @@ _SHOWN = {
 
 def tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
     """All tables; `selection` is the manifest's."""
-    found = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
+    results = {(row.system, row.dataset, row.variant, row.measure): row for row in rows}
     candidates = [candidate["name"] for candidate in selection["candidates"]]
-    yield _table_4(found, candidates, selection)
-    yield _table_5(found, selection)
-    yield _by_dataset(found, candidates)
+    yield _table_4(results, candidates, selection)
+    yield _table_5(results, selection)
+    yield _by_dataset(results, candidates)
 
 
 Found = Mapping[tuple[str, str, str, str], Result]
 
 
-def _table_4(found: Found, candidates: Sequence[str], selection: Mapping[str, Any]) -> ColumnTable:
+def _table_4(results: Found, candidates: Sequence[str], selection: Mapping[str, Any]) -> ColumnTable:
     rows = [
         (
             name,
-            *_values(found, name, ""),
+            *_values(results, name, ""),
             "yes" if name in selection["front"] else "no",
             "yes" if name == selection["selected"] else selection["rejected"].get(name, "no"),
         )
@@ -250,13 +250,13 @@ def _table_4(found: Found, candidates: Sequence[str], selection: Mapping[str, An
     return ColumnTable("pteb_table4", title, columns, tuple(rows), told)
 
 
-def _table_5(found: Found, selection: Mapping[str, Any]) -> ColumnTable:
+def _table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
     rows = []
     for name in (candidate["name"] for candidate in selection["candidates"]):
         for judge in (selection["judge"], *selection["cross_judges"]):
             variant = "" if judge == selection["judge"] else f"judge={judge}"
-            mean, shift = (found.get((name, "", variant, one)) for one in (HEADLINE, SHIFT))
-            if mean is not None and shift is not None and _cross_checked(found, name, selection):
+            mean, shift = (results.get((name, "", variant, measure)) for measure in (HEADLINE, SHIFT))
+            if mean is not None and shift is not None and _cross_checked(results, name, selection):
                 rows.append((name, judge, mean.value, shift.value, shift.ci_low, shift.ci_high, shift.n))
     columns = (
         Column("Paraphraser", "text"),
@@ -269,19 +269,19 @@ def _table_5(found: Found, selection: Mapping[str, Any]) -> ColumnTable:
     return ColumnTable("pteb_table5", title, columns, tuple(rows), note)
 
 
-def _cross_checked(found: Found, name: str, selection: Mapping[str, Any]) -> bool:
+def _cross_checked(results: Found, name: str, selection: Mapping[str, Any]) -> bool:
     """The selected candidate is, and every other one that several judges have rated."""
     others = ((name, "", f"judge={judge}", HEADLINE) for judge in selection["cross_judges"])
-    return name == selection["selected"] or any(one in found for one in others)
+    return name == selection["selected"] or any(judge in results for judge in others)
 
 
-def _by_dataset(found: Found, candidates: Sequence[str]) -> ColumnTable:
-    datasets = list(dict.fromkeys(dataset for _, dataset, _, _ in found if dataset))
+def _by_dataset(results: Found, candidates: Sequence[str]) -> ColumnTable:
+    datasets = list(dict.fromkeys(dataset for _, dataset, _, _ in results if dataset))
     rows = []
     for name in candidates:
         for dataset in datasets:
-            row = found.get((name, dataset, "", "failed"))
-            rows.append((name, dataset, *_values(found, name, dataset), row.n if row is not None else None))
+            row = results.get((name, dataset, "", "failed"))
+            rows.append((name, dataset, *_values(results, name, dataset), row.n if row is not None else None))
     columns = (
         Column("Paraphraser", "text"),
         Column("Dataset", "text"),
@@ -291,8 +291,8 @@ def _by_dataset(found: Found, candidates: Sequence[str]) -> ColumnTable:
     return ColumnTable("paraphrasers_by_dataset", "Paraphrasers on every dataset", columns, tuple(rows))
 
 
-def _values(found: Found, name: str, dataset: str) -> tuple[Value, ...]:
-    rows = (found.get((name, dataset, "", measure)) for measure in _SHOWN)
+def _values(results: Found, name: str, dataset: str) -> tuple[Value, ...]:
+    rows = (results.get((name, dataset, "", measure)) for measure in _SHOWN)
     return tuple(None if row is None else row.value for row in rows)
 
 

@@ -82,8 +82,8 @@ def _orders(stability: Mapping[str, Any]) -> ColumnTable:
         "tau_sources_min",
     )
     rows = tuple(
-        (scope, len(found["systems"]), *(found.get(key) for key in keys), found["reason"])
-        for scope, found in stability.items()
+        (scope, len(ranks["systems"]), *(ranks.get(key) for key in keys), ranks["reason"])
+        for scope, ranks in stability.items()
     )
     columns = (
         Column("scope", "text"), Column("systems", decimals=0), *(Column(key) for key in keys), Column("reason", "text")
@@ -94,14 +94,14 @@ def _orders(stability: Mapping[str, Any]) -> ColumnTable:
 def _ranks(stability: Mapping[str, Any]) -> ColumnTable:
     """Rank before and after, the ranks that 95% of the replicates give, and the chance to be above the next system."""
     rows: list[tuple[Value, ...]] = []
-    for scope, found in stability.items():
-        for place, system in enumerate(found["systems"] if not found["reason"] else ()):
-            last = place + 1 == len(found["systems"])
-            above = found["beats"][place][place + 1] if found["beats"] and not last else None
-            ends = [found[key][place] if found[key] else None for key in ("rank_low", "rank_high")]
+    for scope, stable in stability.items():
+        for place, system in enumerate(stable["systems"] if not stable["reason"] else ()):
+            last = place + 1 == len(stable["systems"])
+            above = stable["beats"][place][place + 1] if stable["beats"] and not last else None
+            ends = [stable[key][place] if stable[key] else None for key in ("rank_low", "rank_high")]
             rows.append(
-                (scope, system, points(found["original"][place]), points(found["pteb"][place]),
-                 found["original_rank"][place], found["rank"][place], *ends, above)
+                (scope, system, points(stable["original"][place]), points(stable["pteb"][place]),
+                 stable["original_rank"][place], stable["rank"][place], *ends, above)
             )  # fmt: skip
     whole = [Column(key, decimals=0) for key in ("original_rank", "rank", "rank_low", "rank_high")]
     columns = (
@@ -143,9 +143,9 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
     distance also controls."""
     every = [row for row in given.rows if given.kinds.get(row.system) != "reference"]
     rows = [row for row in every if not is_control(row.variant)]
-    if not (found := drops(rows).rows):
+    if not (measured := drops(rows).rows):
         return
-    original = against_original(found)
+    original = against_original(measured)
     lines = [
         *_groups(original.bins),
         *_contrast(original.above, f"above {points(original.high):g} minus the others"),

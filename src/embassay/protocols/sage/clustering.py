@@ -75,6 +75,7 @@ def _distances(system: Similarity, data: LabelledTexts, rows: list[int]) -> tupl
     if not lost:
         return distances, lost
     n, kept = len(rows), ~lost.mask
+    # Where each row begins in the condensed upper triangle, as scipy lays it out.
     starts = (row * (2 * n - row - 1) // 2 for row in range(n))
     parts = [
         distances[start : start + n - 1 - row][kept[row + 1 :]]
@@ -101,7 +102,7 @@ def _alone(data: LabelledTexts) -> str | None:
     labels: dict[str, set[str]] = {}
     for name, label in zip(data.sets, data.labels, strict=True):
         labels.setdefault(name, set()).add(label)
-    proper = [name for name, found in labels.items() if len(found) > 1]
+    proper = [name for name, members in labels.items() if len(members) > 1]
     return proper[0] if len(proper) == 1 else None
 
 

@@ -101,7 +101,7 @@ class SageOptions:
         (12, 20)
         """
         caps = [
-            one for one in (limit, self.document_cap if task in OF_DOCUMENTS else None) if one is not None
+            cap for cap in (limit, self.document_cap if task in OF_DOCUMENTS else None) if cap is not None
         ]
         return min(caps, default=None)
 

@@ -83,6 +83,7 @@ def choice_figures(means: NDArray[np.float64]) -> NDArray[np.float64]:
 def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
     """(r + 1) / 2 from the means of (x, y, xx, yy, xy), (..., 5); NaN where x or y does not vary."""
     x, y, xx, yy, xy = np.moveaxis(means, -1, 0)
+    # Rounding may leave the variance of a resample of equal values a little below 0.
     spread = np.clip(xx - x * x, 0, None) * np.clip(yy - y * y, 0, None)
     r = np.divide(xy - x * y, np.sqrt(spread), out=np.full_like(spread, np.nan), where=spread > 1e-24)
     return np.asarray(0.5 * (np.clip(r, -1, 1) + 1), dtype=np.float64)
@@ -90,6 +91,8 @@ def mapped_pearson(means: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _compare(system: Similarity, data: Comparisons, context: Context, items: Items) -> _Part:
     similarity = system.pairs((*data.sources, *data.sources), (*data.first, *data.second))
+    # Six decimals: float32 gives equal texts similarities that differ in their last bits, and would break ties by
+    # chance.
     first, second = np.round(similarity.astype(np.float64), 6).reshape(2, len(data))
     tied = (first == second).astype(np.float64)
     predicted = (first <= second).astype(np.float64)
@@ -107,6 +110,7 @@ def _compare(system: Similarity, data: Comparisons, context: Context, items: Ite
         return _no_part(CHOICES, lost, len(data))
 
     actual = data.choice.astype(np.float64)
+    # Which summary is `positive` changes precision and recall, not accuracy.
     if context.options.positive == "first":
         predicted, actual = 1 - predicted, 1 - actual
     columns = np.stack([credit, predicted * actual, predicted, actual], axis=1)
@@ -142,19 +146,19 @@ def _rate(system: Similarity, data: Ratings, context: Context, items: Items) -> 
     scores, axes, skipped, groups = [], [], [*lost.skipped], groups_of(data)
     method = words("ratings", Ratings, groups)
     for axis, ratings in data.axes.items():
-        known = np.isfinite(ratings)
+        rated = np.isfinite(ratings)
         items.add(data.ids, ratings, axis, "human")
-        if missing := int((~known).sum()):
+        if missing := int((~rated).sum()):
             skipped.append(Skipped(f"no rating on {axis}", missing))
-        x, y = standard[known], _standardised(ratings[known])
+        x, y = standard[rated], _standardised(ratings[rated])
         kept = ~np.isnan(x)
         if kept.sum() < 2 or not x[kept].any() or not y[kept].any():
             reason = f"the {'similarity' if kept.sum() > 1 and not x[kept].any() else 'rating'} does not vary"
             scores.append(undefined("score", int(kept.sum()), reason, variant=axis))
             continue
         columns = np.stack([x, y, x * x, y * y, x * y], axis=1)
-        own = None if groups is None else np.unique(groups[known], return_inverse=True)[1]
-        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=own)
+        strata = None if groups is None else np.unique(groups[rated], return_inverse=True)[1]
+        figure = estimate(columns, mapped_pearson, context, f"ratings:{len(x)}", method, groups=strata)
         scores.append(figure.score("score", variant=axis))
         axes.append(figure)
     if len(axes) < len(data.axes):
@@ -189,11 +193,11 @@ def _headline(parts: dict[str, _Part]) -> Score:
 
 def _standardised(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean 0 and variance 1; all zeros if the values are constant to within float noise. NaN stays, and counts not."""
-    known = values[~np.isnan(values)]
-    if not len(known):
+    defined = values[~np.isnan(values)]
+    if not len(defined):
         return values
-    centred = values - known.mean()
-    deviation = (known - known.mean()).std()
+    centred = values - defined.mean()
+    deviation = (defined - defined.mean()).std()
     return centred / deviation if deviation > 1e-7 else np.where(np.isnan(values), np.nan, 0.0)
 
 

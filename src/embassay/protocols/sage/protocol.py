@@ -91,8 +91,8 @@ class Sage(TaskProtocol):
     def texts(self, task: Task, data: Any, options: SageOptions) -> int:
         """Retrieval sees a document once for every edit that is asked for."""
         chosen = task.name == "retrieval" and options.retrieval_edits != ALL
-        each = 1 + len(chosen_edits(options.retrieval_edits)) if chosen else task.texts_per_item
-        return task.size(data) * each
+        copies = 1 + len(chosen_edits(options.retrieval_edits)) if chosen else task.texts_per_item
+        return task.size(data) * copies
 
     def length(self, task: str, context: Context) -> float:
         """As long as the versions that the task's edits make."""
@@ -134,9 +134,9 @@ class Sage(TaskProtocol):
 
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """And embedding models beside classical metrics as groups."""
-        made = super().conclude(plan, records, rows)
-        groups = group_table(made.standings, dict(kinds(plan)))
-        return replace(made, tables=(*made.tables, *groups))
+        conclusion = super().conclude(plan, records, rows)
+        groups = group_table(conclusion.standings, dict(kinds(plan)))
+        return replace(conclusion, tables=(*conclusion.tables, *groups))
 
 
 Columns = dict[str, list[str]]
@@ -150,15 +150,15 @@ def _keep_found(plan: Plan, folder: RunFolder) -> None:
                 folder.items_path(task.task, dataset.name, system.name, ".rankings")
                 for system in plan.systems
             )
-            found = {str(doc) for path in paths for doc in _found(path)}
+            hits = {str(doc) for path in paths for doc in _found(path)}
             path = folder.texts_path(task.task, dataset.name)
-            if not found <= _kept(path):
-                write_columns(path, _texts(plan, dataset.source, task.task, found))
+            if not hits <= _kept(path):
+                write_columns(path, _texts(plan, dataset.source, task.task, hits))
 
 
-def _texts(plan: Plan, source: str, name: str, found: Iterable[str] = ()) -> Columns:
+def _texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
     data = Sage().loaded(plan.request, source, name).data
-    wanted = {*found, *_judged(data)}
+    wanted = {*hits, *_judged(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
     for field, (ids, texts) in TASKS.build(name).fields(data).items():
         kept_ids, kept = few(ids, texts, wanted) if lies_in_file(texts) else (ids, texts)

@@ -61,27 +61,28 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         part = Component(None, len(data), reason=row.reason)
         return TaskOutcome((row,), {HEADLINE: part}, items.columns, corpora.left_alone())
     over = _OverQueries(context, groups_of(data), corpora.edits)
-    own = _own_rows(data) if context.options.exclude_self else None
-    data, selfish = _remaining(data, frozenset(), own=own is not None)
+    own_rows = _own_rows(data) if context.options.exclude_self else None
+    # Queries of which only their own document is relevant have nothing to find once it is left out.
+    data, selfish = _remaining(data, frozenset(), own=own_rows is not None)
     # One deeper than the cut, to see whether its border is a tie.
-    found = _without(_searched(system, data, corpora, K + 1 + (own is not None), context), (), own)
+    ranked = _without(_searched(system, data, corpora, K + 1 + (own_rows is not None), context), (), own_rows)
     documents, queries = _lost(system, data, corpora)
     for lost in (documents, queries):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
-        outcome = _scored(_edited(found, corpora), data, queries.mask | selfish, items, over)
+        outcome = _scored(_edited(ranked, corpora), data, queries.mask | selfish, items, over)
         scores = (*outcome.scores, *corpora.without_value(len(data)))
         return replace(outcome, scores=scores, skipped=(*_orphans(data, selfish), *corpora.left_alone()))
-    clean = ndcg(gains_of(data), found.apart[0].indices[:, :K], ideal_gains(data), context)
+    clean = ndcg(gains_of(data), ranked.apart[0].indices[:, :K], ideal_gains(data), context)
     clean[queries.mask | selfish] = np.nan
     whole = over.mean(clean)
     rest, orphans = _remaining(data, {data.corpus.ids[row] for row in documents.rows})
     if documents:
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
-        depth = K + 1 + len(documents.rows) + (own is not None)
-        found = _without(_searched(system, data, corpora, depth, context), documents.rows, own)
-    outcome = _scored(_edited(found, corpora), rest, queries.mask | orphans | selfish, items, over)
+        depth = K + 1 + len(documents.rows) + (own_rows is not None)
+        ranked = _without(_searched(system, data, corpora, depth, context), documents.rows, own_rows)
+    outcome = _scored(_edited(ranked, corpora), rest, queries.mask | orphans | selfish, items, over)
     left_out = [
         *documents.skipped,
         *queries.skipped,
@@ -140,6 +141,7 @@ def _own_rows(data: RetrievalSet) -> NDArray[np.int64]:
     """The row of the document that has the query's id, (queries,); -2, which no ranking holds, where there is none."""
     asked = set(data.queries.ids)
     row_of = {key: row for row, key in enumerate(data.corpus.ids) if key in asked}
+    # -1 stands in rankings for a place without a document.
     return np.array([row_of.get(query, -2) for query in data.queries.ids], dtype=np.int64)
 
 
@@ -167,29 +169,29 @@ def _orphans(data: RetrievalSet, orphans: NDArray[np.bool_]) -> Iterator[Skipped
         yield Skipped("query whose relevant documents are all left out", len(ids), ids[:5])
 
 
-def _without(found: _Found, documents: Sequence[int], own: NDArray[np.int64] | None) -> _Found:
+def _without(found: _Found, documents: Sequence[int], own_rows: NDArray[np.int64] | None) -> _Found:
     """The rankings without these documents and each query's own, K + 1 deep."""
-    if own is None and not len(documents):
+    if own_rows is None and not len(documents):
         return found
 
     def rest(ranked: Ranked) -> Ranked:
         out = np.isin(ranked.indices, documents)
-        if own is not None:
-            out |= ranked.indices == own[:, None]
+        if own_rows is not None:
+            out |= ranked.indices == own_rows[:, None]
         kept = Ranked(np.where(out, -1, ranked.indices), np.where(out, -np.inf, ranked.scores))
         return merge([kept], [0], K + 1)
 
-    return _Found(*([rest(one) for one in ranked] for ranked in found))
+    return _Found(*([rest(ranking) for ranking in ranked] for ranked in found))
 
 
-def _edited(found: _Found, corpora: Corpora) -> _Found:
+def _edited(ranked: _Found, corpora: Corpora) -> _Found:
     """The rankings without copies that an edit left as they were. No deeper search is needed: each of them has the
     score of its original, which stands in its place."""
     copies = [
-        _without(_Found([one], [one]), rows.tolist(), None).together[0]
-        for one, rows in zip(found.together[1:], corpora.unchanged(), strict=True)
+        _without(_Found([ranking], [ranking]), rows.tolist(), None).together[0]
+        for ranking, rows in zip(ranked.together[1:], corpora.unchanged(), strict=True)
     ]
-    return _Found(found.apart, [found.together[0], *copies])
+    return _Found(ranked.apart, [ranked.together[0], *copies])
 
 
 @dataclass(frozen=True)
@@ -223,9 +225,11 @@ def _scored(
     context, ranked = over.context, searched.apart
     gains = gains_of(data)
     ideal = ideal_gains(data)
-    versions = np.stack([ndcg(gains, one.indices[:, :K], ideal, context) for one in ranked], axis=1)
+    versions = np.stack([ndcg(gains, ranking.indices[:, :K], ideal, context) for ranking in ranked], axis=1)
     shard, index, score = merged(searched.together, K + 1, copies_first=context.options.ties == "worst")
+    # A perturbed copy has no gain: it takes a place of the ranking, and that is all that is measured.
     augmented = ndcg(gains, np.where(shard == 0, index, -1)[:, :K], ideal, context)
+    # Equal scores within the cut or at its border, where the order of the shards decides.
     tied = (np.isfinite(score[:, 1:]) & (score[:, 1:] == score[:, :-1])).any(axis=1).astype(np.float64)
     versions[lost] = augmented[lost] = tied[lost] = np.nan
 
@@ -233,7 +237,7 @@ def _scored(
     columns = np.column_stack([versions, augmented])
     for name, column in zip(names, columns.T, strict=True):
         items.add(data.queries.ids, column, f"ndcg@{K}", name or "original")
-    found = rankings(
+    relevant = rankings(
         data,
         over.edits,
         gains,
@@ -245,7 +249,7 @@ def _scored(
     copies = rankings(data, over.edits, gains, "augmented", shard, index, score)
     counts = {"queries": len(data), "documents": len(data.corpus), "texts": len(ranked) * len(data.corpus)}
     outcome = _outcome(columns, tied, items, over, counts)
-    return replace(outcome, rankings={name: found[name] + copies[name] for name in found})
+    return replace(outcome, rankings={name: relevant[name] + copies[name] for name in relevant})
 
 
 def retention(means: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -333,10 +337,10 @@ class Shard(Sequence[str]):
     def _texts(self) -> Sequence[str]:
         if self.edit is None:
             return self.originals
-        made = self.edit(self.originals, self.ids, self.langs)
+        edited = self.edit(self.originals, self.ids, self.langs)
         if self.told is not None:
-            self.told(unchanged(self.originals, made))
-        return made
+            self.told(unchanged(self.originals, edited))
+        return edited
 
 
 def _rows_unchanged(shard: Shard) -> NDArray[np.int64]:
@@ -349,11 +353,12 @@ class Corpora(Sequence[Shard]):
 
     def __init__(self, corpus: Documents, context: Context) -> None:
         self._corpus, self._cuts, self._spread = corpus, cut(len(corpus)), context.spread
-        made = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
-        self.idle = tuple(name for name, edit in made.items() if not _changes(edit, corpus))
-        self.edits = tuple(name for name in made if name not in self.idle)
-        self._made = (None, *(made[name] for name in self.edits))
+        edits = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
+        self.idle = tuple(name for name, edit in edits.items() if not _changes(edit, corpus))
+        self.edits = tuple(name for name in edits if name not in self.idle)
+        self._made = (None, *(edits[name] for name in self.edits))
         self._advance = context.advance
+        # Progress counts the versions that are not made as done.
         if self.idle:
             self._advance(len(self.idle) * len(corpus))
         self._left: dict[int, NDArray[np.int64]] = {}
@@ -395,8 +400,8 @@ class Corpora(Sequence[Shard]):
         """For each of the edits the rows of the documents that it left as they were. They are noted where texts are
         made; a shard whose texts were made on another machine, or by nobody, is looked at there."""
         there = [index for index in range(self.shards, len(self)) if index not in self._left]
-        found = over_shards(_rows_unchanged, map(self.__getitem__, there), self._spread)
-        self._left.update(zip(there, found, strict=True))
+        masks = over_shards(_rows_unchanged, map(self.__getitem__, there), self._spread)
+        self._left.update(zip(there, masks, strict=True))
         places = list(enumerate(self.offsets))
         firsts = range(self.shards, len(self), self.shards)
         return [np.concatenate([self._left[at + place] + row for place, row in places]) for at in firsts]
@@ -405,8 +410,8 @@ class Corpora(Sequence[Shard]):
         """How many copies are none, by edit."""
         ids, everything = self._corpus.ids, range(len(self._corpus))
         rows: dict[str, Sequence[int]] = dict.fromkeys(self.idle, everything)
-        rows |= {name: found.tolist() for name, found in zip(self.edits, self.unchanged(), strict=True)}
-        return tuple(left_as_they_were(name, found, ids, "copies") for name, found in rows.items() if found)
+        rows |= {name: same.tolist() for name, same in zip(self.edits, self.unchanged(), strict=True)}
+        return tuple(left_as_they_were(name, same, ids, "copies") for name, same in rows.items() if same)
 
     def without_value(self, n: int) -> tuple[Score, ...]:
         """A row for each edit that changed nothing, over n queries."""
@@ -417,6 +422,7 @@ class Corpora(Sequence[Shard]):
 def _changes(edit: Edit, corpus: Documents) -> bool:
     """Whether an edit changes a document: a few are looked at, then twice as many, until one is found."""
     start, size = 0, 8
+    # Eight at first: only an edit that changes no document has to look at all of them.
     while start < len(corpus):
         part = slice(start, start + size)
         texts, langs = corpus.texts[part], None if corpus.langs is None else corpus.langs[part]
@@ -437,7 +443,8 @@ def merged(
     Equal scores: the original before the copies, then by shard and corpus order [A18]; `copies_first` is the bound.
     """
     order = [*range(1, len(ranked)), 0] if copies_first else list(range(len(ranked)))
-    stride = 1 + max(int(one.indices.max()) for one in ranked)
+    # Row and shard in one number, so that one merge ranks all versions.
+    stride = 1 + max(int(ranking.indices.max()) for ranking in ranked)
     best = merge([ranked[shard] for shard in order], [shard * stride for shard in order], k)
     shard, index = np.divmod(best.indices, stride)
     return shard, np.where(best.indices < 0, -1, index), best.scores
@@ -445,6 +452,7 @@ def merged(
 
 def gains_of(data: RetrievalSet) -> list[dict[int, float]]:
     """For each query the gains above 0 by row of the corpus."""
+    # Rows of relevant documents alone: a corpus of millions has few.
     judged = {doc for query in data.queries.ids for doc, gain in data.qrels[query].items() if gain > 0}
     position = {identifier: i for i, identifier in enumerate(data.corpus.ids) if identifier in judged}
     return [
@@ -466,10 +474,10 @@ def ndcg(
     gains: list[dict[int, float]], indices: NDArray[np.int64], ideal: NDArray[np.float64], context: Context
 ) -> NDArray[np.float64]:
     """nDCG@K of every query, (queries,), from the rows found for it (queries, K)."""
-    found = np.array(
+    gain = np.array(
         [[row.get(i, 0.0) for i in hits] for row, hits in zip(gains, indices.tolist(), strict=True)]
     )
-    return ndcg_arrays(found, ideal, K, gain=context.options.gain)
+    return ndcg_arrays(gain, ideal, K, gain=context.options.gain)
 
 
 def rankings(
@@ -493,6 +501,6 @@ def rankings(
             edit = edits[source - 1] if source else ""
             gain = 0.0 if source else gains[row].get(document, 0.0)
             entry = (query, version, rank, data.corpus.ids[document], edit, value, gain)
-            for name, one in zip(columns, entry, strict=True):
-                columns[name].append(one)
+            for name, values in zip(columns, entry, strict=True):
+                columns[name].append(values)
     return columns

@@ -63,7 +63,8 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
         for i, (name, _) in enumerate(names)
     ]
     scores: list[Score] = [
-        one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)
+        part.score(measure, variant=variant)
+        for part, (measure, variant) in zip(estimates, names, strict=True)
     ]
     return TaskOutcome(
         tuple(scores),

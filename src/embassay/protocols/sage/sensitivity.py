@@ -54,13 +54,13 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
     documents, skipped = _long_enough(shortened(data, context), context)
     items, scores, wholes = Items(), [], []
     lost = Lost(system, documents.ids, "documents")
-    found = {kind: _similarity(system, kind, documents, lost, context) for kind in KINDS}
-    for kind, similarity in found.items():
+    similar = {kind: _similarity(system, kind, documents, lost, context) for kind in KINDS}
+    for kind, similarity in similar.items():
         for variant, column in zip(kind.variants, similarity.T, strict=True):
             items.add(documents.ids, column, "similarity", variant)
     if lost.too_many:
         return lost.without_score(HEADLINE, items, skipped)
-    for kind, similarity in found.items():
+    for kind, similarity in similar.items():
         similarity[lost.rows] = np.nan
         whole, rows = _score(kind, similarity, context)
         wholes.append(whole)
@@ -109,12 +109,13 @@ def _score(kind: _Kind, similarity: NDArray[np.float64], context: Context) -> tu
         for i in range(len(names))
     ]
     rows = [
-        one.score(measure, variant=variant) for one, (measure, variant) in zip(estimates, names, strict=True)
+        part.score(measure, variant=variant)
+        for part, (measure, variant) in zip(estimates, names, strict=True)
     ]
     if estimates[0].n >= 4:
         close = 1 - np.abs(_calibrated(similarity, target, context) - target)
-        one = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
-        rows.append(one.score("sensitivity_calibrated", variant=kind.name))
+        row = estimate(close.mean(axis=1)[:, None], lambda means: means[..., 0], context, "documents", METHOD)
+        rows.append(row.score("sensitivity_calibrated", variant=kind.name))
     return estimates[0], rows
 
 

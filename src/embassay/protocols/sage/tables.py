@@ -100,8 +100,8 @@ class _Rows:
         """Mean over the datasets that have the row; None if any of them has no value."""
         names = self.datasets(task, measure, variant)
         values = [self.value(system, task, measure, name, variant) for name in names]
-        known = [value for value in values if value is not None]
-        return sum(known) / len(known) if known and len(known) == len(values) else None
+        defined = [value for value in values if value is not None]
+        return sum(defined) / len(defined) if defined and len(defined) == len(values) else None
 
 
 Cell = Callable[[str], float | None]
@@ -247,9 +247,7 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     }
     if not all(members.values()):
         return
-    known = {
-        (standing.task, standing.system): standing.headline for standing in standings if not standing.dataset
-    }
+    known = {(row.task, row.system): row.headline for row in standings if not row.dataset}
     rows = []
     for title, task in TABLE_1:
         if not any(where == task for where, _ in known):

@@ -147,15 +147,15 @@ def chosen_edits(names: str) -> tuple[str, ...]:
     chosen: set[str] = set()
     # A comma stands before the next edit, or before the next parameter of the same.
     for name in re.split(r",(?!\s*[pq]\s*=)", names):
-        found = [edit for edit in RETRIEVAL_EDITS if name.strip() in (edit, edit.partition(":")[0])]
-        if not found:
+        edits = [edit for edit in RETRIEVAL_EDITS if name.strip() in (edit, edit.partition(":")[0])]
+        if not edits:
             near = get_close_matches(name.strip(), RETRIEVAL_EDITS, n=1)
             raise UsageError(
                 f"There is no edit {name.strip()!r} of retrieval corpora.",
                 mend=(f"Did you mean {near[0]}? " if near else "")
                 + f"Known are {', '.join(RETRIEVAL_EDITS)}.",
             )
-        chosen.update(found)
+        chosen.update(edits)
     return tuple(edit for edit in RETRIEVAL_EDITS if edit in chosen)
 
 
@@ -217,16 +217,8 @@ def preference() -> Task:
         return len(data.comparisons or ()) + len(data.ratings or ())
 
     return Task(
-        "preference",
-        "Human preference",
-        ("comparisons", "ratings"),
-        HEADLINE,
-        2,
-        evaluate,
-        load,
-        fields,
-        size,
-    )
+        "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate, load, fields, size,
+    )  # fmt: skip
 
 
 def robustness() -> Task:

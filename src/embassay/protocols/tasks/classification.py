@@ -62,10 +62,10 @@ def evaluate(system: Similarity, data: Classification, context: Context) -> Task
     items = Items()
     items.add(data.test.ids, correct, "correct")
     method = f"{how}, bootstrap over test texts"
-    found = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
+    share = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
     return outcome(
-        HEADLINE, found, items, n=found.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
-        counts={"train": len(labels), "test": found.n},
+        HEADLINE, share, items, n=share.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
+        counts={"train": len(labels), "test": share.n},
     )  # fmt: skip
 
 
@@ -76,19 +76,19 @@ def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tupl
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
     # One thread, so that the last bits do not depend on how many cells run at once.
-    with warnings.catch_warnings(record=True) as said, threadpool_limits(limits=1):
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1):
         warnings.simplefilter("always")
         classifier = LogisticRegression(random_state=seed, max_iter=ITERATIONS)
         predicted = classifier.fit(train, labels).predict(test)
-    notes = [f"logistic regression: {str(one.message).partition(chr(10))[0].rstrip('.')}" for one in said]
+    notes = [f"logistic regression: {str(note.message).partition(chr(10))[0].rstrip('.')}" for note in caught]
     return np.asarray(predicted), list(dict.fromkeys(notes))
 
 
 def neighbours(system: Similarity, data: Classification, k: int) -> Labels:
     """The label of each test text by the `k` training texts most similar to it."""
     names, codes = np.unique(np.array(data.train.labels), return_inverse=True)
-    found = system.search(data.test.texts, data.train.texts, min(k, len(codes))).indices
-    near = np.where(found < 0, -1, codes[found])
+    nearest = system.search(data.test.texts, data.train.texts, min(k, len(codes))).indices
+    near = np.where(nearest < 0, -1, codes[nearest])
     votes = (near[:, :, None] == near[:, None, :]).sum(axis=2)
     votes[near < 0] = 0
     # The first of the most frequent: neighbours are in order of similarity.
@@ -116,9 +116,9 @@ def reword(data: Classification, wording: Wording) -> Reworded:
 
 
 def _side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
-    said = reworded(places(name, side.ids, side.texts), wording)
-    rows = [row for row, text in enumerate(said) if text is not None]
-    return rows_reworded(side, {"texts": said}, rows, "training texts" if name == "train" else "test texts")
+    texts = reworded(places(name, side.ids, side.texts), wording)
+    rows = [row for row, text in enumerate(texts) if text is not None]
+    return rows_reworded(side, {"texts": texts}, rows, "training texts" if name == "train" else "test texts")
 
 
 def _vectors(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:

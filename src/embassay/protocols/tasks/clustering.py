@@ -90,9 +90,9 @@ def texts(data: LabelledTexts) -> Iterator[Place]:
 
 def reword(data: LabelledTexts, wording: Wording) -> Reworded:
     """Every text paraphrased; one that has none drops out of its set."""
-    said = reworded(texts(data), wording)
-    rows = [row for row, text in enumerate(said) if text is not None]
-    return rows_reworded(data, {"texts": said}, rows, "texts")
+    wordings = reworded(texts(data), wording)
+    rows = [row for row, text in enumerate(wordings) if text is not None]
+    return rows_reworded(data, {"texts": wordings}, rows, "texts")
 
 
 def k_means(vectors: NDArray[np.float32], n_clusters: int, seed: int) -> Clusters:

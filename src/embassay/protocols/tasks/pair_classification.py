@@ -34,8 +34,8 @@ def evaluate(system: Similarity, data: LabelledPairs, context: Context) -> TaskO
         return lost.without_score(HEADLINE, items)
     n = len(data) - len(lost.rows)
     groups = context.grouped(data.ids)
-    found = average_precision(similar, data.labels, lost.mask, context, groups)
-    return outcome(HEADLINE, found, items, n=n, skipped=lost.skipped, counts={"pairs": n})
+    precision = average_precision(similar, data.labels, lost.mask, context, groups)
+    return outcome(HEADLINE, precision, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
 def texts(data: LabelledPairs) -> Iterator[Place]:
@@ -60,6 +60,6 @@ def average_precision(
         return counted_average_precision(labels, similar, counts)
 
     value = float(statistic((~lost)[None, :].astype(np.int64))[0])
-    found = drawn(statistic, context, "pairs", lost=lost, groups=groups)
+    draws = drawn(statistic, context, "pairs", lost=lost, groups=groups)
     method = words("pairs", LabelledPairs, groups)
-    return Estimate(value, int((~lost).sum()), found.replicates, method, units=found.units)
+    return Estimate(value, int((~lost).sum()), draws.replicates, method, units=draws.units)

@@ -60,17 +60,17 @@ def evaluated(
     if not n:
         reason = "no query has both a relevant and an irrelevant candidate"
         return outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
-    found = estimate(
+    mean = estimate(
         values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
     )
-    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+    return outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
 def texts(data: RerankingSet) -> Iterator[Place]:
     """Every query's texts, then its candidates."""
-    for row, one in enumerate(data.ids):
-        yield from several_places("query", (one,), (data.queries[row],))
-        yield from several_places("candidate", (one,), (data.candidates[row],))
+    for row, key in enumerate(data.ids):
+        yield from several_places("query", (key,), (data.queries[row],))
+        yield from several_places("candidate", (key,), (data.candidates[row],))
 
 
 def reword(data: RerankingSet, wording: Wording) -> Reworded:
@@ -112,7 +112,7 @@ def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     queries = Lost(system, data.ids, "queries")
     # A query with a text that was encoded is not lost, so it is shown as that text.
     queries.see_texts(
-        [next((one for one in group if one not in failures), group[0]) for group in data.queries]
+        [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
     candidates = Lost(system, numbered(data.ids, data.candidates), "candidates")
     candidates.see_texts([text for group in data.candidates for text in group])
@@ -122,9 +122,9 @@ def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
 def _precisions(data: RerankingSet, similar: Sequence[Values]) -> Values:
     """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
     qrels, ranked = {}, {}
-    for row, (found, gains) in enumerate(zip(similar, data.relevance, strict=True)):
-        order = np.lexsort((gains, -found))
-        known = [str(i) for i in order.tolist() if not np.isnan(found[i])]
+    for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):
+        order = np.lexsort((gains, -scores))
+        known = [str(i) for i in order.tolist() if not np.isnan(scores[i])]
         judged = {i: float(gains[int(i)]) for i in known}
         two_sided = _two_sided(np.array([*judged.values()]))
         qrels[str(row)] = judged if two_sided else {}

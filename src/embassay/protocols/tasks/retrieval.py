@@ -68,8 +68,8 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     groups = context.grouped(data.queries.ids)
     method = words("queries", RetrievalSet, groups)
     method += f", own document left out {context.options.own_document}" if own else ""
-    found = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
-    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+    mean = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
+    return outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
 def excludes_own(context: Context) -> bool:
@@ -84,10 +84,10 @@ def texts(data: RetrievalSet) -> Iterator[Place]:
 
 def reword(data: RetrievalSet, wording: Wording) -> Reworded:
     """The queries paraphrased; one that has none drops out. The corpus is the same object."""
-    said = reworded(texts(data), wording)
-    rows = [row for row, text in enumerate(said) if text is not None]
+    wordings = reworded(texts(data), wording)
+    rows = [row for row, text in enumerate(wordings) if text is not None]
     queries = data.queries if len(rows) == len(data) else rows_of(data.queries, rows)
-    paraphrased = replace(queries, texts=tuple(said[row] for row in rows))
+    paraphrased = replace(queries, texts=tuple(wordings[row] for row in rows))
     original = data if queries is data.queries else _asked(data, queries)
     return Reworded(
         original,
@@ -116,8 +116,8 @@ def _judged(data: RetrievalSet, gone: set[str], own: bool) -> Judgements:
 
 def _found(data: RetrievalSet, ranked: Ranked, first: int, own: bool) -> Found:
     """The ids of the `first` documents of every query, best first, without its own if that is left out."""
-    found = {}
+    lists = {}
     for query, hits in zip(data.queries.ids, ranked.indices[:, :first].tolist(), strict=True):
         ids = [data.corpus.ids[hit] for hit in hits if hit >= 0]
-        found[query] = [doc for doc in ids if not (own and doc == query)]
-    return found
+        lists[query] = [doc for doc in ids if not (own and doc == query)]
+    return lists

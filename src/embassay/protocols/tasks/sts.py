@@ -37,9 +37,9 @@ def evaluate(system: Similarity, data: ScoredPairs, context: Context) -> TaskOut
         return lost.without_score(HEADLINE, items)
     groups = context.grouped(data.ids)
     method = words("pairs", ScoredPairs, groups)
-    found = correlated(similar, data.scores, context, "pairs", groups=groups, method=method)
+    rho = correlated(similar, data.scores, context, "pairs", groups=groups, method=method)
     n = len(data) - len(lost.rows)
-    return outcome(HEADLINE, found, items, n=n, skipped=lost.skipped, counts={"pairs": n})
+    return outcome(HEADLINE, rho, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
 def texts(data: ScoredPairs) -> Iterator[Place]:

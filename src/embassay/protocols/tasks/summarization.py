@@ -59,21 +59,21 @@ def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> Tas
     left = [row for row in range(len(data)) if row not in set(bare)]
     skipped = [*people.skipped, *machines.skipped, *left_out(BARE, data.ids, left)]
     if context.options.summaries == "per-text":
-        found = _per_text(similar, data, left, context, skipped)
+        rho = _per_text(similar, data, left, context, skipped)
     else:
         of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
         method = f"pooled, cluster bootstrap over {len(left)} texts"
-        found = correlated(flat, gold, context, "texts", groups=of_text, method=method)
+        rho = correlated(flat, gold, context, "texts", groups=of_text, method=method)
     n = int((~np.isnan(flat)).sum())
     counts = {"texts": len(left), "summaries": n}
-    return outcome(HEADLINE, found, items, n=n, skipped=skipped, counts=counts)
+    return outcome(HEADLINE, rho, items, n=n, skipped=skipped, counts=counts)
 
 
 def texts(data: JudgedSummaries) -> Iterator[Place]:
     """People's summaries of every text, then the machines'."""
-    for row, one in enumerate(data.ids):
-        yield from several_places("reference", (one,), (data.references[row],))
-        yield from several_places("summary", (one,), (data.summaries[row],))
+    for row, key in enumerate(data.ids):
+        yield from several_places("reference", (key,), (data.references[row],))
+        yield from several_places("summary", (key,), (data.summaries[row],))
 
 
 def reword(data: JudgedSummaries, wording: Wording) -> Reworded:
@@ -127,8 +127,8 @@ def _per_text(
     is added to `skipped`."""
     values = np.full(len(data), np.nan)
     for row in rows:
-        known = ~np.isnan(similar[row])
-        values[row] = spearman(similar[row][known], data.relevance[row][known])
+        rated = ~np.isnan(similar[row])
+        values[row] = spearman(similar[row][rated], data.relevance[row][rated])
     constant = tuple(data.ids[row] for row in rows if np.isnan(values[row]))
     if constant:
         skipped.append(

@@ -133,18 +133,18 @@ Place = tuple[str, str]
 
 def places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
     """The place `KIND:ID` of each text."""
-    return ((f"{kind}:{one}", text) for one, text in zip(ids, texts, strict=True))
+    return ((f"{kind}:{key}", text) for key, text in zip(ids, texts, strict=True))
 
 
 def several_places(kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]) -> Iterator[Place]:
     """The place `KIND:ID:NUMBER` of each of the texts that an item has."""
-    for one, group in zip(ids, texts, strict=True):
-        yield from ((f"{kind}:{one}:{number}", text) for number, text in enumerate(group))
+    for key, group in zip(ids, texts, strict=True):
+        yield from ((f"{kind}:{key}:{number}", text) for number, text in enumerate(group))
 
 
 def numbered(ids: Sequence[str], texts: Sequence[Sequence[str]]) -> list[str]:
     """`ID:NUMBER` of each of the texts that an item has."""
-    return [f"{one}:{number}" for one, group in zip(ids, texts, strict=True) for number in range(len(group))]
+    return [f"{key}:{number}" for key, group in zip(ids, texts, strict=True) for number in range(len(group))]
 
 
 def reworded(place: Iterable[Place], wording: Wording) -> list[str | None]:
@@ -167,8 +167,8 @@ class Groups:
     ) -> Groups:
         """The texts at the places `KIND:ID:NUMBER`, called `noun` in the plural, with their wordings."""
         said = [
-            reworded(several_places(kind, (one,), (group,)), wording)
-            for one, group in zip(ids, texts, strict=True)
+            reworded(several_places(kind, (key,), (group,)), wording)
+            for key, group in zip(ids, texts, strict=True)
         ]
         return cls(noun, ids, texts, said)
 
@@ -196,9 +196,9 @@ def rows_reworded(data: Any, texts: dict[str, list[str | None]], rows: Sequence[
     """These rows of a record of columns, with `texts` in place of the columns so called."""
     whole = len(rows) == len(data)
     original = data if whole else rows_of(data, rows)
-    said = {name: tuple(column[row] for row in rows) for name, column in texts.items()}
+    columns = {name: tuple(column[row] for row in rows) for name, column in texts.items()}
     lost = without_wording(noun, data.ids, rows)
-    return Reworded(original, replace(original, **said), len(rows), len(data), lost)
+    return Reworded(original, replace(original, **columns), len(rows), len(data), lost)
 
 
 def rows_of(data: Any, rows: Sequence[int]) -> Any:
@@ -213,8 +213,8 @@ def without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple
 
 def left_out(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
     """The rows that are not kept, as left out for a reason; nothing where all are."""
-    known = set(kept)
-    gone = [one for row, one in enumerate(ids) if row not in known]
+    stays = set(kept)
+    gone = [key for row, key in enumerate(ids) if row not in stays]
     return (Skipped(reason, len(gone), tuple(gone[:_EXAMPLES])),) if gone else ()
 
 
@@ -323,12 +323,12 @@ NOT_ENCODED = "texts that could not be encoded in one of their two wordings"
 def encoded(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
     """`both` without the texts of which one wording is among `failures` (the texts that a system could not encode), and
     without what they take along; `both` itself where there are none."""
-    said, own = dict(task.texts(both.paraphrased)), dict(task.texts(both.original))
-    gone = [place for place, text in own.items() if text in failures or said[place] in failures]
+    after, before = dict(task.texts(both.paraphrased)), dict(task.texts(both.original))
+    gone = [place for place, text in before.items() if text in failures or after[place] in failures]
     if not gone:
         return both
     without = set(gone)
-    rest = task.reword(both.original, lambda place, _: None if place in without else said[place])
+    rest = task.reword(both.original, lambda place, _: None if place in without else after[place])
     taken = tuple(left for left in rest.lost if not left.reason.endswith(WITHOUT_WORDING))
     lost = (*both.lost, Skipped(NOT_ENCODED, len(gone), tuple(gone[:5])), *taken)
     return replace(rest, items=both.items, lost=lost)
@@ -420,5 +420,5 @@ def correlated(
         return counted_spearman(similar, gold, counts)
 
     value = float(statistic(kept[None, :].astype(np.int64))[0])
-    found = drawn(statistic, context, purpose, lost=lost, groups=groups)
-    return Estimate(value, int(kept.sum()), found.replicates, method, units=found.units)
+    draws = drawn(statistic, context, purpose, lost=lost, groups=groups)
+    return Estimate(value, int(kept.sum()), draws.replicates, method, units=draws.units)

@@ -143,14 +143,14 @@ def candidates(
             f"The paraphrases by {source!r} have no dataset {unknown[0]!r}.",
             mend=f"There are {', '.join(known)}.",
         )
-    found: dict[str, dict[tuple[str, str], Candidate]] = {}
+    by_lang: dict[str, dict[tuple[str, str], Candidate]] = {}
     for dataset in datasets or known:
         seeds = of.seeds(source, dataset)
         for row in of.rows(source, dataset, seeds[0] if run_seed is None else run_seed):
             if row.usable and row.text.strip():
                 pair = (row.text, row.wording)
-                found.setdefault(row.lang or "und", {}).setdefault(pair, Candidate(row, dataset))
-    return {lang: list(rows.values()) for lang, rows in found.items()}
+                by_lang.setdefault(row.lang or "und", {}).setdefault(pair, Candidate(row, dataset))
+    return {lang: list(rows.values()) for lang, rows in by_lang.items()}
 
 
 def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tuple[list[Candidate], int]:
@@ -168,11 +168,7 @@ def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tup
     texts = [candidate.paraphrase.text for candidate in looked_at]
     # A text whose language is not recognised says nothing against another one.
     usual = " ".join(text for text in texts if language_fault(text, foreign, lang))[:_USUAL]
-    good = [
-        candidate
-        for candidate in looked_at
-        if not (usual and language_fault(usual, candidate.paraphrase.text, lang))
-    ]
+    good = [pair for pair in looked_at if not (usual and language_fault(usual, pair.paraphrase.text, lang))]
     return good, len(looked_at) - len(good)
 
 
@@ -225,10 +221,10 @@ def sheet(items: Iterable[Item], rater: str, seed: int) -> list[dict[str, Any]]:
 
 def by_language(items: Iterable[Item]) -> Mapping[str, list[Item]]:
     """The items of every language, in the order of the study."""
-    found: dict[str, list[Item]] = {}
+    groups: dict[str, list[Item]] = {}
     for item in items:
-        found.setdefault(item.lang, []).append(item)
-    return found
+        groups.setdefault(item.lang, []).append(item)
+    return groups
 
 
 def _dummy(
@@ -253,7 +249,7 @@ def nearly_identical(texts: Sequence[str], lang: str, seed: int, number: int) ->
     order = _drawn(texts, seed, f"nearly identical {number}")
     if not order:
         raise ValueError("no text")
-    text = next((one for one in order if len(one.split()) >= _LEAST_WORDS), order[0])
+    text = next((wording for wording in order if len(wording.split()) >= _LEAST_WORDS), order[0])
     ended = text.rstrip()
     if ended[-1] in _ENDINGS and ended[:-1].strip():
         return text, ended[:-1].rstrip()

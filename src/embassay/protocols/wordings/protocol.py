@@ -16,6 +16,7 @@ from embassay.contracts import Completion, Tokenizer
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel import inputs as opening
 from embassay.protocols.kernel import plan as planning
+from embassay.protocols.kernel.comparisons import CLASSICAL, RANKED, REFERENCE, Standing
 from embassay.protocols.kernel.forecast import Forecaster, Work, largest
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import (
@@ -32,7 +33,7 @@ from embassay.protocols.tasks import TASK_NAMES
 from embassay.protocols.tasks.task import Context, needed
 from embassay.protocols.wordings import sets, work
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
-from embassay.protocols.wordings.scores import ORIGINAL, more_runs_needed
+from embassay.protocols.wordings.scores import ALL, ORIGINAL, OVERALL, Layout, more_runs_needed, scopes
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, slices, task
 from embassay.records import Loaded, RetrievalSet
@@ -90,11 +91,11 @@ class WordedPlan(planning.Plan):
     def originals(self) -> list[Cell]:
         """The cells of the texts as they are."""
         return [
-            self._original(system, dataset, one.task, one.texts)
+            self._original(system, dataset, part.task, part.texts)
             for name in self.tasks
             for dataset in self.datasets
-            for one in dataset.tasks
-            if one.task == name
+            for part in dataset.tasks
+            if part.task == name
             for system in self.systems
         ]
 
@@ -115,6 +116,7 @@ class WordedPlan(planning.Plan):
             "seed": request.seed,
             "options": asdict(request.options),
         }
+        # Only encoders tell progress by text.
         units = texts if system.kind == "embedding" else 0
         return Cell(
             name, dataset.name, system.name, digest(depends), units, job,
@@ -141,6 +143,8 @@ def run_of(paraphrases: ParaphraseSet, source: WrittenBy, dataset: str, seed: in
 
 def reworded(original: Cell, variant: str, run: SourceRun, folder: RunFolder) -> Cell:
     """The cell of the same system on the same data in the wordings of a run."""
+    # The original's key says all of system and data; the digest is of the wordings, so a set that changed gives new
+    # cells.
     depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
     job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))
     return replace(original, key=digest(depends), variant=variant, job=job)
@@ -168,9 +172,9 @@ def planned_dataset(
         tasks.append(
             replace(
                 planned[0],
-                n=sum(one.n for one in planned),
-                skipped=tuple(skip for one in planned for skip in one.skipped),
-                warnings=tuple(dict.fromkeys(warning for one in planned for warning in one.warnings)),
+                n=sum(task.n for task in planned),
+                skipped=tuple(skip for task in planned for skip in task.skipped),
+                warnings=tuple(dict.fromkeys(warning for task in planned for warning in task.warnings)),
             )
         )
         languages[what.name] = tuple(part.lang for part in parts)
@@ -233,6 +237,7 @@ class Growth:
         except UsageError as error:
             self.stopped[dataset] = error.message
             return
+        # Only after every source agreed: sources of one dataset have as many runs.
         self.runs[dataset], self.grows = runs, True
 
     def _drops(
@@ -240,7 +245,7 @@ class Growth:
     ) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Paraphrased minus original, a row for each task, ranked system and source (no control), a column for each
         run."""
-        found: dict[tuple[str, ...], list[float]] = {}
+        by_scope: dict[tuple[str, ...], list[float]] = {}
         variants = {
             source.variant(seed): source.label
             for source in self.sources
@@ -248,11 +253,12 @@ class Growth:
             for seed in self.seeds[source.name, dataset]
         }
         for record in records:
+            # References are not waited for: random similarities would ask for runs without end.
             if record.dataset != dataset or record.variant not in variants or record.system in REFERENCES:
                 continue
             key = (record.task, record.system, variants[record.variant])
-            found.setdefault(key, []).append(_drop(record))
-        return np.array(list(found.values()), dtype=np.float64).reshape(len(found), self.runs[dataset])
+            by_scope.setdefault(key, []).append(_drop(record))
+        return np.array(list(by_scope.values()), dtype=np.float64).reshape(len(by_scope), self.runs[dataset])
 
     def _seeds(self) -> dict[tuple[str, str], tuple[int, ...]]:
         return {
@@ -305,7 +311,9 @@ class LLMWriter(AnyRuns, ABC):
     `chat`. A text is drawn again up to `retries` times."""
 
     remote = True
-    UNANSWERED: ClassVar[Mapping[Why, Outcome]]
+    UNANSWERED: ClassVar[Mapping[Why, Outcome]] = {
+        "cut": "too long", "withheld": "refused", "declined": "refused", "empty": "empty", "thinking": "thinking"
+    }  # fmt: skip
     """What an answer without a text is, by why there is none."""
 
     def __init__(self, chat: CachedChat, retries: int) -> None:
@@ -372,6 +380,7 @@ class LLMWriter(AnyRuns, ABC):
             question = ask(attempt)
             drawn, again = await self._answer(question, read)
             seconds += drawn.seconds
+            # The first usable one is taken: choosing among several would prefer some kind of wording.
             if drawn.outcome in USABLE:
                 break
             rejected.append(drawn.outcome)
@@ -408,6 +417,30 @@ class LLMWriter(AnyRuns, ABC):
         self._hope.answered()
         self._models.add(answer.model)
         return replace(read(answer), seconds=answer.usage.seconds), True
+
+
+def groups_of(layout: Layout) -> dict[tuple[str, str], str]:
+    """(task, system) -> the group of systems that one method scored; references are in none."""
+    return {
+        (scope.task, system): CLASSICAL if ":" in scope.name else RANKED
+        for scope in scopes(layout)
+        for system in scope.systems
+    }
+
+
+def level_standings(layout: Layout, levels: Any, headlines: Iterable[tuple[str, str]]) -> Iterator[Standing]:
+    """Every system's score in all wordings together: of each task (or `overall`, each with the measure of its headline)
+    on each dataset and over them. `levels` has `on_dataset` and `in_scope`, as `Scores`."""
+    group = groups_of(layout)
+    for task_name, headline in headlines:
+        datasets = [] if task_name == OVERALL else [dataset.name for dataset in layout.of_task(task_name)]
+        for system in layout.systems:
+            of = group.get((task_name, system.name), REFERENCE)
+            # Over one dataset is on it: the row would stand twice.
+            for dataset in datasets if len(datasets) > 1 else ():
+                score = levels.on_dataset(task_name, dataset, system.name, ALL).score
+                yield Standing(task_name, dataset, headline, score, of)
+            yield Standing(task_name, "", headline, levels.in_scope(task_name, system.name, ALL).score, of)
 
 
 PARAPHRASES = "paraphrases"
@@ -489,18 +522,20 @@ class Writer:
         asked = by(source, dataset, seed)
         if not self.paraphrases.has(*key):
             return _Gap(dataset, seed, run, asked, ())
-        known = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
-        had = {(row.lang, row.text, row.place) for row in known}
+        # What failed was never answered, and is asked again; refusals and the like are answers.
+        rows = tuple(row for row in self.paraphrases.rows(*key) if row.outcome != "failed")
+        had = {(row.lang, row.text, row.place) for row in rows}
         missing = tuple(text for text in asked if (text.lang, text.text, text.place) not in had)
-        return _Gap(dataset, seed, run, missing, known) if missing else None
+        return _Gap(dataset, seed, run, missing, rows) if missing else None
 
     def _fill(self, source: WrittenBy, gap: _Gap) -> None:
-        found: list[Paraphrase | None] = [None] * len(gap.asked)
+        worded: list[Paraphrase | None] = [None] * len(gap.asked)
+        # Answers come as they are finished: their position puts them into the order of the texts.
         written = source.paraphraser.write(gap.asked, seed=gap.seed, run=gap.run, dataset=gap.dataset.name)
         for position, paraphrase in written:
-            found[position] = paraphrase
+            worded[position] = paraphrase
             self.listener.advanced_by(1)
-        rows = [*gap.known, *(one for one in found if one is not None)]
+        rows = [*gap.known, *(row for row in worded if row is not None)]
         dataset = gap.dataset
         self.paraphrases.keep(source.name, dataset.name, gap.seed, rows, fingerprint=dataset.fingerprint)
 
@@ -509,8 +544,8 @@ def keep_texts(plan: WordedPlan, folder: RunFolder) -> None:
     """Write `texts/TASK/DATASET.parquet` of every task: the texts that are paraphrased, as `item_id`, `field` (both
     from the place, `first:ID`), `text` and `lang`."""
     for dataset in plan.datasets:
-        for one in dataset.tasks:
-            folder.keep_texts(one.task, dataset.name, partial(_columns, plan, dataset, one.task))
+        for part in dataset.tasks:
+            folder.keep_texts(part.task, dataset.name, partial(_columns, plan, dataset, part.task))
 
 
 def _columns(plan: WordedPlan, dataset: PlannedDataset, name: str) -> dict[str, list[str]]:

@@ -185,15 +185,15 @@ def last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ...]:
     >>> last_seeds(["biosses=1443"])
     (('biosses', 1443),)
     """
-    found = []
+    seeds = []
     for entry in entries or ():
         name, _, number = entry.rpartition("=")
         if not name or not number.isdecimal():
             raise UsageError(
                 f"--last-seed is {entry!r}.", mend="Write DATASET=SEED, for example biosses=1443."
             )
-        found.append((name, int(number)))
-    return tuple(found)
+        seeds.append((name, int(number)))
+    return tuple(seeds)
 
 
 @dataclass(frozen=True)
@@ -307,27 +307,27 @@ def quality_rows(
             protocol, "paraphrases", dataset, subset, lang, variant, system, measure, value, n,
             seed=seed, reason=reason if value is None else "",
         )
-        for subset, lang, own in parts
-        for measure, value, n, reason in _measures(quality(own))
+        for subset, lang, part in parts
+        for measure, value, n, reason in _measures(quality(part))
         if value or not subset or ":" not in measure
     ]  # fmt: skip
 
 
-def _measures(found: Quality) -> Iterable[tuple[str, float | None, int, str]]:
+def _measures(quality: Quality) -> Iterable[tuple[str, float | None, int, str]]:
     """(measure, value, n, why there is no value)."""
-    yield "edit_distance", found.edit_distance, found.usable, NOTHING_USABLE
-    yield "length_ratio", found.length_ratio, found.usable, NOTHING_USABLE
-    yield "seconds", found.seconds, found.asked, NOTHING_ASKED
-    counts = {"copied": found.copied, "failed": found.failed, "duplicates": found.duplicates}
-    counts["retries"] = found.retries
-    counts |= {f"rejected:{outcome}": found.rejected.get(outcome, 0) for outcome in REJECTED}
+    yield "edit_distance", quality.edit_distance, quality.usable, NOTHING_USABLE
+    yield "length_ratio", quality.length_ratio, quality.usable, NOTHING_USABLE
+    yield "seconds", quality.seconds, quality.asked, NOTHING_ASKED
+    counts = {"copied": quality.copied, "failed": quality.failed, "duplicates": quality.duplicates}
+    counts["retries"] = quality.retries
+    counts |= {f"rejected:{outcome}": quality.rejected.get(outcome, 0) for outcome in REJECTED}
     counts |= {
-        f"failed:{outcome}": found.outcomes.get(outcome, 0) for outcome in (*REJECTED, "failed", "missing")
+        f"failed:{outcome}": quality.outcomes.get(outcome, 0) for outcome in (*REJECTED, "failed", "missing")
     }
-    counts |= {f"rejected:{outcome}": n for outcome in OF_MEANING if (n := found.rejected.get(outcome, 0))}
-    counts |= {f"failed:{outcome}": n for outcome in OF_MEANING if (n := found.outcomes.get(outcome, 0))}
+    counts |= {f"rejected:{outcome}": n for outcome in OF_MEANING if (n := quality.rejected.get(outcome, 0))}
+    counts |= {f"failed:{outcome}": n for outcome in OF_MEANING if (n := quality.outcomes.get(outcome, 0))}
     for measure, count in counts.items():
-        yield measure, count / found.texts if found.texts else None, found.texts, "there are no texts"
+        yield measure, count / quality.texts if quality.texts else None, quality.texts, "there are no texts"
 
 
 def _distances(usable: Sequence[Paraphrase]) -> list[float]:

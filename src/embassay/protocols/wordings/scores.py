@@ -137,13 +137,13 @@ def scopes(layout: Layout) -> Iterator[Scope]:
     needing = {task.name for task in layout.tasks if task.vectors}
     for name in (OVERALL, *(task.name for task in layout.tasks)):
         everyone = tuple(system.name for system in layout.ranked)
-        with_vectors = tuple(system.name for system in layout.ranked if system.vectors)
+        having = tuple(system.name for system in layout.ranked if system.vectors)
         differs = bool(needing) if name == OVERALL else name in needing
-        if not differs or not with_vectors or with_vectors == everyone:
+        if not differs or not having or having == everyone:
             yield Scope(name, name, everyone)
             continue
-        yield Scope(name, name, with_vectors)
-        yield Scope(f"{name}:classical", name, tuple(one for one in everyone if one not in with_vectors))
+        yield Scope(name, name, having)
+        yield Scope(f"{name}:classical", name, tuple(system for system in everyone if system not in having))
 
 
 Floats = NDArray[np.float64]
@@ -185,9 +185,7 @@ class Cells:
     """The records of a run by what identifies them."""
 
     def __init__(self, records: Sequence[CellRecord]) -> None:
-        self._records = {
-            (record.task, record.dataset, record.system, record.variant): record for record in records
-        }
+        self._records = {(cell.task, cell.dataset, cell.system, cell.variant): cell for cell in records}
 
     def languages(self, task: str, dataset: str) -> tuple[str, ...]:
         """The languages that have scores of their own, where a dataset has several."""
@@ -206,21 +204,22 @@ class Cells:
     def runs(self, task: str, dataset: str, system: str, source: RunSource, lang: str = "") -> Runs:
         """The score of every run of a source; none of them where one is missing, as a mean over what happens to be
         there is not the mean that was asked for. `lang` is one language of a dataset that has several."""
-        found: list[tuple[Component, Component]] = []
+        pairs: list[tuple[Component, Component]] = []
         method, suffix = "", f":{lang}" if lang else ""
         for seed in source.seeds.get(dataset, ()):
             record = self._records.get((task, dataset, system, source.variant(seed)))
             parts = _components(record, f"score{suffix}", f"original{suffix}")
             if isinstance(parts, str):
                 return Runs(source, reason=f"{source.variant(seed)}: {parts}")
-            found.append((parts[0], parts[1]))
+            pairs.append((parts[0], parts[1]))
             method = method or _method(record, lang)
-        if not found:
+        if not pairs:
             return Runs(source, reason="no run")
-        scores, originals = zip(*found, strict=True)
+        scores, originals = zip(*pairs, strict=True)
+        # Together, so that runs and originals have one width where some have no replicates.
         draws = _draws([*scores, *originals])
         return Runs(
-            source, _values(scores), _values(originals), draws[: len(found)], draws[len(found) :],
+            source, _values(scores), _values(originals), draws[: len(pairs)], draws[len(pairs) :],
             max(part.n for part in scores), method, units=min(resampled_units(part) for part in scores),
         )  # fmt: skip
 
@@ -292,6 +291,7 @@ def over_runs(sources: Sequence[NDArray[np.float64]]) -> float | None:
     if not sources or min(map(len, sources)) < 2:
         return None
     variance = sum(float(np.var(runs, ddof=1)) / len(runs) for runs in sources) / len(sources) ** 2
+    # Pooled over sources, as their runs are taken to vary alike.
     freedom = sum(len(runs) - 1 for runs in sources)
     return float(t_quantile(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance)
 
@@ -426,15 +426,16 @@ def _over_sources(
     """The mean over sources of the mean over runs. The items, which all runs share, are one stratum and the runs of
     each source another: six runs say less of runs than a hundred items of items."""
     pairs = list(zip(sources, drawn, strict=True))
-    mean = mean_component([_over_runs(*source, one) for source, one in pairs])
+    mean = mean_component([_over_runs(*source, runs) for source, runs in pairs])
     strata = []
     if all(draws.shape[1] for _, draws in sources):
+        # `KEPT` draws tell the variance of a stratum well enough; the headline file keeps them all.
         items = np.mean([draws[:, :KEPT].mean(axis=0) for _, draws in sources], axis=0)
         strata.append(Stratum(units, items))
     strata += [
-        Stratum(len(values), one[:KEPT] @ values / len(sources))
-        for (values, _), one in pairs
-        if one is not None
+        Stratum(len(values), runs[:KEPT] @ values / len(sources))
+        for (values, _), runs in pairs
+        if runs is not None
     ]
     return replace(mean, strata=tuple(strata))
 
@@ -445,6 +446,7 @@ def _over_runs(values: Floats, draws: Floats, drawn: Floats | None) -> Component
     mean = float(values.mean())
     if drawn is None:
         return Component(mean, 0, draws.mean(axis=0))
+    # Items that cannot be resampled stand still, and only runs vary.
     over_items = draws if draws.shape[1] else np.repeat(values[:, None], len(drawn), axis=1)
     # A run that was not drawn does not make a replicate undefined.
     return Component(mean, 0, np.where(drawn.T > 0, drawn.T * over_items, 0.0).sum(axis=0))
@@ -455,6 +457,7 @@ def _drawn_runs(dataset: str, runs: Runs, seed: int, resamples: int) -> Floats |
     many = len(runs.scores)
     if many < 2:
         return None
+    # Neither system nor task is in the stream's name: all see the same runs drawn, so that differences are paired.
     rng = generator(seed, "runs", dataset, runs.source.label)
     rows = rows_of_resamples(many, runs.score_draws.shape[1] or resamples, rng)
     return np.asarray((rows[:, :, None] == np.arange(many)).mean(axis=1))
@@ -468,12 +471,8 @@ def _words(sources: Sequence[Runs]) -> str:
     words = [f"mean over {many} runs" if resampled else "one run"]
     if len(sources) > 1:
         words.append(f"of each of {len(sources)} sources")
-    ending = {
-        (True, True): "runs resampled with the items",
-        (True, False): "runs resampled, items held fixed",
-        (False, True): "",
-        (False, False): "nothing to resample",
-    }[resampled, items]
+    with_runs = "runs resampled with the items" if items else "runs resampled, items held fixed"
+    ending = with_runs if resampled else "" if items else "nothing to resample"
     return "; ".join(filter(None, (" ".join(words), ending, sources[0].method)))
 
 
@@ -512,10 +511,10 @@ def level_rows(
     name, lang = (dataset.name, subset or dataset.lang) if dataset else ("", "")
     where = (name, subset, lang, label, level.system)
     for measure, part in ((headline, level.score), ("original", level.original), ("delta", level.delta)):
-        low, high = found = part.interval
+        low, high = ends = part.interval
         if measure == "delta":
-            low, high = possible_drops(*found, part.bounds, part.bounds[1])
-        method = _with_reason(part.method, found[0], low)
+            low, high = possible_drops(*ends, part.bounds, part.bounds[1])
+        method = _with_reason(part.method, ends[0], low)
         yield Result(
             layout.protocol, task, *where, measure, part.value, part.n, low, high, method, layout.seed, part.reason
         )  # fmt: skip
@@ -563,8 +562,7 @@ class Scores:
         self.layout = layout
         self.cells = Cells(records)
         # Every scope is asked for by rows, comparisons and ranks; the replicates of a dataset are made once.
-        self.on_dataset = cache(self._on_dataset)
-        self.in_scope = cache(self._in_scope)
+        self._on_dataset, self._in_scope = cache(self._on_dataset_made), cache(self._in_scope_made)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -588,20 +586,25 @@ class Scores:
             names = [task.name for task in self.layout.tasks]
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
-            datasets = [dataset.name for _, dataset in self.parts(scope)]
-            parts, noun = (
-                [
-                    (name, replace(self.cells.original(scope, name, system), bounds=self._bounds(scope)))
-                    for name in datasets
-                ],
-                "dataset",
-            )
+            originals = [
+                (of.name, self.cells.original(scope, of.name, system)) for _, of in self.parts(scope)
+            ]
+            bounds, noun = self._bounds(scope), "dataset"
+            parts = [(name, replace(original, bounds=bounds)) for name, original in originals]
         for name, part in parts:
             if part.value is None:
                 return Headline.none(system, f"{name}: {part.reason}")
         return over_headlines([part for _, part in parts], system, noun=noun)
 
-    def _on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
+    def on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
+        """A system on a dataset, in the wordings of a source or of all; `lang` is one language of several."""
+        return self._on_dataset(task, dataset, system, label, lang)
+
+    def in_scope(self, scope: str, system: str, label: str = ALL) -> Level:
+        """A system over the datasets of a task, or over tasks."""
+        return self._in_scope(scope, system, label)
+
+    def _on_dataset_made(self, task: str, dataset: str, system: str, label: str, lang: str) -> Level:
         sources = [
             self.cells.runs(task, dataset, system, source, lang) for source in self.layout.sources_of(label)
         ]
@@ -614,7 +617,7 @@ class Scores:
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
         return (-1.0 if measure in ("spearman", "pearson") else 0.0), 1.0
 
-    def _in_scope(self, scope: str, system: str, label: str = ALL) -> Level:
+    def _in_scope_made(self, scope: str, system: str, label: str) -> Level:
         if scope == OVERALL:
             tasks = [task.name for task in self.layout.tasks]
             levels = [(name, self.in_scope(name, system, label)) for name in tasks]
@@ -669,6 +672,7 @@ def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
     columns: list[tuple[int, int]] = []
     for task, dataset in parts:
         sources = scores.on_dataset(task, dataset.name, system).deltas
+        # A task weighs as much as another, whatever number of datasets it has.
         share = 1 / (len(set(tasks)) * tasks.count(task) * len(sources))
         for source, deltas in enumerate(sources):
             values += deltas.tolist()

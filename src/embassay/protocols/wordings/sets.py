@@ -78,19 +78,19 @@ class ParaphraseSet:
     def add(self, source: Source) -> None:
         """Name a source before its wordings are kept; again with the same identity, what is told of it is renewed.
         UsageError for a name that is taken by another identity."""
-        known = self.sources.get(source.name)
-        if known is not None and known.identity != source.identity:
+        before = self.sources.get(source.name)
+        if before is not None and before.identity != source.identity:
             raise UsageError(
                 f"The paraphrases in {self.path} have another source called {source.name!r}.",
                 mend="Choose another folder: a set is not changed afterwards.",
             )
-        if known is None:
+        if before is None:
             self._manifest.sources.append(source.model_copy(deep=True))
         else:
             told = source.model_dump(exclude={"datasets"})
             # One that had nothing left to ask does not know what its server calls the model.
-            told["about"] = {**known.about, **source.about}
-            self._manifest.sources[self._manifest.sources.index(known)] = known.model_copy(update=told)
+            told["about"] = {**before.about, **source.about}
+            self._manifest.sources[self._manifest.sources.index(before)] = before.model_copy(update=told)
         self._save()
 
     def has(self, source: str, dataset: str, seed: int) -> bool:
@@ -127,6 +127,7 @@ class ParaphraseSet:
         """
         file = self._file(source, dataset, seed)
         path = self.path / file.file
+        # A manifest from elsewhere may name any file of this machine.
         if not path.resolve().is_relative_to(self.path.resolve()):
             raise DataError("the manifest names a file outside of the set", path=self.path / "manifest.json",
                             found=file.file)  # fmt: skip
@@ -134,11 +135,11 @@ class ParaphraseSet:
             content = path.read_bytes()
         except OSError as error:
             raise DataError("the paraphrases cannot be read", path=path, found=str(error)) from error
-        found = hashlib.sha256(content).hexdigest()
-        if found != file.sha256:
+        sha256 = hashlib.sha256(content).hexdigest()
+        if sha256 != file.sha256:
             raise DataError(
                 "the paraphrases are not those that were written", path=path,
-                expected=f"sha256 {file.sha256[:16]}…", found=f"{found[:16]}…",
+                expected=f"sha256 {file.sha256[:16]}…", found=f"{sha256[:16]}…",
                 mend="Get the file again, or run with a paraphraser into a new folder.",
             )  # fmt: skip
         table = read_parquet(content, path=path)
@@ -156,11 +157,11 @@ class ParaphraseSet:
     ) -> dict[tuple[str, str], Paraphrase]:
         """(text, place) -> what came of it, of texts in one language, or in all (then the first language wins where a
         text is in several). `place` is empty where equal texts share a wording."""
-        found: dict[tuple[str, str], Paraphrase] = {}
+        by_text: dict[tuple[str, str], Paraphrase] = {}
         for row in self.rows(source, dataset, seed):
             if lang is None or row.lang == lang:
-                found.setdefault((row.text, row.place), row)
-        return found
+                by_text.setdefault((row.text, row.place), row)
+        return by_text
 
     def digest(self, source: str, dataset: str, seed: int) -> str:
         """32 hexadecimal digits: of every text, wording and outcome, whatever their order; for cell keys."""
@@ -200,6 +201,7 @@ class ParaphraseSet:
 
 
 def _digest(rows: Sequence[Paraphrase]) -> str:
+    # Neither seconds nor attempts: an answer from the cache is the same wording, and has to give the same cell keys.
     return digest(sorted([row.lang, row.text, row.place, row.wording, row.outcome] for row in rows))
 
 
@@ -213,6 +215,7 @@ def _parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
     ]
     columns.append(pl.Series("dataset", [dataset] * len(rows), dtype=pl.String))
     buffer = io.BytesIO()
+    # Statistics would repeat the least and the greatest text in the file's footer.
     pl.DataFrame(columns).write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
@@ -286,8 +289,8 @@ class SetManifest(BaseModel):
 def _first(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
-    one = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}"
+    fault = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
 
 
 class Recorded:
@@ -298,8 +301,8 @@ class Recorded:
     remote = False
 
     def __init__(self, recorded: Mapping[str, Paraphrases]) -> None:
-        self._recorded = {dataset: given.by_text() for dataset, given in recorded.items()}
-        self._runs = {dataset: given.runs for dataset, given in recorded.items()}
+        self._recorded = {dataset: wordings.by_text() for dataset, wordings in recorded.items()}
+        self._runs = {dataset: wordings.runs for dataset, wordings in recorded.items()}
         ordered = sorted((dataset, sorted(texts.items())) for dataset, texts in self._recorded.items())
         self.identity = f"recorded:{digest(ordered)}"
 
@@ -352,6 +355,7 @@ class Stored:
             for dataset, kept in source.datasets.items()
         }
         self.identity = f"stored:{source.identity}:{digest(files)}"
+        # Two at a time: a set of many runs should not stay in memory whole.
         self._wordings = lru_cache(maxsize=2)(self._read)
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
@@ -403,27 +407,28 @@ class Stored:
     def _seeds(self, dataset: str) -> tuple[int, ...]:
         if dataset in self._source.datasets:
             return self._set.seeds(self._source.name, dataset)
-        common = [set(self._set.seeds(self._source.name, one)) for one in self._source.datasets]
+        common = [set(self._set.seeds(self._source.name, name)) for name in self._source.datasets]
         return tuple(sorted(set.intersection(*common))) if common else ()
 
     def _read(self, dataset: str, seed: int) -> dict[tuple[str, str, str], Paraphrase]:
         """(text, language, place) -> its paraphrase, and with an empty language that of any. All datasets' where none
         is named: data may have another name where the set was written."""
-        found: dict[tuple[str, str, str], Paraphrase] = {}
-        for one in [dataset] if dataset else self._source.datasets:
-            if not self._set.has(self._source.name, one, seed):
+        by_text: dict[tuple[str, str, str], Paraphrase] = {}
+        for name in [dataset] if dataset else self._source.datasets:
+            if not self._set.has(self._source.name, name, seed):
                 continue
-            for row in self._set.rows(self._source.name, one, seed):
-                found.setdefault((row.text, row.lang, row.place), row)
-                found.setdefault((row.text, "", row.place), row)
-        return found
+            for row in self._set.rows(self._source.name, name, seed):
+                by_text.setdefault((row.text, row.lang, row.place), row)
+                # Data may say their language otherwise than where the set was written: `en` and `eng`.
+                by_text.setdefault((row.text, "", row.place), row)
+        return by_text
 
 
 def open_stored(name: str, folder: str, source: str = "") -> Stored:
     """The source of the set in `folder` that is called `source`, or is the only one whose name has that in it.
     UsageError where it does not say which, DataError where the set cannot be read."""
     stored = ParaphraseSet.open(folder)
-    meant = [source] if source in stored.sources else [one for one in stored.sources if source in one]
+    meant = [source] if source in stored.sources else [name for name in stored.sources if source in name]
     if len(meant) != 1:
         raise UsageError(
             f"The paraphrases in {stored.path} are by {len(stored.sources)} sources"
@@ -522,15 +527,17 @@ def _export_wide(stored: ParaphraseSet, source: str, file: Path) -> Exported:
                 if row.text.strip():
                     known = wordings[row.text, row.lang, row.place]
                     known |= {seed: row.wording} if row.usable else {}
-        for (text, lang, _), own in wordings.items():
-            given = tuple(own.get(seed, "") for seed in seeds)
-            if not all(one.strip() for one in given):
+        for (text, lang, _), by_seed in wordings.items():
+            variants = tuple(by_seed.get(seed, "") for seed in seeds)
+            if not all(text.strip() for text in variants):
                 incomplete += 1
+            # A line of the file is a text: datasets that share one share its wordings, or the second is left out and
+            # counted.
             elif text in written:
-                repeated += written[text] != given
+                repeated += written[text] != variants
             else:
-                written[text] = given
-                lines.append(_line(text, lang, dataset, given, seeds))
+                written[text] = variants
+                lines.append(_line(text, lang, dataset, variants, seeds))
     write_atomic(file, "".join(lines))
     return Exported(len(written), incomplete, repeated)
 

@@ -43,8 +43,8 @@ PTEB_TASKS = "embassay.protocols.tasks:TASKS"
 
 def task(name: str, registry: str = PTEB_TASKS) -> Task:
     """The task called `name` in the registry at "module:NAME"."""
-    found: Task = attribute(registry).build(name)
-    return found
+    made: Task = attribute(registry).build(name)
+    return made
 
 
 @lru_cache(maxsize=4)
@@ -65,7 +65,7 @@ def slices(
     if languages == "pooled" or (languages == "reference" and name != "clustering"):
         return (what.load(opened, limit, seed),)
     by_language = opened.subsets(shape_of(what, opened))
-    return tuple(replace(what.load(one, limit, seed), lang=lang) for lang, one in by_language.items())
+    return tuple(replace(what.load(data, limit, seed), lang=lang) for lang, data in by_language.items())
 
 
 def shape_of(what: Task, opened: Dataset) -> str:
@@ -162,10 +162,7 @@ def in_other_words(  # noqa: PLR0913
         return None if exclude_copied and paraphrase.outcome == "copied" else paraphrase.wording
 
     worded = (at for at in what.texts(data) if not at[0].startswith(unworded))
-    asked = {
-        (paraphrase.lang, paraphrase.text, paraphrase.place): paraphrase
-        for paraphrase in starmap(found, worded)
-    }
+    asked = {(row.lang, row.text, row.place): row for row in starmap(found, worded)}
     failed = [paraphrase for paraphrase in asked.values() if not paraphrase.usable]
     reworded = what.reword(data, wording)
     if tidy:
@@ -275,8 +272,8 @@ def _context(job: PtebJob, part: Loaded[Any], *, several: bool) -> Context:
     # The same for every system and wording, so that the same items are drawn for all.
     name = f"{part.dataset}:{part.lang}" if several else part.dataset
     groups = named_groups(part.data)
-    own = job.seed if job.evaluated_with is None else job.evaluated_with
-    return Context(name, open_tokenizer(job.tokenizer), own, job.options, groups=groups, drawn_with=job.seed)
+    seed = job.seed if job.evaluated_with is None else job.evaluated_with
+    return Context(name, open_tokenizer(job.tokenizer), seed, job.options, groups=groups, drawn_with=job.seed)
 
 
 class _Part:

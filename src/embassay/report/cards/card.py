@@ -91,26 +91,26 @@ def standings_of(run: ReportRun, row: Row, *, several: bool) -> Standings:
 
 def _leading(run: ReportRun, system: str) -> Iterator[PlacedScore]:
     """The figure that the run's table of leading scores has."""
-    found = leading(run)
-    own = None if found is None else found.leaders.get(system)
-    if found is None or own is None:
+    lead = leading(run)
+    own = None if lead is None else lead.leaders.get(system)
+    if lead is None or own is None:
         return
     others = [
         leader.value.value
-        for name, leader in found.leaders.items()
+        for name, leader in lead.leaders.items()
         if name != system and leader.kind != "reference" and leader.value.value is not None
     ]
-    title = found.run if found.measure == OVERALL or found.people else f"{found.run}, {found.measure}"
-    yield PlacedScore(title, own.value, tuple(others), found.scale, own.placed)
+    title = lead.run if lead.measure == OVERALL or lead.people else f"{lead.run}, {lead.measure}"
+    yield PlacedScore(title, own.value, tuple(others), lead.scale, own.placed)
 
 
 def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
     """How many systems it is ranked with, and what they are called."""
     apart = run.board.apart
-    own = apart if row in apart else run.board.ranked
-    kinds = {one.system.kind for one in own}
+    group = apart if row in apart else run.board.ranked
+    kinds = {row.system.kind for row in group}
     metrics = "classical metric" if kinds == {"classical"} else "system"
-    return len(own), metrics if not apart else "classical metric" if row in apart else "encoder"
+    return len(group), metrics if not apart else "classical metric" if row in apart else "encoder"
 
 
 def _place(run: ReportRun, row: Row) -> Sentence:
@@ -135,21 +135,21 @@ def _scores(run: ReportRun, row: Row) -> tuple[PlacedScore, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
-        others = [one.lead.value for one in board.ranked + board.apart if one is not row]
+        others = [other.lead.value for other in board.ranked + board.apart if other is not row]
         made.append(_standing("Overall", row.lead, others, row.rank, board.unit))
     for i, task in enumerate(board.tasks):
-        others = [one.tasks[i].value for one in board.rows if one is not row and one.system.ranked]
+        others = [other.tasks[i].value for other in board.rows if other is not row and other.system.ranked]
         made.append(_standing(task.short, row.tasks[i], others, _rank(record, task, row), task.printed))
     return tuple(made)
 
 
 def _standing(title: str, value: Value, others: Sequence[float | None], rank: str, unit: Unit) -> PlacedScore:
-    known = tuple(other for other in others if other is not None)
+    values = tuple(other for other in others if other is not None)
     scale = scale_of(
-        [*known, *([] if value.value is None else [value.value])],
+        [*values, *([] if value.value is None else [value.value])],
         within=None if unit.factor != 1 else (0.0, 1.0), factor=unit.factor,
     )  # fmt: skip
-    return PlacedScore(title, value, known, scale, rank)
+    return PlacedScore(title, value, values, scale, rank)
 
 
 def _rank(record: Record, task: Task, row: Row) -> str:
@@ -174,9 +174,9 @@ def two_sentences(
     return (standings[0].place,) if standings else ()
 
 
-def _stands(row: Row, own: Sequence[ReportRun], good: Sequence[Finding]) -> Sentence:
+def _stands(row: Row, runs: Sequence[ReportRun], good: Sequence[Finding]) -> Sentence:
     places = [
-        place for run in own if run.board.tasks and (place := _rank_said(run, row, several=len(own) > 1))
+        place for run in runs if run.board.tasks and (place := _rank_said(run, row, several=len(runs) > 1))
     ]
     if places:
         return (name(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
@@ -186,20 +186,20 @@ def _stands(row: Row, own: Sequence[ReportRun], good: Sequence[Finding]) -> Sent
 
 
 def _rank_said(run: ReportRun, row: Row, *, several: bool) -> str:
-    own = next((one for one in run.board.rows if one.system.name == row.system.name), None)
-    rank = overall(run, own) if own is not None else ""
-    if own is None or not rank or own.lead.value is None:
+    place = next((other for other in run.board.rows if other.system.name == row.system.name), None)
+    rank = overall(run, place) if place is not None else ""
+    if place is None or not rank or place.lead.value is None:
         return ""
-    return f"{rank}{f' in {run.title}' if several else ''}, {valued(own.lead)}"
+    return f"{rank}{f' in {run.title}' if several else ''}, {valued(place.lead)}"
 
 
 def _breaks(bad: Sequence[Finding]) -> Sentence:
     if not bad:
         return ("No test here finds it behind the others or moved by an edit.",)
     first = bad[0]
-    second = next((one for one in bad[1:] if one.run != first.run), None)
-    said: list[Part] = ["It ", *first.clause]
-    return (*said, *((", and ", *second.clause) if second is not None else ()), ".")
+    second = next((finding for finding in bad[1:] if finding.run != first.run), None)
+    sentence: list[Part] = ["It ", *first.clause]
+    return (*sentence, *((", and ", *second.clause) if second is not None else ()), ".")
 
 
 KINDS = {
@@ -278,8 +278,8 @@ class SystemCard:
 def cards_of(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
     rows = rows_of(sorted(runs, key=lambda run: not has_board(run.record.kind)))
-    found = (_card(runs, row) for row in rows if row.system.kind in KINDS)
-    return tuple(card for card in found if card is not None) or None
+    cards = (_card(runs, row) for row in rows if row.system.kind in KINDS)
+    return tuple(card for card in cards if card is not None) or None
 
 
 def system_cards(record: Record, board: Board) -> tuple[SystemCard, ...] | None:
@@ -289,29 +289,29 @@ def system_cards(record: Record, board: Board) -> tuple[SystemCard, ...] | None:
 
 def _card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
     name = row.system.name
-    own = [run for run in runs if _has(run, name)]
-    boards = [(run, run.board.row(name)) for run in own if has_board(run.record.kind)]
+    has = [run for run in runs if _has(run, name)]
+    boards = [(run, run.board.row(name)) for run in has if has_board(run.record.kind)]
     several = len(runs) > 1
-    found = (standings_of(run, run.board.row(name), several=several) for run in own)
-    standings = tuple(one for one in found if one.scores or one.place)
-    good, bad = _findings(GOOD, own, name), _findings(BAD, own, name, _troubles)
-    beside = tuple(_beside_people(own, name))
+    found = (standings_of(run, run.board.row(name), several=several) for run in has)
+    standings = tuple(standing for standing in found if standing.scores or standing.place)
+    good, bad = _findings(GOOD, has, name), _findings(BAD, has, name, _troubles)
+    beside = tuple(_beside_people(has, name))
     if not (standings or good or bad or beside):
         return None
     return SystemCard(
         row=row,
         about=_about(row.system),
-        sentences=two_sentences(row, own, standings, good, bad),
+        sentences=two_sentences(row, has, standings, good, bad),
         standings=standings,
         good=good[:MOST_FINDINGS],
         bad=bad[:MOST_FINDINGS],
         people=beside,
-        price=against_price(own, row),
-        unknown=tuple(dict.fromkeys(unknown(runs, own, row))),
-        facts=tuple(dict.fromkeys(fact for run in own for fact in _facts(run, row.system))),
+        price=against_price(has, row),
+        unknown=tuple(dict.fromkeys(unknown(runs, has, row))),
+        facts=tuple(dict.fromkeys(fact for run in has for fact in _facts(run, row.system))),
         commands=tuple(dict.fromkeys(filter(None, (run_again(run.record, row.system) for run, _ in boards)))),
         ranked=bool(boards) and bool(boards[0][1].rank) and boards[0][0] is runs[0],
-        has_items=any(run.record.kind in ("sage", "pteb") for run in own) and row.system.ranked,
+        has_items=any(run.record.kind in ("sage", "pteb") for run in has) and row.system.ranked,
     )  # fmt: skip
 
 
@@ -320,9 +320,9 @@ def _has(run: ReportRun, name: str) -> bool:
     return system is not None and (system.kind in KINDS or run.record.kind == "score")
 
 
-def _beside_people(own: Sequence[ReportRun], name: str) -> Iterator[AgainstPeople]:
+def _beside_people(runs: Sequence[ReportRun], name: str) -> Iterator[AgainstPeople]:
     """What every study says of a system."""
-    for run in own:
+    for run in runs:
         if run.record.kind == "hume":
             from embassay.report.hume.gap import against_people
 
@@ -339,19 +339,19 @@ def _say(place: str) -> Say:
 
 
 def _findings(
-    sources: dict[str, tuple[str, ...]], own: Sequence[ReportRun], name: str, *always: Say
+    sources: dict[str, tuple[str, ...]], runs: Sequence[ReportRun], name: str, *always: Say
 ) -> tuple[Finding, ...]:
-    found = [
-        one
-        for run in own
+    findings = [
+        finding
+        for run in runs
         if run.record.by_name[name].kind != "reference"
         for say in (
             *always,
             *map(_say, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())),
         )
-        for one in say(run, run.board.row(name))
+        for finding in say(run, run.board.row(name))
     ]
-    return tuple(sorted(found, key=lambda one: -one.weight))
+    return tuple(sorted(findings, key=lambda finding: -finding.weight))
 
 
 def _troubles(run: ReportRun, row: Row) -> Iterator[Finding]:
@@ -384,11 +384,11 @@ def _about(system: System) -> str:
 
 
 def _facts(run: ReportRun, system: System) -> Iterator[tuple[str, str]]:
-    own = run.record.by_name[system.name]
-    if own.kind not in KINDS:
+    entry = run.record.by_name[system.name]
+    if entry.kind not in KINDS:
         return
-    for key, value in own.facts.items():
+    for key, value in entry.facts.items():
         if key not in HIDDEN and key != "summary" and not isinstance(value, dict):
             yield FACT_WORDS.get(key, key.replace("_", " ")), numbers.NONE if value is None else str(value)
-    if own.identity:
-        yield "identity", own.identity
+    if entry.identity:
+        yield "identity", entry.identity

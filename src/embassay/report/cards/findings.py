@@ -117,10 +117,10 @@ def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         what = NO_MORE.get(task.name) or (
             f"the reference {task.trivial_system}" if task.trivial_system else task.trivial_label
         )
-        said = (
+        clause = (
             f"scores {valued(value)} on {task_word(task)}, no more than {what} ({task.printed.said(trivial)})"
         )
-        yield finding(run, said, weight=6 if task.trivial_system else 2)
+        yield finding(run, clause, weight=6 if task.trivial_system else 2)
 
 
 def overall(run: ReportRun, row: Row) -> str:
@@ -178,15 +178,15 @@ def _is_last(scope: Scope, row: Row) -> bool:
 
 def _by_field(run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[tuple[str, list[Task]]]:
     """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
-    found: dict[str, list[Task]] = {}
+    fields: dict[str, list[Task]] = {}
     for task in tasks:
-        found.setdefault(_noun(run.board, _scope(run, task.name, row), row), []).append(task)
-    yield from found.items()
+        fields.setdefault(_noun(run.board, _scope(run, task.name, row), row), []).append(task)
+    yield from fields.items()
 
 
 def _noun(board: Board, scope: Scope, row: Row) -> str:
     kinds = {board.row(name).system.kind for name in scope.systems}
-    every = {one.system.kind for one in board.rows if one.system.ranked}
+    every = {entry.system.kind for entry in board.rows if entry.system.ranked}
     if kinds == every or len(kinds) > 1:
         return "system"
     return "classical metric" if row.system.kind == "classical" else "encoder"
@@ -195,9 +195,9 @@ def _noun(board: Board, scope: Scope, row: Row) -> str:
 def _values(run: ReportRun, row: Row, tasks: Sequence[Task]) -> str:
     """`STS 81.4 (78.0–84.2) and retrieval 60.1 (55.0–64.9)`."""
     place = {task.name: i for i, task in enumerate(run.board.tasks)}
-    said = [f"{task_word(task)} {valued(row.tasks[place[task.name]])}" for task in tasks[:MOST_TASKS]]
+    values = [f"{task_word(task)} {valued(row.tasks[place[task.name]])}" for task in tasks[:MOST_TASKS]]
     more = [f"{len(tasks) - MOST_TASKS} more"] if len(tasks) > MOST_TASKS else []
-    return plain(listed([*said, *more]))
+    return plain(listed([*values, *more]))
 
 
 FILE = "headlines.parquet"
@@ -208,19 +208,19 @@ MOST_DATASETS = 3
 
 def dataset_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The datasets on which its rank is 1, by the same tests as on tasks."""
-    own = [(field, one) for field, one in _places(run, row) if one == (1, 1)]
-    if own:
+    firsts = [(field, place) for field, place in _places(run, row) if place == (1, 1)]
+    if firsts:
         yield finding(
-            run, f"beats every other system of its field on {_values_on(run, row, own)}", weight=2.5
+            run, f"beats every other system of its field on {_values_on(run, row, firsts)}", weight=2.5
         )
 
 
 def dataset_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The datasets on which every other one beats it."""
-    own = [(field, one) for field, one in _places(run, row) if one == (len(field.entrants),) * 2]
-    if own:
+    lasts = [(field, place) for field, place in _places(run, row) if place == (len(field.entrants),) * 2]
+    if lasts:
         yield finding(
-            run, f"is beaten by every other system of its field on {_values_on(run, row, own)}", weight=3.5
+            run, f"is beaten by every other system of its field on {_values_on(run, row, lasts)}", weight=3.5
         )
 
 
@@ -248,16 +248,19 @@ def _places(run: ReportRun, row: Row) -> Iterator[Placed]:
                 yield field, (entrant.rank_low, entrant.rank_high)
 
 
-def _values_on(run: ReportRun, row: Row, own: Sequence[Placed]) -> str:
+def _values_on(run: ReportRun, row: Row, placed: Sequence[Placed]) -> str:
     word = {task.name: task_word(task) for task in present(run.record)}
-    said = []
-    for field, _ in own[:MOST_DATASETS]:
+    values = []
+    for field, _ in placed[:MOST_DATASETS]:
         result = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
         value = figure(result, unit_of(run.record.kind)) if result is not None else ""
-        said.append(f"{word[field.task]} of {field.dataset} {value}")
-    return plain(listed([*said, *([f"{len(own) - MOST_DATASETS} more"] if len(own) > MOST_DATASETS else [])]))
+        values.append(f"{word[field.task]} of {field.dataset} {value}")
+    return plain(
+        listed([*values, *([f"{len(placed) - MOST_DATASETS} more"] if len(placed) > MOST_DATASETS else [])])
+    )
 
 
+# Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
 def _fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]:
     return tuple(fields(read_values(folder)))
@@ -280,6 +283,7 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
     if not row.system.ranked:
         return
     kinds = {run.record.kind for run in own}
+    # A language model is asked by HUME alone: other questions are none of it.
     if row.system.kind == "llm":
         kinds |= {"sage", "pteb", "hteb", "score", "names", "noise"}
     not_asked = [words for of, words in ASKED if not kinds & set(of)]
@@ -288,11 +292,11 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
     for run in own:
         yield from (f"{run.title}: {said}" if len(runs) > 1 else said for said in _missing(run.record, row))
     yield from _untold(own, row)
-    for run in (report_run for report_run in own if report_run.record.kind == "pteb"):
+    for run in (other for other in own if other.record.kind == "pteb"):
         from embassay.report.pteb import drops as of_pteb
 
         yield from of_pteb.unknown(run, run.board.row(row.system.name))
-    for run in (report_run for report_run in own if report_run.record.kind == "hteb"):
+    for run in (other for other in own if other.record.kind == "hteb"):
         from embassay.report.hteb import profile
 
         yield from profile.unknown(run, run.board.row(row.system.name))
@@ -305,8 +309,8 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
         yield "Whether it was trained on this data is not known."
 
 
-def _untold(own: Sequence[ReportRun], row: Row) -> Iterator[str]:
-    for run in own:
+def _untold(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
+    for run in runs:
         nothing = [task_word(task) for task in untold(run, run.board.row(row.system.name))]
         if nothing:
             yield f"{run.title}: no test separates it from the others on {plain(listed(nothing))}."
@@ -331,14 +335,11 @@ def _missing(record: Record, row: Row) -> Iterator[str]:
     small, bare = [], []
     for task in tasks:
         rows = [
-            record.find(task.name, name, task.headline, dataset=dataset)
-            for dataset in record.datasets(task.name)
+            record.find(task.name, name, task.headline, dataset=data) for data in record.datasets(task.name)
         ]
-        known = [result for result in rows if result is not None and result.value is not None]
-        small += [
-            f"{task.short} on {result.dataset} (n = {result.n})" for result in known if result.n < SMALL
-        ]
-        bare += [f"{task.short} on {result.dataset}" for result in known if result.ci_low is None]
+        values = [result for result in rows if result is not None and result.value is not None]
+        small += [f"{task.short} on {value.dataset} (n = {value.n})" for value in values if value.n < SMALL]
+        bare += [f"{task.short} on {value.dataset}" for value in values if value.ci_low is None]
     if small:
         more = f" and {len(small) - 4} more" if len(small) > 4 else ""
         yield f"Rests on under {SMALL} items: {', '.join(small[:4])}{more}."
@@ -347,18 +348,18 @@ def _missing(record: Record, row: Row) -> Iterator[str]:
         yield f"Has no interval: {', '.join(bare[:4])}{more}."
 
 
-def _identities(own: Sequence[ReportRun], row: Row) -> Iterator[str]:
+def _identities(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
     """That what bears its name is not the same in all runs."""
-    found = {
+    identities = {
         run.record.by_name[row.system.name].identity: run.title
-        for run in own
+        for run in runs
         if run.record.by_name[row.system.name].kind == row.system.kind
     }
-    found.pop("", None)
-    plainest = {_bare(identity) for identity in found}
+    identities.pop("", None)
+    plainest = {_bare(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
-            f"Whether it is the same in {plain(listed(list(found.values())))} is not known: its identity differs "
+            f"Whether it is the same in {plain(listed(list(identities.values())))} is not known: its identity differs "
             "(weights, settings or tokenizer)."
         )
 
@@ -368,10 +369,10 @@ def _bare(identity: str) -> str:
     return identity.removeprefix("cosine(").removesuffix(")") if identity.startswith("cosine(") else identity
 
 
-def _languages(own: Sequence[ReportRun]) -> Iterator[str]:
+def _languages(runs: Sequence[ReportRun]) -> Iterator[str]:
     langs = {
         dataset.get("lang", "")
-        for run in own
+        for run in runs
         for dataset in run.record.manifest.get("datasets", ())
         if dataset.get("lang")
     }
@@ -481,34 +482,29 @@ def _of_run(run: ReportRun, system: str) -> RunCost | None:
 def _faster(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
     """Of the first run with ranks: faster encoders that it does not beat, or that it beats all of them."""
     run = next(
-        (
-            report_run
-            for report_run in runs
-            if report_run.board.has_ranks and row.system.name in report_run.record.by_name
-        ),
-        None,
+        (other for other in runs if other.board.has_ranks and row.system.name in other.record.by_name), None
     )
     if run is None:
         return
     record, own = run.record, speed(run.record, row.system.name)
     if own is None or not run.board.row(row.system.name).rank:
         return
-    paces = [(one, speed(record, one.system.name)) for one in (*run.board.ranked, *run.board.apart)]
-    faster = [(one, pace) for one, pace in paces if pace is not None and pace > FASTER * own]
-    level = [(one, pace) for one, pace in faster if not _beats(run, row, one)]
+    paces = [(other, speed(record, other.system.name)) for other in (*run.board.ranked, *run.board.apart)]
+    faster = [(other, pace) for other, pace in paces if pace is not None and pace > FASTER * own]
+    level = [(other, pace) for other, pace in faster if not _beats(run, row, other)]
     on = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
     if level:
-        said: list[Part] = []
-        for one, pace in level[:3]:
-            said += [
-                *([", "] if said else []),
-                name(one),
+        clause: list[Part] = []
+        for other, pace in level[:3]:
+            clause += [
+                *([", "] if clause else []),
+                name(other),
                 f" ({numbers.count(round(pace))} texts per second)",
             ]
         head = f"Faster than its {numbers.count(round(own))} texts per second, and not beaten by it {on}"
-        yield (f"{head} in {run.title}: ", *said, ".")
+        yield (f"{head} in {run.title}: ", *clause, ".")
     elif faster:
-        names = listed([name(one) for one, _ in faster[:3]])
+        names = listed([name(other) for other, _ in faster[:3]])
         yield (f"It beats every faster encoder {on} in {run.title}: ", *names, ".")
 
 
@@ -528,15 +524,15 @@ def _stacks(run: ReportRun, system: str) -> Iterator[Sentence]:
     from embassay.protocols.rag.sweep.findings.recommendation import usd
 
     part, measure = findings.parts[0], findings.asked.measure
-    own = [
+    stacks = [
         stack for stack in part.stacks if system in (stack.axes.get("encoder"), stack.axes.get("reranker"))
     ]
-    known = [stack for stack in own if stack.value(measure) is not None]
-    if not known:
+    measured = [stack for stack in stacks if stack.value(measure) is not None]
+    if not measured:
         return
-    best = max(known, key=lambda stack: stack.value(measure) or 0.0)
+    best = max(measured, key=lambda stack: stack.value(measure) or 0.0)
     yield (
-        f"Its best stack of {len(own)} in {run.title} is ", f"{best.id}: {measure} {_quality(best, measure)}, "
+        f"Its best stack of {len(stacks)} in {run.title} is ", f"{best.id}: {measure} {_quality(best, measure)}, "
         f"{_ms(best.latency)} at p{findings.asked.percentile:.0f}, {usd(best.cost)} per 1,000 queries (prices of "
         f"{numbers.date(findings.asked.priced_on)}), {_standing(part, best)}.",
     )  # fmt: skip

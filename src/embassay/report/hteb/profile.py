@@ -57,13 +57,13 @@ class Profile:
     @property
     def axes(self) -> dict[str, Result]:
         """The axes whose change has a value."""
-        found = {axis: self.changes.get(axis_part(axis)) for axis in AXES}
-        return {name: row for name, row in found.items() if row is not None and row.value is not None}
+        changes = {axis: self.changes.get(axis_part(axis)) for axis in AXES}
+        return {name: row for name, row in changes.items() if row is not None and row.value is not None}
 
     @property
     def worst(self) -> tuple[str, Result] | None:
         """The axis on which it loses most."""
-        return min(self.axes.items(), key=lambda one: one[1].value or 0.0, default=None)
+        return min(self.axes.items(), key=lambda pair: pair[1].value or 0.0, default=None)
 
 
 def profiles_of(record: Record, board: Board) -> list[Profile]:
@@ -72,7 +72,7 @@ def profiles_of(record: Record, board: Board) -> list[Profile]:
 
 
 def _profile(record: Record, row: Row, task: str = OVERALL, dataset: str = "") -> Profile:
-    headline = next((one.headline for one in all_tasks(record) if one.name == task), OVERALL)
+    headline = next((column.headline for column in all_tasks(record) if column.name == task), OVERALL)
     find = partial(record.find, task, row.system.name, dataset=dataset)
     return Profile(
         row, find("original", variant=TOTAL), find(headline, variant=TOTAL),
@@ -84,7 +84,7 @@ def parts_of(record: Record) -> tuple[str, ...]:
     """The transformations of the run, its axes, and the total."""
     chosen = [source["name"] for source in record.manifest.get("transformations", {}).get("sources", ())]
     names = tuple(transformation for transformation in TRANSFORMATIONS if transformation in chosen)
-    return (*names, *(axis_part(one) for one in AXES if on_axis(one, names)), TOTAL)
+    return (*names, *(axis_part(axis) for axis in AXES if on_axis(axis, names)), TOTAL)
 
 
 def said(row: Result | None) -> str:
@@ -111,32 +111,32 @@ def held(row: Result | None) -> bool:
 
 def hteb_verdict(record: Record, board: Board) -> Verdict:
     """On which axis systems break, and which one keeps most. Without a certain loss the heading says that."""
-    found = [profile for profile in profiles_of(record, board) if profile.row.system.ranked and profile.axes]
-    if not found:
+    profiles = [row for row in profiles_of(record, board) if row.row.system.ranked and row.axes]
+    if not profiles:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
-    most = _worst(found)
-    if most and any(lost(row) for profile in found for row in profile.axes.values()):
-        return Verdict(most, tuple(_lede(found, record)))
-    said = (("In these figures ", *_lower(most), "."),) if most else ()
-    return Verdict(("No system has a certain loss on any axis",), (*said, *_lede(found, record)))
+    most = _worst(profiles)
+    if most and any(lost(row) for profile in profiles for row in profile.axes.values()):
+        return Verdict(most, tuple(_lede(profiles, record)))
+    tail = (("In these figures ", *_lower(most), "."),) if most else ()
+    return Verdict(("No system has a certain loss on any axis",), (*tail, *_lede(profiles, record)))
 
 
-def _worst(found: Sequence[Profile]) -> Sentence:
+def _worst(profiles: Sequence[Profile]) -> Sentence:
     """Which systems lose most on which axis, of those that have all; empty where none has."""
-    whole = max(len(one.axes) for one in found)
-    full = [one for one in found if len(one.axes) == whole and one.worst is not None]
+    whole = max(len(profile.axes) for profile in profiles)
+    full = [profile for profile in profiles if len(profile.axes) == whole and profile.worst is not None]
     worst: dict[str, list[Profile]] = {}
     for profile in full:
         worst.setdefault(profile.worst[0] if profile.worst else "", []).append(profile)
     if not worst:
         return ()
-    name, most = max(worst.items(), key=lambda one: len(one[1]))
+    name, most = max(worst.items(), key=lambda pair: len(pair[1]))
     title = AXES[name].lower()
-    if len(found) == 1:
+    if len(profiles) == 1:
         return (_name(most[0].row), f" loses most on the axis of {title}")
-    if len(most) == len(found):
+    if len(most) == len(profiles):
         return (f"Every system loses most on the axis of {title}",)
-    return (f"{len(most)} of {len(found)} systems lose most on the axis of {title}",)
+    return (f"{len(most)} of {len(profiles)} systems lose most on the axis of {title}",)
 
 
 def _lower(sentence: Sentence) -> Sentence:
@@ -144,17 +144,17 @@ def _lower(sentence: Sentence) -> Sentence:
     return (first[:1].lower() + first[1:] if isinstance(first, str) else first, *rest)
 
 
-def _lede(found: Sequence[Profile], record: Record) -> Iterator[Sentence]:
+def _lede(profiles: Sequence[Profile], record: Record) -> Iterator[Sentence]:
     leading = max(
-        found, key=lambda profile: (profile.total.value or 0.0) if profile.total is not None else 0.0
+        profiles, key=lambda profile: (profile.total.value or 0.0) if profile.total is not None else 0.0
     )
     if leading.total is not None and leading.total.value is not None:
         yield (
             _name(leading.row), " has the highest total: ", POINTS.text(leading.total.value), ", ",
             said(leading.changes[TOTAL]), " from its original.",
         )  # fmt: skip
-    sure = [(profile, name) for profile in found for name, row in profile.axes.items() if lost(row)]
-    whole = sum(len(profile.axes) for profile in found)
+    sure = [(profile, name) for profile in profiles for name, row in profile.axes.items() if lost(row)]
+    whole = sum(len(profile.axes) for profile in profiles)
     yield (f"{len(sure)} of {whole} changes by axis are certain losses: their intervals lie below 0.",)
     failed = _failed(record)
     if failed:
@@ -280,8 +280,8 @@ def _score(row: Result | None) -> Entry:
 
 def _profile_table(profiles: Sequence[Profile]) -> Table:
     """Original, paraphrased and the axes of every system: PTEB's question and HTEB's beside each other."""
-    paraphrased = any("paraphrasing" in one.changes for one in profiles)
-    axes = [name for name in AXES if any(axis_part(name) in one.changes for one in profiles)]
+    paraphrased = any("paraphrasing" in profile.changes for profile in profiles)
+    axes = [name for name in AXES if any(axis_part(name) in profile.changes for profile in profiles)]
     heads = ["Original", *(["Paraphrased"] if paraphrased else []), *map(AXES.__getitem__, axes)]
     lines = []
     for profile in profiles:
@@ -303,9 +303,7 @@ def _transformation_table(record: Record, profiles: Sequence[Profile]) -> Table:
     columns = tuple(
         Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
     )
-    lines = tuple(
-        _line(profile.row, tuple(_entry(profile.changes.get(name)) for name in names)) for profile in profiles
-    )
+    lines = tuple(_line(row.row, tuple(_entry(row.changes.get(name)) for name in names)) for row in profiles)
     return Table("hteb-by-transformation", "By transformation", "System", columns, lines, is_titled=False)
 
 
@@ -366,8 +364,8 @@ def state_of(row: Result | None, of: Row) -> Said | Entry:
 
 def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The axes on which little can be lost."""
-    own = _profile(run.record, row)
-    kept = [f"{AXES[name].lower()} {said(change)}" for name, change in own.axes.items() if held(change)]
+    profile = _profile(run.record, row)
+    kept = [f"{AXES[name].lower()} {said(change)}" for name, change in profile.axes.items() if held(change)]
     if kept:
         clause = f"loses little or nothing on the axis of {plain(listed(kept))}"
         yield finding(run, clause, weight=2, place="hteb-profiles")
@@ -375,29 +373,29 @@ def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
 
 def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The axis on which it breaks, and the transformation that takes most."""
-    own = _profile(run.record, row)
-    broken = {name: change for name, change in own.axes.items() if lost(change)}
+    profile = _profile(run.record, row)
+    broken = {name: change for name, change in profile.axes.items() if lost(change)}
     if broken:
-        name, change = min(broken.items(), key=lambda one: one[1].value or 0.0)
+        name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
         clause = f"breaks on the axis of {AXES[name].lower()}: {said(change)} points"
         yield finding(run, clause, weight=5, place="hteb-profiles")
     single = {
         part: change
-        for part, change in own.changes.items()
+        for part, change in profile.changes.items()
         if part in TRANSFORMATIONS and change is not None and lost(change)
     }
     if single:
-        part, most = min(single.items(), key=lambda one: one[1].value or 0.0)
+        part, most = min(single.items(), key=lambda pair: pair[1].value or 0.0)
         clause = f"loses most under {part.replace('_', ' ')}: {said(most)} points"
         yield finding(run, clause, weight=3, place="hteb-transformations")
 
 
 def unknown(run: ReportRun, row: Row) -> Iterator[str]:
     """The axes of which nobody knows whether it loses much or nothing."""
-    own = _profile(run.record, row)
+    profile = _profile(run.record, row)
     undecided = [
         f"{AXES[name].lower()} ({said(change)})"
-        for name, change in own.axes.items()
+        for name, change in profile.axes.items()
         if not held(change) and not lost(change) and change.ci_low is not None
     ]
     if undecided:

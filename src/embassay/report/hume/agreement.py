@@ -99,10 +99,10 @@ class Difficulty:
 
 def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
     """Agreement in full."""
-    known = [pair.agreement for pair in pairs if pair.agreement is not None]
+    agreements = [pair.agreement for pair in pairs if pair.agreement is not None]
     ends = [
         end
-        for agreement in known
+        for agreement in agreements
         for end in (agreement.value.value, agreement.value.low, agreement.value.high)
         if end is not None
     ]
@@ -123,7 +123,7 @@ def whole(values: Sequence[float], factor: float = 1.0) -> Scale:
 
 def _trust_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> TrustRow:
     bar = agreement.value
-    ends = [f"{one:.6g}" for one in (bar.value, bar.low, bar.high) if one is not None]
+    ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
     return TrustRow(
         name=pair.name,
         mark=between(bar, LIMITS[pair.family], scale),
@@ -178,9 +178,9 @@ def difficulties(pairs: Sequence[PairRecord]) -> Difficulty:
     values = [pair.human.value for pair in pairs if pair.human.value is not None]
     scale = whole(values, factor=100.0)
     rows = tuple(
-        HardRow(TITLES[family], _strip(own, scale), _counts(own))
+        HardRow(TITLES[family], _strip(of_family, scale), _counts(of_family))
         for family in FAMILIES
-        if (own := [pair for pair in pairs if pair.family == family])
+        if (of_family := [pair for pair in pairs if pair.family == family])
     )
     hard = [pair.name for pair in pairs if pair.difficulty == "hard"]
     ends = f" Hard: {', '.join(hard[:6])}{' and others' if len(hard) > 6 else ''}." if hard else ""
@@ -318,15 +318,10 @@ def _annotator_row(pair: PairRecord, annotator: Annotator) -> AnnotatorRow:
     items = f"{annotator.items} of {pair.n}" if annotator.items < pair.n else numbers.count(annotator.items)
     items += "" if annotator in pair.annotators else ", left out"
     return AnnotatorRow(
-        pair.name,
-        annotator.id,
-        annotator.kind == "simulated",
-        POINTS.text(annotator.score),
-        f"{100 * annotator.score:.6g}",
-        items,
-        numbers.NONE if annotator.seconds is None else numbers.duration(annotator.seconds),
-        str(annotator.flagged),
-    )
+        pair.name, annotator.id, annotator.kind == "simulated", POINTS.text(annotator.score),
+        f"{100 * annotator.score:.6g}", items,
+        numbers.NONE if annotator.seconds is None else numbers.duration(annotator.seconds), str(annotator.flagged),
+    )  # fmt: skip
 
 
 def conventions(pairs: Sequence[PairRecord]) -> Conventions | None:
@@ -379,10 +374,10 @@ def disputes(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
             pair.name, _bcp47(pair.lang), pair.family == "reranking",
             tuple(
                 DisputeRow(
-                    one.item, one.texts, one.gold, tuple(one.answers.items()), numbers.percent(one.apart),
-                    f"{100 * one.apart:.6g}",
+                    item.item, item.texts, item.gold, tuple(item.answers.items()), numbers.percent(item.apart),
+                    f"{100 * item.apart:.6g}",
                 )
-                for one in pair.disputed
+                for item in pair.disputed
             ),
         )
         for pair in pairs

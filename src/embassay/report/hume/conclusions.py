@@ -95,8 +95,8 @@ def heading(every: Sequence[PairModels], who: str) -> str:
 
 def _trusted(above: Sequence[PairModels]) -> str:
     if len(above) == 1:
-        known = above[0].pair.agreement
-        return f"agreement {agreed(above[0].pair)}" if known is not None else "agreement unknown"
+        agreement = above[0].pair.agreement
+        return f"agreement {agreed(above[0].pair)}" if agreement is not None else "agreement unknown"
     low = sum(models.pair.trust == "low" for models in above)
     unknown = sum(models.pair.trust is None for models in above)
     if low or not unknown:
@@ -122,14 +122,14 @@ def _overall(summary: Summary, who: str, label: Mapping[str, str]) -> Iterator[S
     if human is None or human.rank is None or len(ranked) < 2 or len(summary.pairs) < 2:
         return
     ends = interval(human.mean)
-    said = points(human.mean) + (
+    score = points(human.mean) + (
         f" (95% {ends})" if ends and not is_range(human.mean) else f" ({ends})" if ends else ""
     )
     others = [place for place in ranked if place.kind != "human"]
     ahead = min(others, key=lambda place: place.rank or 0)
     over = _extent(human.mean.n, len(summary.pairs))
     yield (
-        f"Over {over} {who} score {said}, place {human.rank} of {len(ranked)} by the mean; ",
+        f"Over {over} {who} score {score}, place {human.rank} of {len(ranked)} by the mean; ",
         _name(ahead.system, label),
         f", the {'best' if human.rank > 1 else 'next'}, has {points(ahead.mean)}.",
     )
@@ -152,17 +152,17 @@ def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
 
 def _extremes(every: Sequence[PairModels], who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
     """The largest lead of a model, and that of people, with interval and agreement."""
-    known = [(gap, models) for models in every if (gap := models.gap()) is not None and models.side]
-    if not known:
+    gaps = [(gap, models) for models in every if (gap := models.gap()) is not None and models.side]
+    if not gaps:
         return
-    gap, lowest = min(known, key=lambda item: item[0])
+    gap, lowest = min(gaps, key=lambda item: item[0])
     if gap < 0 and lowest.best is not None:
         yield (
             "The largest lead of a model is on ", lowest.pair.name, ": ", _name(lowest.best.system, label),
             f" {points(lowest.best.score)}, {who} {scored(lowest.pair.human)}, "
             f"agreement {agreed(lowest.pair)}.",
         )  # fmt: skip
-    gap, highest = max(known, key=lambda item: item[0])
+    gap, highest = max(gaps, key=lambda item: item[0])
     if gap > 0 and highest.best is not None:
         yield (
             f"The largest lead of {who} is {POINTS.change(gap)} points, on {highest.pair.name}: "
@@ -209,20 +209,13 @@ def _of_datasets(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     for pair in pairs:
         for flag in pair.flags:
             where.setdefault(flag.rstrip("."), []).append(pair)
-    for flag, own in where.items():
-        yield "warning", f"{pair_names(own)}: {flag}.", "", ""
+    for flag, flagged in where.items():
+        yield "warning", f"{pair_names(flagged)}: {flag}.", "", ""
 
 
 def _simulated(summary: Summary) -> Iterator[NoteParts]:
-    scripts = {
-        annotator.id
-        for pair in summary.pairs
-        for annotator in pair.annotators
-        if annotator.kind == "simulated"
-    }
-    people = {
-        annotator.id for pair in summary.pairs for annotator in pair.annotators if annotator.kind == "person"
-    }
+    scripts = {who.id for pair in summary.pairs for who in pair.annotators if who.kind == "simulated"}
+    people = {who.id for pair in summary.pairs for who in pair.annotators if who.kind == "person"}
     if scripts:
         every = "All" if not people else f"{len(scripts)} of {len(scripts) + len(people)}"
         yield (
@@ -269,10 +262,10 @@ def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     noisy = [pair for pair in pairs if pair.superhuman_on_noise]
     low = [pair for pair in pairs if pair.trust == "low" and not pair.superhuman_on_noise]
     if noisy:
-        one = "a model is above annotators who agree little"
+        above = "a model is above annotators who agree little"
         yield (
             "noise",
-            f"On {_on(noisy)} {one}: {pair_names(noisy, 5)}.",
+            f"On {_on(noisy)} {above}: {pair_names(noisy, 5)}.",
             "It may have learned labels that they do not share: that does not make it a better model.",
             noisy[0].advice or "Improve the task or drop it.",
         )
@@ -303,11 +296,11 @@ def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
 def _few(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     tiny = [pair for pair in pairs if pair.n < FEW]
     small = [pair for pair in pairs if FEW <= pair.n < SMALL]
-    for found, follows in ((tiny, "Too few to set models against people."), (small, "Intervals are wide.")):
-        if found:
-            least = min(record.n for record in found)
+    for few, follows in ((tiny, "Too few to set models against people."), (small, "Intervals are wide.")):
+        if few:
+            least = min(record.n for record in few)
             yield (
-                "small n", f"{_on(found).capitalize()} with few items (n = {least} at least): {pair_names(found)}.",
+                "small n", f"{_on(few).capitalize()} with few items (n = {least} at least): {pair_names(few)}.",
                 follows, "Use more items where you can.",
             )  # fmt: skip
 
@@ -341,10 +334,10 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
     yield _pairs(summary, label)
     if wide:
         yield _places(summary, label)
-    made = undecided_table(summary, standings(summary), None if wide else MOST_OPEN, price)
-    if made is not None:
-        yield Text(f"{made.title}:")
-        yield made
+    undecided = undecided_table(summary, standings(summary), None if wide else MOST_OPEN, price)
+    if undecided is not None:
+        yield Text(f"{undecided.title}:")
+        yield undecided
     yield from divided_view(read_divided(folder))
     notes = [note.plain for note in notes_of(read_record(folder))]
     notes += [*_llms(summary, label), *_leaders(summary, label)]
@@ -428,17 +421,17 @@ def _places(summary: Summary, label: Mapping[str, str]) -> Table:
 
 
 def _llms(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
-    found = averages(summary)
-    if found is None:
+    means = averages(summary)
+    if means is None:
         return
-    said = ", ".join(
+    scores = ", ".join(
         f"{label[row.name]} {POINTS.text(row.overall.value)}"
-        for row in found.llms
+        for row in means.llms
         if row.overall.value is not None
     )
-    people = found.people.overall.value
+    people = means.people.overall.value
     beside = "" if people is None else f"; {answerers(summary)} on the same pairs {POINTS.text(people)}"
-    yield f"Language models as annotators, mean over {numbers.counted(found.pairs, 'pair')}: {said}{beside}."
+    yield f"Language models as annotators, mean over {numbers.counted(means.pairs, 'pair')}: {scores}{beside}."
 
 
 def _leaders(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:

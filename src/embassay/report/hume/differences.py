@@ -87,17 +87,10 @@ def places(summary: Summary) -> Places | None:
     if len(summary.pairs) < 2 or len(shown) < 2:
         return None
     label = labels([place.system for place in shown if place.kind != "human"])
-    ends = [
-        end
-        for place in shown
-        for end in (place.mean.value, place.mean.low, place.mean.high)
-        if end is not None
-    ]
+    ends = [end for row in shown for end in (row.mean.value, row.mean.low, row.mean.high) if end is not None]
     human = next((place.mean.value for place in shown if place.kind == "human"), None)
     scale = scale_of(ends, factor=100.0)
-    rows = tuple(
-        _place(place, label.get(place.system, ""), human, answerers(summary), scale) for place in shown
-    )
+    rows = tuple(_place(row, label.get(row.system, ""), human, answerers(summary), scale) for row in shown)
     groups = [("", tuple(row for row in rows if not row.reason))]
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
         groups.append((_apart(reason), tuple(row for row in rows if row.reason == reason)))
@@ -150,30 +143,27 @@ def _size(millions: float | None) -> str:
 def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
     """Against each reference over all pairs; then against the best model by family, group and language."""
     every = [wins for wins in summary.wins if wins.by == "all"]
+    every.sort(key=lambda wins: REFERENCES.index(wins.reference))
     panels = [
-        WinPanel(
-            "All pairs, against the", tuple(_win(wins, f"{wins.reference} model") for wins in _ordered(every))
-        )
+        WinPanel("All pairs, against the", tuple(_win(wins, f"{wins.reference} model") for wins in every))
     ]
     for by, title in (
         ("family", "By task family"),
         ("group", "By group of datasets"),
         ("lang", "By language"),
     ):
-        own = [wins for wins in summary.wins if wins.by == by and wins.reference == "best" and wins.group]
-        if len(own) > 1:
-            own.sort(key=lambda wins: -wins.pairs)
-            named = [_group(wins.group) for wins in own]
-            panels.append(WinPanel(title, tuple(map(_win, own, named))))
+        of_group = [
+            wins for wins in summary.wins if wins.by == by and wins.reference == "best" and wins.group
+        ]
+        if len(of_group) > 1:
+            of_group.sort(key=lambda wins: -wins.pairs)
+            named = [_group(wins.group) for wins in of_group]
+            panels.append(WinPanel(title, tuple(map(_win, of_group, named))))
     return tuple(panel for panel in panels if panel.rows)
 
 
 def _group(name: str) -> str:
     return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
-
-
-def _ordered(wins: Sequence[Wins]) -> list[Wins]:
-    return sorted(wins, key=lambda wins: REFERENCES.index(wins.reference))
 
 
 def _win(wins: Wins, label: str) -> WinRow:
@@ -211,22 +201,23 @@ class GapChart:
 def gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[GapChart, ...]:
     """Against the best model, then against the median one."""
     label = labels(system_names(summary))
-    found = (_chart(reference, title, every, label) for reference, title in (
+    charts = (_chart(reference, title, every, label) for reference, title in (
         ("best", "the best model"), ("median", "the median model")
     ))  # fmt: skip
-    return tuple(chart for chart in found if chart.groups)
+    return tuple(chart for chart in charts if chart.groups)
 
 
 def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]) -> GapChart:
-    known = [(gap, one) for one in every if (gap := one.gap(reference)) is not None]
-    scale = scale_of([0.0, *(gap for gap, _ in known)], within=None, factor=100.0)
+    gaps = [(gap, rank) for rank in every if (gap := rank.gap(reference)) is not None]
+    scale = scale_of([0.0, *(gap for gap, _ in gaps)], within=None, factor=100.0)
     by_lang: dict[str, list[tuple[float, PairModels]]] = {}
-    for gap, models in sorted(known, key=lambda item: -item[0]):
+    for gap, models in sorted(gaps, key=lambda item: -item[0]):
         by_lang.setdefault(models.pair.lang, []).append((gap, models))
+    # Stable: languages of equal means keep the order of their largest gap.
     order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
     return GapChart(
         title, f"gaps-{reference}", scale,
-        tuple((lang, tuple(_bar(gap, one, reference, scale, label) for gap, one in by_lang[lang])) for lang in order),
+        tuple((lang, tuple(_bar(gap, rank, reference, scale, label) for gap, rank in by_lang[lang])) for lang in order),
         reference == "best",
     )  # fmt: skip
 
@@ -286,11 +277,15 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
     """The plots in one table, systems in the order of their mean place; None without a plot."""
     if not plots:
         return None
-    found = [{row.label: row for row in plot.rows} for plot in plots]
+    by_label = [{row.label: row for row in plot.rows} for plot in plots]
     kinds = {row.label: row.kind for plot in plots for row in plot.rows}
-    places = {name: fmean(list(own).index(name) / len(own) for own in found if name in own) for name in kinds}
+    places = {
+        # Places as shares, since pairs have different numbers of systems.
+        name: fmean(list(rows).index(name) / len(rows) for rows in by_label if name in rows)
+        for name in kinds
+    }
     lines = tuple(
-        (name, kinds[name], tuple(own.get(name) for own in found))
+        (name, kinds[name], tuple(rows.get(name) for rows in by_label))
         for name in sorted(kinds, key=lambda kind: places[kind])
     )
     return Side(
@@ -302,7 +297,7 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
 def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
-    found = []
+    rows, label = [], labels(system_names(summary))
     for models in every:
         best, tested = models.best, [own for own in _known(models.pair) if own.p is not None]
         if best is None or best not in tested or best.difference is None:
@@ -310,58 +305,60 @@ def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open
         low, high = best.difference.low, best.difference.high
         p = holm([own.p or 0.0 for own in tested])[tested.index(best)]
         if p >= ALPHA and low is not None and high is not None and high > low:
-            name = f"{labels(system_names(summary))[best.system]} on {models.pair.name}"
+            name = f"{label[best.system]} on {models.pair.name}"
             people = len(models.pair.annotators)
             n, value = best.difference.n or models.pair.n, best.difference.value or 0.0
-            found.append(Open(name, value, (high - low) / 2, n, len(tested), people))
-    return tuple(found)
+            rows.append(Open(name, value, (high - low) / 2, n, len(tested), people))
+    return tuple(rows)
 
 
 def undecided_table(
     summary: Summary, every: Sequence[PairModels], most: int | None = None, price: float | None = None
 ) -> Table | None:
     """What more items would buy for these, those nearest to a decision first; None where there are none."""
-    found = undecided_pairs(summary, every)
+    rows = undecided_pairs(summary, every)
     title = f"What more items would buy: chance to tell the best model from {answerers(summary)}"
-    made = open_table(title, "Items", found, most=most, price=price, chance="Chance", unit=POINTS)
-    return replace(made, id="hume-next") if found else None
+    table = open_table(title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS)
+    return replace(table, id="hume-next") if rows else None
 
 
 def forest_plots(summary: Summary) -> tuple[Against, ...]:
     """A plot for every pair with differences; published results have none, as they have no items."""
     label = labels(system_names(summary))
-    known = [(pair, own) for pair in summary.pairs if (own := _known(pair))]
-    return tuple(_plot(pair, own, i, label) for i, (pair, own) in enumerate(known))
+    known = [(pair, gaps) for pair in summary.pairs if (gaps := _known(pair))]
+    return tuple(_plot(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known))
 
 
 def _known(pair: PairRecord) -> list[SystemScore]:
-    found = [
+    gaps = [
         score for score in (*pair.models, *pair.llms)
         if score.difference is not None and score.difference.value is not None
     ]  # fmt: skip
-    return sorted(found, key=lambda score: -_value(score))
+    return sorted(gaps, key=lambda score: -_value(score))
 
 
 def _value(score: SystemScore) -> float:
     return 0.0 if score.difference is None else score.difference.value or 0.0
 
 
-def _plot(pair: PairRecord, own: Sequence[SystemScore], place: int, label: dict[str, str]) -> Against:
+def _plot(pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]) -> Against:
     ends = [
-        end for score in own if score.difference is not None
+        end for score in gaps if score.difference is not None
         for end in (score.difference.value, score.difference.low, score.difference.high) if end is not None
     ]  # fmt: skip
     scale = scale_of([0.0, *ends], within=None, factor=100.0)
-    tested = [score for score in own if score.p is not None]
+    tested = [score for score in gaps if score.p is not None]
     adjusted = dict(
         zip((score.system for score in tested), holm([score.p or 0.0 for score in tested]), strict=True)
     )
-    rows = tuple(_paired_row(pair, score, adjusted.get(score.system), scale, label) for score in own)
+    rows = tuple(_paired_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps)
     agreement = f"agreement {agreed(pair)}" if pair.agreement else agreed(pair)
     return Against(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
-        any(score.among_people is not None for score in own),
-        tuple(dict.fromkeys(why.rstrip(".") for score in own if score.difference and (why := score.difference.reason))),
+        any(score.among_people is not None for score in gaps),
+        tuple(
+            dict.fromkeys(why.rstrip(".") for score in gaps if score.difference and (why := score.difference.reason))
+        ),
     )  # fmt: skip
 
 
@@ -434,14 +431,14 @@ class Ceilings:
 def ceilings(summary: Summary, every: Sequence[PairModels]) -> Ceilings | None:
     """The table; None where no pair has either."""
     label = labels(system_names(summary))
-    known = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
-    if not known:
+    told = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
+    if not told:
         return None
     return Ceilings(
-        tuple(_ceiling_row(models, label) for models in known),
-        any(models.pair.ceiling is not None for models in known),
-        any(models.pair.need is not None for models in known),
-        _notes([models.pair for models in known]),
+        tuple(_ceiling_row(models, label) for models in told),
+        any(models.pair.ceiling is not None for models in told),
+        any(models.pair.need is not None for models in told),
+        _notes([models.pair for models in told]),
     )
 
 

@@ -219,6 +219,7 @@ def averages(summary: Summary) -> Averages | None:
     pairs = [pair for pair in summary.pairs if pair.llms]
     if not pairs:
         return None
+    # In one order, whatever order the record has.
     families = tuple(family for family in FAMILIES if any(pair.family == family for pair in pairs))
     names = dict.fromkeys(llm.system for pair in pairs for llm in pair.llms)
     rows = [_row(name, "llm", pairs, families, _of(name), _failed(name, pairs)) for name in names]
@@ -236,8 +237,8 @@ def _row(
 
 
 def _mean(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> Mean:
-    known = [found for pair in pairs if (found := value(pair)) is not None]
-    return Mean(fmean(known) if known else None, len(known))
+    values = [score for pair in pairs if (score := value(pair)) is not None]
+    return Mean(fmean(values) if values else None, len(values))
 
 
 def _of(name: str) -> Callable[[PairRecord], float | None]:
@@ -251,8 +252,8 @@ def _failed(name: str, pairs: Sequence[PairRecord]) -> int:
 def _best(pairs: Sequence[PairRecord], families: Sequence[Family]) -> list[AverageRow]:
     """The model with the highest mean, in each family and over all: a model with a score on every pair of it."""
     groups = [*([pair for pair in pairs if pair.family == family] for family in families), list(pairs)]
-    found = [_leader(group) for group in groups]
-    return [AverageRow("", "best", tuple(found))] if any(mean.of for mean in found) else []
+    leaders = [_leader(group) for group in groups]
+    return [AverageRow("", "best", tuple(leaders))] if any(mean.of for mean in leaders) else []
 
 
 def _leader(pairs: Sequence[PairRecord]) -> Mean:
@@ -261,7 +262,8 @@ def _leader(pairs: Sequence[PairRecord]) -> Mean:
         for model in pair.models:
             if model.score.value is not None:
                 scores.setdefault(model.system, []).append(model.score.value)
-    whole = {name: fmean(own) for name, own in scores.items() if len(own) == len(pairs)}
+    # A mean over some of the pairs would not compare.
+    whole = {name: fmean(values) for name, values in scores.items() if len(values) == len(pairs)}
     if not whole:
         return Mean(None, 0)
     name = max(whole, key=lambda one: whole[one])
@@ -396,9 +398,12 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     """The chart of all pairs."""
     scale = scale_of(_ends(every), most=5, factor=100.0)
     groups = [
-        (f"{TITLES[family]}, {_measures(own)}", tuple(_people_row(models, scale) for models in own))
+        (
+            f"{TITLES[family]}, {_measures(of_family)}",
+            tuple(_people_row(models, scale) for models in of_family),
+        )
         for family in FAMILIES
-        if (own := [models for models in every if models.pair.family == family])
+        if (of_family := [models for models in every if models.pair.family == family])
     ]
     return PeopleChart(
         scale,
@@ -411,17 +416,17 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
 
 def exact(bar: Bar) -> str:
     """Value and ends in points, for sorting and CSV; empty without a value."""
-    found = [bar.value, *((bar.low, bar.high) if bar.low is not None and bar.high is not None else ())]
-    return "" if bar.value is None else ",".join(f"{100 * (one or 0.0):.6g}" for one in found)
+    values = [bar.value, *((bar.low, bar.high) if bar.low is not None and bar.high is not None else ())]
+    return "" if bar.value is None else ",".join(f"{100 * (end or 0.0):.6g}" for end in values)
 
 
 def _ends(every: Sequence[PairModels]) -> list[float]:
-    found: list[float] = []
+    ends: list[float] = []
     for models in every:
         human = models.pair.human
-        found += [end for end in (human.value, human.low, human.high) if end is not None]
-        found += models.scores
-    return found
+        ends += [end for end in (human.value, human.low, human.high) if end is not None]
+        ends += models.scores
+    return ends
 
 
 def _measures(own: Sequence[PairModels]) -> str:
@@ -483,37 +488,37 @@ class Llms:
 
 def llms(summary: Summary) -> Llms | None:
     """The table of means; None without language models."""
-    found = averages(summary)
-    if found is None:
+    means = averages(summary)
+    if means is None:
         return None
     label = labels(system_names(summary))
     who = answerers(summary)
-    counts = [mean.pairs for mean in found.people.means]
-    heads = [*(TITLES[family] for family in found.families), "All"]
+    counts = [mean.pairs for mean in means.people.means]
+    heads = [*(TITLES[family] for family in means.families), "All"]
     columns = tuple(f"{head}, {numbers.counted(n, 'pair')}" for head, n in zip(heads, counts, strict=True))
-    hard = _hardness(summary, found) if found.pairs >= FEWEST else {}
+    hard = _hardness(summary, means) if means.pairs >= FEWEST else {}
     columns += ("Same pairs hard, ρ",) if hard else ()
-    rows = tuple(_llm_row(row, found, who, label, hard) for row in found.rows)
+    rows = tuple(_llm_row(row, means, who, label, hard) for row in means.rows)
     absent = [
         title
         for title in TITLES
-        if title not in found.families and any(p.family == title for p in summary.pairs)
+        if title not in means.families and any(p.family == title for p in summary.pairs)
     ]
     return Llms(
         columns,
         rows,
-        found.pairs,
+        means.pairs,
         ", ".join(map(named, absent)),
-        _said(found, who),
-        any(row.failed for row in found.rows),
+        _said(means, who),
+        any(row.failed for row in means.rows),
         bool(hard),
     )
 
 
-def _hardness(summary: Summary, found: Averages) -> dict[str, Cell]:
+def _hardness(summary: Summary, means: Averages) -> dict[str, Cell]:
     """Spearman of a language model's scores and people's over the pairs of both, with its p. Source: spec hume 8.1."""
-    made = {}
-    for row in found.llms:
+    hard = {}
+    for row in means.llms:
         both = [
             (pair.human.value, llm.score.value)
             for pair in summary.pairs
@@ -521,28 +526,28 @@ def _hardness(summary: Summary, found: Averages) -> dict[str, Cell]:
             if llm.system == row.name and llm.score.value is not None and pair.human.value is not None
         ]
         correlation = correlated([human for human, _ in both], [score for _, score in both])
-        known = correlation.rho is not None and correlation.p is not None
-        made[row.name] = (
+        tested = correlation.rho is not None and correlation.p is not None
+        hard[row.name] = (
             (
                 COEFFICIENT.text(correlation.rho or 0.0),
                 f"p {numbers.p_value(correlation.p or 0.0)}",
                 f"{correlation.rho:.6g}",
             )
-            if known
+            if tested
             else (numbers.NONE, "", "")
         )
-    return made
+    return hard
 
 
 def _llm_row(
-    row: AverageRow, found: Averages, who: str, label: dict[str, str], hard: dict[str, Cell]
+    row: AverageRow, means: Averages, who: str, label: dict[str, str], hard: dict[str, Cell]
 ) -> LlmRow:
     name = {"human": who.capitalize(), "best": "Best model of each"}.get(
         row.kind, label.get(row.name, row.name)
     )
     kind = {"best": "embedding"}.get(row.kind, row.kind)
     cells = tuple(
-        _cell(mean, base, row.kind, label) for mean, base in zip(row.means, found.people.means, strict=True)
+        _cell(mean, base, row.kind, label) for mean, base in zip(row.means, means.people.means, strict=True)
     )
     cells += (hard.get(row.name, ("", "", "")),) if hard else ()
     return LlmRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))
@@ -561,12 +566,12 @@ def _cell(mean: Mean, people: Mean, kind: str, label: dict[str, str]) -> Cell:
     return POINTS.text(mean.value), POINTS.change(mean.value - people.value), exact
 
 
-def _said(found: Averages, who: str) -> str:
+def _said(means: Averages, who: str) -> str:
     """In how many families the best language model is below people, by the means."""
     below = []
-    for i, family in enumerate(found.families):
-        known = [mean.value for row in found.llms if (mean := row.means[i]).value is not None]
-        people = found.people.means[i].value
+    for i, family in enumerate(means.families):
+        known = [mean.value for row in means.llms if (mean := row.means[i]).value is not None]
+        people = means.people.means[i].value
         if known and people is not None and max(value for value in known if value is not None) < people:
             below.append(named(family))
     if not below:

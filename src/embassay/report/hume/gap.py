@@ -221,13 +221,13 @@ Found = Sequence[tuple[PairRecord, SystemScore]]
 def against_people(run: ReportRun, system: str) -> AgainstPeople | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = summary_of(run)
-    found = [] if summary is None else _scored(summary, system)
-    if summary is None or not found:
+    scored = [] if summary is None else _scored(summary, system)
+    if summary is None or not scored:
         return None
     who = answerers(summary)
-    sentences = (*_places(summary, system, who), *_sides(found, who), *_families(found, who))
-    lines = tuple(_line(pair, score) for pair, score in found[:MOST_PAIRS])
-    return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(found) - MOST_PAIRS))
+    sentences = (*_places(summary, system, who), *_sides(scored, who), *_families(scored, who))
+    lines = tuple(_line(pair, score) for pair, score in scored[:MOST_PAIRS])
+    return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
 
 
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
@@ -245,12 +245,12 @@ def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
     if summary is None:
         return
     sides = [(pair, score) for pair, score in _scored(summary, system) if score.outside is not None]
-    own = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
-    if not own:
+    pairs = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
+    if not pairs:
         return
-    pair, score = max(own, key=lambda one: abs(_gap(*one)))
-    where = "above" if above else "below"
-    clause = f"is {where} the interval of {answerers(summary)} on {len(own)} of {numbers.counted(len(sides), 'pair')}"
+    pair, score = max(pairs, key=lambda side: abs(_gap(*side)))
+    where, of = "above" if above else "below", numbers.counted(len(sides), "pair")
+    clause = f"is {where} the interval of {answerers(summary)} on {len(pairs)} of {of}"
     clause += f", most on {pair.name}: {points(score.score)} against {scored(pair.human)}"
     clause += f", agreement {agreed(pair)}" if above else ""
     yield finding(run, clause, weight=3, place="hume-pairs")
@@ -285,19 +285,19 @@ def _places(summary: Summary, system: str, who: str) -> Iterator[str]:
     )
 
 
-def _sides(found: Found, who: str) -> Iterator[str]:
-    known = [(pair, score) for pair, score in found if score.outside is not None]
-    above = [pair for pair, score in known if score.outside and _gap(pair, score) > 0]
-    below = [pair for pair, score in known if score.outside and _gap(pair, score) < 0]
-    of = numbers.counted(len(known), "pair")
-    if not known:
+def _sides(facts: Found, who: str) -> Iterator[str]:
+    judged = [(pair, score) for pair, score in facts if score.outside is not None]
+    above = [pair for pair, score in judged if score.outside and _gap(pair, score) > 0]
+    below = [pair for pair, score in judged if score.outside and _gap(pair, score) < 0]
+    of = numbers.counted(len(judged), "pair")
+    if not judged:
         yield f"No interval for {who}: it cannot be compared with them."
         return
-    said = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
-    said += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
-    inside = len(known) - len(above) - len(below)
-    said += [f"inside on {inside}"] if inside else []
-    yield f"Of {of}: {plain(listed(said))}."
+    clauses = [f"above the interval of {who} on {len(above)} ({_with_agreement(above)})"] if above else []
+    clauses += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
+    inside = len(judged) - len(above) - len(below)
+    clauses += [f"inside on {inside}"] if inside else []
+    yield f"Of {of}: {plain(listed(clauses))}."
 
 
 def _with_agreement(pairs: Sequence[PairRecord]) -> str:
@@ -306,15 +306,15 @@ def _with_agreement(pairs: Sequence[PairRecord]) -> str:
     return "; ".join([*named_pairs, *([f"{len(pairs) - 3} more"] if len(pairs) > 3 else [])])
 
 
-def _families(found: Found, who: str) -> Iterator[str]:
-    families = list(dict.fromkeys(pair.family for pair, _ in found))
+def _families(facts: Found, who: str) -> Iterator[str]:
+    families = list(dict.fromkeys(pair.family for pair, _ in facts))
     if len(families) < 2:
         return
     parts = []
     for family in families:
-        own = [(pair, score) for pair, score in found if pair.family == family]
-        of_system = sum(score.score.value or 0.0 for _, score in own) / len(own)
-        of_people = sum(pair.human.value or 0.0 for pair, _ in own) / len(own)
+        of_family = [(pair, score) for pair, score in facts if pair.family == family]
+        of_system = sum(score.score.value or 0.0 for _, score in of_family) / len(of_family)
+        of_people = sum(pair.human.value or 0.0 for pair, _ in of_family) / len(of_family)
         parts.append(f"{named(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")
     yield f"Means over pairs, the system against {who}: {plain(listed(parts))}."
 

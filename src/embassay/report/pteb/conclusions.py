@@ -94,8 +94,8 @@ class Loss:
     @property
     def before(self) -> Value:
         """The original score."""
-        known = self.original is not None and self.original.value is not None
-        return Value("value" if known else "undefined", self.original, unit=POINTS)
+        has = self.original is not None and self.original.value is not None
+        return Value("value" if has else "undefined", self.original, unit=POINTS)
 
     @property
     def after(self) -> Value:
@@ -126,13 +126,13 @@ class Losses:
     @cached_property
     def _runs(self) -> Mapping[tuple[str, str, str, str], list[float]]:
         """The scores of all runs of a cell, in the order of the rows; those of controls are no part of the score."""
-        found: dict[tuple[str, str, str, str], list[float]] = {}
+        values: dict[tuple[str, str, str, str], list[float]] = {}
         aside = controls(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
             counts = variant.startswith(PARAPHRASE) and source_of(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
-                found.setdefault((task, dataset, system, measure), []).append(row.value)
-        return found
+                values.setdefault((task, dataset, system, measure), []).append(row.value)
+        return values
 
     def overall(self, row: Row) -> Loss:
         """Over all tasks."""
@@ -148,7 +148,7 @@ class Losses:
 
     def leading(self, row: Row) -> Loss:
         """At the level of the board's leading score."""
-        task = next((one for one in self.board.tasks if one.name == self.board.lead), None)
+        task = next((column for column in self.board.tasks if column.name == self.board.lead), None)
         return self.overall(row) if task is None else self.on_task(row, task)
 
     def _loss(self, row: Row, task: Task | None, name: str, measure: str, dataset: str) -> Loss:
@@ -185,6 +185,7 @@ def controls(record: Record) -> set[str]:
         for source in sources
         if source.get("paraphraser", "").partition(":")[0] in CONTROLS
     }
+    # With nothing but controls, these are what the run is about.
     return labels if len(labels) < len(sources) else set()
 
 
@@ -216,22 +217,22 @@ def outcomes(record: Record) -> Counter[str]:
     counts: Counter[str] = Counter()
     aside = controls(record)
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
-    for source in (one for one in sources if one.get("label", "") not in aside):
+    for source in (entry for entry in sources if entry.get("label", "") not in aside):
         for runs in source.get("outcomes", {}).values():
-            for found in runs.values():
-                counts.update(found)
+            for row in runs.values():
+                counts.update(row)
     return counts
 
 
 def _control(record: Record) -> Iterator[Found]:
     """Nobody paraphrased."""
-    if found := only_control(record):
-        how = {"permuted": "stand in another order", "copied": "are as they were"}[found]
+    if name := only_control(record):
+        how = {"permuted": "stand in another order", "copied": "are as they were"}[name]
         yield (
             "control",
-            f"No text was paraphrased: the words of every text {how} (the control {found}).",
+            f"No text was paraphrased: the words of every text {how} (the control {name}).",
             "Drops say how much a score owes to word order, and nothing about paraphrases."
-            if found == "permuted"
+            if name == "permuted"
             else "Drops are 0 but for texts that were left out.",
             "Paraphrase with a language model: -p ollama:gemma3:27b.",
         )
@@ -239,13 +240,13 @@ def _control(record: Record) -> Iterator[Found]:
 
 def _without_score(record: Record) -> Iterator[Found]:
     """Cells that were done and have no score, by reason."""
-    found: dict[tuple[str, str], set[str]] = {}
+    missing: dict[tuple[str, str], set[str]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         headline = variant.startswith(PARAPHRASE) and measure not in ("delta", "original")
         ranked = system in record.by_name and record.by_name[system].ranked
         if headline and ranked and not subset and row.value is None and row.reason:
-            found.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
-    for (where, reason), systems in found.items():
+            missing.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
+    for (where, reason), systems in missing.items():
         who = numbers.counted(len(systems), "system")
         yield "no score", f"No score for {who} on {where}: {reason}.", "", ""
 
@@ -300,8 +301,9 @@ def _until_ci(record: Record) -> Iterator[Found]:
             continue
         if row.ci_low is None or row.ci_high is None or whole.ci_low is None or whole.ci_high is None:
             continue
-        found = ((row.ci_high - row.ci_low) / 2, (whole.ci_high - whole.ci_low) / 2, system)
-        widest[f"{dataset} ({task})"] = max(found, widest.get(f"{dataset} ({task})", found))
+        widths = ((row.ci_high - row.ci_low) / 2, (whole.ci_high - whole.ci_low) / 2, system)
+        # Tuples compare by the width over runs first, which is what --until-ci narrows.
+        widest[f"{dataset} ({task})"] = max(widths, widest.get(f"{dataset} ({task})", widths))
     for where, (runs, both, system) in widest.items():
         yield (
             "until-ci",
@@ -314,6 +316,7 @@ def _until_ci(record: Record) -> Iterator[Found]:
 
 def _few_runs(record: Record) -> Iterator[Found]:
     runs = {
+        # By seed: several sources with one run each are one run still.
         variant.rpartition("seed=")[2]
         for _, _, _, variant, _, _ in record.rows
         if variant.startswith(PARAPHRASE)
@@ -412,11 +415,11 @@ def pteb_verdict(record: Record, board: Board) -> Verdict:
     """The verdict of the PTEB page."""
     losses = Losses(record, board)
     ranked = (*board.ranked, *board.apart, *board.unranked)
-    found = [loss for row in ranked if (loss := losses.leading(row)).drop is not None]
-    if not found:
+    lost = [loss for row in ranked if (loss := losses.leading(row)).drop is not None]
+    if not lost:
         return _partly(losses, board)
-    lede = [_amounts(found), *_first(record, board), *_order(record, board), *_largest(losses, board)]
-    return Verdict(_heading(found, TEXTS[only_control(record)][0]), tuple(lede))
+    lede = [_amounts(lost), *_first(record, board), *_order(record, board), *_largest(losses, board)]
+    return Verdict(_heading(lost, TEXTS[only_control(record)][0]), tuple(lede))
 
 
 def kind_of(loss: Loss) -> str:
@@ -428,21 +431,21 @@ def kind_of(loss: Loss) -> str:
     return "loses" if row.ci_high < 0 else "gains" if row.ci_low > 0 else "changes"
 
 
-def _heading(found: Sequence[Loss], when: str) -> Sentence:
-    kinds = [kind_of(loss) for loss in found]
+def _heading(losses: Sequence[Loss], when: str) -> Sentence:
+    kinds = [kind_of(loss) for loss in losses]
     lost = kinds.count("loses")
-    if len(found) == 1:
-        return _one(found[0], f" {when}")
-    if lost == len(found):
-        drops = sorted(-(loss.drop or 0.0) for loss in found)
+    if len(losses) == 1:
+        return _one(losses[0], f" {when}")
+    if lost == len(losses):
+        drops = sorted(-(loss.drop or 0.0) for loss in losses)
         every = "Both systems lose" if lost == 2 else "Every system loses"
         span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
         return (f"{every} points {when}: {span}",)
-    fall, gained = sum((loss.drop or 0.0) < 0 for loss in found), kinds.count("gains")
+    fall, gained = sum((loss.drop or 0.0) < 0 for loss in losses), kinds.count("gains")
     if not fall:
         return (f"No score falls {when}",)
     subject = (
-        f"All {numbers.in_words(fall)} scores" if fall == len(found) else f"{fall} of {len(found)} scores"
+        f"All {numbers.in_words(fall)} scores" if fall == len(losses) else f"{fall} of {len(losses)} scores"
     )
     sure = f"for {numbers.in_words(lost)} it is certain" if lost else "for none is it certain"
     more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""
@@ -460,14 +463,14 @@ def _one(loss: Loss, end: str = "") -> Sentence:
     return (name(loss.row), f" {kind} {amount} points")
 
 
-def _amounts(found: Sequence[Loss]) -> Sentence:
+def _amounts(lost: Sequence[Loss]) -> Sentence:
     """The first systems of the board with their drops and intervals; how far the others go."""
-    shown, rest = found[:MOST_NAMES], found[MOST_NAMES:]
+    shown, rest = lost[:MOST_NAMES], lost[MOST_NAMES:]
     parts: list[Part] = []
     for i, loss in enumerate(shown):
         parts += [", " if i else "", *_one(loss), f" ({_interval(loss, first=i == 0)})"]
     if rest:
-        drops = sorted(one.drop or 0.0 for one in rest)
+        drops = sorted(change.drop or 0.0 for change in rest)
         ends = [numbers.change(100 * drops[0], 1), numbers.change(100 * drops[-1], 1)]
         parts.append(f"; {numbers.in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
     return (*parts, ".")
@@ -615,6 +618,6 @@ def _languages(record: Record) -> Table:
     rows: list[list[Said | Entry]] = []
     for line in ratings(record).lines:
         _, mean, *others, verdict = line.entries
-        said = plain(verdict.text[:1]).lstrip("✓✕ ")
-        rows.append([plain(line.label), mean, said, *(plain(entry.text) for entry in others)])
+        word = plain(verdict.text[:1]).lstrip("✓✕ ")
+        rows.append([plain(line.label), mean, word, *(plain(entry.text) for entry in others)])
     return Table.of("languages", heads, rows)

@@ -114,7 +114,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         distance=against_distance(losses),
         headings=HEADINGS,
         quality=quality,
-        several_sources=len({one.source for one in quality}) > 1,
+        several_sources=len({row.source for row in quality}) > 1,
         outcomes=outcome_lines(record),
         wordings=texts,
         wordings_reason=reason,
@@ -252,10 +252,10 @@ def wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
         places = places[:MOST_PLACES]
         # All of them together stay about as long, however many datasets there are.
         count = max(2, COUNT // max(1, len(places)))
-        made = [_of(kept, source.name, dataset, count, len(kept.sources) > 1) for source, dataset in places]
+        rows = [_of(kept, source.name, dataset, count, len(kept.sources) > 1) for source, dataset in places]
     except EmbassayError as error:
         return (), f"The paraphrases cannot be shown: {error}"
-    return tuple(one for one in made if one.texts), ""
+    return tuple(wording for wording in rows if wording.texts), ""
 
 
 def _of(kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool) -> Wordings:
@@ -293,12 +293,12 @@ Column = dict[str, float]
 def pteb_groups(record: Record) -> tuple[Group, ...]:
     """The items of every task and dataset that a ranked system has values for."""
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
-    found = (
+    groups = (
         _group(record, task.name, task.title, dataset, langs.get(dataset, ""))
         for task in TASKS
         for dataset in record.datasets(task.name)
     )
-    return tuple(group for group in found if group is not None)
+    return tuple(group for group in groups if group is not None)
 
 
 def reworded(source: Source) -> Part:
@@ -354,8 +354,8 @@ def _group(record: Record, task: str, title: str, dataset: str, lang: str) -> Gr
 
 def _mean(values: Sequence[float | None]) -> float:
     """The mean of the runs that kept the item."""
-    known = [value for value in values if value is not None and value == value]
-    return sum(known) / len(known) if known else float("nan")
+    defined = [value for value in values if value is not None and value == value]
+    return sum(defined) / len(defined) if defined else float("nan")
 
 
 def _variants(record: Record, task: str, dataset: str) -> list[str]:
@@ -371,11 +371,11 @@ def _column(folder: RunFolder, task: str, dataset: str, system: str, variant: st
     if not path.exists():
         return {}
     frame = read_parquet(path, ["item_id", "variant", "measure", "value"])
-    found = list(frame.filter(pl.col("measure") == measure).select("item_id", "variant", "value").iter_rows())
-    often = Counter(item for item, _, _ in found)
+    rows = list(frame.filter(pl.col("measure") == measure).select("item_id", "variant", "value").iter_rows())
+    often = Counter(item for item, _, _ in rows)
     return {
         item if often[item] == 1 else item + BETWEEN + lang: float("nan") if value is None else value
-        for item, lang, value in found
+        for item, lang, value in rows
     }
 
 
@@ -391,9 +391,9 @@ def _wordings(record: Record, dataset: str) -> Iterator[tuple[str, Mapping[str, 
     for source in sources:
         title = f"{source['name']}, " if len(sources) > 1 else ""
         for seed in source.get("seeds", {}).get(dataset, ()):
-            known = _kept(str(record.path), source["name"], dataset, seed)
-            if known:
-                yield f"{title}{seed}", known
+            wordings = _kept(str(record.path), source["name"], dataset, seed)
+            if wordings:
+                yield f"{title}{seed}", wordings
 
 
 @lru_cache(maxsize=64)
@@ -408,16 +408,16 @@ def _kept(path: str, source: str, dataset: str, seed: int) -> Mapping[str, str]:
     return {row.text: row.wording for row in rows if row.usable}
 
 
-def _wording(source: Source, known: Mapping[str, str], text: str) -> int:
+def _wording(source: Source, wordings: Mapping[str, str], text: str) -> int:
     """The number of the excerpt; -1 where there is no wording."""
-    wording = known.get(text)
+    wording = wordings.get(text)
     return -1 if wording is None else source.excerpts.add(wording, LENGTHS["query"])
 
 
 def _gold(source: Source) -> list[float | None]:
     """The gold score of every item; empty where the task has none."""
     group = source.group
-    found: dict[str, Any] = _column(
+    gold: dict[str, Any] = _column(
         source.folder, group.kind.task, group.dataset, group.systems[0].name, "original", "gold"
     )
-    return [found.get(item) for item in source.ids] if found else []
+    return [gold.get(item) for item in source.ids] if gold else []

@@ -80,7 +80,7 @@ def _where_ratings_err(record: Record, judges: Sequence[Row]) -> Iterator[Block]
         "first in order; all are in the table."
     )
     series = _series(record, judges, gold)
-    if any(one.points for one in series):
+    if any(line.points for line in series):
         yield Figure("Error by gold score", _error_chart(series, gold), _summary(series))
     yield _errors(record, judges, gold)
 
@@ -94,7 +94,7 @@ def judge_verdict(record: Record, board: Board) -> Verdict:
     if len(judges) == 1:
         score = POINTS.said(_score(record, judges[0]).value or 0.0)
         return Verdict((name(judges[0]), f" follows gold scores at {score} of 100"), tuple(lede))
-    first = [board.row(one) for one in record.scope(JUDGING).first]
+    first = [board.row(judge) for judge in record.scope(JUDGING).first]
     if len(first) == 1:
         return Verdict((name(first[0]), " follows gold scores best"), tuple(lede))
     if not first:
@@ -133,8 +133,8 @@ def _values(record: Record, judges: Sequence[Row]) -> Sentence:
 
 def _bins(record: Record, measure: str) -> list[str]:
     """The variants of a measure, in the order of the rows."""
-    found = (key[3] for key in record.rows if key[0] == JUDGING and key[5] == measure and key[3])
-    return list(dict.fromkeys(found))
+    bins = (key[3] for key in record.rows if key[0] == JUDGING and key[5] == measure and key[3])
+    return list(dict.fromkeys(bins))
 
 
 def judge_scores(record: Record, board: Board) -> Table:
@@ -146,7 +146,7 @@ def judge_scores(record: Record, board: Board) -> Table:
             row.label,
             (
                 entry(record.find(JUDGING, row.system.name, FIT), POINTS, bold=row.system.name in best),
-                *(entry(record.find(JUDGING, row.system.name, FIT, dataset=one), POINTS) for one in names),
+                *(entry(record.find(JUDGING, row.system.name, FIT, dataset=name), POINTS) for name in names),
                 entry(record.find(JUDGING, row.system.name, ERROR), RATING),
                 entry(record.find(JUDGING, row.system.name, "failed"), Unit(100.0, 1, 1)),
             ),
@@ -161,15 +161,14 @@ def judge_scores(record: Record, board: Board) -> Table:
 def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[Series]:
     made = []
     for row in judges:
-        found = [
-            (_middle(one) / 5, record.find(JUDGING, row.system.name, ERROR, variant=one)) for one in gold
+        series = [
+            (_middle(label) / 5, record.find(JUDGING, row.system.name, ERROR, variant=label))
+            for label in gold
         ]
         made.append(
             Series(
                 row.label,
-                tuple(
-                    (at, result) for at, result in found if result is not None and result.value is not None
-                ),
+                tuple((at, row) for at, row in series if row is not None and row.value is not None),
                 row.system.kind,
             )
         )
@@ -183,22 +182,24 @@ def _middle(variant: str) -> float:
 
 
 def _error_chart(series: Sequence[Series], gold: Sequence[str]) -> Markup:
-    values = [end for one in series for _, row in one.points for end in (row.value, row.ci_low, row.ci_high)]
+    values = [
+        end for line in series for _, row in line.points for end in (row.value, row.ci_low, row.ci_high)
+    ]
     y = scale_of([0.0, *(end for end in values if end is not None)], within=(0.0, 5.0))
-    ticks = [(_middle(one) / 5, one.partition("=")[2]) for one in gold]
+    ticks = [(_middle(label) / 5, label.partition("=")[2]) for label in gold]
     return lines(series, ticks, y, "gold score, 0 to 5")
 
 
 def _summary(series: Sequence[Series]) -> str:
     ends = listed(
-        [f"{one.name} {RATING.text(one.points[-1][1].value or 0.0)}" for one in series if one.points]
+        [f"{line.name} {RATING.text(line.points[-1][1].value or 0.0)}" for line in series if line.points]
     )
     return f"Mean absolute error of the ratings by gold score. At the highest gold scores: {''.join(map(str, ends))}."
 
 
 def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table:
     rows = [
-        (row, [record.find(JUDGING, row.system.name, ERROR, variant=one) for one in gold]) for row in judges
+        (row, [record.find(JUDGING, row.system.name, ERROR, variant=bin) for bin in gold]) for row in judges
     ]
     most = (
         max((result.value or 0.0 for _, of in rows for result in of if result is not None), default=1.0)
@@ -208,7 +209,7 @@ def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table
         Line(row.label, tuple(entry(result, RATING, n=True, heat=most) for result in of), "llm")
         for row, of in rows
     )
-    columns = tuple(one.partition("=")[2] for one in gold)
+    columns = tuple(bin.partition("=")[2] for bin in gold)
     return Table(
         "judge-errors",
         "Mean absolute error by gold score",
@@ -226,13 +227,13 @@ def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Tab
         Line(
             label,
             tuple(
-                entry(record.find(JUDGING, whole, FIT, dataset=one, variant=words), POINTS, n=True, heat=1.0)
+                entry(record.find(JUDGING, whole, FIT, dataset=name, variant=words), POINTS, n=True, heat=1.0)
                 for words in bins
             ),
         )
-        for label, one in places
+        for label, name in places
     )
-    columns = tuple(f"{one.partition('=')[2]} words" for one in bins)
+    columns = tuple(f"{label.partition('=')[2]} words" for label in bins)
     who = "mean of the judges" if len(judges) > 1 else judges[0].label
     return Table(
         "judge-words",
@@ -253,7 +254,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     del alone
     record, board = run.record, run.board
     _, rule = _chosen(record)
-    known = [row for row in board.rows if None not in _place(record, row)]
+    placed = [row for row in board.rows if None not in _place(record, row)]
     yield Facts.of(
         "paraphrasers", "PTEB, step 2", numbers.counted(len(board.rows), "candidate"),
         numbers.counted(len(record.datasets(CHOICE)), "dataset"),
@@ -261,10 +262,10 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield selection_verdict(record, board)
     yield Heading("Meaning kept against words changed")
     yield Text(str(rule))
-    if known:
-        said = "; ".join(_said(record, row) for row in known)
-        chart = _front_chart(record, known, rule)
-        yield Figure("Similarity against edit distance", chart, said, "means over datasets")
+    if placed:
+        reasons = "; ".join(_said(record, row) for row in placed)
+        chart = _front_chart(record, placed, rule)
+        yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield Text(
         "Similarity: what the judge says of text and paraphrase, 0 to 5. Edit distance: words changed, over the longer "
         "of the two; a copy has 0. Under each value its 95% interval. On the front: no other candidate is better in "
@@ -282,10 +283,10 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
     """Who is chosen, and why; that nobody is, and why."""
     chosen, _ = _chosen(record)
     if not chosen.selected:
-        why = "; ".join(f"{board.row(one).label}: {reason}" for one, reason in chosen.rejected.items())
+        why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
         return Verdict(("The rule chooses no paraphraser",), ((f"{chosen.because.capitalize()}. {why}.",),))
     row = board.row(chosen.selected)
-    front = ", ".join(board.row(one).label for one in chosen.front)
+    front = ", ".join(board.row(name).label for name in chosen.front)
     why = f"It has {chosen.because}. No other candidate is better in all three criteria than {front}."
     return Verdict((name(row), " is the paraphraser that the rule chooses"), ((why,),))
 
@@ -301,7 +302,7 @@ def _chosen(record: Record) -> tuple[Selection, Rule]:
 
 
 def _candidate(record: Record, system: str) -> Candidate:
-    rows = {one: record.find(CHOICE, system, one) for one in (SIMILARITY, DISTANCE, SECONDS)}
+    rows = {measure: record.find(CHOICE, system, measure) for measure in (SIMILARITY, DISTANCE, SECONDS)}
     reasons = [row.reason for row in rows.values() if row is not None and row.value is None]
     similarity, distance, seconds = (None if row is None else row.value for row in rows.values())
     return Candidate(system, similarity, distance, seconds, next(iter(reasons), ""))
@@ -339,14 +340,14 @@ def candidates(record: Record, board: Board) -> Table:
         ("copied", PERCENT),
         ("failed", PERCENT),
     )
-    made = []
+    lines = []
     for row in board.rows:
         system = row.system.name
         is_chosen = system == chosen.selected
         told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another changes more words")
-        cells = [entry(record.find(CHOICE, system, one), unit, bold=is_chosen) for one, unit in measures]
+        cells = [entry(record.find(CHOICE, system, name), unit, bold=is_chosen) for name, unit in measures]
         front = Entry("yes" if system in chosen.front else "no")
-        made.append(Line(row.label, (*cells, front, Entry(told)), "llm"))
+        lines.append(Line(row.label, (*cells, front, Entry(told)), "llm"))
     columns = (
         "Similarity, 0 to 5", "Edit distance", "Seconds per text", "Copies, %", "Not usable, %", "On the front",
         "By the rule",
@@ -356,23 +357,24 @@ def candidates(record: Record, board: Board) -> Table:
         "Candidates by the three criteria, means over datasets",
         "Candidate",
         columns,
-        tuple(made),
+        tuple(lines),
     )
 
 
 def _by_dataset(record: Record, rows: Sequence[Row]) -> Table:
     names = record.datasets(CHOICE)
-    made = tuple(
+    lines = tuple(
         Line(
             row.label,
             tuple(
-                entry(record.find(CHOICE, row.system.name, SIMILARITY, dataset=one), RATING) for one in names
+                entry(record.find(CHOICE, row.system.name, SIMILARITY, dataset=name), RATING)
+                for name in names
             ),
             "llm",
         )
         for row in rows
     )
-    return Table("candidates-datasets", "Similarity by dataset", "Candidate", names, made)
+    return Table("candidates-datasets", "Similarity by dataset", "Candidate", names, lines)
 
 
 def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
@@ -384,23 +386,23 @@ def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
     )
     if not variants:
         return None
-    found = {
+    judges = {
         (row.label, variant): record.find(CHOICE, row.system.name, SIMILARITY, variant=variant)
         for row in rows
         for variant in variants
     }
-    rated = [row for row in rows if any(found[row.label, variant] is not None for variant in variants)]
+    rated = [row for row in rows if any(judges[row.label, variant] is not None for variant in variants)]
     label = labels([variant.partition("=")[2] for variant in variants])
-    made = tuple(
+    lines = tuple(
         Line(
             label[variant.partition("=")[2]],
-            tuple(entry(found[row.label, variant], RATING) for row in rated),
+            tuple(entry(judges[row.label, variant], RATING) for row in rated),
             "llm",
         )
         for variant in variants
     )
     return Table(
-        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), made
+        "cross-judges", "Similarity as other judges see it", "Judge", tuple(row.label for row in rated), lines
     )
 
 
@@ -453,9 +455,9 @@ def ratings(record: Record) -> Table:
 def validation_verdict(record: Record, _: Board) -> Verdict:
     """In how many languages people accept the paraphrases; where they do not."""
     langs = [lang for lang in _languages(record) if lang]
-    found = {lang: _find(record, lang, "accepted") for lang in langs}
-    accepted = [lang for lang, row in found.items() if row is not None and row.value == 1]
-    refused = [lang for lang, row in found.items() if row is not None and row.value == 0]
+    verdicts = {lang: _find(record, lang, "accepted") for lang in langs}
+    accepted = [lang for lang, row in verdicts.items() if row is not None and row.value == 1]
+    refused = [lang for lang, row in verdicts.items() if row is not None and row.value == 0]
     open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
     heading = f"People accept the paraphrases in {len(accepted)} of {numbers.counted(len(langs), 'language')}"
     lede: list[Sentence] = []
@@ -476,8 +478,8 @@ def validation_verdict(record: Record, _: Board) -> Verdict:
 
 def _languages(record: Record) -> list[str]:
     """The languages in the order of the rows, all together (empty) last."""
-    found = dict.fromkeys(key[2] for key in record.rows if key[0] == TASK)
-    return [*(lang for lang in found if lang), *([""] if "" in found else [])]
+    langs = dict.fromkeys(key[2] for key in record.rows if key[0] == TASK)
+    return [*(lang for lang in langs if lang), *([""] if "" in langs else [])]
 
 
 def _find(record: Record, lang: str, measure: str, variant: str = "") -> Result | None:
@@ -503,17 +505,17 @@ def _line(record: Record, lang: str) -> Line:
         ("share_at_threshold", Unit(100.0, 0, 0)),
         ("alpha", SCORE),
     )
-    found = [_find(record, lang, measure) for measure, _ in units]
+    results = [_find(record, lang, measure) for measure, _ in units]
     accepted = _find(record, lang, "accepted")
     shares = [_find(record, lang, "ratings", f"rating={grade}") for grade in GRADES]
-    mean = found[0].value if found[0] is not None else None
+    mean = results[0].value if results[0] is not None else None
     n = max((row.n for row in shares if row is not None), default=0)
     drawn = _stack([0.0 if row is None or row.value is None else row.value for row in shares])
     return Line(
         lang or "All",
         (
             Entry((drawn, _scale(mean, _threshold(record)))),
-            *(entry(row, unit) for row, (_, unit) in zip(found, units, strict=True)),
+            *(entry(row, unit) for row, (_, unit) in zip(results, units, strict=True)),
             Entry(numbers.count(n), exact=str(n)),
             Entry(_accepted(accepted, lang)),
         ),
@@ -521,12 +523,12 @@ def _line(record: Record, lang: str) -> Line:
 
 
 def _accepted(row: Result | None, lang: str) -> Sentence:
-    said, style = "no verdict", "state"
+    words, style = "no verdict", "state"
     if row is not None and row.value is not None:
-        said = (VERDICTS if lang else OF_ALL)[row.value]
-        style = "state good" if said[0] == "✓" else "state failed"
+        words = (VERDICTS if lang else OF_ALL)[row.value]
+        style = "state good" if words[0] == "✓" else "state failed"
     return (
-        Words(said, style),
+        Words(words, style),
         *((" ", Words(row.reason, "small")) if row is not None and row.reason else ()),
     )
 

@@ -45,14 +45,14 @@ class ScoreTable:
 def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
     """One table over the tasks, and one for each task of several datasets."""
     tasks, record = losses.board.tasks, losses.record
-    made = []
+    tables = []
     if len(tasks) > 1:
         rows = [
             (row, [losses.overall(row), *(losses.on_task(row, task) for task in tasks)])
             for row in losses.rows
         ]
         titles = ["Mean of tasks", *(task.short for task in tasks)]
-        made.append(_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
+        tables.append(_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
     for task in tasks:
         names = record.datasets(task.name)
         if len(names) == 1 and len(tasks) > 1:
@@ -69,19 +69,19 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
             for row in losses.rows
         ]
         ranked = len(tasks) == 1 and losses.board.has_ranks
-        made.append(_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
-    return tuple(made)
+        tables.append(_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
+    return tuple(tables)
 
 
 def _table(
     title: str, name: str, columns: list[str], rows: list[tuple[Row, list[Loss]]], ranked: bool
 ) -> ScoreTable:
     contenders = sum(row.system.ranked for row, _ in rows)
-    made = (
+    lines = (
         ScoreRow(row, tuple(found), contenders > TOP and TOP <= i < contenders)
         for i, (row, found) in enumerate(rows)
     )
-    return ScoreTable(title, name, tuple(columns), tuple(made), ranked)
+    return ScoreTable(title, name, tuple(columns), tuple(lines), ranked)
 
 
 def source_table(losses: Losses) -> Table | None:
@@ -90,14 +90,14 @@ def source_table(losses: Losses) -> Table | None:
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     if len(sources) < 2:
         return None
-    made = []
+    tables = []
     for row in losses.rows:
-        found = [
+        lines = [
             record.find(board.lead, row.system.name, DELTA, variant=source.get("label", ""))
             for source in sources
         ]
-        made.append(
-            Line(row.label, tuple(entry(result, POINTS, signed=True) for result in found), row.system.kind)
+        tables.append(
+            Line(row.label, tuple(entry(result, POINTS, signed=True) for result in lines), row.system.kind)
         )
     # Where prompts alone differ, their names say all.
     titles = tuple(
@@ -106,7 +106,7 @@ def source_table(losses: Losses) -> Table | None:
         else source["name"]
         for source in sources
     )
-    return Table("by-source", "Change by source, points", "System", titles, tuple(made))
+    return Table("by-source", "Change by source, points", "System", titles, tuple(tables))
 
 
 @dataclass(frozen=True)
@@ -220,12 +220,12 @@ _MEASURES = ("edit_distance", "length_ratio", "copied", "failed", "retries")
 
 def qualities(record: Record) -> tuple[Quality, ...]:
     """A line per dataset and source."""
-    found: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
+    groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         if task == TASK and not subset and row.value is not None:
-            of = found.setdefault((dataset, source_of(variant), system), {})
+            of = groups.setdefault((dataset, source_of(variant), system), {})
             of.setdefault(measure, []).append(row)
-    return tuple(_quality(*key, measures) for key, measures in found.items())
+    return tuple(_quality(*key, measures) for key, measures in groups.items())
 
 
 def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
@@ -237,7 +237,7 @@ def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
             for outcomes in runs.values():
                 for name, count in outcomes.items():
                     counts[name] = counts.get(name, 0) + count
-        ordered = sorted(counts.items(), key=lambda one: -one[1])
+        ordered = sorted(counts.items(), key=lambda pair: -pair[1])
         told = ", ".join(f"{numbers.count(count)} {name}" for name, count in ordered)
         if told:
             lines.append((source["name"], told))
@@ -247,8 +247,8 @@ def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
 def _quality(dataset: str, source: str, system: str, measures: Mapping[str, Sequence[Result]]) -> Quality:
     rows = next(iter(measures.values()))
     rejected = {
-        name.removeprefix(REJECTED): fmean(row.value or 0.0 for row in found)
-        for name, found in measures.items()
+        name.removeprefix(REJECTED): fmean(row.value or 0.0 for row in results)
+        for name, results in measures.items()
         if name.startswith(REJECTED)
     }
     often = sorted(((share, name) for name, share in rejected.items() if share), reverse=True)
@@ -297,27 +297,26 @@ class Dumbbells:
 
 def paired_dumbbells(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple[Dumbbell | None, ...]], ...]:
     """A row per dataset of the first chart, in its order, with that of every chart; None where one has it not."""
-    found = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
-    keys = dict.fromkeys(key for own in found for key in own)
+    by_row = [{(row.name, row.sub): row for row in chart.rows} for chart in charts]
+    keys = dict.fromkeys(key for rows in by_row for key in rows)
     return tuple(
-        (next(own[key] for own in found if key in own), tuple(own.get(key) for own in found)) for key in keys
+        (next(rows[key] for rows in by_row if key in rows), tuple(rows.get(key) for rows in by_row))
+        for key in keys
     )
 
 
 def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
     """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]
-    found = {row.system.name: _of(losses, row) for row in rows}
-    several = len({loss.dataset for of in found.values() for loss in of}) > 1
-    return tuple(
-        _chart(row, found[row.system.name], several=several) for row in rows if found[row.system.name]
-    )
+    lost = {row.system.name: _of(losses, row) for row in rows}
+    several = len({loss.dataset for of in lost.values() for loss in of}) > 1
+    return tuple(_chart(row, lost[row.system.name], several=several) for row in rows if lost[row.system.name])
 
 
-def _chart(row: Row, found: list[Loss], *, several: bool) -> Dumbbells:
-    values = [value for loss in found for value in _values(loss)]
+def _chart(row: Row, lost: list[Loss], *, several: bool) -> Dumbbells:
+    values = [value for loss in lost for value in _values(loss)]
     scale = scale_of(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
-    ordered = sorted(found, key=_order)
+    ordered = sorted(lost, key=_order)
     drawn = tuple(_drawn(loss, scale, several=several) for loss in ordered)
     return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
@@ -353,8 +352,8 @@ def _drawn(loss: Loss, scale: Scale, *, several: bool) -> Dumbbell:
 
 
 def _values(loss: Loss) -> Sequence[float]:
-    known = (loss.before.value, loss.after.value, *loss.runs)
-    return [value for value in known if value is not None]
+    values = (loss.before.value, loss.after.value, *loss.runs)
+    return [value for value in values if value is not None]
 
 
 def _order(loss: Loss) -> tuple[bool, float]:
@@ -411,8 +410,8 @@ def baseline_plots(record: Record, board: Board) -> tuple[BaselinePlot, ...]:
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     names = sorted(scopes, key=lambda name: name != board.lead)
     plots = [_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names]
-    found = [plot for plot in plots if plot is not None]
-    return tuple([plot for plot in found if plot.datasets > 1] or found[:1])
+    shown = [plot for plot in plots if plot is not None]
+    return tuple([plot for plot in shown if plot.datasets > 1] or shown[:1])
 
 
 def _plot(
@@ -420,34 +419,39 @@ def _plot(
 ) -> BaselinePlot | None:
     if plain.get("reason") or not plain.get("systems"):
         return None
-    found = [
+    tested = [
         (board.row(system["system"]), key, words, system[key])
         for system in plain["systems"]
         for key, words in ANALYSES
         if system.get(key)
     ]
     edges = [
-        -end for *_, one in found for end in (one["shift"], one["ci_low"], one["ci_high"]) if end is not None
+        -end
+        for *_, contrast in tested
+        for end in (contrast["shift"], contrast["ci_low"], contrast["ci_high"])
+        if end is not None
     ]
     scale = scale_of([*edges, 0.0], within=None, factor=POINTS.factor)
     missing = tuple(
-        (board.row(system["system"]), system["reason"]) for system in plain["systems"] if system.get("reason")
+        (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
     )
-    rows = tuple(_compared(record, row, words, one, scale) for row, _, words, one in found)
+    rows = tuple(_compared(record, row, words, contrast, scale) for row, _, words, contrast in tested)
     place = name.replace(":", "-")
     return BaselinePlot(
         title, f"baseline-{place}", board.row(plain["baseline"]), len(plain["datasets"]), scale, rows, missing
     )
 
 
-def _compared(record: Record, row: Row, words: str, one: Mapping[str, Any], scale: Scale) -> Compared:
+def _compared(record: Record, row: Row, words: str, contrast: Mapping[str, Any], scale: Scale) -> Compared:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
-    shift = -one["shift"]
-    low, high = (None if one[end] is None else -one[end] for end in ("ci_high", "ci_low"))
+    shift = -contrast["shift"]
+    low, high = (None if contrast[end] is None else -contrast[end] for end in ("ci_high", "ci_low"))
     ends = (low, high) if low is not None and high is not None else (None, None)
     mark = difference_mark(ends[0], shift, ends[1], row.system.kind, scale)
-    sure = one["p_holm"] < record.alpha
-    return Compared(row, words, shift, ends[0], ends[1], one["p_holm"], one["n"], one["method"], sure, mark)
+    sure = contrast["p_holm"] < record.alpha
+    return Compared(
+        row, words, shift, ends[0], ends[1], contrast["p_holm"], contrast["n"], contrast["method"], sure, mark
+    )
 
 
 FEWEST, FEWEST_DISTANCES = 6, 3
@@ -464,7 +468,7 @@ class Against:
 
 def against_original(losses: Losses) -> Against | None:
     """Change against original score; None for under six points."""
-    found = [
+    points = [
         loss
         for row in losses.rows
         if row.system.ranked
@@ -472,20 +476,20 @@ def against_original(losses: Losses) -> Against | None:
         for dataset in losses.record.datasets(task.name)
         if (loss := losses.on_dataset(row, task, dataset)).drop is not None and loss.before.value is not None
     ]
-    if len(found) < FEWEST:
+    if len(points) < FEWEST:
         return None
-    x = scale_of([loss.before.value or 0.0 for loss in found], within=(-1.0, 1.0), factor=POINTS.factor)
-    y = scale_of([0.0, *(loss.drop or 0.0 for loss in found)], within=None, factor=POINTS.factor)
+    x = scale_of([loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor)
+    y = scale_of([0.0, *(loss.drop or 0.0 for loss in points)], within=None, factor=POINTS.factor)
     svg = scatter(
-        [_point(loss) for loss in found], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
+        [_point(loss) for loss in points], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
     )
-    most = min(found, key=lambda loss: loss.drop or 0.0)
+    most = min(points, key=lambda loss: loss.drop or 0.0)
     summary = (
-        f"{len(found)} points: original score across, change by paraphrasing upwards. The largest loss, "
+        f"{len(points)} points: original score across, change by paraphrasing upwards. The largest loss, "
         f"{POINTS.said(-(most.drop or 0.0))} points, is that of {most.row.label} on {most.dataset}, from "
         f"{POINTS.said(most.before.value or 0.0)}."
     )
-    return Against(svg, summary, len(found))
+    return Against(svg, summary, len(points))
 
 
 def _point(loss: Loss) -> Point:
@@ -518,7 +522,7 @@ def against_distance(losses: Losses) -> Against | None:
     y = scale_of([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
     points = [Point(distance, change, row.system.kind) for row, _, distance, change in found]
     svg = scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
-    row, dataset, distance, change = min(found, key=lambda one: one[3])
+    row, dataset, distance, change = min(found, key=lambda point: point[3])
     summary = (
         f"{len(found)} points: edit distance across, change by paraphrasing upwards. The lowest, "
         f"{POINTS.change(change)} points, is that of {row.label} on {dataset}, at {distance:.2f}."
@@ -528,8 +532,8 @@ def against_distance(losses: Losses) -> Against | None:
 
 def _distances(record: Record) -> dict[tuple[str, str], float]:
     """The mean edit distance over runs by dataset and source."""
-    found: dict[tuple[str, str], list[float]] = {}
+    distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():
         if (task, measure, subset) == (TASK, "edit_distance", "") and row.value is not None:
-            found.setdefault((dataset, source_of(variant)), []).append(row.value)
-    return {place: round(fmean(values), 6) for place, values in found.items()}
+            distances.setdefault((dataset, source_of(variant)), []).append(row.value)
+    return {place: round(fmean(values), 6) for place, values in distances.items()}

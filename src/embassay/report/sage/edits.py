@@ -145,12 +145,12 @@ def rankings(
     and per query the gains of the relevant documents that any system found."""
     found = [_ranked(folder, group, system) for system in group.systems]
     gains: list[dict[int, float]] = []
-    made = []
+    lines = []
     for query in queries:
         gain: dict[int, float] = {}
-        made.append([_one(ranked.get(query, {}), corpus, gain) for ranked in found])
+        lines.append([_one(ranked.get(query, {}), corpus, gain) for ranked in found])
         gains.append(gain)
-    return made, gains
+    return lines, gains
 
 
 Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
@@ -162,12 +162,12 @@ def _ranked(folder: RunFolder, group: Group, system: System) -> Entries:
     if not path.exists():
         return {}
     frame = read_parquet(path).sort("rank", maintain_order=True)
-    found: Entries = {}
+    entries: Entries = {}
     for query, version, doc, edit, gain in frame.select(
         "query_id", "version", "doc_id", "edit", "gain"
     ).iter_rows():
-        found.setdefault(query, {}).setdefault(version, []).append((doc, edit, gain or 0.0))
-    return found
+        entries.setdefault(query, {}).setdefault(version, []).append((doc, edit, gain or 0.0))
+    return entries
 
 
 def _one(
@@ -277,10 +277,10 @@ def _clusters(source: Source, system: str) -> dict[str, dict[str, int]]:
 
     path = source.folder.items_path(source.group.kind.task, source.group.dataset, system)
     frame = read_parquet(path).filter(pl.col("measure") == "cluster")
-    found: dict[str, dict[str, int]] = {}
+    clusters: dict[str, dict[str, int]] = {}
     for item, name, value in frame.select("item_id", "variant", "value").drop_nulls().iter_rows():
-        found.setdefault(name, {})[item] = int(value)
-    return found
+        clusters.setdefault(name, {})[item] = int(value)
+    return clusters
 
 
 def _set(source: Source, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]) -> Part:

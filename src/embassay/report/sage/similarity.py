@@ -141,10 +141,10 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 def _part(panes: Iterator[Pane], heading: Heading, how: str, label: str = "Dataset") -> Iterator[Block]:
     """A heading, how to read what follows, and a table per dataset; nothing where no dataset has one."""
-    if found := tuple(panes):
+    if blocks := tuple(panes):
         yield heading
         yield Text(how)
-        yield Panes(label, found)
+        yield Panes(label, blocks)
 
 
 def _robustness(record: Record, board: Board, alone: bool) -> Iterator[Block]:
@@ -223,7 +223,7 @@ def _retrieval(record: Record, board: Board) -> Iterator[Block]:
 
 
 def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator[Block]:
-    if not (made := paper_tables(record, board)):
+    if not (printed := paper_tables(record, board)):
         return
     yield Heading("In the paper’s layout", "sage-paper")
     if not alone:
@@ -235,7 +235,7 @@ def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator
         "Three decimals. Bold: the best and all that cannot be told apart from it, where the run has tests (table 1"
         f"{those}); elsewhere nothing is bold. Means over datasets where a table has none by name."
     )
-    yield from made
+    yield from printed
 
 
 def _facts(record: Record, board: Board) -> Facts:
@@ -380,8 +380,8 @@ def _others(row: Result) -> str:
 
 def _least(record: Record, rows: Callable[[str], Sequence[Result | None]]) -> Result | None:
     """The row with the lowest value over the datasets of robustness."""
-    found = known([row for dataset in record.datasets("robustness") for row in rows(dataset)])
-    return min(found, key=lambda row: row.value or 0.0) if found else None
+    values = known([row for dataset in record.datasets("robustness") for row in rows(dataset)])
+    return min(values, key=lambda row: row.value or 0.0) if values else None
 
 
 def _retention(record: Record, system: str, variant: str, dataset: str) -> Result | None:

@@ -125,19 +125,19 @@ _MANY = 4
 
 def tasks_of(record: Record) -> tuple[Task, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
-    said = copies(record)
-    return tuple(replace(task, how=task.how.replace("{copies}", said)) for task in TASKS)
+    edits = copies(record)
+    return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in TASKS)
 
 
 def copies(record: Record) -> str:
     """How many perturbed copies of every document the run has searched."""
     rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
-    found = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
+    edits = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
     every = len(RETRIEVAL_EDITS)
-    if not found or len(found) == every:
+    if not edits or len(edits) == every:
         return f"{every} perturbed copies"
-    named = f" ({', '.join(found)})" if len(found) <= _MANY else ""
-    return f"{len(found)} of the paper's {every} perturbed copies{named}"
+    named = f" ({', '.join(edits)})" if len(edits) <= _MANY else ""
+    return f"{len(edits)} of the paper's {every} perturbed copies{named}"
 
 
 BY_NAME = {task.name: task for task in TASKS}
@@ -157,12 +157,12 @@ def sage_verdict(record: Record, board: Board) -> Verdict:
 
 def relation_rows(record: Record, board: Board) -> list[Result]:
     """How often noise stays above changed meaning: a row per ranked system and dataset with a value."""
-    found = (
+    relations = (
         record.find("robustness", row.system.name, "share", dataset=dataset, variant=RELATION)
         for row in (*board.ranked, *board.unranked)
         for dataset in record.datasets("robustness")
     )
-    return [row for row in found if row is not None and row.value is not None]
+    return [row for row in relations if row is not None and row.value is not None]
 
 
 def _heading(record: Record, board: Board) -> Sentence:
@@ -243,7 +243,7 @@ def heats(
     """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
     for i, dataset in enumerate(record.datasets(task)):
         rows = board.by_task(task)
-        found = {
+        values = {
             (row.system.name, column): [
                 record.find(task, row.system.name, column.measure, dataset=dataset, variant=variant)
                 for variant in (column.variant, *column.below)
@@ -252,7 +252,9 @@ def heats(
             for column in columns
         }
         shown = [
-            column for column in columns if any(found[row.system.name, column][0] is not None for row in rows)
+            column
+            for column in columns
+            if any(values[row.system.name, column][0] is not None for row in rows)
         ]
         if not shown:
             continue
@@ -261,8 +263,10 @@ def heats(
             summary = record.find(task, row.system.name, "similarity", dataset=dataset, variant="summary")
             middle = summary.value if summary is not None else None
             entries = [
-                _heat_entry(record, task, dataset, row, found[row.system.name, one], printed, one, middle)
-                for one in shown
+                _heat_entry(
+                    record, task, dataset, row, values[row.system.name, column], printed, column, middle
+                )
+                for column in shown
             ]
             if not any(entry.exact for entry in entries):
                 entries = [replace(entries[0], span=len(shown))]
@@ -270,13 +274,13 @@ def heats(
         contending = {row.system.name for row in rows if row.system.ranked}
         results = [
             result
-            for (system, _), stack in found.items()
+            for (system, _), stack in values.items()
             for result in stack
             if system in contending and result is not None and result.value is not None
         ]
-        is_stacked = any(one.below for one in shown)
+        is_stacked = any(column.below for column in shown)
         table = Table(
-            f"{name}-{i}", title, "System", tuple(Column(one.heading, None, "", one.group) for one in shown),
+            f"{name}-{i}", title, "System", tuple(Column(column.heading, None, "", column.group) for column in shown),
             tuple(lines), "heat stacked" if is_stacked else "heat", 3, is_titled=False,
             export="copy" if is_stacked else "yes", caption=f"{title}, {dataset}",
         )  # fmt: skip
@@ -295,12 +299,13 @@ def _heat_entry(
 ) -> Entry:
     """The ground, and the value that is sorted by, are those of the mean where several stand in the cell."""
     result = stack[0]
-    known = [one.value for one in stack if one is not None and one.value is not None]
-    if result is not None and len(known) == len(stack):
-        mean = sum(known) / len(known)
+    values = [part.value for part in stack if part is not None and part.value is not None]
+    if result is not None and len(values) == len(stack):
+        # A cell without one of its values has no mean, as over the others it would be of something else.
+        mean = sum(values) / len(values)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
         return Entry(
-            "\n".join(map(printed, known)), "", Value("value", shown).exact, _ground(mean, wanted, summary)
+            "\n".join(map(printed, values)), "", Value("value", shown).exact, _ground(mean, wanted, summary)
         )
     cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == dataset]
     value = missing_value(record, cells, result)
@@ -353,8 +358,10 @@ def paper_tables(record: Record, board: Board) -> tuple[Table, ...]:
     """Tables 1 to 6, as far as the run has their tasks."""
     kinds = {system.name: system.kind for system in record.systems}
     rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
-    made = {table.name: table for table in tables(rows, kinds)}
-    return tuple(_paper(record, board, made[name]) for name in PAPER if name in made and made[name].columns)
+    by_name = {table.name: table for table in tables(rows, kinds)}
+    return tuple(
+        _paper(record, board, by_name[name]) for name in PAPER if name in by_name and by_name[name].columns
+    )
 
 
 def _paper(record: Record, board: Board, table: Written) -> Table:
@@ -497,7 +504,7 @@ def chosen(rows: Sequence[Course]) -> tuple[Course, ...]:
 
 
 def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Course, ...]:
-    found = []
+    courses = []
     for row in board.by_task("sensitivity"):
         if not row.system.ranked:
             continue
@@ -506,12 +513,10 @@ def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Cours
                                variant=f"{kind}:p={size:g}"))
             for size in SIZES[kind]
         ]  # fmt: skip
-        points = tuple(
-            (size, result) for size, result in results if result is not None and result.value is not None
-        )
+        points = tuple((size, row) for size, row in results if row is not None and row.value is not None)
         if points:
-            found.append(Course(row, points))
-    return chosen(found)
+            courses.append(Course(row, points))
+    return chosen(courses)
 
 
 def _curve(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:
@@ -539,12 +544,10 @@ def _legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sentence,
 
 
 def _summary(kind: str, lines: Sequence[Course]) -> str:
-    ends = "; ".join(f"{line.row.label} {_two(line.points[-1][1].value)}" for line in lines)
+    ends = "; ".join(
+        f"{line.row.label} {numbers.score(line.points[-1][1].value or 0.0, 2)}" for line in lines
+    )
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
-
-
-def _two(value: float | None) -> str:
-    return numbers.score(value or 0.0, 2)
 
 
 def _expected(y: Scale, *, linear: bool) -> str:

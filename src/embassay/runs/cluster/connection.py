@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import ModelError, UsageError
-from embassay.machine import VARIABLE, card
+from embassay.machine import VARIABLE, card, cores
 from embassay.runs.execution import Ray, in_words
 
 _QUIET = {
@@ -142,13 +142,13 @@ def nobody(address: str, why: str) -> UsageError:
 
 def _answers(host: str, port: int) -> bool:
     """Whether a server of HTTP/2 is there; behind TLS that cannot be seen so early. OSError where there is none."""
-    with socket.create_connection((host, port), timeout=_SECONDS) as there:
+    with socket.create_connection((host, port), timeout=_SECONDS) as server:
         if os.environ.get("RAY_USE_TLS", "0") not in ("", "0", "false"):
             return True
-        there.sendall(_HELLO)
+        server.sendall(_HELLO)
         head = b""
         while len(head) < 4:
-            more = there.recv(4 - len(head))
+            more = server.recv(4 - len(head))
             if not more:
                 return False
             head += more
@@ -199,10 +199,10 @@ class Pulse:
         while not self._ended.wait(_PERIOD):
             self._refused = self._refused + 1 if _refuses(self._daemon) else 0
             try:
-                found = self._ray.cluster_resources()
+                resources = self._ray.cluster_resources()
             except Exception:  # whatever Ray raises, it is no answer
                 continue
-            self.cpus, self._heard = max(1, int(found.get("CPU", 1))), time.monotonic()
+            self.cpus, self._heard = max(1, int(resources.get("CPU", 1))), time.monotonic()
 
 
 def left_alone() -> ModelError:
@@ -212,9 +212,9 @@ def left_alone() -> ModelError:
 
 def _daemon(ray: Any) -> tuple[str, int]:
     """Where this machine's daemon of Ray listens."""
-    here = ray.get_runtime_context().get_node_id()
-    found = next(node for node in ray.nodes() if node["NodeID"] == here)
-    return found["NodeManagerAddress"], int(found["NodeManagerPort"])
+    own_id = ray.get_runtime_context().get_node_id()
+    own = next(node for node in ray.nodes() if node["NodeID"] == own_id)
+    return own["NodeManagerAddress"], int(own["NodeManagerPort"])
 
 
 def _refuses(where: tuple[str, int]) -> bool:
@@ -264,13 +264,8 @@ def connected(chosen: Ray) -> Iterator[Any]:
 def threads() -> dict[str, str]:
     """How many threads numeric libraries use here, as environment variables: Ray would give each task as many as it
     has CPUs, and the last bits of a sum can depend on that."""
-    given = {name: os.environ[name] for name in _THREADS if os.environ.get(name)}
-    return {"OMP_NUM_THREADS": str(cores()), **given}
-
-
-def cores() -> int:
-    """The cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    chosen = {name: os.environ[name] for name in _THREADS if os.environ.get(name)}
+    return {"OMP_NUM_THREADS": str(cores()), **chosen}
 
 
 def _initialised(ray: Any, chosen: Ray) -> None:
@@ -353,13 +348,13 @@ def _same_signals() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {one: signal.getsignal(one) for one in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield
     finally:
-        for one, answer in before.items():
+        for number, answer in before.items():
             if answer is not None:
-                signal.signal(one, answer)
+                signal.signal(number, answer)
 
 
 _NODE_SECONDS = 120.0
@@ -397,7 +392,7 @@ class Seen:
 
 def nodes(ray: Any) -> tuple[Node, ...]:
     """The machines that are there, by name."""
-    found = [
+    alive = [
         Node(
             node["NodeID"],
             node["NodeManagerHostname"] if _alone(node) else node["NodeManagerAddress"],
@@ -409,7 +404,7 @@ def nodes(ray: Any) -> tuple[Node, ...]:
         for node in ray.nodes()
         if node["Alive"]
     ]
-    return tuple(sorted(found, key=lambda node: (node.host, node.id)))
+    return tuple(sorted(alive, key=lambda node: (node.host, node.id)))
 
 
 def cpus(found: Sequence[Node]) -> int:
@@ -426,36 +421,36 @@ def look(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -> list[Se
     """What each machine finds, asked there, all at once; `files` are looked for. A machine that is gone by then is left
     out: runs outlive the loss of a node, so its loss before they begin stops none."""
     probe = ray.remote(_probe())
-    wanted, here = [str(file) for file in files], str(Path.cwd())
-    asked = [
-        probe.options(num_cpus=0, scheduling_strategy=on_node(ray, node.id)).remote(wanted, here)
+    paths, folder = [str(file) for file in files], str(Path.cwd())
+    answers = [
+        probe.options(num_cpus=0, scheduling_strategy=on_node(ray, node.id)).remote(paths, folder)
         for node in found
     ]
-    seen = [_seen(ray, node, answer) for node, answer in zip(found, asked, strict=True)]
-    if not any(one.error for one in seen):
-        return seen
-    there = {node.id for node in nodes(ray)}
-    return [one for one in seen if one.node.id in there]
+    finds = [_seen(ray, node, answer) for node, answer in zip(found, answers, strict=True)]
+    if not any(find.error for find in finds):
+        return finds
+    alive = {node.id for node in nodes(ray)}
+    return [find for find in finds if find.node.id in alive]
 
 
 def check(seen: Sequence[Seen]) -> None:
     """UsageError, with the machine and the mend, where one cannot do the work of a run as this machine would."""
     from embassay import __version__
 
-    for one in seen:
-        if one.error:
+    for find in seen:
+        if find.error:
             raise UsageError(
-                f"The node {one.node.host} cannot do the work: {one.error}",
+                f"The node {find.node.host} cannot do the work: {find.error}",
                 mend="Install the same Embassay, with the same extras, for the Python of every node.",
             )
-        if one.embassay != __version__:
+        if find.embassay != __version__:
             raise UsageError(
-                f"The node {one.node.host} has Embassay {one.embassay}, this machine {__version__}.",
+                f"The node {find.node.host} has Embassay {find.embassay}, this machine {__version__}.",
                 mend="Install the same version on every node.",
             )
-        if one.missing:
+        if find.missing:
             raise UsageError(
-                f"The node {one.node.host} does not see {one.missing[0]}.",
+                f"The node {find.node.host} does not see {find.missing[0]}.",
                 mend="Put it on a file system that all nodes mount at the same path, and name it by that path.",
             )
 
@@ -483,15 +478,15 @@ def _probe() -> Callable[[list[str], str], dict[str, Any]]:
 
         import ray
 
-        told = {"python": platform.python_version(), "ray": ray.__version__, "embassay": "", "error": ""}
+        facts = {"python": platform.python_version(), "ray": ray.__version__, "embassay": "", "error": ""}
         try:
             import embassay
 
-            told["embassay"] = embassay.__version__
+            facts["embassay"] = embassay.__version__
         except Exception as error:
-            told["error"] = f"{type(error).__name__}: {error}"
+            facts["error"] = f"{type(error).__name__}: {error}"
         if os.path.isdir(folder):  # noqa: PTH112
             os.chdir(folder)
-        return {**told, "missing": tuple(file for file in files if not os.path.exists(file))}  # noqa: PTH110
+        return {**facts, "missing": tuple(file for file in files if not os.path.exists(file))}  # noqa: PTH110
 
     return probe

@@ -86,8 +86,8 @@ class Desk:
 
     def read(self, cache: bytes, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """See `EmbeddingCache`; so the next four."""
-        found = self._cache(cache).read(key, shape)
-        return None if found is None else np.array(found)
+        vectors = self._cache(cache).read(key, shape)
+        return None if vectors is None else np.array(vectors)
 
     def holds(self, cache: bytes, key: bytes) -> bool:
         """Whether there are vectors under `key`."""
@@ -116,13 +116,14 @@ class Desk:
 def open_desk(models: int, environment: dict[str, str]) -> Any:
     """The actor, on the machine of the driver; `models` are at work at once, at most."""
     ray = library()
-    here = ray.get_runtime_context().get_node_id()
+    node = ray.get_runtime_context().get_node_id()
     actor = ray.remote(Desk).options(
         num_cpus=0,
         max_concurrency=16,
+        # Started anew as often as it dies: what it forgets is progress, and vectors are on disk.
         max_restarts=-1,
         max_task_retries=-1,
-        scheduling_strategy=on_node(ray, here),
+        scheduling_strategy=on_node(ray, node),
     )
     return actor.remote(models, str(Path.cwd()), environment)
 
@@ -158,9 +159,9 @@ class Ears:
         self._asked = self._asked or self._desk.heard.remote()
         if not self._ray.wait([self._asked], timeout=_PATIENCE)[0]:
             return
-        asked, self._asked = self._asked, None
+        answer, self._asked = self._asked, None
         try:
-            heard = self._ray.get(asked)
+            heard = self._ray.get(answer)
         except self._ray.exceptions.RayError as error:
             # The desk is started anew, unless its machine is gone: this one.
             raise left_alone() from error
@@ -205,8 +206,8 @@ class SharedCache:
 
     def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`."""
-        found: NDArray[np.float32] | None = self._asked("read", key, shape)
-        return found
+        vectors: NDArray[np.float32] | None = self._asked("read", key, shape)
+        return vectors
 
     def holds(self, key: bytes) -> bool:
         """Whether there are vectors under `key`."""
@@ -231,7 +232,7 @@ class SharedCache:
     def _told(self, method: str, *arguments: Any) -> None:
         self._writing.append(getattr(self._desk, method).remote(self._opened, *arguments))
         if len(self._writing) > _IN_FLIGHT:
-            gotten(self._writing.popleft())
+            gotten(self._writing.popleft())  # the oldest one, which also raises what went wrong
 
 
 A = TypeVar("A")
@@ -260,19 +261,20 @@ class OverRay:
         def taken(item: A, reference: Any) -> B:
             while True:
                 try:
-                    found = ray.get(reference)
+                    result = ray.get(reference)
                 except losses.kinds as error:
                     if not losses.again("part", error):
                         raise ModelError(f"A part of the work cannot be done: {DIED}.") from error
                     reference = part.remote(sent, packed(item), folder)
                     continue
                 losses.forget("part")
-                if isinstance(found, Raised):
-                    raise found.error
-                return found  # type: ignore[no-any-return]
+                if isinstance(result, Raised):
+                    raise result.error
+                return result  # type: ignore[no-any-return]
 
         waiting, held = deque[tuple[A, int, Any]](), 0
         for item in items:
+            # Packed here and not by Ray, to know its size before it takes room in the store.
             content = packed(item)
             while waiting and self._room and held + len(content) > self._room:
                 first, size, reference = waiting.popleft()
@@ -343,10 +345,10 @@ def over_ray(
     another Embassay, or does not see one of the `files`. `identities` are those of the systems, by name, as this
     machine has them."""
     with connected(chosen) as ray:
-        found = nodes(ray)
-        cpus(found)
-        check(look(ray, found, files))
-        engine = OnCluster(ray, folder, found, identities)
+        machines = nodes(ray)
+        cpus(machines)
+        check(look(ray, machines, files))
+        engine = OnCluster(ray, folder, machines, identities)
         try:
             yield engine
         finally:
@@ -388,6 +390,7 @@ class OnCluster:
                 for cell, tried in flight.landed():
                     ears.listen()
                     if tried is None:
+                        # At the front, where its next loss is soon found out.
                         todo.appendleft(cell)
                         continue
                     record = keep(cell, tried, self._folder)

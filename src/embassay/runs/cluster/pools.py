@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -53,6 +54,7 @@ class Losses:
 
     def __init__(self, ray: Any) -> None:
         exceptions = ray.exceptions
+        # A machine that was taken away (a spot instance) says nothing against the work that was on it.
         self._innocent = (exceptions.NodeDiedError, exceptions.ObjectLostError)
         self.kinds: tuple[type[BaseException], ...] = (
             *self._innocent,
@@ -70,6 +72,7 @@ class Losses:
         count = self._lost.get(what, 0)
         if count >= LIVES:
             return False
+        # Ray needs a while to see that a node is gone, and would give the work to it again.
         time.sleep(min(8.0, 0.5 * 2**count))
         return True
 
@@ -147,11 +150,13 @@ class Encoding:
         """Some chunks with the encoder of this `identity`; `count` asks how many texts of each are cut."""
         try:
             encoder = self._opened()
+            # Checked where the work is done: a node may have another version of the model, whose vectors would be mixed
+            # in silently.
             if encoder.identity != identity:
                 raise other(encoder.name, socket.gethostname(), encoder.identity, identity)
             return _encoded(encoder, chunks, role, count)
         except Exception as error:
-            return [raised(error)] * len(chunks)
+            return [raised(error)] * len(chunks)  # the model did not open: so it is for all of them
 
     def count_truncated(self, texts: list[str]) -> int | Raised:
         """The encoder's count."""
@@ -182,20 +187,15 @@ def _encoded(
     cut = encoder.count_truncated if count else lambda texts: 0  # noqa: ARG005
     many = getattr(encoder, "encode_chunks", None) if getattr(encoder, "joins_chunks", False) else None
     if many is not None:
-        return [
-            (vectors, cut(chunks[place])) for place, vectors in sorted(many(chunks, role=role), key=_place)
-        ]
-    found: list[Encoded | Raised] = []
+        in_order = sorted(many(chunks, role=role), key=itemgetter(0))
+        return [(vectors, cut(chunks[place])) for place, vectors in in_order]
+    answers: list[Encoded | Raised] = []
     for texts in chunks:
         try:
-            found.append((encoder.encode(texts, role=role), cut(texts)))
+            answers.append((encoder.encode(texts, role=role), cut(texts)))
         except Exception as error:
-            found.append(raised(error))
-    return found
-
-
-def _place(one: tuple[int, Any]) -> int:
-    return one[0]
+            answers.append(raised(error))
+    return answers
 
 
 @dataclass
@@ -215,13 +215,13 @@ class Pools:
     def open(self, wanted: Wanted, user: str) -> list[Any]:
         """The actors for this model."""
         with self._lock:
-            ray, key = library(), wanted
-            if key not in self._pools:
+            ray = library()
+            if wanted not in self._pools:
                 self._close_idle(ray)
                 places = seats(nodes(ray), wanted.accelerated, self._models)
-                self._pools[key] = _Pool([_actor(ray, wanted, seat) for seat in places])
-            self._pools[key].users.add(user)
-            return self._pools[key].actors
+                self._pools[wanted] = _Pool([_actor(ray, wanted, seat) for seat in places])
+            self._pools[wanted].users.add(user)
+            return self._pools[wanted].actors
 
     def release(self, user: str) -> None:
         """The cell `user` has ended."""
@@ -256,6 +256,7 @@ def seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[Seat]
     >>> [seat.node for seat in seats((node,), accelerated=False, models=1)]
     ['a', 'a']
     """
+    # Ray counts in ten-thousandths; rounded up, the last model would find no room.
     share = int(10_000 / models) / 10_000
     if accelerated and any(node.gpus >= 1 for node in found):
         return [Seat(node.id, share) for node in found for _ in range(int(node.gpus))]
@@ -268,9 +269,9 @@ def _actor(ray: Any, wanted: Wanted, seat: Seat) -> Any:
     options: dict[str, Any] = {"num_gpus": seat.gpus} if seat.gpus else {}
     actor = ray.remote(Encoding).options(
         num_cpus=0,
-        max_restarts=-1,
+        max_restarts=-1,  # `Losses` decides when it is enough
         max_task_retries=RETRIES,
-        scheduling_strategy=on_node(ray, seat.node, soft=True),
+        scheduling_strategy=on_node(ray, seat.node, soft=True),  # soft: where the node is gone, on another
         **options,
     )
     return actor.remote(wanted, str(Path.cwd()))
@@ -296,6 +297,8 @@ class SpreadEncoder:
         self.uses_roles = described.uses_roles
         if described.chunk_size is not None:
             self.chunk_size = described.chunk_size
+        # The actor counts as it encodes, and `count_truncated` is asked for the same chunk right after: no second
+        # journey.
         self._cut: tuple[tuple[str, ...], int] = ((), 0)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -303,22 +306,22 @@ class SpreadEncoder:
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
         """One chunk."""
-        for _, text_refused in self.encode_chunks([texts], role=role):
-            if isinstance(text_refused, TextRefused):
-                raise text_refused
-            return text_refused
+        for _, answer in self.encode_chunks([texts], role=role):
+            if isinstance(answer, TextRefused):
+                raise answer
+            return answer
         raise AssertionError("a chunk has an answer")
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """The encoder's count; that of the chunk that was given last is known."""
-        asked = tuple(texts)
-        if self._cut[0] == asked:
+        key = tuple(texts)
+        if self._cut[0] == key:
             return self._cut[1]
-        ask = lambda: self._pool()[0].count_truncated.remote(list(asked))  # noqa: E731
-        found = insisted(library(), ask, f"The encoder {self.name!r}")
-        if isinstance(found, Raised):
-            raise found.error
-        return int(found)
+        ask = lambda: self._pool()[0].count_truncated.remote(list(key))  # noqa: E731
+        count = insisted(library(), ask, f"The encoder {self.name!r}")
+        if isinstance(count, Raised):
+            raise count.error
+        return int(count)
 
     def encode_chunks(
         self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
@@ -328,19 +331,21 @@ class SpreadEncoder:
         flight = _Flight(self._pool(), self._described, role, load)
         failure: Exception | None = None
         todo, again = iter(enumerate(chunks)), deque[Chunk]()
+        # After a failure nothing new is asked for, but what is under way is waited for and kept: it may have been paid
+        # for.
         while flight.fill(again, todo if failure is None else iter(())):
-            for position, texts, found in flight.landed():
-                if found is None:
+            for position, texts, answer in flight.landed():
+                if answer is None:
                     # Its actors may be gone with the process that had opened them.
                     again.append((position, texts))
                     flight.actors = self._pool()
-                elif not isinstance(found, Raised):
-                    self._cut = tuple(texts), found[1]
-                    yield position, found[0]
-                elif isinstance(found.error, TextRefused):
-                    yield position, found.error
+                elif not isinstance(answer, Raised):
+                    self._cut = tuple(texts), answer[1]
+                    yield position, answer[0]
+                elif isinstance(answer.error, TextRefused):
+                    yield position, answer.error
                 else:
-                    failure = failure or found.error
+                    failure = failure or answer.error
         if failure is not None:
             raise failure
 
@@ -369,10 +374,11 @@ class _Flight:
 
     def _send(self, load: list[Chunk]) -> None:
         busy = [actor for _, actor in self.flying.values()]
+        # By what is under way and not by turns: actors differ in speed, and a new one starts with nothing.
         actor = min(self.actors, key=busy.count)
         chunks, count = [list(texts) for _, texts in load], self._encoder.max_tokens is not None
-        asked = actor.encode.remote(chunks, self._role, self._encoder.identity, count)
-        self.flying[asked] = load, actor
+        reference = actor.encode.remote(chunks, self._role, self._encoder.identity, count)
+        self.flying[reference] = load, actor
 
     def landed(self) -> Iterator[tuple[int, Sequence[str], Any]]:
         """What is there next: a chunk's vectors and its count, what its encoder raised, or None where it was lost."""
@@ -380,9 +386,9 @@ class _Flight:
         for reference in done:
             load, _ = self.flying.pop(reference)
             try:
-                found = self._ray.get(reference)
+                answers = self._ray.get(reference)
             except self._losses.kinds as error:
                 lost = Raised(ModelError(f"The encoder {self._encoder.name!r} cannot work: {DIED}."))
-                found = [None if self._losses.again(load[0][0], error) else lost] * len(load)
-            for (position, texts), one in zip(load, found, strict=True):
-                yield position, texts, one
+                answers = [None if self._losses.again(load[0][0], error) else lost] * len(load)
+            for (position, texts), answer in zip(load, answers, strict=True):
+                yield position, texts, answer

@@ -56,5 +56,5 @@ def open_chat_as(
     spec = QUERY.parse(target)
     whole = QUERY.format(Spec(spec.name, spec.target, {**spec.params, **parameters}))
     model, chosen = CHAT_MODELS.split(CHAT_MODELS.parse(whole), options)
-    own = list(inspect.signature(options).parameters)
-    return CHAT_MODELS.build(model, own, name=QUERY.format(model), ledger=ledger or Ledger()), chosen, whole
+    also = list(inspect.signature(options).parameters)
+    return CHAT_MODELS.build(model, also, name=QUERY.format(model), ledger=ledger or Ledger()), chosen, whole

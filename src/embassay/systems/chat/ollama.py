@@ -36,10 +36,10 @@ class OllamaChat(ServedChat):
         keep_alive: str | None = None,
     ) -> None:
         self._connection = Connection.of(OLLAMA, server)
-        told = [f"{key}={value}" for key, value in options(num_ctx=num_ctx, think=think).items()]
+        facts = [f"{key}={value}" for key, value in options(num_ctx=num_ctx, think=think).items()]
         super().__init__(
             name or f"ollama:{target}",
-            ":".join(["ollama", target, server.known_as(self._connection.address), *told]),
+            ":".join(["ollama", target, server.known_as(self._connection.address), *facts]),
             f"ollama:{target}",
             price=Price(server.price or 0.0, server.price or 0.0),
             ledger=ledger,
@@ -54,20 +54,21 @@ class OllamaChat(ServedChat):
         The context becomes the next power of two from 4,096 on: one for all that is asked, since Ollama loads a
         model anew for every other. It is not in the identity, as answers do not depend on room that they do not use.
         """
-        other = copy(self)
+        twin = copy(self)
         if self.num_ctx is None:
-            other.num_ctx = max(_LEAST_CONTEXT, 1 << max(0, tokens - 1).bit_length())
-            other.identity += ":num_ctx=suited"
+            twin.num_ctx = max(_LEAST_CONTEXT, 1 << max(0, tokens - 1).bit_length())
+            twin.identity += ":num_ctx=suited"
         if self.think is None and think is not None:
-            other.think = think
-            other.identity += "".join(f":{key}={value}" for key, value in options(think=think).items())
-        return other
+            twin.think = think
+            twin.identity += "".join(f":{key}={value}" for key, value in options(think=think).items())
+        return twin
 
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
     ) -> Answer[Reply]:
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
         answer = read(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
+        # Ollama drops the beginning of what is too long without a word; a full context is how that shows.
         if self.num_ctx is not None and answer.usage.input_tokens >= self.num_ctx:
             return replace(answer, value=replace(answer.value, finish="context"))
         return answer

@@ -77,11 +77,12 @@ class OpenAIChat(ServedChat):
         Several calls may find out at once: what another has changed already needs only another attempt.
         """
         if asked and way < len(_WAYS) - 1 and format_refused(error, "response_format", "json_schema"):
-            self._way = max(self._way, way + 1)
+            self._way = max(self._way, way + 1)  # never back: another call may be further already
             return True
-        other = "max_tokens" if longest == "max_completion_tokens" else "max_completion_tokens"
-        if format_refused(error, longest) and format_refused(error, other):
-            self._longest = other
+        alternative = "max_tokens" if longest == "max_completion_tokens" else "max_completion_tokens"
+        # Who refuses one name recommends the other; a refusal with one name alone may be of its value.
+        if format_refused(error, longest) and format_refused(error, alternative):
+            self._longest = alternative
             return True
         return False
 
@@ -103,18 +104,18 @@ class OpenAIChat(ServedChat):
     async def _create(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
     ) -> Any:
-        wanted: dict[str, Any] = {
+        fields: dict[str, Any] = {
             **{name: getattr(sampling, name) for name in _SETTABLE if name not in self.left_out},
             self._longest: sampling.max_tokens,
             "reasoning_effort": self._effort,
         }
         if schema is not None:
-            wanted["response_format"] = _format(_WAYS[self._way], schema)
+            fields["response_format"] = _format(_WAYS[self._way], schema)
             messages = messages if self._way == 0 else with_schema(messages, schema)
         body = {
             "model": self._target,
             "messages": [{"role": message.role, "content": message.content} for message in messages],
-            **{name: value for name, value in wanted.items() if value is not None},
+            **{name: value for name, value in fields.items() if value is not None},
         }
         # Not through `chat.completions.create`, whose checks of types take a third of a call's time.
         return await self._client().post("/chat/completions", cast_to=object, body=body)

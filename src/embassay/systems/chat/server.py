@@ -66,10 +66,10 @@ def is_strict(schema: Mapping[str, Any]) -> bool:
 
 def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[Message]:
     """The messages with the schema told in words, for a server that takes none."""
-    told = "Answer with one JSON object that fits this JSON schema, and nothing else:\n" + json.dumps(schema)
+    words = "Answer with one JSON object that fits this JSON schema, and nothing else:\n" + json.dumps(schema)
     if messages and messages[0].role == "system":
-        return [Message("system", f"{messages[0].content}\n\n{told}"), *messages[1:]]
-    return [Message("system", told), *messages]
+        return [Message("system", f"{messages[0].content}\n\n{words}"), *messages[1:]]
+    return [Message("system", words), *messages]
 
 
 def found_json(text: str) -> str:
@@ -96,8 +96,8 @@ def checked(text: str, schema: Any) -> Any:
         return schema.model_validate_json(text)
     except ValidationError as error:
         wrong = "; ".join(
-            f"{'.'.join(str(part) for part in one['loc']) or 'the whole'}: {one['msg']}"
-            for one in error.errors(include_url=False, include_input=False)
+            f"{'.'.join(str(part) for part in fault['loc']) or 'the whole'}: {fault['msg']}"
+            for fault in error.errors(include_url=False, include_input=False)
         )
         raise Unfit(wrong[:_LONGEST]) from None
 
@@ -110,7 +110,7 @@ def asking_again(messages: Sequence[Message], answer: str, wrong: Unfit) -> list
 
 def _closed(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_closed(one) for one in schema]
+        return [_closed(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
     closed = {key: _closed(value) for key, value in schema.items()}
@@ -121,6 +121,7 @@ def _closed(schema: Any) -> Any:
 
 _USUAL_ANSWER = 1024
 """Tokens put aside for an answer that nothing limits."""
+# Tokens of role and marks around a message, rather too many than too few: they are put aside, not billed.
 _PER_MESSAGE = 8
 
 
@@ -208,8 +209,8 @@ class ServedChat(ABC):
             answer = await self.request(messages, sampling, shape)
             answer = replace(answer, usage=_believed(answer, [message.content for message in messages]))
             usd = self._usd(answer.usage.input_tokens, answer.usage.output_tokens)
-            said = answer.value.text.strip()
-            reply = replace(answer.value, text=without_thinking(said), thought=bool(said))
+            text = answer.value.text.strip()
+            reply = replace(answer.value, text=without_thinking(text), thought=bool(text))
             # With a seed, the server would say nothing once more.
             if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
                 raise Malformed("an empty answer", of_texts=True)
@@ -237,8 +238,8 @@ class ServedChat(ABC):
             raise TextRefused(f"{self.model}: the messages fill its context (num_ctx), so they were cut.")
         if not reply.text:
             why: Why = "thinking" if reply.thought else "empty"
-            what = "nothing but thinking" if reply.thought else "an empty answer"
-            raise Unanswered(f"{self.model}: {what} (finish: {reply.finish}).", why)
+            content = "nothing but thinking" if reply.thought else "an empty answer"
+            raise Unanswered(f"{self.model}: {content} (finish: {reply.finish}).", why)
 
 
 def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
@@ -246,16 +247,17 @@ def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
     return _completion(answer, text, checked(text, schema))
 
 
+# Tokens; no model writes so many, so a server that says more miscounts.
 _LONGEST_ANSWER = 10_000_000
 
 
 def _believed(answer: Answer[Reply], sent: Sequence[str]) -> Usage:
     """The usage, its tokens our own count where the server's cannot be."""
-    said, text = answer.usage, [answer.value.text]
+    usage, text = answer.usage, [answer.value.text]
     return replace(
-        said,
-        input_tokens=believed(said.input_tokens, most_tokens(sent), likely_tokens(sent)),
-        output_tokens=believed(said.output_tokens, _LONGEST_ANSWER, likely_tokens(text)),
+        usage,
+        input_tokens=believed(usage.input_tokens, most_tokens(sent), likely_tokens(sent)),
+        output_tokens=believed(usage.output_tokens, _LONGEST_ANSWER, likely_tokens(text)),
     )
 
 

@@ -84,9 +84,9 @@ def choose_prompts(
     query nor document have the model's own prompt for the `task`, where it has one."""
 
     def first(role: Role | None) -> str:
-        asked = given.get(role)
-        if asked is not None:
-            return asked
+        written = given.get(role)
+        if written is not None:
+            return written
         names = (*(_OWN_NAMES[role] if role else _OF_A_TASK[task]), default or "")
         return next(
             (prompt for name in names if (prompt := own.get(name))),
@@ -101,8 +101,8 @@ def own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
     # By its end: a piece that begins with the prompt's last space is the text's.
     return np.array(
         [
-            place
-            for place, (special, (_, end)) in enumerate(
+            i
+            for i, (special, (_, end)) in enumerate(
                 zip(encoding.special_tokens_mask, encoding.offsets, strict=True)
             )
             if not special and end > len(prompt)
@@ -116,10 +116,10 @@ class TokenLimit:
     that can be asked."""
 
     def __init__(self, tokenizer: Any, tokens: Any) -> None:
-        known = callable(tokenizer) and isinstance(tokens, int)
-        self.tokens: int | None = tokens if known else None
+        countable = callable(tokenizer) and isinstance(tokens, int)
+        self.tokens: int | None = tokens if countable else None
         # A copy: counting does not cut, and the model's own must not change while another thread uses it.
-        self._tokenizer = deepcopy(tokenizer) if known else None
+        self._tokenizer = deepcopy(tokenizer) if countable else None
 
     def exceeded(self, texts: Sequence[str], prompt: str = "") -> int:
         """How many of the texts, with the prompt before each, have more tokens than that."""
@@ -127,7 +127,7 @@ class TokenLimit:
             return 0
         whole = [prompt + text for text in texts]
         ids = self._tokenizer(whole, truncation=False, verbose=False)["input_ids"]
-        return sum(len(one) > self.tokens for one in ids)
+        return sum(len(row) > self.tokens for row in ids)
 
 
 class TokenStates:
@@ -253,18 +253,18 @@ class Joined:
 
     def __call__(self, batches: Sequence[Padded]) -> list[Vectors]:
         """The vectors of each batch. ModelError where not even one text fits on the card."""
-        found: list[Vectors | None] = [None] * len(batches)
+        results: list[Vectors | None] = [None] * len(batches)
         widths: dict[int | None, list[int]] = defaultdict(list)
-        for place, batch in enumerate(batches):
-            widths[batch.width].append(place)
+        for i, batch in enumerate(batches):
+            widths[batch.width].append(i)
         for width, places in widths.items():
             while places:
                 taken = self._next(batches, places, alone=width is None or self._hopeless)
                 group, places = places[:taken], places[taken:]
-                done = self._done([batches[place] for place in group])
-                for place, vectors in zip(group, done, strict=True):
-                    found[place] = vectors
-        return [vectors for vectors in found if vectors is not None]
+                done = self._done([batches[i] for i in group])
+                for i, vectors in zip(group, done, strict=True):
+                    results[i] = vectors
+        return [vectors for vectors in results if vectors is not None]
 
     @property
     def _hopeless(self) -> bool:
@@ -285,28 +285,30 @@ class Joined:
             return self._each(group)
         try:
             start = self.clock()
-            found = self._parts(self.run(group), group)
+            parts = self._parts(self.run(group), group)
             seconds = self.clock() - start
         except Exception as error:
             if not self.no_memory(error):
                 raise
+            # A card that was full once is not asked for so much again.
             self.tokens, self._settled = max(1, self.tokens // 2), True
             middle = len(group) // 2
             return [*self._done(group[:middle]), *self._done(group[middle:])]
         if shape not in self.same:
             alone = self._each(group)
-            self.same[shape] = all(a.tobytes() == b.tobytes() for a, b in zip(found, alone, strict=True))
+            self.same[shape] = all(a.tobytes() == b.tobytes() for a, b in zip(parts, alone, strict=True))
+            # The vectors of each batch alone, whatever the comparison says: later ones must equal these.
             return alone
         self._learn(sum(batch.tokens for batch in group), seconds)
-        return found
+        return parts
 
     def _each(self, group: Sequence[Padded]) -> list[Vectors]:
-        found = []
+        parts = []
         for batch in group:
             start = self.clock()
-            found.append(self._alone(batch))
+            parts.append(self._alone(batch))
             self._learn(batch.tokens, self.clock() - start)
-        return found
+        return parts
 
     def _alone(self, batch: Padded) -> Vectors:
         try:
@@ -320,8 +322,8 @@ class Joined:
                     mend="Try a smaller max_length, or EMBASSAY_DEVICE=cpu.",
                 ) from error
         self._warn()
-        one, other = self.halve(batch)
-        return np.concatenate([self._alone(one), self._alone(other)])
+        upper, lower = self.halve(batch)
+        return np.concatenate([self._alone(upper), self._alone(lower)])
 
     def _parts(self, vectors: Vectors, group: Sequence[Padded]) -> list[Vectors]:
         ends = np.cumsum([batch.rows for batch in group])[:-1]

@@ -84,16 +84,16 @@ class MultiVector:
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, read as documents."""
         prompt = self.document_prompt
-        own = (self._torch.model.prompts or {}).get("document") if prompt is None else prompt
-        return self._limit.exceeded(texts, own or "")
+        shipped = (self._torch.model.prompts or {}).get("document") if prompt is None else prompt
+        return self._limit.exceeded(texts, shipped or "")
 
     def _read(self, texts: list[str], role: Role | None) -> list[Rows]:
         model, query = self._torch.model, role == "query"
         encode = model.encode_query if query else model.encode_document
         prompt = self.query_prompt if query else self.document_prompt
-        found = self._torch.ask(
+        rows = self._torch.ask(
             lambda: encode(
                 texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True
             )
         )
-        return [np.asarray(one, dtype=np.float32) for one in found]
+        return [np.asarray(row, dtype=np.float32) for row in rows]

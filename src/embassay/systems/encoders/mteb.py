@@ -69,12 +69,13 @@ class Mteb:
             return np.empty((0, self.dim), dtype=np.float32)
         import torch
 
+        # torch keeps the number of threads by thread: in one of our own the caller's stays as it is.
         with ThreadPoolExecutor(1, initializer=partial(torch.set_num_threads, 1)) as thread:
             try:
-                found = thread.submit(self._encoded, texts, role).result()
+                out = thread.submit(self._encoded, texts, role).result()
             except Exception as error:  # a model of the registry may raise anything
                 raise ModelError(f"{self.name!r} failed while encoding: {first_line(error)}") from error
-        return np.asarray(found.float().cpu() if isinstance(found, torch.Tensor) else found, dtype=np.float32)
+        return np.asarray(out.float().cpu() if isinstance(out, torch.Tensor) else out, dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, prompts left out."""

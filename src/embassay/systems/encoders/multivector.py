@@ -28,6 +28,7 @@ from embassay.systems.models import (
 
 Rows = NDArray[np.float32]
 _ON_CARD = 64
+# Texts at a time: enough for all cores, and few enough that what is kept of them is soon kept.
 _WINDOW = 256
 
 
@@ -43,31 +44,31 @@ class Alone:
 
     def encode(self, texts: Sequence[str], role: Role | None) -> Ragged:
         """The rows of each text."""
-        found: list[Rows] = [np.empty(0, dtype=np.float32)] * len(texts)
+        result: list[Rows] = [np.empty(0, dtype=np.float32)] * len(texts)
 
         def fill(rows: Batch) -> None:
-            for row, one in zip(rows, self._read([texts[row] for row in rows], role), strict=True):
-                found[row] = one
+            for row, vectors in zip(rows, self._read([texts[row] for row in rows], role), strict=True):
+                result[row] = vectors
 
         batches = of_similar_length(texts, _ON_CARD if self.card else 1)
         if self.card or not batches:
             for batch in batches:
                 fill(batch)
-            return ragged(found)
+            return ragged(result)
         start = self._one_thread if self._threads else None
         # The first call fixes how the tokenizer cuts and pads, which threads must not do at the same time.
-        for some in (batches[:1], batches[1:]):
-            on_all_cores(fill, some, start=start)
-        return ragged(found)
+        for part in (batches[:1], batches[1:]):
+            on_all_cores(fill, part, start=start)
+        return ragged(result)
 
     def together(self, chunks: Sequence[Sequence[str]], role: Role | None) -> Iterator[tuple[int, Ragged]]:
         """The rows of every chunk by its position, some chunks at a time."""
         places = iter(range(len(chunks)))
-        while some := list(islice(places, max(1, _WINDOW // self.chunk_size))):
-            texts = [list(chunks[place]) for place in some]
-            found = iter(self.encode([text for chunk in texts for text in chunk], role))
-            for place, chunk in zip(some, texts, strict=True):
-                yield place, ragged([next(found) for _ in chunk])
+        while window := list(islice(places, max(1, _WINDOW // self.chunk_size))):
+            texts = [list(chunks[i]) for i in window]
+            rows = iter(self.encode([text for chunk in texts for text in chunk], role))
+            for i, chunk in zip(window, texts, strict=True):
+                yield i, ragged([next(rows) for _ in chunk])
 
     @staticmethod
     def _one_thread() -> None:
@@ -90,8 +91,8 @@ class TorchModel:
     ) -> None:  # fmt: skip
         what = {"SparseEncoder": "Sparse models", "MultiVectorEncoder": "Multi-vector models"}[kind]
         mend = "Install it: pip install 'embassay[torch]'"
-        made = partial(model_library, "sentence_transformers", what=what, mend=mend)
-        self.weights, library = weights_and_library(made, target, revision, system=system)
+        load = partial(model_library, "sentence_transformers", what=what, mend=mend)
+        self.weights, library = weights_and_library(load, target, revision, system=system)
         self.name = f"{system}:{target}"
         if not hasattr(library, kind):
             raise ModelError(
@@ -153,20 +154,20 @@ class TorchModel:
     def identity(self, system: str, **depends: Any) -> str:
         """Everything the vectors depend on."""
         depends |= {"dtype": str(next(self.model.parameters()).dtype), "device": self.model.device.type}
-        said = json.dumps({**depends, "versions": self.version}, separators=(",", ":"))
-        return f"{system}:{self.weights.identity}:{said}"
+        facts = json.dumps({**depends, "versions": self.version}, separators=(",", ":"))
+        return f"{system}:{self.weights.identity}:{facts}"
 
 
 def _configs(weights: Weights) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     """What config.json and config_sentence_transformers.json hold; nothing where there is no such file."""
     names = ("config.json", "config_sentence_transformers.json")
     folder = fetched(weights, names)
-    found = []
+    configs = []
     for name in names:
         path = folder / name
         try:
             held = json.loads(path.read_text("utf-8")) if path.is_file() else {}
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{path} cannot be read: {error}.") from error
-        found.append(held if isinstance(held, dict) else {})
-    return found[0], found[1]
+        configs.append(held if isinstance(held, dict) else {})
+    return configs[0], configs[1]

@@ -84,11 +84,11 @@ class Onnx:
 
     def for_task(self, task: PromptTask, name: str) -> Onnx:
         """The same loaded model with the prompt that it ships for a task, under another name."""
-        other = copy(self)
-        other.task, other.name = task, name
-        other._set_prompts()
-        other.identity = other._identity(self._folder)
-        return other
+        twin = copy(self)
+        twin.task, twin.name = task, name
+        twin._set_prompts()
+        twin.identity = twin._identity(self._folder)
+        return twin
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Vectors, (n, dim), at length 1 where the folder says so; longer texts are cut at `max_tokens`."""
@@ -124,22 +124,22 @@ class Onnx:
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens, the longest prompt included."""
-        return sum(bool(one.overflowing) for one in self._tokenized(texts, self.prompts.longest))
+        return sum(bool(encoding.overflowing) for encoding in self._tokenized(texts, self.prompts.longest))
 
     def _set_prompts(self) -> None:
-        own, default = self._folder.prompts()
-        given: dict[Role | None, str | None] = {
+        shipped, default = self._folder.prompts()
+        chosen: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
         }  # fmt: skip
-        self.prompts = choose_prompts(given, own=own, default=default, task=self.task)
+        self.prompts = choose_prompts(chosen, own=shipped, default=default, task=self.task)
         self.uses_roles = self.prompts.by_role
 
     def _tokenized(self, texts: Sequence[str], prompt: str) -> list[Encoding]:
         whole = [prompt + text for text in texts]
-        found: list[Encoding] = self.tokenizer.encode_batch(
-            [one.lower() for one in whole] if self._lower else whole
+        encodings: list[Encoding] = self.tokenizer.encode_batch(
+            [text.lower() for text in whole] if self._lower else whole
         )
-        return found
+        return encodings
 
     def _embed(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
         """The vectors of texts with equally many tokens."""
@@ -191,4 +191,4 @@ def _pooled(hidden: NDArray[Any], pooling: str | None) -> NDArray[Any]:
         return hidden[:, -1]
     if pooling == "max":
         return np.asarray(hidden.max(axis=1))
-    return np.asarray(hidden.mean(axis=1, dtype=np.float32))
+    return np.asarray(hidden.mean(axis=1, dtype=np.float32))  # half precision would add up in half

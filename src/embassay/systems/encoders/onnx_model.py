@@ -65,14 +65,14 @@ class Computation:
     @property
     def chosen(self) -> Backend:
         """The backend that is asked for here or else by `$EMBASSAY_BACKEND`; UsageError where that names none."""
-        here = os.environ.get(VARIABLE, "").strip().lower() or "auto"
-        if here not in get_args(Backend):
+        named = os.environ.get(VARIABLE, "").strip().lower() or "auto"
+        if named not in get_args(Backend):
             raise UsageError(
-                f"{VARIABLE} is {here!r}, which is not a backend.", mend="Set it to auto, onnx or openvino."
+                f"{VARIABLE} is {named!r}, which is not a backend.", mend="Set it to auto, onnx or openvino."
             )
         if self.weights == "int8":
             return "onnx"
-        return here if self.backend == "auto" else self.backend  # type: ignore[return-value]
+        return named if self.backend == "auto" else self.backend  # type: ignore[return-value]
 
 
 class Unusable(Exception):
@@ -118,22 +118,23 @@ def load_graph(model: Path | bytes, asked: Computation) -> Computed:
 
 def openvino_of(identity: str) -> str | None:
     """The OpenVINO that an encoder of this identity computes in, `openvino-2026.4.1`; None where it does not."""
-    found = _OPENVINO.search(identity)
-    return found[0] if found else None
+    match = _OPENVINO.search(identity)
+    return match[0] if match else None
 
 
 class _OnnxRuntime:
     def __init__(self, onnxruntime: Any, model: Path | bytes) -> None:
         options = onnxruntime.SessionOptions()
+        # One thread a batch, as `batches` says; threads of its own would also change the last bits.
         options.intra_op_num_threads = options.inter_op_num_threads = 1
         options.log_severity_level = 3
-        given = model if isinstance(model, bytes) else str(model)
+        source = model if isinstance(model, bytes) else str(model)
         try:
-            self._session = onnxruntime.InferenceSession(given, options, providers=["CPUExecutionProvider"])
+            self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # onnxruntime's errors have no public root
             raise Unusable(f"is not a model that onnxruntime can load: {first_line(error)}") from error
         self.inputs: Mapping[str, np.dtype[Any]] = {
-            one.name: np.dtype(one.type[len("tensor(") : -1]) for one in self._session.get_inputs()
+            entry.name: np.dtype(entry.type[len("tensor(") : -1]) for entry in self._session.get_inputs()
         }
         self.outputs: Mapping[str, int] = {
             output.name: len(output.shape or ()) for output in self._session.get_outputs()
@@ -147,9 +148,9 @@ class _OnnxRuntime:
 def _in_openvino(openvino: Any, model: Path | bytes, *, forced: bool) -> _OpenVino | None:
     """The model in OpenVINO; None where it cannot be there, or might be another, and it was not asked for."""
     try:
-        found = openvino.Core().read_model(model if isinstance(model, bytes) else str(model))
-        if forced or _is_plain(found):
-            return _OpenVino(openvino, found)
+        graph = openvino.Core().read_model(model if isinstance(model, bytes) else str(model))
+        if forced or _is_plain(graph):
+            return _OpenVino(openvino, graph)
     except Exception as error:  # its errors are RuntimeError and what its parts raise
         if forced:
             raise Unusable(f"is not a model that OpenVINO can load: {first_line(error)}") from error
@@ -176,7 +177,7 @@ class _OpenVino:
         })  # fmt: skip
         self._free: deque[Any] = deque()
         self.inputs: Mapping[str, np.dtype[Any]] = {
-            one.get_any_name(): one.get_element_type().to_dtype() for one in self._compiled.inputs
+            entry.get_any_name(): entry.get_element_type().to_dtype() for entry in self._compiled.inputs
         }
         self.outputs: Mapping[str, int] = {
             output.get_any_name(): len(output.get_partial_shape()) for output in self._compiled.outputs
@@ -191,7 +192,7 @@ class _OpenVino:
         try:
             return np.asarray(request.infer(dict(inputs), share_inputs=True)[output])
         finally:
-            self._free.append(request)
+            self._free.append(request)  # of a deque, whose ends need no lock
 
 
 def _int8(model: Path | bytes, asked: Computation) -> bytes:
@@ -210,12 +211,12 @@ def _int8(model: Path | bytes, asked: Computation) -> bytes:
         # inference, which does not know fused operators.
         whole.metadata_props.add(key="onnx.quant.pre_process", value="onnxruntime.quant")
         with TemporaryDirectory() as folder:
-            made = Path(folder) / "int8.onnx"
+            path = Path(folder) / "int8.onnx"
             quantize_dynamic(
-                whole, made, op_types_to_quantize=["MatMul", "Attention", "Gemm"], weight_type=QuantType.QInt8,
+                whole, path, op_types_to_quantize=["MatMul", "Attention", "Gemm"], weight_type=QuantType.QInt8,
                 per_channel=True, reduce_range=True, extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
             )  # fmt: skip
-            return made.read_bytes()
+            return path.read_bytes()
     except Exception as error:  # the quantiser's errors have no root in common
         raise Unusable(f"cannot have int8 weights: {first_line(error)}") from error
 
@@ -373,16 +374,16 @@ class OnnxFolder:
         mode = config.get("pooling_mode")
         chosen = [mode] if mode is not None else [key for key, on in config.items() if on is True]
         modes = [key for key in chosen if key.startswith("pooling_mode") or mode is not None]
-        known = {**_POOLING_KEYS, **_POOLING_NAMES}
+        names = {**_POOLING_KEYS, **_POOLING_NAMES}
         if config.get("include_prompt") is False:
             modes.append("include_prompt false")
-        if len(modes) != 1 or modes[0] not in known:
+        if len(modes) != 1 or modes[0] not in names:
             raise ModelError(
                 f"{self.path / name} asks for {' with '.join(modes) or 'no pooling'}, which is not among "
                 f"{', '.join(_POOLING_NAMES)}.",
                 mend="Use st:./folder, which needs torch.",
             )
-        return known[modes[0]]
+        return names[modes[0]]
 
     def normalizes(self) -> bool:
         """Whether modules.json has a module that brings vectors to length 1."""
@@ -391,11 +392,13 @@ class OnnxFolder:
     def modules(self) -> list[tuple[str, str]]:
         """Kind and folder of each module of modules.json; none where there is no such file."""
         listed = self.read("modules.json", list)
-        modules = [(str(one.get("type", "")).rpartition(".")[2], str(one.get("path", ""))) for one in listed]
-        other = [kind for kind, _ in modules if kind not in _KNOWN_MODULES]
-        if other:
+        modules = [
+            (str(part.get("type", "")).rpartition(".")[2], str(part.get("path", ""))) for part in listed
+        ]
+        unknown = [kind for kind, _ in modules if kind not in _KNOWN_MODULES]
+        if unknown:
             raise ModelError(
-                f"{self.path / 'modules.json'} has a module that onnx: does not know: {', '.join(other)}.",
+                f"{self.path / 'modules.json'} has a module that onnx: does not know: {', '.join(unknown)}.",
                 mend="Use st:./folder, which needs torch.",
             )
         return modules
@@ -422,8 +425,8 @@ class OnnxFolder:
 
     def similarity(self) -> str:
         """How config_sentence_transformers.json says that vectors are compared; by default the cosine."""
-        found = self.read("config_sentence_transformers.json").get("similarity_fn_name")
-        return found if isinstance(found, str) and found else "cosine"
+        name = self.read("config_sentence_transformers.json").get("similarity_fn_name")
+        return name if isinstance(name, str) and name else "cosine"
 
     def read(self, name: str, kind: type = dict) -> Any:
         """A JSON file as `kind`; an empty one where there is no such file."""
@@ -431,15 +434,15 @@ class OnnxFolder:
         if not path.is_file():
             return kind()
         try:
-            found = json.loads(path.read_text("utf-8"))
+            content = json.loads(path.read_text("utf-8"))
         except (OSError, ValueError, RecursionError) as error:
             raise ModelError(f"{path} cannot be read: {error}.") from error
-        if not isinstance(found, kind):
-            raise ModelError(f"{path} should hold {kind.__name__}, found {type(found).__name__}.")
-        return found
+        if not isinstance(content, kind):
+            raise ModelError(f"{path} should hold {kind.__name__}, found {type(content).__name__}.")
+        return content
 
     def _module(self, kind: str, usual: str) -> str:
-        return next((path for found, path in self.modules() if found == kind), usual)
+        return next((path for name, path in self.modules() if name == kind), usual)
 
 
 def open_folder(target: str) -> OnnxFolder:
@@ -489,15 +492,15 @@ class OnnxGraph:
     def __call__(self, encodings: Sequence[Encoding]) -> NDArray[Any]:
         """The output for texts with equally many tokens: (n, length, dim) or (n, dim)."""
         ids = np.array([encoding.ids for encoding in encodings], dtype=np.int64)
-        made = {
+        possible = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),
             "token_type_ids": np.array([encoding.type_ids for encoding in encodings], dtype=np.int64),
             "position_ids": np.broadcast_to(np.arange(ids.shape[1]), ids.shape),
         }
-        wanted = {name: made[name].astype(kind) for name, kind in self._graph.inputs.items()}
+        inputs = {name: possible[name].astype(kind) for name, kind in self._graph.inputs.items()}
         try:
-            return self._graph(self._output, wanted)
+            return self._graph(self._output, inputs)
         except Exception as error:  # the errors of onnxruntime and OpenVINO have no public root
             reason = first_line(error)
             raise ModelError(f"{self.origin} failed on texts of {ids.shape[1]} tokens: {reason}") from error
@@ -529,13 +532,13 @@ def open_graph(folder: OnnxFolder, asked: Computation, file: str | None = None) 
     weights, config = folder.path / "model.safetensors", folder.read("config.json")
     if not weights.is_file():
         raise ModelError(f"{folder.path / 'model.onnx'} is missing, in onnx/ too.", mend=_EXPORT)
-    other = [
+    differing = [
         f"{key} {config.get(key)}" for key, value in _PLAIN_BERT.items() if config.get(key, value) != value
     ]
-    if other or "model_type" not in config:
+    if differing or "model_type" not in config:
         raise ModelError(
             f"{folder.path} has no model.onnx, and a graph can be made from safetensors for plain BERT only, "
-            f"not for {', '.join(other) or 'an unknown model'}.",
+            f"not for {', '.join(differing) or 'an unknown model'}.",
             mend=_EXPORT,
         )
     return _loaded(_bert(weights, int(config["num_attention_heads"]), asked), weights, asked)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from embassay.contracts import Role, Usage
+from embassay.errors import UsageError
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
@@ -35,15 +36,17 @@ class OpenAIEncoder(ServedEncoder):
         dimensions: int | None = None,
         server: Server = Server(),  # noqa: B008 - frozen
     ) -> None:
+        if not target:
+            raise UsageError("The system 'openai' needs the name of a model.", mend="Write openai:MODEL.")
         address = openai_address(server.base_url)
-        known = known_model(target)
-        prompts = {role: prompt for role in _ROLES if known and (prompt := known.prompt_for(role))}
+        listed = known_model(target)
+        prompts = {role: prompt for role in _ROLES if listed and (prompt := listed.prompt_for(role))}
         served = ServedModel(
             name=name or f"openai:{target}",
             identity=_identity(target, dimensions, server.known_as(address), prompts),
             model=f"openai:{target}",
-            dim=dimensions or (known.dims if known else None),
-            max_tokens=known.context if known else None,
+            dim=dimensions or (listed.dims if listed else None),
+            max_tokens=listed.context if listed else None,
             price=Price.of(target, server.price),
             tokenizer=own_tokenizer(target),
             prompts=prompts,
@@ -59,13 +62,14 @@ class OpenAIEncoder(ServedEncoder):
         try:
             answer = await self._create(texts)
         except Exception as error:
+            # Bytes in base64 are a quarter of the digits; not every server with this API sends them.
             if self._format == "float" or not format_refused(error, "encoding_format", "base64"):
                 raise
             self._format = "float"
             answer = await self._create(texts)
         vectors = _vectors(answer, len(texts))
-        said = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
-        used = believed(said, most_tokens(texts), likely_tokens(texts))
+        counted = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
+        used = believed(counted, most_tokens(texts), likely_tokens(texts))
         price = self.served.price
         return Answer(vectors, Usage(used, 0, 1, price.usd(used) if price is not None else None))
 
@@ -99,9 +103,9 @@ def _vectors(answer: Any, n: int) -> Vectors:
     if not isinstance(data, list) or len(data) != n:
         raise Malformed(f"{len(data) if isinstance(data, list) else 'no'} vectors for {n} texts")
     try:
-        if sorted(one.index for one in data) != list(range(n)):
+        if sorted(item.index for item in data) != list(range(n)):
             raise Malformed("vectors with wrong numbers")
-        rows = [_row(one.embedding) for one in sorted(data, key=lambda one: int(one.index))]
+        rows = [_row(item.embedding) for item in sorted(data, key=lambda item: int(item.index))]
         return np.stack(rows)
     except (ArithmeticError, AttributeError, TypeError, ValueError, binascii.Error):
         raise Malformed("vectors that cannot be read") from None

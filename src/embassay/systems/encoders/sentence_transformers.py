@@ -40,6 +40,7 @@ from embassay.systems.models import (
     is_pickle,
     is_pinned,
     known_model,
+    mend_of_folder,
     model_library,
     weights_and_library,
 )
@@ -106,12 +107,12 @@ class SentenceTransformer:
 
     def for_task(self, task: PromptTask, name: str) -> SentenceTransformer:
         """The same loaded model with the prompt that it ships for a task, under another name."""
-        other = copy(self)
-        other.task, other.name = task, name
-        other.prompts = other._prompts()
-        other.uses_roles = other.prompts.by_role
-        other.identity = other._identity(_library())
-        return other
+        twin = copy(self)
+        twin.task, twin.name = task, name
+        twin.prompts = twin._prompts()
+        twin.uses_roles = twin.prompts.by_role
+        twin.identity = twin._identity(_library())
+        return twin
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
         """Vectors as the model gives them, (n, dim); longer texts are cut at `max_tokens`, prompt included."""
@@ -146,8 +147,8 @@ class SentenceTransformer:
 
         def fill(rows: Batch) -> None:
             part = [texts[row] for row in rows], [places[row] for row in rows]
-            for row, found in zip(rows, self._token_states.read(*part, prompt, self._batch), strict=True):
-                tokens[row] = found
+            for row, hidden in zip(rows, self._token_states.read(*part, prompt, self._batch), strict=True):
+                tokens[row] = hidden
 
         self._in_batches(fill, texts)
         return tokens
@@ -175,7 +176,10 @@ class SentenceTransformer:
             if self.dtype != "float32":
                 raise UsageError(f"The backend {self.backend} takes no dtype.", mend="Leave dtype out.")
             _need_backend(self.backend)
-        pinned = is_pinned(self.revision) or Path(self.target).expanduser().is_dir()
+        folder = Path(self.target).expanduser()
+        if mend := mend_of_folder(folder, self.target):
+            raise UsageError(f"{self.name!r} is no embedding model: its folder says so.", mend=mend.strip())
+        pinned = is_pinned(self.revision) or folder.is_dir()
         if self.trust_remote_code and not pinned:
             raise UsageError(
                 f"Code from the hub runs only at a pinned commit, and none is given for {self.target}.",
@@ -235,7 +239,7 @@ class SentenceTransformer:
 
     def _vectors(self, texts: list[str], prompt: str) -> NDArray[np.float32]:
         try:
-            found = self._model.encode(
+            vectors = self._model.encode(
                 texts,
                 prompt=prompt,
                 batch_size=self._batch,
@@ -247,7 +251,7 @@ class SentenceTransformer:
             raise ModelError(
                 f"{self.name!r} failed while encoding: {first_line(error)}", mend=mend
             ) from error
-        return np.asarray(found, dtype=np.float32)
+        return np.asarray(vectors, dtype=np.float32)
 
     def _identity(self, library: Any) -> str:
         import torch
@@ -273,10 +277,10 @@ def _library() -> Any:
 def _need_backend(backend: str) -> None:
     package = _BACKENDS[backend]
     try:
-        found = find_spec(package) is not None
+        installed = find_spec(package) is not None
     except ModuleNotFoundError:
-        found = False
-    if not found:
+        installed = False
+    if not installed:
         raise ModelError(
             f"The backend {backend} needs the package {package}, which is not installed.",
             mend=f"Install it: pip install 'sentence-transformers[{backend}]'; or leave backend out.",
@@ -305,8 +309,8 @@ class OnTorch:
 
             def ahead() -> Any:
                 # Chunks are read here, since they may be made as they are asked for.
-                some = [(place, chunks[place]) for place in islice(places, WINDOW)]
-                return pool.submit(self._window, some, prompt) if some else None
+                group = [(position, chunks[position]) for position in islice(places, WINDOW)]
+                return pool.submit(self._window, group, prompt) if group else None
 
             waiting = ahead()
             while waiting is not None:
@@ -316,26 +320,26 @@ class OnTorch:
     def _window(self, chunks: Sequence[tuple[int, Sequence[str]]], prompt: str) -> list[Any]:
         """Position, number of texts, rows of each batch, and batches of each chunk."""
         window = []
-        for place, texts in chunks:
+        for position, texts in chunks:
             rows = of_similar_length(texts, self._batch)
             batches = [self._padded([texts[row] for row in batch], prompt) for batch in rows]
-            window.append((place, len(texts), rows, batches))
+            window.append((position, len(texts), rows, batches))
         return window
 
     def _of_window(self, window: Sequence[Any]) -> Iterator[tuple[int, NDArray[np.float32]]]:
         try:
-            found = iter(self._joined([batch for _, _, _, batches in window for batch in batches]))
+            done = iter(self._joined([batch for _, _, _, batches in window for batch in batches]))
         except ModelError:
             raise
         except Exception as error:  # transformers and torch have no root in common
             raise ModelError(f"{self._name!r} failed while encoding: {first_line(error)}") from error
-        for place, n, rows, _ in window:
-            parts = [next(found) for _ in rows]
+        for position, n, rows, _ in window:
+            parts = [next(done) for _ in rows]
             width = parts[0].shape[1] if parts else 0
             vectors = np.empty((n, width), dtype=np.float32)
             for batch, part in zip(rows, parts, strict=True):
                 vectors[batch] = part
-            yield place, vectors
+            yield position, vectors
 
     def _padded(self, texts: list[str], prompt: str) -> Padded:
         cut = self._cut.setdefault(prompt, _Cut(self._model, prompt))
@@ -351,11 +355,11 @@ class OnTorch:
         joined = dict(group[0].features)
         for name, value in joined.items():
             if isinstance(value, torch.Tensor):
-                whole = torch.cat([one.features[name] for one in group]) if len(group) > 1 else value
+                whole = torch.cat([padded.features[name] for padded in group]) if len(group) > 1 else value
                 joined[name] = whole.to(self._model.device, non_blocking=True)
         with torch.inference_mode():
-            found = self._model(joined)["sentence_embedding"]
-        return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
+            vectors = self._model(joined)["sentence_embedding"]
+        return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
 
 
 _COMPARED = 4
@@ -402,18 +406,18 @@ class _Cut:
 
         self._names = [name for name, value in features.items() if isinstance(value, torch.Tensor)]
         self._rest = {name: value for name, value in features.items() if name not in self._names}
-        own = getattr(getattr(self._model, "tokenizer", None), "backend_tokenizer", None)
-        if isinstance(own, Tokenizer) and own.padding is not None and set(self._names) <= set(_ARRAYS):
-            self._tokenizer = Tokenizer.from_str(own.to_str())
+        fast = getattr(getattr(self._model, "tokenizer", None), "backend_tokenizer", None)
+        if isinstance(fast, Tokenizer) and fast.padding is not None and set(self._names) <= set(_ARRAYS):
+            self._tokenizer = Tokenizer.from_str(fast.to_str())
             probe = self._model.preprocess(list(_PROBE), prompt=self._prompt)
             self._tokenizer = self._tokenizer if _same(probe, self._direct(list(_PROBE))) else None
 
     def _direct(self, texts: list[str]) -> dict[str, Any]:
         import torch
 
-        found = self._tokenizer.encode_batch_fast([self._prompt + text for text in texts])
+        read = self._tokenizer.encode_batch_fast([self._prompt + text for text in texts])
         arrays = {
-            name: torch.from_numpy(np.array([getattr(one, _ARRAYS[name]) for one in found], dtype=np.int64))
+            name: torch.from_numpy(np.array([getattr(one, _ARRAYS[name]) for one in read], dtype=np.int64))
             for name in self._names
         }
         return {**self._rest, **arrays}
@@ -441,11 +445,12 @@ def _halves(batch: Padded) -> tuple[Padded, Padded]:
             for name, value in dict(batch.features).items()
         }
         parts.append(Padded(rows.stop - rows.start, batch.width, features))
+    # What the failed attempt held is given back before the halves are tried.
     torch.cuda.empty_cache()
     return parts[0], parts[1]
 
 
 def is_out_of_memory(error: Exception) -> bool:
     """Whether the error says that the card is full."""
-    said = str(error).lower()
-    return type(error).__name__ == "OutOfMemoryError" or any(words in said for words in _NO_MEMORY)
+    text = str(error).lower()
+    return type(error).__name__ == "OutOfMemoryError" or any(words in text for words in _NO_MEMORY)

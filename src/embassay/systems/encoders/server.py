@@ -83,10 +83,10 @@ class ServedEncoder(ABC):
         starts = range(0, len(texts), self.chunk_size)
         chunks = [texts[start : start + self.chunk_size] for start in starts]
         vectors = np.zeros((len(texts), self.dim), dtype=np.float32)
-        for position, found in self.encode_chunks(chunks, role=role):
-            if isinstance(found, TextRefused):
-                raise found
-            vectors[starts[position] : starts[position] + len(found)] = found
+        for position, answer in self.encode_chunks(chunks, role=role):
+            if isinstance(answer, TextRefused):
+                raise answer
+            vectors[starts[position] : starts[position] + len(answer)] = answer
         return vectors
 
     def encode_chunks(
@@ -193,8 +193,8 @@ class PostedEncoder(ServedEncoder):
                 f"The system {vendor.spec!r} needs the name of a model.", mend=f"Write {vendor.spec}:MODEL."
             )
         # What follows a colon is Ollama's tag: a size or quantization of the same model.
-        known = known_model(target) or known_model(target.partition(":")[0])
-        prompts = {role: prompt for role in _ROLES if known and (prompt := known.prompt_for(role))}
+        listed = known_model(target) or known_model(target.partition(":")[0])
+        prompts = {role: prompt for role in _ROLES if listed and (prompt := listed.prompt_for(role))}
         self.connection = Connection.of(vendor, server)
         self.target, self.dimensions = target, dimensions
         parts = [vendor.spec, target, server.known_as(self.connection.address), f"dimensions={dimensions}"]
@@ -204,7 +204,7 @@ class PostedEncoder(ServedEncoder):
             name=name or f"{vendor.spec}:{target}",
             identity=":".join(parts),
             model=f"{vendor.spec}:{target}",
-            dim=dimensions or (known.dims if known else None),
+            dim=dimensions or (listed.dims if listed else None),
             chunk_size=self.most_texts,
             texts=self.most_texts,
             tokens=self.most_tokens,

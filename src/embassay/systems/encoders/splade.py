@@ -65,11 +65,8 @@ class Splade:
             )
         model = _InTorch(self) if graph is None else _InOnnx(self, folder)
         self._model: _InTorch | _InOnnx = model
-        self.similarity, self.uses_roles, self.max_tokens = (
-            model.similarity,
-            model.uses_roles,
-            model.max_tokens,
-        )
+        self.similarity, self.uses_roles = model.similarity, model.uses_roles
+        self.max_tokens = model.max_tokens
         self._alone = Alone(self._read, card=model.card, threads=graph is None)
         self.chunk_size = self._alone.chunk_size
         self.dim = model.read([""], None).shape[1]
@@ -171,11 +168,11 @@ class _InOnnx:
         if name not in _ACTIVATIONS:
             raise ModelError(f"{folder.path} asks for the activation {name}, which is not known.")
         self._activation = _ACTIVATIONS[name]
-        own, default = folder.prompts()
-        given: dict[Role | None, str | None] = {
+        shipped, default = folder.prompts()
+        chosen: dict[Role | None, str | None] = {
             "query": asked.query_prompt, "document": asked.document_prompt, None: asked.document_prompt,
         }  # fmt: skip
-        self._prompts = choose_prompts(given, own=own, default=default)
+        self._prompts = choose_prompts(chosen, own=shipped, default=default)
         self.uses_roles = self._prompts.by_role
         config = folder.read("config_sentence_transformers.json")
         self.similarity = "cosine" if config.get("similarity_fn_name") == "cosine" else "dot"
@@ -188,20 +185,20 @@ class _InOnnx:
     def read(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
         """All weights, (n, terms)."""
         prompt = self._prompts.of(role or "document")
-        found = [self._weights(self._tokenizer.encode(prompt + text)) for text in texts]
-        return np.stack(found) if found else np.empty((0, 0), dtype=np.float32)
+        weights = [self._weights(self._tokenizer.encode(prompt + text)) for text in texts]
+        return np.stack(weights) if weights else np.empty((0, 0), dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         prompt = self._prompts.longest
         return sum(
-            bool(one.overflowing) for one in self._tokenizer.encode_batch([prompt + text for text in texts])
+            bool(row.overflowing) for row in self._tokenizer.encode_batch([prompt + text for text in texts])
         )
 
     def _weights(self, encoding: Any) -> NDArray[np.float32]:
-        made = np.asarray(self._run([encoding])[0], dtype=np.float32)
-        if made.ndim == 1:
-            return made
-        weights = self._activation(made)
+        logits = np.asarray(self._run([encoding])[0], dtype=np.float32)
+        if logits.ndim == 1:
+            return logits
+        weights = self._activation(logits)
         return np.asarray(weights.max(axis=0) if self._largest else weights.sum(axis=0), dtype=np.float32)
 
 
@@ -209,14 +206,14 @@ def _pooling(folder: OnnxFolder) -> Mapping[str, Any]:
     """The configuration of the module SpladePooling; nothing where the folder names none. ModelError for a folder with
     modules that are not computed here."""
     kinds = {
-        str(one.get("type", "")).rpartition(".")[2]: str(one.get("path", ""))
-        for one in folder.read("modules.json", list)
+        str(module.get("type", "")).rpartition(".")[2]: str(module.get("path", ""))
+        for module in folder.read("modules.json", list)
     }
-    if other := set(kinds) - {"MLMTransformer", "Transformer", "SpladePooling"}:
+    if unknown := set(kinds) - {"MLMTransformer", "Transformer", "SpladePooling"}:
         raise ModelError(
-            f"{folder.path / 'modules.json'} has a module that is not known for ONNX: {', '.join(sorted(other))}.",
+            f"{folder.path / 'modules.json'} has a module that is not known for ONNX: {', '.join(sorted(unknown))}.",
             mend="Add backend=torch.",
         )
-    place = kinds.get("SpladePooling", "1_SpladePooling")
-    config: Mapping[str, Any] = folder.read(f"{place}/config.json")
+    path = kinds.get("SpladePooling", "1_SpladePooling")
+    config: Mapping[str, Any] = folder.read(f"{path}/config.json")
     return {key: config[key] for key in ("pooling_strategy", "activation_function") if key in config}

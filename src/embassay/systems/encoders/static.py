@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import fetched, find_weights
+from embassay.systems.models import fetched, find_weights, first_line
 
 _FILES = ("*.safetensors", "*.json", "*.txt")
 
@@ -44,9 +44,8 @@ class Static:
         try:
             self._model = library.StaticModel.from_pretrained(folder)
         except Exception as error:  # the library's errors have no root in common
-            reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
             raise ModelError(
-                f"{self.name!r} cannot be loaded as a static model: {reason}.",
+                f"{self.name!r} cannot be loaded as a static model: {first_line(error)}",
                 mend="A folder of model2vec has model.safetensors, tokenizer.json and config.json.",
             ) from error
         chosen = getattr(self._model, "max_length", 512) if self.max_length is None else self.max_length
@@ -65,8 +64,8 @@ class Static:
         """Mean token vectors, (n, dim), at length 1 where the model's configuration says so."""
         if not texts:
             return np.empty((0, self.dim), dtype=np.float32)
-        found = self._model.encode(list(texts), max_length=self.max_tokens, use_multiprocessing=False)
-        return np.asarray(found, dtype=np.float32)
+        means = self._model.encode(list(texts), max_length=self.max_tokens, use_multiprocessing=False)
+        return np.asarray(means, dtype=np.float32)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many of the texts have more than `max_tokens` tokens."""
@@ -76,7 +75,7 @@ class Static:
         tokenizer = self._model.tokenizer
         tokenizer.no_truncation()
         return sum(
-            len(one.ids) > limit for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)
+            len(row.ids) > limit for row in tokenizer.encode_batch(list(texts), add_special_tokens=False)
         )
 
 

@@ -52,11 +52,11 @@ class VoyageEncoder(PostedEncoder):
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
         """`data` by its indices, and the tokens of the texts with the server's prompts."""
-        found = sorted(answer["data"], key=lambda one: int(one["index"]))
-        if [one["index"] for one in found] != list(range(len(found))):
+        rows = sorted(answer["data"], key=lambda row: int(row["index"]))
+        if [row["index"] for row in rows] != list(range(len(rows))):
             raise ValueError("indices that are not 0, 1, 2 ...")
         tokens = (answer.get("usage") or {}).get("total_tokens")
-        return [_row(one["embedding"]) for one in found], None if tokens is None else int(tokens)
+        return [_row(row["embedding"]) for row in rows], None if tokens is None else int(tokens)
 
 
 def _row(embedding: Any) -> Vectors:

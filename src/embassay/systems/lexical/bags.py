@@ -24,8 +24,8 @@ class Numbers(dict[int, int]):
     """A number for every token id, 0, 1, 2 ... in the order of first sight."""
 
     def __missing__(self, token: int) -> int:
-        found = self[token] = len(self)
-        return found
+        number = self[token] = len(self)
+        return number
 
     def copy(self) -> Numbers:
         """The same numbers, to go on from."""
@@ -62,13 +62,13 @@ def tokenise(
     Tokens are numbered by first appearance, so that sums of floats do not depend on a tokenizer's own ids. `numbers`
     are those that have one already; new ones are added.
     """
-    places: dict[str, int] = {}
+    row_of: dict[str, int] = {}
     rows = [
-        np.fromiter((places.setdefault(text, len(places)) for text in texts), np.int64)
+        np.fromiter((row_of.setdefault(text, len(row_of)) for text in texts), np.int64)
         for texts in collections
     ]
     numbers = Numbers() if numbers is None else numbers
-    texts, ids, lengths = list(places), [np.empty(0, dtype=np.int32)], [0]
+    texts, ids, lengths = list(row_of), [np.empty(0, dtype=np.int32)], [0]
     # A batch at a time: Python's integers take nine times the memory of the array.
     for batch in blocks(len(texts), _TEXTS_PER_CALL):
         for encoded in tokenizer.encode_batch(texts[batch]):
@@ -85,8 +85,8 @@ def ragged_take(starts: NDArray[np.int64], rows: Rows) -> tuple[NDArray[np.int64
     """
     lengths = starts[rows + 1] - starts[rows]
     ends = np.cumsum(lengths)
-    taken = np.concatenate((np.zeros(1, dtype=np.int64), ends))
-    return np.repeat(starts[rows] - taken[:-1], lengths) + np.arange(taken[-1]), taken
+    new_starts = np.concatenate((np.zeros(1, dtype=np.int64), ends))
+    return np.repeat(starts[rows] - new_starts[:-1], lengths) + np.arange(new_starts[-1]), new_starts
 
 
 def check_pairs(a: Sequence[str], b: Sequence[str]) -> None:
@@ -136,8 +136,8 @@ def bigrams(tokens: Tokens) -> Bags:
     lengths = np.maximum(tokens.lengths - 1, 0)
     starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
     first = np.repeat(tokens.starts[:-1] - starts[:-1], lengths) + np.arange(starts[-1])
-    left, right = tokens.ids[first].astype(np.int64), tokens.ids[first + 1]
-    return _counted(left * tokens.vocabulary + right, starts)
+    first_of, second_of = tokens.ids[first].astype(np.int64), tokens.ids[first + 1]
+    return _counted(first_of * tokens.vocabulary + second_of, starts)
 
 
 def token_sets(tokens: Tokens) -> Bags:
@@ -149,6 +149,7 @@ def token_sets(tokens: Tokens) -> Bags:
 def _counted(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
     """Ragged rows of terms as bags: one sort of (row, term) packed into one integer."""
     radix = int(terms.max(initial=0)) + 1
+    # (row, term) as one number has to stay below 2^63.
     rows_per_sort = max(1, min(_ROWS_PER_SORT, 2**62 // radix))
     parts, counts, lengths = (
         [np.empty(0, dtype=np.int64)],
@@ -184,12 +185,12 @@ def invert(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]) -> 
     """A row per term of `vocabulary` (ascending) over the rows of `bags`; other terms are left out."""
     from scipy.sparse import csr_array
 
-    places = np.searchsorted(vocabulary, bags.terms)
-    known = np.zeros(len(places), dtype=bool)
-    inside = places < len(vocabulary)
-    known[inside] = vocabulary[places[inside]] == bags.terms[inside]
+    columns = np.searchsorted(vocabulary, bags.terms)
+    known = np.zeros(len(columns), dtype=bool)
+    inside = columns < len(vocabulary)
+    known[inside] = vocabulary[columns[inside]] == bags.terms[inside]
     ends = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(known)))[bags.starts]
-    table = csr_array((weights[known], places[known], ends), shape=(len(bags), len(vocabulary))).tocsc()
+    table = csr_array((weights[known], columns[known], ends), shape=(len(bags), len(vocabulary))).tocsc()
     return Sparse(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data, len(bags))
 
 
@@ -200,14 +201,14 @@ def accumulate_pairs(
     from embassay.search.kernels import pair_overlaps, products_of_two
 
     out = np.zeros(len(a), dtype=weights[0].dtype)
-    one, other = weights
+    left, right = weights
 
     def work(part: slice) -> None:
         rows = bags.starts, bags.terms
         if what == "overlaps":
-            pair_overlaps(*rows, one, other, a[part], b[part], out[part])
+            pair_overlaps(*rows, left, right, a[part], b[part], out[part])
         else:
-            products_of_two(*rows, one, *rows, other, a[part], b[part], out[part])
+            products_of_two(*rows, left, *rows, right, a[part], b[part], out[part])
 
     in_threads(work, list(blocks(len(a), _PAIRS_PER_TASK)), cores())
     return out

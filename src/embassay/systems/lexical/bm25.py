@@ -106,8 +106,8 @@ def saturated(k1: float, counts: NDArray[Any], norm: NDArray[Any] | float = 1.0)
 
 def _plus_idf(frequency: NDArray[np.float64], documents: int) -> NDArray[np.float64]:
     """ln((N + 1) / df)."""
-    known = frequency > 0
-    return np.where(known, np.log((documents + 1) / np.where(known, frequency, 1)), 0.0)
+    seen = frequency > 0
+    return np.where(seen, np.log((documents + 1) / np.where(seen, frequency, 1)), 0.0)
 
 
 def _okapi_idf(
@@ -121,8 +121,8 @@ def _okapi_idf(
     # By level, so that the mean does not depend on how the terms are numbered.
     floor = _OKAPI_EPSILON * float(idf @ terms) / terms.sum()
     by_level = np.where(idf < 0, floor, idf)
-    known = frequency > 0
-    return np.where(known, by_level[np.searchsorted(levels, np.where(known, frequency, levels[0]))], 0.0)
+    seen = frequency > 0
+    return np.where(seen, by_level[np.searchsorted(levels, np.where(seen, frequency, levels[0]))], 0.0)
 
 
 _IN_MEMORY = 2**26
@@ -245,6 +245,7 @@ class Reading:
         frequency = np.bincount(
             bags.terms, weights=copies[bags.rows].astype(np.float64), minlength=len(numbers)
         ).astype(np.int64)
+        # The queries' tokens were numbered first, so theirs are the first numbers.
         counted = slice(None) if self.all_terms else slice(len(self.numbers))
         ids = np.fromiter(numbers, np.int64, len(numbers))[counted]
         order = np.argsort(ids)
@@ -299,11 +300,11 @@ def search_shards(
 ) -> Iterator[Ranked]:
     """The best k of each shard, in order, as if all shards were one collection."""
     with Scratch() as scratch:
-        totals, kept = _Totals(), list[list[Kept]]()
+        totals, records = _Totals(), list[list[Kept]]()
         for facts in over_shards(reading, shards, spread):
             totals.add(facts)
-            kept.append([scratch.keep(vars(posting)) for posting in facts.postings])
-        yield from _scored(reading.asked, totals, weighting, scratch, kept, k, spread)
+            records.append([scratch.keep(vars(posting)) for posting in facts.postings])
+        yield from _scored(reading.asked, totals, weighting, scratch, records, k, spread)
 
 
 def search_corpora(
@@ -317,17 +318,18 @@ def search_corpora(
     """The best k of each shard with the statistics of its corpus, which is `each` shards in a row; then, from the same
     reading, those with the statistics of all corpora together."""
     with Scratch() as scratch:
-        together, totals, kept = _Totals(), list[_Totals](), list[list[Kept]]()
-        for place, facts in enumerate(over_shards(reading, shards, spread)):
-            if place % each == 0:
+        together, totals, records = _Totals(), list[_Totals](), list[list[Kept]]()
+        for number, facts in enumerate(over_shards(reading, shards, spread)):
+            # A corpus begins.
+            if number % each == 0:
                 totals.append(_Totals())
             totals[-1].add(facts)
             together.add(facts)
-            kept.append([scratch.keep(vars(posting)) for posting in facts.postings])
-        for place, own in enumerate(totals):
-            part = kept[place * each : (place + 1) * each]
-            yield from _scored(reading.asked, own, weighting, scratch, part, k, spread)
-        yield from _scored(reading.asked, together, weighting, scratch, kept, k, spread)
+            records.append([scratch.keep(vars(posting)) for posting in facts.postings])
+        for number, counts in enumerate(totals):
+            part = records[number * each : (number + 1) * each]
+            yield from _scored(reading.asked, counts, weighting, scratch, part, k, spread)
+        yield from _scored(reading.asked, together, weighting, scratch, records, k, spread)
 
 
 def _scored(
@@ -335,7 +337,7 @@ def _scored(
     totals: _Totals,
     weighting: Weighting,
     scratch: Scratch,
-    kept: Sequence[Sequence[Kept]],
+    records: Sequence[Sequence[Kept]],
     k: int,
     spread: Spread | None,
 ) -> Iterator[Ranked]:
@@ -344,11 +346,11 @@ def _scored(
     weights = asked.bags.counts * collection.idf[asked.rows.places]
     rows = Sparse(asked.rows.starts, asked.rows.places, weights, asked.rows.width)
     scoring = Scoring(rows, collection.floors(asked.bags, weights), collection, k)
-    postings = (Postings(**scratch.read(one)) for blocks_ in kept for one in blocks_)
-    found = over_shards(scoring, postings, spread)
-    for blocks_ in kept:
+    postings = (Postings(**scratch.read(record)) for blocks_ in records for record in blocks_)
+    best = over_shards(scoring, postings, spread)
+    for blocks_ in records:
         starts = [i * blockwise.CANDIDATE_BLOCK for i in range(len(blocks_))]
-        ranked = [next(found) for _ in blocks_]
+        ranked = [next(best) for _ in blocks_]
         yield ranked[0] if len(ranked) == 1 else merge(ranked, starts, k)
 
 
@@ -414,10 +416,10 @@ class MutualScores:
 
     def scores(self, rows: slice) -> NDArray[np.float64]:
         """(score(i, j) + score(j, i)) / 2 of the rows i and all j from `rows.start` on; valid for j > i."""
-        there, back = (
+        forward, back = (
             accumulate("products", *direction, rows, above_diagonal=True) for direction in self.directions
         )
-        return np.asarray((there + back + self.floors[rows, None] + self.floors)[:, rows.start :] / 2)
+        return np.asarray((forward + back + self.floors[rows, None] + self.floors)[:, rows.start :] / 2)
 
     def bounds(self) -> tuple[float, float]:
         """The lowest and highest score of two different, non-empty rows; (0, 0) where there are none."""
@@ -429,8 +431,8 @@ class MutualScores:
             counted = (right > left[:, None]) & filled[rows, None] & filled[None, rows.start :]
             return scores.min(initial=np.inf, where=counted), scores.max(initial=-np.inf, where=counted)
 
-        found = in_threads(extremes, list(blocks(len(self.bags), _ROWS_PER_TASK)), cores())
-        low, high = min((f[0] for f in found), default=0.0), max((f[1] for f in found), default=0.0)
+        ends = in_threads(extremes, list(blocks(len(self.bags), _ROWS_PER_TASK)), cores())
+        low, high = min((f[0] for f in ends), default=0.0), max((f[1] for f in ends), default=0.0)
         return (low, high) if low <= high else (0.0, 0.0)
 
 
@@ -524,8 +526,8 @@ class BM25:
         if self.normalise == "minmax":
             similar = _minmax(scores, ~(empty_a | empty_b))
         else:
-            own = score(rows_a, rows_a)
-            similar = np.clip(scores / np.where(own > 0, own, np.inf), 0, 1)
+            self_scores = score(rows_a, rows_a)
+            similar = np.clip(scores / np.where(self_scores > 0, self_scores, np.inf), 0, 1)
             similar[rows_a == rows_b] = 1
         similar[empty_a | empty_b] = (empty_a & empty_b)[empty_a | empty_b]
         return similar.astype(np.float32)
@@ -602,10 +604,10 @@ def _minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[
     return (scores - low) / (high - low) if high > low else np.ones_like(scores)
 
 
-def _check_choice(what: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        near = get_close_matches(value, known, n=1)
+def _check_choice(what: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        near = get_close_matches(value, allowed, n=1)
         raise UsageError(
             f"BM25 has no {what} {value!r}.",
-            mend=f"Did you mean {near[0]!r}?" if near else f"Known are {' and '.join(known)}.",
+            mend=f"Did you mean {near[0]!r}?" if near else f"Known are {' and '.join(allowed)}.",
         )

@@ -125,14 +125,14 @@ class _ShardSearch:
         return _ShardSearch, (self.system, self.queries, self.k)
 
     def __call__(self, shard: Sequence[str]) -> Ranked:
-        system, (known, (asked,), numbers) = self.system, self._tokenised
-        tokens, (rows,) = tokenise(system.tokenizer, shard, numbers=(both := numbers.copy()))
+        system, (tokenised, (query_rows,), numbers) = self.system, self._tokenised
+        tokens, (rows,) = tokenise(system.tokenizer, shard, numbers=(all_numbers := numbers.copy()))
         # Pairs of tokens are numbered by the size of the vocabulary, which both sides must share.
-        queries = system._made(replace(known, vocabulary=len(both)), asked)
+        queries = system._made(replace(tokenised, vocabulary=len(all_numbers)), query_rows)
 
         def prepare(candidates: slice) -> RowScores:
-            made = system._made(tokens, rows[candidates])
-            kinds = [_Indexed.build(q, c) for q, c in zip(queries, made, strict=True)]
+            bags = system._made(tokens, rows[candidates])
+            kinds = [_Indexed.build(q, c) for q, c in zip(queries, bags, strict=True)]
             return lambda part: system._matrix(
                 [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)
             )
@@ -192,11 +192,11 @@ def rouge_similarity(
     Each argument holds unigrams, then bigrams. F is 2 overlap / (size + size), so the mean is o1/s1 + o2/s2.
     Without a bigram on either side ROUGE-2 is 0; without a token on either side the mean is 1.
     """
-    one, two = (a + b for a, b in zip(sizes_a, sizes_b, strict=True))
-    s1, s2 = np.maximum(one, 1), np.maximum(two, 1)
+    unigram_sizes, bigram_sizes = (a + b for a, b in zip(sizes_a, sizes_b, strict=True))
+    s1, s2 = np.maximum(unigram_sizes, 1), np.maximum(bigram_sizes, 1)
     # Below 2**53 for all texts of up to 30 million tokens, hence exact.
     mean = (overlaps[0] * s2 + overlaps[1] * s1) / (s1 * s2)
-    return np.where(one == 0, 1.0, mean)
+    return np.where(unigram_sizes == 0, 1.0, mean)
 
 
 def rouge(*, tokenizer: Tokenizer, name: str = "rouge") -> OverlapSimilarity:

@@ -61,8 +61,8 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
             "`key=` takes the NAME of an environment variable in capitals, not the key itself.",
             mend=f"Put the key into a variable (export {names[0] if names else 'MY_KEY'}=...) and name that.",
         )
-    wanted = [key] if key is not None else list(names)
-    for name in wanted:
+    variables = [key] if key is not None else list(names)
+    for name in variables:
         value = os.environ.get(name, "").strip()
         if value:
             _read.add(value)
@@ -70,7 +70,7 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
     if (local and key is None) or not _needed.get():
         return _DUMMY
     raise ModelError(
-        f"{vendor} needs a key, and {' or '.join(wanted)} is not set.", mend=f"export {wanted[0]}=..."
+        f"{vendor} needs a key, and {' or '.join(variables)} is not set.", mend=f"export {variables[0]}=..."
     )
 
 
@@ -84,6 +84,7 @@ def redacted(text: str) -> str:
     >>> redacted("Incorrect API key provided: sk-abcdefgh12345678.")
     'Incorrect API key provided: [key]'
     """
+    # The longest first: one key may be the beginning of another.
     for secret in sorted(_read, key=len, reverse=True):
         # A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words.
         text = re.sub(_alone(secret) if len(secret) < _SHORT else re.escape(secret), "[key]", text)
@@ -180,9 +181,10 @@ def classify(error: Exception) -> Failure | None:
 
 
 def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
-    said = message(body)
-    reason = f"status {status}" + (f": {said}" if said else "")
-    text = f"{_code(body)} {said}".lower()
+    words = message(body)
+    reason = f"status {status}" + (f": {words}" if words else "")
+    text = f"{_code(body)} {words}".lower()
+    # Before the status: vendors send 429 for an empty account too, and waiting mends nothing there.
     if any(sign in text for sign in _NO_MONEY):
         return Failure("final", reason, mend="Look after the account with the vendor.")
     if status in _PUSHBACK or any(sign in _code(body).lower() for sign in _CROWDED):
@@ -215,8 +217,8 @@ def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | 
         return max(0.0, milliseconds / 1000)
     after = headers.get("retry-after")
     if after is None:
-        found = re.search(r"['\"]retryDelay['\"]: ['\"](\d+(?:\.\d+)?)s['\"]", str(body))
-        return float(found[1]) if found else None
+        match = re.search(r"['\"]retryDelay['\"]: ['\"](\d+(?:\.\d+)?)s['\"]", str(body))
+        return float(match[1]) if match else None
     seconds = _number(after)
     if seconds is not None:
         return max(0.0, seconds)
@@ -264,10 +266,10 @@ def _status(error: Exception) -> int | None:
 
 
 def _headers(error: Exception) -> Mapping[str, str]:
-    found = (
+    headers = (
         getattr(error, "headers", None) or getattr(getattr(error, "response", None), "headers", None) or {}
     )
-    return {str(key).lower(): str(value) for key, value in found.items()}
+    return {str(key).lower(): str(value) for key, value in headers.items()}
 
 
 def _body(error: Exception) -> Any:
@@ -283,8 +285,8 @@ def _body(error: Exception) -> Any:
 def _named(error: BaseException, *names: str) -> bool:
     """Whether an HTTP library calls the error so; asked by name, so that none is imported for it."""
     return any(
-        one.__name__ in names and one.__module__.split(".")[0] in ("openai", "httpx", "httpx2", "httpcore")
-        for one in type(error).__mro__
+        kind.__name__ in names and kind.__module__.split(".")[0] in ("openai", "httpx", "httpx2", "httpcore")
+        for kind in type(error).__mro__
     )
 
 
@@ -499,13 +501,13 @@ class _Call(Generic[T]):
             if wait is None:
                 self.ledger.gave_up(self.model)
                 kind = TextRefused if outcome.of_texts else ModelError
-                place = (
+                where = (
                     f" from base_url={self.limits.place}"
                     if self.limits.place and not outcome.of_texts
                     else ""
                 )
-                said = f"{self.model}: {outcome.reason}".rstrip(".") + place
-                raise kind(f"{said}{self._tries()}.", mend=outcome.mend) from None
+                reason = f"{self.model}: {outcome.reason}".rstrip(".") + where
+                raise kind(f"{reason}{self._tries()}.", mend=outcome.mend) from None
             await asyncio.sleep(wait)
 
     async def _request(self) -> Answer[T] | Failure:
@@ -582,8 +584,10 @@ class _Call(Generic[T]):
             used_up = self.passing >= attempts or (failure.wait or 0) > self.limits.patience
         if used_up:
             return None
+        # Not seeded: calls that failed together must not come back together.
         jitter = random.uniform(0.5, 1.0)
         if failure.wait is not None:
+            # A little later than asked: clocks differ, and many were told the same.
             return failure.wait * (1 + 0.1 * jitter)
         times = self.pushes if failure.kind == "pushback" else self.passing
         return float(min(_LONGEST_BACKOFF, self.limits.backoff * 2 ** (times - 1)) * jitter)

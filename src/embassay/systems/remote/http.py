@@ -50,8 +50,8 @@ class Address:
                 f"base_url holds more than the address of {host}.",
                 mend="Leave user name, password and query out; name the variable that holds the key: key=NAME",
             )
-        place = (f"{host}:{port}" if port else host) + parts.path.rstrip("/")
-        return cls(url.strip().rstrip("/"), place, host in _LOCAL)
+        location = (f"{host}:{port}" if port else host) + parts.path.rstrip("/")
+        return cls(url.strip().rstrip("/"), location, host in _LOCAL)
 
 
 async def read_body(response: Any) -> None:
@@ -121,19 +121,18 @@ async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping
     except (ValueError, RecursionError):
         body = None
     if answer.status_code >= 300:
-        said = body if body is not None else answer.content.decode("utf-8", "replace")
-        raise Refused(answer.status_code, answer.headers, said)
+        words = body if body is not None else answer.content.decode("utf-8", "replace")
+        raise Refused(answer.status_code, answer.headers, words)
     if body is None:
         raise Malformed("the answer is incomplete JSON")
     return body
 
 
-def check_installed() -> None:
-    """ModelError where httpx is not installed; it is not imported yet."""
-    if find_spec("httpx") is None:
+def check_installed(package: str = "httpx", who: str = "Remote models") -> None:
+    """ModelError where the package is not installed; it is not imported yet."""
+    if find_spec(package) is None:
         raise ModelError(
-            "Remote models need the package httpx, which is not installed.",
-            mend="pip install 'embassay[llm]'",
+            f"{who} need the package {package}, which is not installed.", mend="pip install 'embassay[llm]'"
         )
 
 
@@ -177,37 +176,27 @@ class OpenAIClient:
     def __init__(
         self, address: Address, *, key: str | None = None, names: Sequence[str] = ("OPENAI_API_KEY",)
     ) -> None:
-        _check_installed()
+        check_installed("openai", "OpenAI's models")
         self._address = address
         self._key = read_key("OpenAI", names, key=key, local=address.local)
 
     def __call__(self) -> AsyncOpenAI:
         """The client, to be used in the loop of `home`."""
-        place = (os.getpid(), self._address.url, self._key)
-        if place not in _openai_clients:
-            _openai_clients[place] = Turns(self._made)
-        return _openai_clients[place].next()
+        key = (os.getpid(), self._address.url, self._key)
+        if key not in _openai_clients:
+            _openai_clients[key] = Turns(self._made)
+        return _openai_clients[key].next()
 
     def _made(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
         # Texts and key are for the server that was named, not for whoever it points at.
-        own = DefaultAsyncHttpxClient(
+        client = DefaultAsyncHttpxClient(
             base_url=self._address.url, timeout=None, follow_redirects=False,
             event_hooks={"response": [read_body]},
         )  # fmt: skip
         return AsyncOpenAI(
-            api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=own
-        )
-
-
-def _check_installed() -> None:
-    from importlib.util import find_spec
-
-    if find_spec("openai") is None:
-        raise ModelError(
-            "OpenAI's models need the package openai, which is not installed.",
-            mend="pip install 'embassay[llm]'",
+            api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=client
         )
 
 

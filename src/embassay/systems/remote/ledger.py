@@ -110,10 +110,10 @@ class Price:
         """The price the user gave, else the known-model table's; None where neither is there."""
         if given is not None:
             return cls(given)
-        known = known_model(model)
-        if known is None or known.usd_per_million_input is None:
+        listed = known_model(model)
+        if listed is None or listed.usd_per_million_input is None:
             return None
-        return cls(known.usd_per_million_input, known.usd_per_million_output or 0.0, known.priced_on)
+        return cls(listed.usd_per_million_input, listed.usd_per_million_output or 0.0, listed.priced_on)
 
     @classmethod
     def of_chat(cls, model: str, read: float | None, written: float | None) -> Price | None:
@@ -207,6 +207,7 @@ class Ledger:
             )
         usd = usd or 0.0
         with self._lock:
+            # Even if all that is in flight cost nothing, there is no room: no use to wait.
             if self.max_usd is not None and self._spent + usd > self.max_usd:
                 raise self._exceeded(model, usd)
             if self.max_usd is not None and self._spent + sum(self._reserved.values()) + usd > self.max_usd:

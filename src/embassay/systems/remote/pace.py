@@ -61,18 +61,29 @@ class Bucket:
         self._level = min(self._size, self._level - amount)
 
 
+# Seconds; the rounding of a clock is no pause.
 _INSTANT = 0.001
+# Seconds of a pause at a time.
 _STEP = 0.1
+# Requests at once to begin with.
 _START = 8
+# Answers at a known ceiling before one request more is tried, doubled with each refusal up to the longest.
 _HOLD = 128
 _LONGEST_HOLD = 4096
+# Answers that judge a level at least, and refusals below which nothing is concluded.
 _SAMPLE = 24
 _FEW = 4
+# Share of refusals that is borne.
 _TOLERATED = 1 / 20
+# Share of refusals from which on it is plain that they are quick ones, and their number says nothing.
 _PLAIN = 0.5
+# Of the growth of a level, how much the answers per second must grow with it.
 _GAIN = 0.2
+# Share of a level that had stood, below which a burst of refusals does not take it.
 _STOOD = 0.95
+# Around a level that was refused: there the limit rises by one.
 _NEAR = (0.9, 1.1)
+# Windows, in multiples of the usual one, before a level that brought nothing is tried again.
 _LONGEST_REST = 16
 
 
@@ -112,12 +123,12 @@ class Pace:
         if self.in_flight < self.limit:
             self.in_flight += 1
             return self.in_flight
-        place: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        turn: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
         try:
-            return await place
+            return await turn
         except BaseException:
-            if place.done() and not place.cancelled():
+            if turn.done() and not turn.cancelled():
                 self._leave()
             raise
 
@@ -155,10 +166,10 @@ class Pace:
         self._growth.limit = self.limit
         # All places at once: one by one would take as many turns of a busy loop.
         while self._waiting and self.in_flight < self.limit:
-            place = self._waiting.popleft()
-            if not place.done():
+            turn = self._waiting.popleft()
+            if not turn.done():
                 self.in_flight += 1
-                place.set_result(self.in_flight)
+                turn.set_result(self.in_flight)
 
     def _pause(self, tokens: int) -> float:
         waits = [self._paused_until - self._clock()]

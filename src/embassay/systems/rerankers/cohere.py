@@ -49,7 +49,7 @@ class CohereReranker(PostedReranker):
 
     def usd(self, tokens: int, documents: int) -> float | None:  # noqa: ARG002
         """A search for each hundred documents."""
-        known = known_model(self.target)
-        listed = known.usd_per_thousand_searches if known else None
+        row = known_model(self.target)
+        listed = row.usd_per_thousand_searches if row else None
         price = self._given_price if self._given_price is not None else listed
         return None if price is None else -(-documents // _PER_SEARCH) * price / 1000

@@ -61,10 +61,10 @@ class LateInteraction:
         """Sums of largest cosines, (n,). ModelError where the encoder fails."""
         if not documents:
             return np.empty(0, dtype=np.float32)
-        wanted = unit(_finite(self._encoder.encode_tokens([query], role="query")[0]))
-        found = self._encoder.encode_tokens(documents, role="document")
+        left = unit(_finite(self._encoder.encode_tokens([query], role="query")[0]))
+        right = self._encoder.encode_tokens(documents, role="document")
         # One product per document: its score must not depend on the others, by no rounding either.
-        return np.array([max_sim(wanted, unit(_finite(tokens))) for tokens in found], dtype=np.float32)
+        return np.array([max_sim(left, unit(_finite(tokens))) for tokens in right], dtype=np.float32)
 
 
 class ColBERT:
@@ -89,12 +89,12 @@ class ColBERT:
         fails."""
         if not documents:
             return np.empty(0, dtype=np.float32)
-        wanted = _finite(self._model.encode([query], role="query")[0])
-        given = [text for text in documents if text]
-        found = iter(self._model.encode(given, role="document"))
+        query_tokens = _finite(self._model.encode([query], role="query")[0])
+        texts = [text for text in documents if text]
+        vectors = iter(self._model.encode(texts, role="document"))
         nothing = np.empty((0, self._model.width), dtype=np.float32)
-        scores = [maxsim(wanted, _finite(next(found)) if text else nothing) for text in documents]
-        over = max(1, len(wanted)) if self._model.similarity == "meanmaxsim" else 1
+        scores = [maxsim(query_tokens, _finite(next(vectors)) if text else nothing) for text in documents]
+        over = max(1, len(query_tokens)) if self._model.similarity == "meanmaxsim" else 1
         return np.array(scores, dtype=np.float32) / np.float32(over)
 
 

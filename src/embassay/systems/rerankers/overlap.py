@@ -30,14 +30,14 @@ class Overlap:
 
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
         """Shares of the query's weight, (n,), in [0, 1]; all 0 for a query without words."""
-        wanted = _words(query)
-        found = [wanted & _words(document) for document in documents]
-        having = Counter(word for words in found for word in words)
+        terms = _words(query)
+        shared = [terms & _words(document) for document in documents]
+        having = Counter(word for words in shared for word in words)
         n = len(documents)
         # Summed in one order, so that documents with the same words have the same score to the bit.
-        weights = {word: np.log1p((n - having[word] + 0.5) / (having[word] + 0.5)) for word in sorted(wanted)}
+        weights = {word: np.log1p((n - having[word] + 0.5) / (having[word] + 0.5)) for word in sorted(terms)}
         total = sum(weights.values()) or 1.0
-        shares = [sum(weight for word, weight in weights.items() if word in words) for words in found]
+        shares = [sum(weight for word, weight in weights.items() if word in words) for words in shared]
         return np.array([share / total for share in shares], dtype=np.float32)
 
 

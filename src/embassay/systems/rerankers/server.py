@@ -50,9 +50,9 @@ class PostedReranker(ABC):
         self.connection = Connection.of(vendor, server)
         self.target = target
         self.name = name or f"{vendor.spec}:{target}"
-        told = [f"{key}={value}" for key, value in (facts or {}).items()]
+        settings = [f"{key}={value}" for key, value in (facts or {}).items()]
         self.identity = ":".join(
-            ["reranker", vendor.spec, target, server.known_as(self.connection.address), *told]
+            ["reranker", vendor.spec, target, server.known_as(self.connection.address), *settings]
         )
         self._given_price = server.price
         self._calls = Calls(f"{vendor.spec}:{target}", ledger, server.limits)
@@ -68,8 +68,8 @@ class PostedReranker(ABC):
 
     def usd(self, tokens: int, documents: int) -> float | None:  # noqa: ARG002 - some charge for these
         """The price of a request in dollars; None where it is not known."""
-        known = known_model(self.target)
-        listed = known.usd_per_million_input if known else None
+        row = known_model(self.target)
+        listed = row.usd_per_million_input if row else None
         price = self._given_price if self._given_price is not None else listed
         return None if price is None else tokens * price / 1e6
 
@@ -80,10 +80,10 @@ class PostedReranker(ABC):
         parts = [sent[start : start + _DOCUMENTS] for start in range(0, len(sent), _DOCUMENTS)]
         jobs = [partial(self._asked, query, [documents[i] for i in part]) for part in parts]
         scores = np.full(len(documents), np.nan, dtype=np.float32)
-        for number, found in as_finished(jobs, at_once=len(jobs) or 1):
-            scores[parts[number]] = found
+        for number, answer in as_finished(jobs, at_once=len(jobs) or 1):
+            scores[parts[number]] = answer
         lowest = np.nanmin(scores) if sent else np.float32(1)
-        return np.where(np.isnan(scores), lowest - 1, scores)
+        return np.where(np.isnan(scores), lowest - 1, scores)  # a fixed step: no vendor's scale is known
 
     async def _asked(self, query: str, documents: Sequence[str]) -> Scores:
         tokens = sum(count_tokens([query, *documents], None)) + len(query.encode()) * len(documents)

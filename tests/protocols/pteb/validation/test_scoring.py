@@ -217,17 +217,15 @@ def test_models_estimate_the_pairs_blind_and_once(draw, fill, monkeypatch):
     with StubServer(chat=judge) as server:
         spec = f"openai:judge-27b?base_url={server.url}/v1"
         plan = ["score", str(study.path), "--judge", spec, "--dry-run", "--json"]
-        told = json.loads(runner.invoke(validation.app, plan, catch_exceptions=False).stdout)
+        told = json.loads(runner.invoke(validation, plan, catch_exceptions=False).stdout)
         assert (told["cells"][0]["items"], told["cells"][0]["requests"], judge.seen) == (66, 66, [])
-        done = runner.invoke(
-            validation.app, ["score", str(study.path), "--judge", spec], catch_exceptions=False
-        )
+        done = runner.invoke(validation, ["score", str(study.path), "--judge", spec], catch_exceptions=False)
         assert done.exit_code == 0
         asked = len(judge.seen)
         key = {frozenset((item.text, item.text2)): item for item in study.items}
         turned = [first != key[frozenset((first, second))].text for first, second in set(judge.seen)]
         assert 0.2 < np.mean(turned) < 0.8
-        runner.invoke(validation.app, ["score", str(study.path), "--judge", spec], catch_exceptions=False)
+        runner.invoke(validation, ["score", str(study.path), "--judge", spec], catch_exceptions=False)
         assert all("Straße" in first for first, _ in judge.seen[asked:])
     assert re.search(r"judge-27b\S* has no estimate of \d+ of 66 pairs", done.output)
     manifest = RunFolder(study.path).read_manifest()
@@ -256,18 +254,18 @@ def test_the_command_line(paraphrases, tmp_path, fill):
     runner = CliRunner()
     out = tmp_path / "out"
     arguments = ["sample", str(paraphrases.path), "--langs", "fra,deu", "--pairs", "12", "--out", str(out)]
-    done = runner.invoke(validation.app, arguments, catch_exceptions=False)
+    done = runner.invoke(validation, arguments, catch_exceptions=False)
     assert done.exit_code == 0
     assert "24 pairs drawn for 2 ratings each; the rules are sealed." in done.output
     study = read_study(out)
     assert study.facts["sha256"]["rules.json"] in done.output
     fill(study, spoilt)
-    done = runner.invoke(validation.app, ["score", str(out)], catch_exceptions=False)
+    done = runner.invoke(validation, ["score", str(out)], catch_exceptions=False)
     assert (
         "2 of 2 languages accepted (a mean rating of 3 or more)." in done.output or "deu not" in done.output
     )
     assert "fra-rater2 rejected: rated the unrelated pair" in done.output
-    done = runner.invoke(validation.app, ["score", str(out), "--json"], catch_exceptions=False)
+    done = runner.invoke(validation, ["score", str(out), "--json"], catch_exceptions=False)
     rows = json.loads(done.stdout)["results"]
     assert {row["task"] for row in rows} == {"validation"}
 
@@ -282,7 +280,7 @@ def test_more_pairs_are_told_of_where_others_could_turn_a_verdict(draw, fill):
     scored = scoring.score(read_study(study.path))
     mean = next(one.mean for one in scored.results if one.lang == "fra")
     assert mean.low <= 3 <= mean.high
-    said = CliRunner().invoke(validation.app, ["score", str(study.path), "--label-price", "0.5"]).output
+    said = CliRunner().invoke(validation, ["score", str(study.path), "--label-price", "0.5"]).output
     first = undecided(mean.estimate - 3, (mean.high - mean.low) / 2, 12)[0]
     line = next(one for one in said.splitlines() if one.startswith("fra: 50 more"))
     assert line.split()[3:] == [
@@ -323,7 +321,7 @@ def test_a_judge_of_all_pairs_is_corrected_by_the_people_of_some(draw, fill):
     told = {row.lang: row for row in RunFolder(study.path).read_results() if row.measure == "mean_corrected"}
     assert told["fra"].value == mean.value
     assert (study.path / "tables" / "corrected_judges.csv").exists()
-    said = CliRunner().invoke(validation.app, ["score", str(study.path), "--estimates", str(path)])
+    said = CliRunner().invoke(validation, ["score", str(study.path), "--estimates", str(path)])
     assert said.exit_code == 0, said.output
     assert "Corrected, 95%" in said.output
 

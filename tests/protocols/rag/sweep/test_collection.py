@@ -47,6 +47,17 @@ def test_grades_are_kept_and_maps_are_used(tmp_path):
     assert "trec3" in caught.value.mend
 
 
+def test_judgements_from_1_to_4_may_be_either(tmp_path):
+    """Without a 5 nobody can tell grades from gains: both maps are offered, and each reads them as it says."""
+    folder = _folder(tmp_path / "four", [("q", f"d{i}", i + 1) for i in range(4)])
+    with pytest.raises(DataError, match="grades from 1 to 5 or gains from 0 to 4") as caught:
+        _read(folder)
+    assert "grades: identity" in caught.value.mend
+    assert "1=2,2=3,3=4,4=5" in caught.value.mend
+    assert _read(folder, grades="identity").grades == ({0: 1, 1: 2, 2: 3, 3: 4},)
+    assert _read(folder, grades="1=2,2=3,3=4,4=5").grades == ({0: 2, 1: 3, 2: 4, 3: 5},)
+
+
 def test_a_path_is_a_path_though_the_catalogue_has_its_name(tmp_path, monkeypatch):
     """`path: ./scifact` beside the config is that folder, wherever the sweep is started; `scifact` is not."""
     _folder(tmp_path / "scifact", [("q1", "d0", 1)])

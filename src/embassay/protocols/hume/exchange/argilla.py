@@ -100,29 +100,30 @@ def _take(
     taken.answers.append(Incoming(item, annotator, value, at, ts=response.ts, flag=flag, comment=comment))
 
 
-def _value(task: Task, payload: Mapping[str, Any], said: Any, at: Place) -> Any:
-    if task.family != "reranking" or said is None:
-        return said
+def _value(task: Task, payload: Mapping[str, Any], answer: Any, at: Place) -> Any:
+    if task.family != "reranking" or answer is None:
+        return answer
     names = [document(place) for place in range(len(payload["documents"]))]
-    if not isinstance(said, list) or (unknown := [one for one in said if one not in (*names, NONE)]):
-        what = repr(said if not isinstance(said, list) else unknown[0])[:60]
+    if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
+        what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
         raise at.fault("the relevant documents are not known", expected=", ".join(names), found=what)
-    if NONE in said and len(said) > 1:
+    # Argilla has no choice that excludes the others.
+    if NONE in answer and len(answer) > 1:
         raise at.fault(
-            "documents are relevant and none of them is", found=repr(said)[:60], mend="Correct it there."
+            "documents are relevant and none of them is", found=repr(answer)[:60], mend="Correct it there."
         )
-    return [int(name in said) for name in names]
+    return [int(name in answer) for name in names]
 
 
 def _users(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
-    found = _json(path)
-    if not isinstance(found, dict) or not all(isinstance(name, str) for name in found.values()):
+    users = _json(path)
+    if not isinstance(users, dict) or not all(isinstance(name, str) for name in users.values()):
         raise DataError(
             "This is not a list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
         )
-    return found
+    return users
 
 
 def _json(path: Path) -> Any:
@@ -135,6 +136,7 @@ def _json(path: Path) -> Any:
 
 
 Plain = dict[str, Any]
+# A namespace of our own for ids of users; never to change, or an import would meet strangers.
 _USERS = uuid.UUID("0d0f5c3e-6d5b-5a2e-9b0c-6f6f3f6f2b11")
 
 
@@ -169,19 +171,19 @@ def _record_fields(task: Task, item: Item) -> Plain:
     payload = item.payload
     if task.family != "reranking":
         return dict(payload)
-    documents = {document(place): one["text"] for place, one in enumerate(payload["documents"])}
+    documents = {document(place): text["text"] for place, text in enumerate(payload["documents"])}
     return {"query": payload["query"], **documents}
 
 
 def _responses(task: Task, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
-    found: dict[str, list[Plain]] = {}
+    responses: dict[str, list[Plain]] = {}
     for row in rows:
         status = "discarded" if row.value is None else "submitted"
         for name, value in _answers(task, row):
-            found.setdefault(name, []).append(
+            responses.setdefault(name, []).append(
                 {"value": value, "user_id": user_id(row.annotator_id), "status": status}
             )
-    return found
+    return responses
 
 
 def _answers(task: Task, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
@@ -199,6 +201,7 @@ def _response_value(task: Task, value: Any) -> Any:
     if task.family == "reranking":
         return [document(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
+        # A rating question takes whole numbers; levels of other scales are labels, and so texts.
         whole = as_rating(task.scale or Scale()) and value == int(value)
         return int(value) if whole else f"{value:g}"
     return str(value)
@@ -210,6 +213,7 @@ _SHOWN_OPTIONS = 8
 
 def argilla_settings(task: Task, items: Sequence[Item]) -> Plain:
     """The settings of a dataset for a task with these items: as many documents as the longest query has."""
+    # All records of a dataset have its fields; those that a query lacks stay empty, so only the first is required.
     most = max((len(item.payload.get("documents", ())) for item in items), default=0)
     return {
         "guidelines": task.guidelines,
@@ -337,15 +341,15 @@ class _Said(NamedTuple):
 
 def by_user(record: Mapping[str, Any], at: Place) -> dict[str, Response]:
     """What every user said, from whichever form the record is in."""
-    found: dict[str, Response] = {}
-    for one in _said(record, at):
-        response = found.setdefault(one.user, Response())
-        if one.question in response.said:
-            raise at.fault(f"user {one.user} answers {one.question} twice", mend="Keep one of them.")
-        response.said[one.question] = one.value
-        response.status = one.status or response.status
-        response.ts = one.ts or response.ts
-    return found
+    responses: dict[str, Response] = {}
+    for said in _said(record, at):
+        response = responses.setdefault(said.user, Response())
+        if said.question in response.said:
+            raise at.fault(f"user {said.user} answers {said.question} twice", mend="Keep one of them.")
+        response.said[said.question] = said.value
+        response.status = said.status or response.status
+        response.ts = said.ts or response.ts
+    return responses
 
 
 def _said(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
@@ -353,40 +357,40 @@ def _said(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
     if isinstance(responses, list):
         yield from _of_server(responses, at)
     elif isinstance(responses, Mapping):
-        for question, each in responses.items():
-            for one in _objects(each, at):
-                yield _Said(_word(one, "user_id"), question, one.get("value"), _word(one, "status"))
+        for question, answers in responses.items():
+            for row in _objects(answers, at):
+                yield _Said(_word(row, "user_id"), question, row.get("value"), _word(row, "status"))
     else:
         yield from _flat(record, at)
 
 
 def _of_server(responses: Sequence[Any], at: Place) -> Iterator[_Said]:
-    for one in _objects(responses, at):
-        values = one.get("values") or {}
+    for row in _objects(responses, at):
+        values = row.get("values") or {}
         if not isinstance(values, Mapping):
             raise at.fault("the values of a response are not an object", found=repr(values)[:60], mend=MEND)
         # A response without values may still be discarded.
         for question, value in values.items() or [("", None)]:
-            said = value.get("value") if isinstance(value, Mapping) else value
-            yield _Said(_word(one, "user_id"), question, said, _word(one, "status"), _word(one, "updated_at"))
+            told = value.get("value") if isinstance(value, Mapping) else value
+            yield _Said(_word(row, "user_id"), question, told, _word(row, "status"), _word(row, "updated_at"))
 
 
 def _flat(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
-    for key, values in record.items():
-        if not key.endswith(".responses") or values is None:
+    for key, row in record.items():
+        if not key.endswith(".responses") or row is None:
             continue
         users, statuses = record.get(f"{key}.users"), record.get(f"{key}.status")
-        lists = [values, users, statuses]
-        if statuses is None and isinstance(values, list):
-            lists[2] = [None] * len(values)
-        if not all(isinstance(one, list) for one in lists) or len({len(one) for one in lists}) > 1:
+        lists = [row, users, statuses]
+        if statuses is None and isinstance(row, list):
+            lists[2] = [None] * len(row)
+        if not all(isinstance(row, list) for row in lists) or len({len(row) for row in lists}) > 1:
             raise at.fault(f"{key} has not one user and status for each response", mend=MEND)
         for value, user, status in zip(*lists, strict=True):
             yield _Said(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 
 
-def _word(one: Mapping[str, Any], name: str) -> str:
-    return str(one.get(name) or "")
+def _word(entry: Mapping[str, Any], name: str) -> str:
+    return str(entry.get(name) or "")
 
 
 def _objects(values: Any, at: Place) -> list[Mapping[str, Any]]:

@@ -50,19 +50,21 @@ def as_csv(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> s
     texts that a spreadsheet would calculate get an apostrophe in front, which reading takes away."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
-    said = sorted({key for own in (profiles or {}).values() for key in own})
-    writer.writerow([*COLUMNS, *(f"profile:{key}" for key in said)])
+    questions = sorted({key for profile in (profiles or {}).values() for key in profile})
+    writer.writerow([*COLUMNS, *(f"profile:{key}" for key in questions)])
     for row in rows:
-        own = (profiles or {}).get(row.annotator_id, {})
-        writer.writerow([_cell(getattr(row, name)) for name in COLUMNS] + [own.get(key, "") for key in said])
+        profile = (profiles or {}).get(row.annotator_id, {})
+        writer.writerow(
+            [_cell(getattr(row, name)) for name in COLUMNS] + [profile.get(key, "") for key in questions]
+        )
     return text.getvalue()
 
 
 def as_jsonl(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
     """A line per annotation, as `annotations/*.jsonl` have them, after a line per profile where there are any."""
     told = (
-        to_json({"annotator_id": name, "profile": dict(own)}) + "\n"
-        for name, own in sorted((profiles or {}).items())
+        to_json({"annotator_id": name, "profile": dict(profile)}) + "\n"
+        for name, profile in sorted((profiles or {}).items())
     )
     return "".join(told) + "".join(row.model_dump_json() + "\n" for row in rows)
 
@@ -248,7 +250,7 @@ def _profiles(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
     if not folder.study.profile:
         raise UsageError("The study asks nobody about themselves.", mend="Leave --profiles out.")
     names = set(_who(rows))
-    return {name: own for name, own in profiles_of(folder).items() if name in names}
+    return {name: profile for name, profile in profiles_of(folder).items() if name in names}
 
 
 def _for_tool(
@@ -386,8 +388,8 @@ def write_mteb(
         raise UsageError(f"The revision is {revision!r}.", mend="Use letters, digits, dots, dashes.")
     place = out / place_of(MODEL, revision)
     files: dict[Path, Plain] = {}
-    for dataset, own in _by_dataset(folder, tasks).items():
-        if (result := _result(folder, dataset, own, rows)) is not None:
+    for dataset, of_dataset in _by_dataset(folder, tasks).items():
+        if (result := _result(folder, dataset, of_dataset, rows)) is not None:
             files[place / f"{slug(dataset)}.json"] = result
     files[place / META] = model_meta(MODEL, revision, [with_script(task.lang) for task in tasks])
     for path, document in files.items():
@@ -397,29 +399,31 @@ def write_mteb(
 
 def _by_dataset(folder: StudyFolder, tasks: Sequence[Task]) -> Mapping[str, list[Task]]:
     names = named(folder.study.tasks)
-    found: dict[str, list[Task]] = {}
+    groups: dict[str, list[Task]] = {}
     for task in tasks:
-        found.setdefault(names[task.name].dataset, []).append(task)
-    return found
+        groups.setdefault(names[task.name].dataset, []).append(task)
+    return groups
 
 
 def _result(
     folder: StudyFolder, dataset: str, tasks: Sequence[Task], rows: Sequence[AnnotationRow]
 ) -> Plain | None:
     every = {task.name: {item.id for item in folder.items_of(task.name)} for task in tasks}
-    own = {name: [row for row in rows if row.item_id in items] for name, items in every.items()}
+    by_name = {name: [row for row in rows if row.item_id in items] for name, items in every.items()}
     entries = [
-        entry_of(task, folder.gold(task.name), own[task.name], "default" if len(tasks) == 1 else task.lang)
+        entry_of(
+            task, folder.gold(task.name), by_name[task.name], "default" if len(tasks) == 1 else task.lang
+        )
         for task in tasks
     ]
-    found = [entry for entry in entries if entry is not None]
-    if not found:
+    known = [entry for entry in entries if entry is not None]
+    if not known:
         return None
     return {
         "dataset_revision": folder.study.content,
         "task_name": dataset,
         "mteb_version": None,
-        "scores": {"test": found},
-        "evaluation_time": seconds_of([row for rows_of in own.values() for row in rows_of]),
+        "scores": {"test": known},
+        "evaluation_time": seconds_of([row for rows_of in by_name.values() for row in rows_of]),
         "kg_co2_emissions": None,
     }

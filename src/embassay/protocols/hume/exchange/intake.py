@@ -35,12 +35,12 @@ class Names:
     @classmethod
     def parse(cls, given: Sequence[str]) -> Names:
         """From `--annotator ann` or `--annotator 3=ann`. Raises UsageError for several names without a `=`."""
-        plain = [one for one in given if "=" not in one]
+        plain = [pair for pair in given if "=" not in pair]
         if len(plain) > 1:
             raise UsageError(
                 f"{len(plain)} annotators are named, but not which is which.", mend="Write --annotator 3=ann."
             )
-        pairs = (one.partition("=") for one in given if "=" in one)
+        pairs = (pair.partition("=") for pair in given if "=" in pair)
         return cls(plain[0].strip() if plain else "", {old.strip(): new.strip() for old, _, new in pairs})
 
     def of(self, one: Incoming) -> str:
@@ -74,31 +74,31 @@ def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names)
     return [row for row, _ in rows.values()]
 
 
-def _row(folder: StudyFolder, items: Mapping[str, Any], one: Incoming, names: Names) -> AnnotationRow:
-    annotator = names.of(one)
-    if one.item_id not in items:
-        raise one.at.fault(
-            f"{one.item_id} is not an item of the study",
+def _row(folder: StudyFolder, items: Mapping[str, Any], answer: Incoming, names: Names) -> AnnotationRow:
+    annotator = names.of(answer)
+    if answer.item_id not in items:
+        raise answer.at.fault(
+            f"{answer.item_id} is not an item of the study",
             mend="Give answers to this study: its ids are in items.jsonl.",
         )
     if not annotator:
-        raise one.at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
+        raise answer.at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
     if not _NAME.fullmatch(annotator):
-        raise one.at.fault("the annotator's name is too long or no plain text", found=repr(annotator)[:60])
-    item = items[one.item_id]
+        raise answer.at.fault("the annotator's name is too long or no plain text", found=repr(annotator)[:60])
+    item = items[answer.item_id]
     task = folder.task(item.task)
     try:
         value = checked_value(
-            task, item.payload, _listed(one.value) if task.family == "reranking" else one.value
+            task, item.payload, _listed(answer.value) if task.family == "reranking" else answer.value
         )
     except DataError as error:
-        raise one.at.fault(
-            f"the answer to {one.item_id} is {one.value!r}"[:200],
+        raise answer.at.fault(
+            f"the answer to {answer.item_id} is {answer.value!r}"[:200],
             mend=error.mend or "Give a value of the task.",
         ) from None
     return AnnotationRow(
-        item_id=one.item_id, annotator_id=annotator, value=value, ts=one.ts, seconds=one.seconds, kind=one.kind,
-        flag=one.flag, comment=one.comment,
+        item_id=answer.item_id, annotator_id=annotator, value=value, ts=answer.ts, seconds=answer.seconds,
+        kind=answer.kind, flag=answer.flag, comment=answer.comment,
     )  # fmt: skip
 
 
@@ -122,20 +122,20 @@ def _together(faults: Sequence[DataError]) -> DataError:
 def checked_profiles(folder: StudyFolder, taken: Iterable[Taken], names: Names) -> dict[str, dict[str, str]]:
     """What annotators said of themselves, as far as the study asks; of a study that asks nothing it is left out and
     counted. Raises DataError, with file and line, for what is no answer to its questions."""
-    found: dict[str, dict[str, str]] = {}
-    for each in taken:
-        for annotator, said, at in each.profiles:
+    profiles: dict[str, dict[str, str]] = {}
+    for file in taken:
+        for annotator, profile, at in file.profiles:
             name = names.renamed.get(annotator, annotator) or names.only
             if not folder.study.profile:
-                each.leave_out("profile, which the study does not ask for")
+                file.leave_out("profile, which the study does not ask for")
                 continue
             if not name:
                 raise at.fault("nobody is named as annotator", mend="Say who it was: --annotator NAME.")
             try:
-                found.setdefault(name, {}).update(checked_profile(folder.study, said))
+                profiles.setdefault(name, {}).update(checked_profile(folder.study, profile))
             except DataError as error:
                 raise at.fault(error.what.rstrip("."), mend=error.mend) from None
-    return found
+    return profiles
 
 
 def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bool) -> int:
@@ -174,9 +174,10 @@ def write_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]
     for row in rows:
         path = folder.path / ANNOTATIONS / f"{slug(row.annotator_id)}.jsonl"
         changed.setdefault(path, list(files.get(path, ()))).append(row)
+    # In the order of the study, so that an import twice gives the same bytes.
     order = {item.id: place for place, item in enumerate(folder.items)}
     # New answers first: a crash in between leaves one twice, which is said, never none.
-    for path, held in sorted(changed.items(), key=lambda one: one[0] not in targets):
+    for path, held in sorted(changed.items(), key=lambda item: item[0] not in targets):
         held.sort(key=lambda row: (row.annotator_id, order[row.item_id]))
         if held:
             write_atomic(path, "".join(row.model_dump_json() + "\n" for row in held))
@@ -216,6 +217,7 @@ def _decide(store: AnswerStore, row: AnnotationRow, task: str) -> None:
     before = store.answers(row.annotator_id).get(row.item_id)
     if before and (before.value, before.flag, before.comment) == (row.value, row.flag, row.comment):
         return
+    # Taken from a page that may be open: the import writes, whoever holds the right.
     store.take_lease(row.annotator_id, "import", take=True)
     seq = store.last_seq(row.annotator_id) + 1
     draft = Draft(row.item_id, row.value, seq, row.seconds, row.flag, row.comment, "import")
@@ -231,6 +233,7 @@ def guessed(path: Path) -> Format:
     what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
     _check(path)
     content = read_bounded(path)
+    # A byte order mark and blank lines come before the first sign of what it is.
     head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
     if not head:
         raise DataError("The file is empty", path=path, mend="Give a file with annotations.")
@@ -322,8 +325,8 @@ def import_files(
     folder, names = read_study(study), Names.parse(annotator)
     kinds = [(path, form or guessed(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
-    answers = [answer for each in taken for answer in each.answers]
-    left_out = sum((Counter(each.left_out) for each in taken), Counter[str]())
+    answers = [answer for file in taken for answer in file.answers]
+    left_out = sum((Counter(file.left_out) for file in taken), Counter[str]())
     if not answers:
         why = "; ".join(f"{count} {what}" for what, count in left_out.items())
         raise DataError(
@@ -332,13 +335,13 @@ def import_files(
     rows = checked_rows(folder, [answer for answer in answers if not answer.decides], names)
     decided = checked_rows(folder, [answer for answer in answers if answer.decides], names)
     said = checked_profiles(folder, taken, names)
-    with RunFolder(study / ANNOTATIONS / ".import").locked():
+    with RunFolder(study / ANNOTATIONS / ".import").locked():  # two at once would miss each other's answers
         before = _annotators(folder)
         written, replaced = _kept(folder, rows, decided, before, replace=replace)
         if said:
             held = filed_profiles(folder)
-            for name, own in said.items():
-                held.setdefault(name, {}).update(own)
+            for name, profile in said.items():
+                held.setdefault(name, {}).update(profile)
             written = [*written, write_profiles(study, held)]
     counted = _by_task(folder, rows)
     return Imported(
@@ -348,9 +351,10 @@ def import_files(
         decisions=_by_task(folder, decided),
         impossible=sum(row.value is None for row in (*rows, *decided)),
         replaced=replaced,
-        left_out=dict(sum((Counter(each.left_out) for each in taken), Counter[str]())),
+        # Counted again: what annotators said of themselves may have been left out meanwhile.
+        left_out=dict(sum((Counter(file.left_out) for file in taken), Counter[str]())),
         remarks=(
-            *dict.fromkeys(remark for each in taken for remark in each.remarks),
+            *dict.fromkeys(remark for file in taken for remark in file.remarks),
             *_unused(names, answers),
         ),
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
@@ -383,8 +387,6 @@ def _by_task(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> dict[tuple[s
 
 
 def _annotators(folder: StudyFolder) -> set[str]:
-    from embassay.protocols.hume.collection import filed, served
-
     rows = [*(row for held in filed(folder).values() for row in held), *served(folder)]
     return {row.annotator_id for row in rows}
 
@@ -392,7 +394,7 @@ def _annotators(folder: StudyFolder) -> set[str]:
 def _unused(names: Names, answers: Sequence[Incoming]) -> list[str]:
     """Names given for annotators that no file has."""
     seen = {answer.annotator_id for answer in answers}
-    found = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]
+    notes = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]
     if names.only and "" not in seen:
-        found.append(f"{names.only} is not used: the files say who answered")
-    return found
+        notes.append(f"{names.only} is not used: the files say who answered")
+    return notes

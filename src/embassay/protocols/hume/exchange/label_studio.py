@@ -97,9 +97,9 @@ def _sts(view: ET.Element, task: Task) -> str:
 
 def _reranking(view: ET.Element, task: Task) -> str:  # noqa: ARG001
     _text(view, "query")
-    each = _add(view, "Repeater", on="$documents", indexFlag="{{idx}}")
-    _text(each, "document_{{idx}}", value="$documents[{{idx}}].text")
-    choices = _choices(each, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
+    repeater = _add(view, "Repeater", on="$documents", indexFlag="{{idx}}")
+    _text(repeater, "document_{{idx}}", value="$documents[{{idx}}].text")
+    choices = _choices(repeater, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
     _choice(choices, YES)
     _choice(choices, NO)
     return "query"
@@ -122,6 +122,7 @@ def _choice(parent: ET.Element, value: str, alias: str = "", hint: str = "") -> 
 
 
 def _add(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
+    # XML has no control characters, not even escaped: texts of data may.
     return ET.SubElement(parent, tag, {name: _NOT_XML.sub(" ", text) for name, text in attributes.items()})
 
 
@@ -145,7 +146,7 @@ def is_label_studio(document: Any) -> bool:
     return (
         isinstance(document, list)
         and bool(document)
-        and all(isinstance(one, dict) and "data" in one for one in document)
+        and all(isinstance(entry, dict) and "data" in entry for entry in document)
     )
 
 
@@ -161,9 +162,9 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
     if not is_label_studio(document):
         raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
-    for number, one in enumerate(document, start=1):
-        at = Place(path, words=f"task {number} (id {one.get('id', '-')})")
-        item = one["data"].get(ITEM) if isinstance(one["data"], dict) else None
+    for number, entry in enumerate(document, start=1):
+        at = Place(path, words=f"task {number} (id {entry.get('id', '-')})")
+        item = entry["data"].get(ITEM) if isinstance(entry["data"], dict) else None
         if not isinstance(item, str) or item not in items:
             raise at.fault(
                 "its item is not in the study",
@@ -171,9 +172,9 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
                 found=repr(item)[:60],
                 mend=_MEND,
             )
-        if one.get("predictions"):
+        if entry.get("predictions"):
             taken.leave_out("predictions of a model")
-        _of_task(one, folder.task(items[item].task), items[item].payload, item, at, taken)
+        _of_task(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
     return taken
 
 
@@ -187,9 +188,10 @@ def _document(path: Path) -> Any:
 
 
 def _of_task(
-    one: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place, taken: Taken
+    entry: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place, taken: Taken
 ) -> None:
-    annotations = one.get("annotations", one.get("completions")) or []
+    # `completions` is what versions before 1.0 called them.
+    annotations = entry.get("annotations", entry.get("completions")) or []
     if not isinstance(annotations, list) or not all(isinstance(each, dict) for each in annotations):
         raise at.fault("its annotations are not a list of objects", mend=_MEND)
     if not annotations:
@@ -197,17 +199,18 @@ def _of_task(
     latest: dict[str, tuple[str, Incoming]] = {}
     for number, annotation in enumerate(annotations, start=1):
         where = Place(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
-        found = _annotation(annotation, task, payload, item, where)
-        if found is None:
+        answer = _annotation(annotation, task, payload, item, where)
+        if answer is None:
             taken.leave_out("annotations without an answer")
             continue
-        moment = str(annotation.get("updated_at") or found.ts)
-        before = latest.get(found.annotator_id)
+        moment = str(annotation.get("updated_at") or answer.ts)
+        before = latest.get(answer.annotator_id)
         if before is not None:
             taken.leave_out("earlier annotations of the same person")
+        # ISO 8601 sorts as text; of equal moments the later in the file counts.
         if before is None or moment >= before[0]:
-            latest[found.annotator_id] = moment, found
-    taken.answers += [found for _, found in latest.values()]
+            latest[answer.annotator_id] = moment, answer
+    taken.answers += [answer for _, answer in latest.values()]
 
 
 def _annotation(
@@ -216,13 +219,13 @@ def _annotation(
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise at.fault("its result is not a list of objects", mend=_MEND)
-    said = {str(result.get("from_name")): _said(result, at) for result in results}
+    answers = {str(result.get("from_name")): _said(result, at) for result in results}
     meta: Mapping[str, Any] = next(
         (result["meta"] for result in results if isinstance(result.get("meta"), dict)), {}
     )
-    flag, comment = (str(said.get(name) or "") for name in (FLAG, COMMENT))
+    flag, comment = (str(answers.get(name) or "") for name in (FLAG, COMMENT))
     skipped = bool(annotation.get("was_cancelled"))
-    value = None if skipped else _value(task, payload, said, at)
+    value = None if skipped else _value(task, payload, answers, at)
     if value is None and not skipped and not flag and not comment:
         return None
     return Incoming(
@@ -238,21 +241,22 @@ def _said(result: Mapping[str, Any], at: Place) -> Any:
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
         raise at.fault("a result has no type or no value", found=repr(result)[:80], mend=_MEND)
-    found = value.get("text" if kind == "textarea" else kind)
-    if isinstance(found, list):
-        if len(found) > 1:
+    answer = value.get("text" if kind == "textarea" else kind)
+    if isinstance(answer, list):
+        if len(answer) > 1:
             raise at.fault(
-                f"{result.get('from_name')} has several values", found=repr(found)[:80], mend="Keep one."
+                f"{result.get('from_name')} has several values", found=repr(answer)[:80], mend="Keep one."
             )
-        found = found[0] if found else None
-    return found
+        answer = answer[0] if answer else None
+    return answer
 
 
-def _value(task: Task, payload: Mapping[str, Any], said: Mapping[str, Any], at: Place) -> Any:
+def _value(task: Task, payload: Mapping[str, Any], answers: Mapping[str, Any], at: Place) -> Any:
     if task.family == "reranking":
-        return _marks(len(payload["documents"]), said, at)
-    value = said.get(_MAIN[task.family])
+        return _marks(len(payload["documents"]), answers, at)
+    value = answers.get(_MAIN[task.family])
     if task.family == "classification" and value is not None:
+        # An alias is always text there, and a label may be a number here.
         values = {str(label.value): label.value for label in task.labels}
         return values.get(
             str(value), next((label.value for label in task.labels if label.name == value), value)
@@ -263,8 +267,8 @@ def _value(task: Task, payload: Mapping[str, Any], said: Mapping[str, Any], at: 
     return value
 
 
-def _marks(n: int, said: Mapping[str, Any], at: Place) -> list[int] | None:
-    places = {int(found[1]): value for name, value in said.items() if (found := _DOCUMENT.fullmatch(name))}
+def _marks(n: int, answers: Mapping[str, Any], at: Place) -> list[int] | None:
+    places = {int(match[1]): value for name, value in answers.items() if (match := _DOCUMENT.fullmatch(name))}
     if not places:
         return None
     wrong = [value for value in places.values() if value not in (YES, NO)]
@@ -316,9 +320,7 @@ def label_studio_tasks(task: Task, items: Iterable[Item], rows: Sequence[Annotat
 def _data(task: Task, item: Item) -> Plain:
     payload = dict(item.payload)
     if task.family == "reranking":
-        payload["documents"] = [
-            {"id": document["id"], "text": document["text"]} for document in payload["documents"]
-        ]
+        payload["documents"] = [{"id": shown["id"], "text": shown["text"]} for shown in payload["documents"]]
     return {ITEM: item.id, TASK: task.name, **payload}
 
 
@@ -327,18 +329,18 @@ def _answers(task: Task, rows: Sequence[AnnotationRow], *, with_answers: bool) -
 
 
 def _given_annotation(task: Task, row: AnnotationRow) -> Plain:
-    found: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
+    annotation: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
     for name, shown, kind, value in _results(task, row):
         key = digest([row.item_id, row.annotator_id, name])[:10]
-        found["result"].append({
+        annotation["result"].append({
             "id": key, "from_name": name, "to_name": shown, "type": kind, "value": value,
             "meta": {"annotator": row.annotator_id, "kind": row.kind},
         })  # fmt: skip
     if row.seconds is not None:
-        found["lead_time"] = row.seconds
+        annotation["lead_time"] = row.seconds
     if row.ts:
-        found["created_at"] = row.ts
-    return found
+        annotation["created_at"] = row.ts
+    return annotation
 
 
 def _results(task: Task, row: AnnotationRow) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:

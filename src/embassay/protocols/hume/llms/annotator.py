@@ -105,7 +105,7 @@ def _choices(task: Task) -> str:
     elif task.family == "sts":
         scale = task.scale or Scale()
         ends = (f"{scale.low:g}", f"{scale.high:g}")
-        named = sorted(scale.anchors.items(), key=lambda one: float(one[0])) or [(end, "") for end in ends]
+        named = sorted(scale.anchors.items(), key=lambda pair: float(pair[0])) or [(end, "") for end in ends]
     else:
         named = []
     return "\n".join(f"- {name}: {meaning}" if meaning else f"- {name}" for name, meaning in named)
@@ -205,6 +205,7 @@ class LlmAnnotator:
             return None
         if not read.lacking:
             return self._row(ask, tried, "ok", read.value)
+        # The first order that lacks documents is kept: the retry may bring one that lacks more.
         tried.best = tried.best or read
         tried.reject(read.lacking, f"of the letters {read.lacking}; give each exactly once")
         return None
@@ -230,6 +231,8 @@ class LlmAnnotator:
         drawn = random_bytes(4, self._seed, "hume llm", str(ask.run), str(attempt))
         sampling = Sampling(self.options.temperature, None, int.from_bytes(drawn) >> 1)
         schema = shape.schema if self.options.answers == "schema" else None
+        # The draw's number tells run and attempt apart in the answer cache: at temperature 0 the question is the
+        # same.
         return Question(talk, sampling, schema, ask.run * _DRAWS + attempt)
 
     def _row(self, ask: Ask, tried: _Tried, status: Status, value: Any = None, reason: str = "") -> LlmRow:
@@ -365,11 +368,11 @@ def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
     wanted = str(said).strip()
     exact = [label.value for label in labels if label.name == wanted]
     # Some models answer with the stored value where it is a word too.
-    found = exact or [label.value for label in labels if label.name.casefold() == wanted.casefold()]
-    found = found or [label.value for label in labels if str(label.value).casefold() == wanted.casefold()]
-    if len(found) != 1:
+    same = exact or [label.value for label in labels if label.name.casefold() == wanted.casefold()]
+    same = same or [label.value for label in labels if str(label.value).casefold() == wanted.casefold()]
+    if len(same) != 1:
         raise Unread(f"{_told(said)} is not one of {', '.join(label.name for label in labels)}")
-    return found[0]
+    return same[0]
 
 
 def read_rating(text: str, scale: Scale) -> float:
@@ -378,14 +381,14 @@ def read_rating(text: str, scale: Scale) -> float:
     >>> read_rating('{"rating": 3.5}', Scale()), read_rating("4", Scale())
     (3.5, 4.0)
     """
-    said = _value(text, RATING)
-    if isinstance(said, str):
-        said = _number(said)
-    if isinstance(said, bool) or not isinstance(said, int | float) or not math.isfinite(said):
-        raise Unread(f"the rating is {_told(said)}, no number")
-    if not scale.low <= said <= scale.high:
-        raise Unread(f"the rating {said:g} is not from {scale.low:g} to {scale.high:g}")
-    return float(said)
+    rating = _value(text, RATING)
+    if isinstance(rating, str):
+        rating = _number(rating)
+    if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
+        raise Unread(f"the rating is {_told(rating)}, no number")
+    if not scale.low <= rating <= scale.high:
+        raise Unread(f"the rating {rating:g} is not from {scale.low:g} to {scale.high:g}")
+    return float(rating)
 
 
 def read_order(text: str, names: Sequence[str]) -> Order:
@@ -396,11 +399,11 @@ def read_order(text: str, names: Sequence[str]) -> Order:
     """
     said = _names(text, RANKING)
     places = {name: place for place, name in enumerate(names)}
-    known = list(dict.fromkeys(places[name] for name in said if name in places))
-    if not known:
+    order = list(dict.fromkeys(places[name] for name in said if name in places))
+    if not order:
         raise Unread(f"the ranking names none of {', '.join(names)}")
-    missing = [place for place in range(len(names)) if place not in known]
-    return Order((*known, *missing), len(missing), len(said) - len(known))
+    missing = [place for place in range(len(names)) if place not in order]
+    return Order((*order, *missing), len(missing), len(said) - len(order))
 
 
 def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
@@ -416,10 +419,11 @@ def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
 
 
 def _names(text: str, key: str) -> list[str]:
-    said = _value(text, key)
-    if not isinstance(said, list) or not all(isinstance(one, str) for one in said):
-        raise Unread(f"{key} is {_told(said)}, no list of letters")
-    return [one.strip().upper() for one in said]
+    names = _value(text, key)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise Unread(f"{key} is {_told(names)}, no list of letters")
+    # Letters name documents, and models write them small or with blanks.
+    return [name.strip().upper() for name in names]
 
 
 def _value(text: str, key: str) -> Any:
@@ -430,16 +434,17 @@ def _value(text: str, key: str) -> Any:
     if not text:
         raise Unread("it is empty")
     try:
-        found = json.loads(text)
+        parsed = json.loads(text)
     except (ValueError, RecursionError):
+        # A bare word or number can be meant; half a list or an object that breaks off cannot.
         if key in (RANKING, RELEVANT) or any(sign in text for sign in "{["):
             raise Unread(f"it is not JSON: {_cut(text)}") from None
         return text.strip("\"'.")
-    if isinstance(found, dict):
-        if list(found) != [key]:
-            raise Unread(f'it must have the field "{key}" and no other, and has {_told(list(found))}')
-        return found[key]
-    return found
+    if isinstance(parsed, dict):
+        if list(parsed) != [key]:
+            raise Unread(f'it must have the field "{key}" and no other, and has {_told(list(parsed))}')
+        return parsed[key]
+    return parsed
 
 
 def _number(text: str) -> float | str:

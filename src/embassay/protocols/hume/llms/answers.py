@@ -70,12 +70,12 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
 
     Raises DataError for a file of several models or modes, and for an item that the study has not.
     """
-    known = {item.id for item in folder.items}
-    found = []
+    ids = {item.id for item in folder.items}
+    tables = []
     for path in files or sorted((folder.path / LLM).glob("*.jsonl")):
         rows = []
         for line, row in read_rows(path, LlmRow):
-            if row.item_id not in known:
+            if row.item_id not in ids:
                 raise DataError(
                     f"The study has no item {row.item_id}", path=path, line=line,
                     mend="Give answers to this study.",
@@ -85,8 +85,8 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
         if len(kinds) > 1:
             raise DataError("The file holds answers of several models or modes", path=path, mend="Split it.")
         if rows:
-            found.append(LlmAnswers(rows[0].model, rows[0].mode, tuple(rows)))
-    return tuple(found)
+            tables.append(LlmAnswers(rows[0].model, rows[0].mode, tuple(rows)))
+    return tuple(tables)
 
 
 _MEND = "Delete the file, or ask again with --replace."
@@ -247,26 +247,26 @@ def _mode(task: TaskSpec, rows: Sequence[LlmRow]) -> Mode:
 def _by_run(task: TaskSpec, rows: Sequence[LlmRow]) -> list[dict[str, LlmRow]]:
     runs: dict[int, dict[str, LlmRow]] = {}
     for row in rows:
-        own = runs.setdefault(row.run, {})
-        if row.item_id in own:
+        answers = runs.setdefault(row.run, {})
+        if row.item_id in answers:
             raise DataError(
                 f"The answer of {row.model} to {row.item_id} in run {row.run} is there twice.",
                 mend=f"Keep one line of {task.name} for each item and run.",
             )
-        own[row.item_id] = row
+        answers[row.item_id] = row
     return [runs[run] for run in sorted(runs)]
 
 
 def _answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmRow]) -> dict[str, Any]:
     """What is scored of a run, in the order of the items' ids."""
-    found = {}
+    by_run = {}
     for item, row in sorted(rows.items()):
         if item not in gold:
             raise DataError(f"Item {item} of {task.name} has no gold.", mend="Give answers to this study.")
         if row.status == "failed" or (row.status == "unparsed" and task.family == "sts"):
             continue
-        found[item] = _answer(task, gold[item], mode, row)
-    return found
+        by_run[item] = _answer(task, gold[item], mode, row)
+    return by_run
 
 
 def _answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmRow) -> Any:
@@ -294,30 +294,30 @@ def _scored(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Scored:
     if not answers:
         return Scored({}, 0)
     true = [gold[item] for item in answers]
-    given = list(answers.values())
+    values = list(answers.values())
     if family == "classification":
-        return Scored(_of_labels(true, given), len(given))
-    scores = sts_scores(true, given) if family == "sts" else reranking_scores(true, given)
-    return Scored(scores, len(given))
+        return Scored(_of_labels(true, values), len(values))
+    scores = sts_scores(true, values) if family == "sts" else reranking_scores(true, values)
+    return Scored(scores, len(values))
 
 
-def _of_labels(true: list[Any], given: list[Any]) -> dict[str, float]:
+def _of_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     """As for people; what could not be read is wrong, and no label of its own that macro means would count."""
-    said = [_UNREAD if label is None else label for label in given]
-    found = classification_scores(true, said)
+    said = [_UNREAD if label is None else label for label in answers]
+    scores = classification_scores(true, said)
     if _UNREAD not in said:
-        return found
+        return scores
     labels = len({*true, *said})
     more = labels / (labels - 1)
     return {
-        name: value * (more if name in ("f1", "precision", "recall") else 1) for name, value in found.items()
+        name: value * (more if name in ("f1", "precision", "recall") else 1) for name, value in scores.items()
     }
 
 
 def _values(family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]) -> dict[str, float]:
-    items = sorted({item for own in answers for item in own})
+    items = sorted({item for run in answers for item in run})
     every = {
-        item: [_worth(family, gold[item], own[item]) for own in answers if item in own] for item in items
+        item: [_worth(family, gold[item], run[item]) for run in answers if item in run] for item in items
     }
     return {item: math.fsum(values) / len(values) for item, values in every.items()}
 

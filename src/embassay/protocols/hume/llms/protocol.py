@@ -96,12 +96,12 @@ def hybrid(
         raise UsageError(
             f"{task} is a task of {family}.", mend=f"Hybrid annotation is for {' and '.join(FAMILIES)}."
         )
-    if short := [item for item, own in draws.items() if len(own) < 2]:
+    if short := [item for item, drawn in draws.items() if len(drawn) < 2]:
         raise UsageError(
             f"{task}: the model has one answer to {short[0]}, and a single draw cannot disagree.",
             mend="Ask for more: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
-    why: dict[str, Why] = {item: _state(family, own, options) for item, own in draws.items()}
+    why: dict[str, Why] = {item: _state(family, drawn, options) for item, drawn in draws.items()}
     agreed = [item for item, state in why.items() if state == "agreed"]
     size = (
         min(len(agreed), max(options.least, math.ceil(options.check * len(agreed)))) if options.check else 0
@@ -113,8 +113,8 @@ def hybrid(
     biased = contradicted is not None and contradicted.low > options.most_wrong
     if biased:
         why = {item: "biased" if state == "agreed" else state for item, state in why.items()}
-    own = {item: joined(family, draws[item]) for item, state in why.items() if state == "agreed"}
-    values = own | {item: value for item, value in people.items() if item in draws}
+    drawn = {item: joined(family, draws[item]) for item, state in why.items() if state == "agreed"}
+    values = drawn | {item: value for item, value in people.items() if item in draws}
     waiting = tuple(item for item in draws if item not in values)
     return Hybrid(task, why, values, waiting, contradicted, biased=biased)
 
@@ -128,30 +128,32 @@ def study_hybrid(
     one, and for a model with a single draw.
     """
     every = [answer for answer in read_llm_answers(folder) if not llm or answer.model == llm]
-    known = ", ".join(dict.fromkeys(answer.model for answer in read_llm_answers(folder)))
+    models = ", ".join(dict.fromkeys(answer.model for answer in read_llm_answers(folder)))
     names = dict.fromkeys(llm_answers.model for llm_answers in every)
     if len(names) != 1:
         what = f"No answers of {llm!r} are here" if llm else "Answers of several models are here" if names else (
             "No language model has answered this study"
         )  # fmt: skip
         mend = (
-            f"Name one with --llm: {known}." if known else "embassay hume annotate STUDY --llm NAME --runs 3."
+            f"Name one with --llm: {models}."
+            if models
+            else "embassay hume annotate STUDY --llm NAME --runs 3."
         )
         raise UsageError(f"{what}.", mend=mend)
     people = answered(folder, folder.study.tasks, anyone=False)
-    found = []
+    tasks = []
     for task in people:
-        draws = next((own for llm_answers in every if (own := draws_of(llm_answers, task))), {})
+        draws = next((drawn for llm_answers in every if (drawn := draws_of(llm_answers, task))), {})
         if draws and task.task.family in FAMILIES:
-            made = hybrid(task.task.name, task.task.family, draws, people_of(task), options)
+            done = hybrid(task.task.name, task.task.family, draws, people_of(task), options)
             scripts = tuple(worker.id for worker in task.workers if worker.kind == "simulated")
-            found.append(replace(made, llm=next(iter(names)), scripts=scripts))
-    if not found:
+            tasks.append(replace(done, llm=next(iter(names)), scripts=scripts))
+    if not tasks:
         raise UsageError(
             f"{next(iter(names))} has answered no task of {' or '.join(FAMILIES)}.",
             mend="Other families have no single answer per item.",
         )
-    return tuple(found)
+    return tuple(tasks)
 
 
 def divided(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
@@ -185,20 +187,20 @@ def write_hybrid(path: Path, tasks: Sequence[Hybrid]) -> None:
 
 def draws_of(answers: LlmAnswers, task: Answered) -> dict[str, list[Any]]:
     """Item -> the answers of every run, None for one that was not read; items nobody asked about have no entry."""
-    found: dict[str, list[Any]] = {}
+    draws: dict[str, list[Any]] = {}
     for row in sorted(answers.of(task.task.name), key=lambda row: row.run):
-        found.setdefault(row.item_id, []).append(row.value if row.status == "ok" else None)
-    return {item: found[item] for item in task.items if item in found}
+        draws.setdefault(row.item_id, []).append(row.value if row.status == "ok" else None)
+    return {item: draws[item] for item in task.items if item in draws}
 
 
 def people_of(task: Answered) -> dict[str, Any]:
     """Item -> what people say together: of labels the one most give, of ratings the mean; a tie is the smallest.
     Scripts are no people: what they say may be the gold."""
-    given: dict[str, list[Any]] = {}
+    by_item: dict[str, list[Any]] = {}
     for name in (worker.id for worker in task.workers if worker.kind == "person"):
         for item, value in task.answers[name].items():
-            given.setdefault(item, []).append(value)
-    return {item: joined(task.task.family, values) for item, values in given.items()}
+            by_item.setdefault(item, []).append(value)
+    return {item: joined(task.task.family, values) for item, values in by_item.items()}
 
 
 def joined(family: Family, values: Sequence[Any]) -> Any:
@@ -277,7 +279,7 @@ class Outcome:
     @property
     def failed(self) -> int:
         """Items whose call failed."""
-        return sum(one.statuses.get("failed", 0) for one in self.annotated)
+        return sum(task.statuses.get("failed", 0) for task in self.annotated)
 
 
 def annotate(
@@ -299,9 +301,7 @@ def annotate(
     work = plan_work(read_study(study), request)
     with _accounts(study, max_usd) as (spending, ledger), closing(AnswerCache.open(cache)) as answers:
         annotators = open_annotators(work, ledger, answers)
-        files = {
-            llm_annotator.name: _opened(work, llm_annotator, fresh=replace) for llm_annotator in annotators
-        }
+        files = {who.name: _opened(work, who, fresh=replace) for who in annotators}
         try:
             for annotator in annotators:
                 spending.account = annotator.name
@@ -312,11 +312,7 @@ def annotate(
             spending.close()
             for annotator in annotators:
                 _write_settings(work, annotator, files[annotator.name])
-        rows = tuple(
-            row
-            for llm_annotator in annotators
-            for row in _annotated(work, llm_annotator, files[llm_annotator.name])
-        )
+        rows = tuple(row for who in annotators for row in _annotated(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
         return Outcome(study, rows, spent(spending, max_usd), left_out)
 
@@ -368,19 +364,12 @@ def _annotated(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> Iterato
         asks = work.asks(task)
         rows = [file.rows[key] for ask in asks if (key := (ask.item.id, ask.run)) in file.rows]
         tokens = sum((row.tokens_in or 0) + (row.tokens_out or 0) for row in rows)
-        known = all(row.usd is not None for row in rows)
-        usd = sum(row.usd or 0.0 for row in rows) if known else None
+        priced = all(row.usd is not None for row in rows)
+        usd = sum(row.usd or 0.0 for row in rows) if priced else None
         statuses = Counter(row.status for row in rows)
         yield Annotated(
-            annotator.name,
-            task.name,
-            task.family,
-            file.path,
-            len(asks),
-            dict(sorted(statuses.items())),
-            tokens,
-            usd,
-        )
+            annotator.name, task.name, task.family, file.path, len(asks), dict(sorted(statuses.items())), tokens, usd,
+        )  # fmt: skip
 
 
 def _settings_file(path: Path) -> Path:
@@ -390,7 +379,7 @@ def _settings_file(path: Path) -> Path:
 def _write_settings(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> None:
     """Beside the answers: all that they depend on, every word of the prompts, and who answered."""
     left_out = getattr(annotator.chat.model, "left_out", ())
-    said = {
+    settings = {
         "embassay": __version__,
         "settings": work.settings(annotator),
         "prompts": {
@@ -402,7 +391,7 @@ def _write_settings(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> No
         "not_taken": list(left_out),
         "statuses": dict(sorted(Counter(row.status for row in file.rows.values()).items())),
     }
-    write_atomic(_settings_file(file.path), to_json(said, indent=1) + "\n")
+    write_atomic(_settings_file(file.path), to_json(settings, indent=1) + "\n")
 
 
 def _before(path: Path) -> list[str]:
@@ -478,7 +467,7 @@ def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmA
     """The models of a request, each once however it was spelled. UsageError for a name that is not known, and for one
     without a price where the cost is limited; ModelError where a key or a package is missing."""
     request = work.request
-    found = {}
+    annotators = {}
     for spec in dict.fromkeys(request.llms):
         chat, options, whole = open_chat_as(spec, LlmOptions, {}, ledger=ledger)
         name = chat.name if options == LlmOptions() else whole
@@ -487,10 +476,10 @@ def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmA
         chat = suit(tokens=work.longest // 2 + _ANSWER, think=False) if suit else chat
         if getattr(chat, "price", None) is None and ledger.max_usd is not None:
             raise unknown_price(chat.name)
-        found[name] = LlmAnnotator(
+        annotators[name] = LlmAnnotator(
             CachedChat(chat, cache), request.mode, options, seed=request.seed, name=name
         )
-    return list(found.values())
+    return list(annotators.values())
 
 
 def waiting(asks: Sequence[Ask], answered: Container[tuple[str, int]]) -> list[Ask]:
@@ -518,19 +507,17 @@ def forecast(
 
 def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
     path = answer_file(work.folder.path, annotator.name, work.request.mode)
-    known = {} if replace else AnswerFile(path, work.folder).answered()
-    found = []
+    answered = {} if replace else AnswerFile(path, work.folder).answered()
+    cells = []
     for task in work.tasks:
         asks = work.asks(task)
-        left = [ask for ask in waiting(asks, known) if not annotator.chat.kept(annotator.question(ask))]
+        left = [ask for ask in waiting(asks, answered) if not annotator.chat.kept(annotator.question(ask))]
         questions = [annotator.question(ask) for ask in left]
-        read = sum(
-            likely_tokens([message.content for message in question.messages]) for question in questions
-        )
+        read = sum(likely_tokens([message.content for message in asked.messages]) for asked in questions)
         written = sum(
             ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
         )
-        found.append(
+        cells.append(
             Forecast(
                 task.name,
                 work.folder.study.name,
@@ -545,4 +532,4 @@ def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Foreca
                 assumed=True,
             )
         )
-    return found
+    return cells

@@ -12,7 +12,7 @@ import numpy as np
 from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
 from embassay.protocols.hume.options import Aggregation, Models, OneAnnotator
-from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Pair, Study, of_human
+from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Study, of_human
 from embassay.protocols.hume.published.standings import (
     ADVICE,
     HUMAN,
@@ -28,7 +28,7 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.published.tables import LlmScores
 from embassay.protocols.hume.record import Agreement, Annotator, Bar, PairRecord, SystemScore
-from embassay.protocols.hume.results.conclusions import Contender, scored_pairs, whole
+from embassay.protocols.hume.results.conclusions import Contender, published_pair, scored_pairs, whole
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, is_outside
 from embassay.protocols.hume.study import Family, Who
@@ -55,10 +55,10 @@ def published_pairs(
     human = by_pair(of_human(evaluations, study))
     scored = aggregated(evaluations, study, aggregation)
     matrix = score_matrix(scored, study)
-    found = qualities(pair_summaries(scored, study, one_annotator=one_annotator))
+    pairs = qualities(pair_summaries(scored, study, one_annotator=one_annotator))
     return tuple(
         _pair(quality, human[quality.summary.pair.dataset, quality.summary.pair.lang], study, matrix, llms)
-        for quality in found
+        for quality in pairs
     )
 
 
@@ -120,6 +120,7 @@ def _llms(summary: PairSummary, llms: LlmScores | None) -> tuple[SystemScore, ..
 
 def _conventions(summary: PairSummary, paper: float) -> dict[str, float | None]:
     """What a file tells: its own score, the mean of its annotators' and the first's."""
+    # The paper's own rule pools in these families: a file's main score is then the pooled one.
     pooled = paper if summary.pair.family in POOLED_FIRST else None
     mean = math.fsum(summary.annotators) / len(summary.annotators)
     return {"paper": paper, "pooled": pooled, "mean": mean, "first": summary.annotators[0]}
@@ -194,18 +195,18 @@ def aggregated(
             "Result files hold no answers that could be pooled.",
             mend=f"Use paper, which pools {families}; or mean, or first.",
         )
+    # By identity: people of another revision are the same in every other respect.
     people = {id(evaluation) for evaluation in of_human(evaluations, study)}
-    return tuple(
-        _by_rule(evaluation, aggregation) if id(evaluation) in people else evaluation
-        for evaluation in evaluations
-    )
+    return tuple(_by_rule(row, aggregation) if id(row) in people else row for row in evaluations)
 
 
 def _by_rule(evaluation: Evaluation, aggregation: Aggregation) -> Evaluation:
-    each = evaluation.per_experiment
-    if len(each) < 2:
+    scores = evaluation.per_experiment
+    if len(scores) < 2:
         return evaluation
-    return replace(evaluation, main_score=each[0] if aggregation == "first" else math.fsum(each) / len(each))
+    return replace(
+        evaluation, main_score=scores[0] if aggregation == "first" else math.fsum(scores) / len(scores)
+    )
 
 
 def _check_names(models: Sequence[Model]) -> None:
@@ -223,10 +224,8 @@ def _scored(evaluation: Evaluation) -> bool:
 
 
 def _lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[str, str]]) -> int:
-    own = by_pair(
-        evaluation for evaluation in evaluations if evaluation.system == model.name and _scored(evaluation)
-    )
-    return len(pairs - own.keys())
+    mine = by_pair(row for row in evaluations if row.system == model.name and _scored(row))
+    return len(pairs - mine.keys())
 
 
 def _note(name: str, missing: int, pairs: int) -> str:
@@ -262,7 +261,7 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
     for record in held:
         by_dataset.setdefault(record.dataset, []).append(record)
     datasets = tuple(
-        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_published_pair, own)))
+        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(published_pair, own)))
         for name, own in by_dataset.items()
     )
     models = tuple(
@@ -275,15 +274,15 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
 
 def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
     """People and every system that has a score, pair by pair."""
-    found = []
+    evaluations = []
     for pair in scored_pairs(pairs):
         scores = {HUMAN: pair.human.value, **{model.system: model.score.value for model in pair.models}}
-        found += [
+        evaluations += [
             Evaluation(system, "", pair.dataset, pair.lang, pair.lang, value)
             for system, value in scores.items()
             if value is not None
         ]
-    return tuple(found)
+    return tuple(evaluations)
 
 
 def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> LlmScores | None:
@@ -299,16 +298,4 @@ def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) 
         return None
     values = np.array([[own[name] for _, own in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair, _ in held], dtype=np.float64)
-    return LlmScores(tuple(_published_pair(pair) for pair, _ in held), names, values, human)
-
-
-def _published_pair(record: PairRecord) -> Pair:
-    return Pair(
-        record.dataset,
-        record.lang,
-        record.family,
-        record.n,
-        len(record.annotators),
-        record.group,
-        record.flags,
-    )
+    return LlmScores(tuple(published_pair(pair) for pair, _ in held), names, values, human)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cache
@@ -137,17 +137,13 @@ def _dataset(row: Mapping[str, object]) -> Dataset:
 
 
 def _flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
-    found = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
-    return tuple(found)
+    flags = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
+    return tuple(flags)
 
 
 @cache
 def _by_name(study: Study) -> Mapping[str, Dataset]:
-    return {
-        name.lower(): dataset
-        for dataset in study.datasets
-        for name in (*dataset.aliases, dataset.task, dataset.name)
-    }
+    return {name.lower(): data for data in study.datasets for name in (*data.aliases, data.task, data.name)}
 
 
 _AS_IN_THE_STUDY = {"arb": "ara", "cmn": "zho", "no": "nob", "nor": "nob"}
@@ -212,14 +208,11 @@ def read_results(path: Path, study: Study | None = None) -> tuple[Evaluation, ..
     study = study or paper_study()
     if not path.exists():
         raise DataError("There is no such file or folder", path=path, mend=MEND)
-    found = tuple(evaluation for file in _files(path) for evaluation in _of_file(file, study))
-    if not found:
+    files = [path] if path.is_file() else files_below(path)
+    evaluations = tuple(evaluation for file in files for evaluation in _of_file(file, study))
+    if not evaluations:
         raise DataError("No results of the test split were found", path=path, mend=MEND)
-    return found
-
-
-def _files(path: Path) -> Sequence[Path]:
-    return [path] if path.is_file() else list(files_below(path))
+    return evaluations
 
 
 def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
@@ -242,10 +235,11 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     entries = document["scores"].get("test", [])
     if not isinstance(entries, list):
         raise DataError("Its test split is not a list", path=path, found=type(entries).__name__, mend=MEND)
+    # By the path alone, whatever a `model_meta.json` beside it says.
     model, revision, _ = owner_of(path.resolve().parent, None)
-    own = {"model": model, "revision": revision, "task": document.get("task_name")}
+    head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
-        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **own, **_placed(entry)}
+        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_placed(entry)}
         if isinstance(entry, dict)
         else entry
         for entry in entries
@@ -263,16 +257,16 @@ def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study)
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
         raise _fault(path, number, "has scores or an agreement that are not an object", entry.get("scores"))
-    known = study.dataset(entry["task"])
+    dataset = study.dataset(entry["task"])
     return Evaluation(
         system=entry["model"],
         revision=entry["revision"],
-        dataset=known.name if known else entry["task"],
+        dataset=dataset.name if dataset else entry["task"],
         lang=_language(entry, path, number),
         subset=str(entry.get("hf_subset", "default")),
         main_score=_main_score(entry, path, number),
         metrics=_numbers(scores),
-        experiments=tuple(_numbers(one) for one in scores.get(_EXPERIMENTS) or () if isinstance(one, dict)),
+        experiments=tuple(_numbers(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)),
         agreement=_numbers(agreement),
         agreement_metric=str(agreement.get("metric", "")),
         simulated=scores.get("simulated") is True,
@@ -291,6 +285,7 @@ def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
     value = entry.get(MAIN_SCORE)
     if value is None:
         return math.nan
+    # Points of 100 in place of fractions are the likeliest mistake of a file.
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
         raise _fault(path, number, "has a main score that is not a fraction from -1 to 1", value)
     return float(value)
@@ -347,20 +342,16 @@ class Evaluation:
     @property
     def per_experiment(self) -> tuple[float, ...]:
         """The primary metric of every annotator or repeat."""
-        found = (
+        scores = (
             next((experiment[name] for name in (MAIN_SCORE, *_PRIMARY) if name in experiment), None)
             for experiment in self.experiments
         )
-        return tuple(value for value in found if value is not None)
+        return tuple(value for value in scores if value is not None)
 
 
 def of_human(evaluations: Iterable[Evaluation], study: Study) -> list[Evaluation]:
     """The evaluations of people in the revision that the paper used."""
-    return [
-        evaluation
-        for evaluation in evaluations
-        if (evaluation.system, evaluation.revision) == (study.human, study.human_revision)
-    ]
+    return [row for row in evaluations if (row.system, row.revision) == (study.human, study.human_revision)]
 
 
 def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:

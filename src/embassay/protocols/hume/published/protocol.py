@@ -77,15 +77,15 @@ def run_published(
     for a folder of other arguments."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    found = beside(read_published(request), own) if own else read_published(request)
-    summary = summarised(found, request)
+    published = beside(read_published(request), own) if own else read_published(request)
+    summary = summarised(published, request)
     with folder.locked():
         write_summary(folder.path, summary)
         write_markdown(folder.path, summary)
         write_finished(
             folder, request=request, command=command or _command(request, out),
-            rows=list(published_rows(summary)), tables=_tables(found, summary, request),
-            systems=_systems(summary, found.own), datasets=_datasets(summary, request), extra={},
+            rows=list(published_rows(summary)), tables=_tables(published, summary, request),
+            systems=_systems(summary, published.own), datasets=_datasets(summary, request), extra={},
         )  # fmt: skip
     return Run(out)
 
@@ -119,9 +119,7 @@ def beside(found: Published, own: Entrants) -> Published:
             mend="Leave -s out; or score a study of your own: embassay hume score STUDY -s NAME.",
         )
     pairs = {(pair.dataset, pair.lang) for pair in found.study.pairs}
-    scores = tuple(
-        evaluation for evaluation in own.evaluations if (evaluation.dataset, evaluation.lang) in pairs
-    )
+    scores = tuple(row for row in own.evaluations if (row.dataset, row.lang) in pairs)
     lacking = {name: len(pairs) - sum(score.system == name for score in scores) for name in own.systems}
     notes = (
         f"{name} has a score on {len(pairs) - missing} of {len(pairs)} pairs: it stands in table 8 and by pair, and "
@@ -146,13 +144,13 @@ def summarised(found: Published, request: PublishedRequest) -> Summary:
     matrix = matrix_of(pairs, entered)
     gap = against_gap(pairs, matrix)
     pairs = tuple(_with_own(pair, found.own) for pair in pairs)
-    own = [
+    models = [
         Contender(name, kind, None, kind != "classical", APART if kind == "classical" else "")
         for name, (kind, _) in found.own.systems.items()
     ]
     return Summary(
         title=TITLE, source="published", seed=request.seed, pairs=pairs,
-        places=places(pairs, (*entered, *own), request.seed), wins=wins(matrix),
+        places=places(pairs, (*entered, *models), request.seed), wins=wins(matrix),
         agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes,
     )  # fmt: skip
 
@@ -180,12 +178,12 @@ def contenders(found: Published) -> tuple[Contender, ...]:
     return (*models, *(Contender(name, "llm", None, False, LLM) for name in names))
 
 
-def _tables(found: Published, summary: Summary, request: PublishedRequest) -> Iterable[ColumnTable]:
+def _tables(published: Published, summary: Summary, request: PublishedRequest) -> Iterable[ColumnTable]:
     """The paper's for its own study, those of any study for others."""
-    if found.study.source == SOURCE:
-        yield from study_tables(summary, contenders(found))
+    if published.study.source == SOURCE:
+        yield from study_tables(summary, contenders(published))
         return
-    scored = aggregated(found.evaluations, found.study, request.aggregation)
+    scored = aggregated(published.evaluations, published.study, request.aggregation)
     own = (
         quality_table(summary),
         agreement_table(summary),
@@ -195,8 +193,8 @@ def _tables(found: Published, summary: Summary, request: PublishedRequest) -> It
     )
     names = {table.name for table in own}
     every = every_table(
-        scored, found.llms, found.study, one_annotator=request.one_annotator, own=found.own.evaluations,
-        apart=[name for name, (kind, _) in found.own.systems.items() if kind == "classical"],
+        scored, published.llms, published.study, one_annotator=request.one_annotator, own=published.own.evaluations,
+        apart=[name for name, (kind, _) in published.own.systems.items() if kind == "classical"],
     )  # fmt: skip
     yield from (table for table in every if table.name not in names)
     yield from own
@@ -204,22 +202,24 @@ def _tables(found: Published, summary: Summary, request: PublishedRequest) -> It
 
 def _llm_files(given: Sequence[str]) -> list[Path]:
     """Files as they are; of a folder those whose first columns are those of such a table."""
-    found: list[Path] = []
-    for one in map(Path, given):
-        if not one.exists():
+    files: list[Path] = []
+    for entry in map(Path, given):
+        if not entry.exists():
             raise DataError(
-                "There is no such file or folder", path=one, mend=f"Give a CSV file of {_HEADER}..."
+                "There is no such file or folder", path=entry, mend=f"Give a CSV file of {_HEADER}..."
             )
-        own = sorted(path for path in one.glob("*.csv") if _is_llm_table(path)) if one.is_dir() else [one]
-        if not own:
+        of_path = (
+            sorted(path for path in entry.glob("*.csv") if _is_llm_table(path)) if entry.is_dir() else [entry]
+        )
+        if not of_path:
             raise DataError(
                 "The folder holds no scores of language models",
-                path=one, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name.",
+                path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name.",
             )  # fmt: skip
-        found += own
-    if len(set(found)) < len(found):
+        files += of_path
+    if len(set(files)) < len(files):
         raise UsageError("A file of --llm-scores is given twice.", mend="Give every file once.")
-    return found
+    return files
 
 
 def _is_llm_table(path: Path) -> bool:
@@ -280,25 +280,25 @@ def derived(evaluations: Sequence[Evaluation], human: str) -> Study:
     return Study(datasets, tuple(Model(name) for name in systems), human, "".join(revisions), SOURCE)
 
 
-def _dataset(name: str, own: Sequence[Evaluation]) -> Dataset:
-    family = _family(name, own)
-    group = MULTILINGUAL if {evaluation.lang for evaluation in own} - {"eng"} else ENGLISH_ONLY
+def _dataset(name: str, evaluations: Sequence[Evaluation]) -> Dataset:
+    family = _family(name, evaluations)
+    group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
         Pair(name, evaluation.lang, family, _items(evaluation), max(len(evaluation.per_experiment), 1), group)
-        for evaluation in own
+        for evaluation in evaluations
     )
     return Dataset(name, name, family, METRICS[family], pairs)
 
 
-def _family(name: str, own: Iterable[Evaluation]) -> Family:
-    known = {metric for evaluation in own for metric in evaluation.metrics}
-    found = [family for family in FAMILIES if MAIN[family] in known]
-    if len(found) != 1:
+def _family(name: str, evaluations: Iterable[Evaluation]) -> Family:
+    metrics = {metric for evaluation in evaluations for metric in evaluation.metrics}
+    families = [family for family in FAMILIES if MAIN[family] in metrics]
+    if len(families) != 1:
         raise DataError(
-            f"The results of {name} are of no family of HUME", found=", ".join(sorted(known)) or "no measures",
+            f"The results of {name} are of no family of HUME", found=", ".join(sorted(metrics)) or "no measures",
             expected=f"one of {', '.join(MAIN.values())}", mend="Leave the file out.",
         )  # fmt: skip
-    return found[0]
+    return families[0]
 
 
 def _items(evaluation: Evaluation) -> int:

@@ -112,6 +112,7 @@ def standings(matrix: Matrix) -> tuple[PeopleRank, ...]:
             pair=pair,
             human=float(human),
             best=float(x.max()),
+            # `argmax` takes the first of equals, which is in the study's order.
             best_model=matrix.models[int(x.argmax())],
             median=float(np.median(x)),
             mean=float(x.mean()),
@@ -133,9 +134,9 @@ def win_rates(
     """
     groups = dict.fromkeys(by(standing.pair) for standing in standings)
     return tuple(
-        Wins(group, name, sum(rank.wins(name) for rank in own), len(own))
+        Wins(group, name, sum(rank.wins(name) for rank in of_group), len(of_group))
         for group in groups
-        for own in ([standing for standing in standings if by(standing.pair) == group],)
+        for of_group in ([standing for standing in standings if by(standing.pair) == group],)
         for name in REFERENCES
     )
 
@@ -155,8 +156,8 @@ def places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, ...]:
 
 def _means_of_datasets(matrix: Matrix) -> dict[str, float]:
     names = dict.fromkeys(pair.dataset for pair in matrix.pairs)
-    each = [matrix.means(_of_dataset(name)) for name in names]
-    return {system: float(np.mean([means[system] for means in each])) for system in each[0]}
+    by_dataset = [matrix.means(_of_dataset(name)) for name in names]
+    return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
 
 
 def _of_dataset(name: str) -> Callable[[Pair], bool]:
@@ -199,6 +200,7 @@ class Matrix:
 
     def means(self, wanted: Callable[[Pair], bool] = lambda _: True) -> dict[str, float]:
         """The unweighted mean over the wanted pairs of every model, and of Human last; NaN over none."""
+        # A mean over no pair is not 0.
         at = self.where(wanted)
         if not len(at):
             return dict.fromkeys((*self.models, HUMAN), math.nan)
@@ -227,33 +229,33 @@ def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) 
 def others(evaluations: Iterable[Evaluation], study: Study | None = None) -> list[str]:
     """The systems that are not of the study, which never take part in best, median, mean or rank; sorted."""
     study = study or paper_study()
-    known = {study.human, *(model.name for model in study.models)}
-    return sorted({evaluation.system for evaluation in evaluations} - known)
+    named = {study.human, *(model.name for model in study.models)}
+    return sorted({evaluation.system for evaluation in evaluations} - named)
 
 
 def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evaluation]:
     """Evaluations of one system by dataset and language. DataError where two are of the same pair."""
-    found: dict[tuple[str, str], Evaluation] = {}
+    pairs: dict[tuple[str, str], Evaluation] = {}
     for evaluation in evaluations:
-        earlier = found.setdefault((evaluation.dataset, evaluation.lang), evaluation)
+        earlier = pairs.setdefault((evaluation.dataset, evaluation.lang), evaluation)
         if earlier is not evaluation:
             raise DataError(
                 f"{evaluation.system} has two results for {evaluation.dataset} ({evaluation.lang})",
                 found=f"revisions {earlier.revision} and {evaluation.revision}",
                 mend="Keep the results of one revision.",
             )
-    return found
+    return pairs
 
 
-def _row(name: str, own: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
-    found = {key: evaluation.main_score for key, evaluation in by_pair(own).items()}
-    missing = [pair.name for pair in pairs if math.isnan(found.get((pair.dataset, pair.lang), math.nan))]
+def _row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
+    scores = {key: evaluation.main_score for key, evaluation in by_pair(evaluations).items()}
+    missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:
         raise DataError(
             f"{name} has no score for {len(missing)} of {len(pairs)} pairs, the first {missing[0]}",
             mend="Give results that hold every pair of the study.",
         )
-    return [found[pair.dataset, pair.lang] for pair in pairs]
+    return [scores[pair.dataset, pair.lang] for pair in pairs]
 
 
 @dataclass(frozen=True)
@@ -274,12 +276,13 @@ def correlated(
     >>> correlated([1, 2, 3, 4], [2, 4, 6, 9]).rho
     1.0
     """
+    # Imported here, because scipy.stats is slow to load; it has the p that `measures.spearman` does not.
     from scipy.stats import spearmanr
 
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return Correlation(None, None, len(x))
-    found = spearmanr(x, y)
-    return Correlation(float(found.statistic), float(found.pvalue), len(x))
+    test = spearmanr(x, y)
+    return Correlation(float(test.statistic), float(test.pvalue), len(x))
 
 
 AGREEMENT_METRIC: dict[Family, str] = {
@@ -333,9 +336,7 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
 
     Below 0: models stand above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
-    known = [
-        (summary.agreement, -summary.standing.gap()) for summary in summaries if summary.agreement is not None
-    ]
+    known = [(row.agreement, -row.standing.gap()) for row in summaries if row.agreement is not None]
     return correlated([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
@@ -399,31 +400,23 @@ def qualities(summaries: Sequence[PairSummary]) -> tuple[Quality, ...]:
 
 
 def _quality(summary: PairSummary) -> Quality:
-    found = trust(summary.pair.family, summary.agreement)
-    return Quality(summary, found, found == "low" and summary.standing.best > summary.interval.high)
+    level = trust(summary.pair.family, summary.agreement)
+    return Quality(summary, level, level == "low" and summary.standing.best > summary.interval.high)
 
 
 def quality_table(qualities: Sequence[Quality]) -> ColumnTable:
     """Table `quality_flags`: agreement in words, models above people who disagree, and what to do."""
     rows = tuple(
         (
-            quality.summary.pair.family,
-            quality.summary.pair.dataset,
-            quality.summary.pair.lang,
-            quality.summary.agreement_metric,
-            quality.summary.agreement,
-            quality.trust or "",
-            int(quality.superhuman_on_noise),
-            ADVICE if quality.trust == "low" else "",
+            quality.summary.pair.family, quality.summary.pair.dataset, quality.summary.pair.lang,
+            quality.summary.agreement_metric, quality.summary.agreement, quality.trust or "",
+            int(quality.superhuman_on_noise), ADVICE if quality.trust == "low" else "",
         )
         for quality in qualities
-    )
+    )  # fmt: skip
     columns = (
-        *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")),
-        Column("iaa"),
-        Column("agreement", "text"),
-        Column("superhuman_on_noise", decimals=0),
-        Column("advice", "text"),
-    )
+        *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")), Column("iaa"),
+        Column("agreement", "text"), Column("superhuman_on_noise", decimals=0), Column("advice", "text"),
+    )  # fmt: skip
     note = "Agreement takes two annotators; it is empty for one."
     return ColumnTable("quality_flags", "HUME: how far scores can be trusted", columns, rows, note)

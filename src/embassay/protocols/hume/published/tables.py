@@ -74,10 +74,10 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmSco
     header: list[str] | None = None
     rows: dict[Pair, list[float]] = {}
     for path in paths:
-        own, body = _parsed(path)
-        if header is not None and own != header:
+        pairs, body = _parsed(path)
+        if header is not None and pairs != header:
             raise DataError("The columns differ from those of the file before", path=path, mend=_MEND)
-        header = own
+        header = pairs
         for line, cells in body:
             pair = _pair(cells, study, path, line)
             if pair in rows:
@@ -88,6 +88,7 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmSco
             "There are no scores of language models", path=paths[0] if paths else None, mend=_MEND
         )
     values = np.array(list(rows.values())).T / 100
+    # Fractions in place of points; values were divided by 100 already.
     if np.abs(values).max() <= 0.01:
         raise DataError("All values are fractions of 1", path=paths[0], expected="points of 100", mend=_MEND)
     return LlmScores(tuple(rows), tuple(header[3:]), values[1:], values[0])
@@ -158,6 +159,7 @@ def same_difficulty(scores: LlmScores, own: Sequence[str] = ()) -> tuple[SameDif
 
     Source: spec hume 8.1; FINDINGS, HUME 9.
     """
+    # The paper's mean is of its own models, whatever others are put beside them.
     theirs = [place for place, name in enumerate(scores.llms) if name not in own]
     mean = scores.values[theirs].mean(axis=0)
     series = [*zip(scores.llms, scores.values, strict=True), (AVERAGE_LLM, mean)]
@@ -298,8 +300,8 @@ def dataset_table(
     systems = {model.short: [e for e in every if e.system == model.name] for model in study.models}
     systems[HUMAN] = of_human(every, study)
     rows: tuple[tuple[Value, ...], ...] = tuple(
-        (name, *(_mean(name, own, dataset.name, dataset.pairs, every_subset) for dataset in datasets))
-        for name, own in systems.items()
+        (name, *(_mean(name, of_system, dataset.name, dataset.pairs, every_subset) for dataset in datasets))
+        for name, of_system in systems.items()
     )
     columns = (Column("model", "text"), *(Column(dataset.name, decimals=1) for dataset in datasets))
     number = DATASET_TABLES[family]
@@ -309,21 +311,21 @@ def dataset_table(
 
 
 def _mean(
-    system: str, own: Sequence[Evaluation], dataset: str, pairs: Sequence[Pair], every_subset: bool
+    system: str, evaluations: Sequence[Evaluation], dataset: str, pairs: Sequence[Pair], every_subset: bool
 ) -> float:
     langs = {pair.lang for pair in pairs}
-    found = [
+    values = [
         e
-        for e in by_pair(e for e in own if e.dataset == dataset).values()
+        for e in by_pair(e for e in evaluations if e.dataset == dataset).values()
         if (every_subset or e.lang in langs) and not math.isnan(e.main_score)
     ]
-    missing = sorted(langs - {e.lang for e in found})
+    missing = sorted(langs - {e.lang for e in values})
     if missing:
         raise DataError(
             f"{system} has no result for {dataset} in {', '.join(missing)}",
             mend="Give results that hold every pair of the study.",
         )
-    return 100 * sum(e.main_score for e in found) / len(found)
+    return 100 * sum(e.main_score for e in values) / len(values)
 
 
 def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyType({})) -> ColumnTable:
@@ -441,10 +443,10 @@ OwnScores = Mapping[str, Mapping[tuple[str, str], float]]
 
 def own_scores(own: Iterable[Evaluation]) -> OwnScores:
     """The scores of systems that no result file is of, in their order."""
-    found: dict[str, dict[tuple[str, str], float]] = {}
+    of: dict[str, dict[tuple[str, str], float]] = {}
     for evaluation in own:
-        found.setdefault(evaluation.system, {})[evaluation.dataset, evaluation.lang] = evaluation.main_score
-    return found
+        of.setdefault(evaluation.system, {})[evaluation.dataset, evaluation.lang] = evaluation.main_score
+    return of
 
 
 def with_own(study: Study, own: OwnScores, apart: Collection[str] = ()) -> Study:

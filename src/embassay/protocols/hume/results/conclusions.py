@@ -84,12 +84,10 @@ def whole(pairs: Sequence[PairRecord], system: str) -> bool:
 def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix:
     """People and the ranked systems that are whole, over the pairs with a human score."""
     held = scored_pairs(pairs)
-    names = tuple(
-        contender.system for contender in contenders if contender.ranked and whole(pairs, contender.system)
-    )
+    names = tuple(row.system for row in contenders if row.ranked and whole(pairs, row.system))
     values = np.array([[_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
-    return Matrix(tuple(map(_pair, held)), names, values.reshape(len(names), len(held)), human)
+    return Matrix(tuple(map(published_pair, held)), names, values.reshape(len(names), len(held)), human)
 
 
 def places(pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: int) -> tuple[Place, ...]:
@@ -99,12 +97,12 @@ def places(pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: i
         return ()
     matrix = matrix_of(pairs, contenders)
     rows = {HUMAN: matrix.human} | dict(zip(matrix.models, matrix.values, strict=True))
-    known = {contender.system: contender for contender in contenders}
+    by_name = {contender.system: contender for contender in contenders}
     first = [
         Place(
-            system=place.system, kind=known[place.system].kind if place.system in known else "human",
+            system=place.system, kind=by_name[place.system].kind if place.system in by_name else "human",
             mean=_mean(rows[place.system].tolist(), seed), rank=place.rank,
-            parameters_millions=known[place.system].parameters_millions if place.system in known else None,
+            parameters_millions=by_name[place.system].parameters_millions if place.system in by_name else None,
         )
         for place in ranked_places(matrix)
     ]  # fmt: skip
@@ -131,9 +129,9 @@ def against_gap(pairs: Sequence[PairRecord], matrix: Matrix) -> Correlation:
     """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
     agreement = {(pair.dataset, pair.lang): pair.agreement.value.value for pair in pairs if pair.agreement}
     both = [
-        (found, -rank.gap())
+        (value, -rank.gap())
         for rank in (standings(matrix) if matrix.models else ())
-        if (found := agreement.get((rank.pair.dataset, rank.pair.lang))) is not None
+        if (value := agreement.get((rank.pair.dataset, rank.pair.lang))) is not None
     ]
     return correlated([agreed for agreed, _ in both], [lead for _, lead in both])
 
@@ -181,16 +179,11 @@ def _scores(pair: PairRecord) -> Iterator[SystemScore]:
     yield from pair.llms
 
 
-def _pair(record: PairRecord) -> Pair:
+def published_pair(record: PairRecord) -> Pair:
+    """A pair of the record as result files have it."""
     return Pair(
-        record.dataset,
-        record.lang,
-        record.family,
-        record.n,
-        len(record.annotators),
-        record.group,
-        record.flags,
-    )
+        record.dataset, record.lang, record.family, record.n, len(record.annotators), record.group, record.flags
+    )  # fmt: skip
 
 
 def system_standings(
@@ -208,13 +201,13 @@ def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
     Those that another method scored have a scope `NAME:classical` of their own.
     """
     scopes: dict[str, list[Headline]] = {}
-    for one in every:
-        if not one.dataset:
-            name = one.task if one.group == RANKED else f"{one.task}:{one.group}"
-            scopes.setdefault(name, []).append(one.headline)
+    for standing in every:
+        if not standing.dataset:
+            name = standing.task if standing.group == RANKED else f"{standing.task}:{standing.group}"
+            scopes.setdefault(name, []).append(standing.headline)
     return {
         "alpha": ALPHA, "correction": CORRECTION, "method": METHOD,
-        "scopes": {name: compared(own) for name, own in scopes.items()},
+        "scopes": {name: compared(headlines) for name, headlines in scopes.items()},
     }  # fmt: skip
 
 
@@ -222,13 +215,13 @@ def _standings(
     plan: StudyPlan, records: Sequence[CellRecord], systems: Sequence[Contender]
 ) -> Iterator[Standing]:
     held = {(record.dataset, record.system): record for record in records}
-    tasks = [one.task for one in plan.answered if any(one.answers.values())]
+    tasks = [task.task for task in plan.answered if any(task.answers.values())]
     for system in systems:
         group = RANKED if system.ranked else CLASSICAL
-        own = {task.name: _headline(held.get((task.name, system.system)), system.system) for task in tasks}
-        yield Standing(OVERALL, "", OVERALL, _mean_headline(system.system, own), group)
+        held_ = {task.name: _headline(held.get((task.name, system.system)), system.system) for task in tasks}
+        yield Standing(OVERALL, "", OVERALL, _mean_headline(system.system, held_), group)
         for family in FAMILIES:
-            of_family = {task.name: own[task.name] for task in tasks if task.family == family}
+            of_family = {task.name: held_[task.name] for task in tasks if task.family == family}
             if of_family:
                 yield Standing(family, "", MAIN[family], _mean_headline(system.system, of_family), group)
             if len(of_family) > 1:
@@ -255,6 +248,6 @@ def _mean_headline(system: str, headlines: Mapping[str, Headline]) -> Headline:
             return Headline.none(system, f"{name}: {headline.reason}")
     if len(headlines) == 1:
         return next(iter(headlines.values()))
-    mean = mean_component([one.component for one in headlines.values()])
+    mean = mean_component([headline.component for headline in headlines.values()])
     method = f"mean over {len(headlines)} tasks"
     return Headline.of(system, mean, method)

@@ -101,7 +101,7 @@ class Answered:
     @property
     def unanswered(self) -> tuple[str, ...]:
         """The items that nobody answered."""
-        seen = {item for own in self.answers.values() for item in own}
+        seen = {item for given in self.answers.values() for item in given}
         return tuple(item for item in self.items if item not in seen)
 
 
@@ -114,12 +114,12 @@ def answered(
     by_item = {item.id: item.task for item in folder.items}
     found = []
     for task in tasks:
-        own = [annotation for annotation in every if by_item[annotation.item_id] == task.name]
+        annotations = [annotation for annotation in every if by_item[annotation.item_id] == task.name]
         gold = folder.gold(task.name)
-        answers = answers_by_annotator(task.spec, gold, own)
+        answers = answers_by_annotator(task.spec, gold, annotations)
         items = tuple(item.id for item in folder.items_of(task.name))
-        found.append(Answered(task, items, gold, answers, tuple(_workers(own, answers))))
-    if anyone and not any(own for one in found for own in one.answers.values()):
+        found.append(Answered(task, items, gold, answers, tuple(_workers(annotations, answers))))
+    if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
             mend="Collect answers with `embassay hume serve`, or bring them with `embassay hume import`.",
@@ -129,12 +129,14 @@ def answered(
 
 def fingerprint(every: Iterable[Answered]) -> str:
     """A fingerprint of all answers: it changes as people go on."""
-    return digest([[one.task.name, {name: dict(own) for name, own in one.answers.items()}] for one in every])
+    return digest(
+        [[task.task.name, {name: dict(given) for name, given in task.answers.items()}] for task in every]
+    )
 
 
-def _workers(own: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
+def _workers(annotations: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
     for name, given in answers.items():
-        rows = [annotation for annotation in own if annotation.annotator_id == name]
+        rows = [annotation for annotation in annotations if annotation.annotator_id == name]
         times = [row.seconds for row in rows if row.seconds is not None]
         # Someone of whom a single answer is simulated is no person.
         kind: Who = "simulated" if any(row.kind == "simulated" for row in rows) else "person"
@@ -191,8 +193,8 @@ class Counting:
     def human(self) -> Estimate:
         """The human score by the rule, with its interval."""
         score, n = self.people.score(self.rule), len(self.counted.items)
-        each = [score] if self.rule == "first" else self.people.per_annotator()
-        return human_interval(self.of.task.family, score, each, n, one_annotator=self.request.one_annotator)
+        scores = [score] if self.rule == "first" else self.people.per_annotator()
+        return human_interval(self.of.task.family, score, scores, n, one_annotator=self.request.one_annotator)
 
     def by(self, mode: ApMode) -> PeopleScores:
         """What people score where ties of marks are read in this way."""
@@ -201,7 +203,7 @@ class Counting:
     @cached_property
     def left_out(self) -> Mapping[str, Scored]:
         """The scores of those who answered too few."""
-        few = {name: own for name, own in self.of.answers.items() if own and name not in self.answers}
+        few = {name: given for name, given in self.of.answers.items() if given and name not in self.answers}
         return self._scored(few, self.request.human_ap_mode).annotators if few else {}
 
     def _scored(self, answers: Answers, mode: ApMode) -> PeopleScores:
@@ -237,7 +239,7 @@ def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolde
     """A system by the record and the items of its cell."""
     if not record.done:
         return Contestant(record.system, kind, no_bar(record.reason))
-    headline = next(one for one in record.scores if not one.variant and not one.subset)
+    headline = next(score for score in record.scores if not score.variant and not score.subset)
     score = Bar(
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
         method=headline.method, reason=headline.reason,
@@ -245,6 +247,7 @@ def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolde
     failed, notes = record.counts.get("texts_failed", 0), _notes(record)
     if headline.value is None:
         return Contestant(record.system, kind, score, failed=failed, notes=notes)
+    # The items file holds what each item counts, so that differences are paired without asking the system again.
     path = folder.items_path(record.task, record.dataset, record.system)
     rows = _rows(path)
     values = {item: value for item, _, value in rows.get(_VALUE[of.task.family], ())}
@@ -289,14 +292,15 @@ def _answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -
             for item, _, value in rows.get(LABEL, ())
         }
     if of.task.family == "reranking":
-        found: dict[str, dict[int, float]] = {}
+        ratings: dict[str, dict[int, float]] = {}
         for item, variant, value in rows.get(SCORE, ()):
-            found.setdefault(item, {})[int(variant.partition("=")[2])] = value
-        whole = {item: len(of.gold[item]) for item in found}
+            ratings.setdefault(item, {})[int(variant.partition("=")[2])] = value
+        whole = {item: len(of.gold[item]) for item in ratings}
         return {
-            item: tuple(own[place] for place in range(whole[item]))
-            for item, own in found.items()
-            if len(own) == whole[item]
+            item: tuple(by_run[place] for place in range(whole[item]))
+            for item, by_run in ratings.items()
+            # A query with a document that could not be scored has no order of all of them.
+            if len(by_run) == whole[item]
         }
     return dict(values)
 
@@ -307,27 +311,27 @@ def labels_of(of: Answered) -> tuple[Any, ...]:
 
 
 def _mean_ratings(llm: ScoredLlm) -> dict[str, float]:
-    items = sorted({item for own in llm.answers for item in own})
-    return {item: float(np.mean([own[item] for own in llm.answers if item in own])) for item in items}
+    items = sorted({item for run in llm.answers for item in run})
+    return {item: float(np.mean([run[item] for run in llm.answers if item in run])) for item in items}
 
 
 def _said(llm: ScoredLlm) -> tuple[str, ...]:
     statuses = {name: n for name, n in sorted(llm.statuses.items()) if name != "ok" and n}
-    said = [f"{n} answers {name}" for name, n in statuses.items()]
-    return (*said, *([f"{llm.missing} items not asked"] if llm.missing else []))
+    parts = [f"{n} answers {name}" for name, n in statuses.items()]
+    return (*parts, *([f"{llm.missing} items not asked"] if llm.missing else []))
 
 
 def _notes(record: CellRecord) -> tuple[str, ...]:
-    return (*record.warnings, *(f"{one.count} {one.reason}" for one in record.skipped))
+    return (*record.warnings, *(f"{skip.count} {skip.reason}" for skip in record.skipped))
 
 
 def _rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     """Measure -> item, variant and value of every row that has a value."""
-    found: dict[str, list[tuple[str, str, float]]] = {}
+    by_item: dict[str, list[tuple[str, str, float]]] = {}
     for row in read_parquet(path).iter_rows(named=True):
         if row["value"] is not None:
-            found.setdefault(row["measure"], []).append((row["item_id"], row["variant"], row["value"]))
-    return found
+            by_item.setdefault(row["measure"], []).append((row["item_id"], row["variant"], row["value"]))
+    return by_item
 
 
 def on_items(contestants: Sequence[Contestant], items: Sequence[str]) -> list[Contestant]:
@@ -356,12 +360,12 @@ def alone(contestant: Contestant) -> SystemScore:
     )
 
 
-def _beside(counting: Counting, own: Contestant, compared: Compared | None) -> SystemScore:
-    score = _on_counted(counting, own)
+def _beside(counting: Counting, contestant: Contestant, compared: Compared | None) -> SystemScore:
+    score = _on_counted(counting, contestant)
     if score.value is None or compared is None:
-        return alone(own).model_copy(update={"score": score})
+        return alone(contestant).model_copy(update={"score": score})
     people = counting.people.per_annotator()
-    return alone(own).model_copy(
+    return alone(contestant).model_copy(
         update={
             "score": score,
             "outside": is_outside(score.value, counting.human),
@@ -369,35 +373,37 @@ def _beside(counting: Counting, own: Contestant, compared: Compared | None) -> S
             "difference": as_bar(compared.difference),
             "p": known(compared.difference.p),
             "among_people": among_people(score.value, people).estimate,
-            "against_people": as_bar(against_people(counting.everybody, own.answers, counting.draws)),
+            "against_people": as_bar(against_people(counting.everybody, contestant.answers, counting.draws)),
         }
     )
 
 
-def _on_counted(counting: Counting, own: Contestant) -> Bar:
+def _on_counted(counting: Counting, contestant: Contestant) -> Bar:
     """The score on the items that count: that of the cell, with its interval, where these are all."""
-    if own.score.value is None or (own.kind != "llm" and not counting.omits):
-        return own.score
-    items = [item for item in counting.counted.items if item in own.values]
+    if contestant.score.value is None or (contestant.kind != "llm" and not counting.omits):
+        return contestant.score
+    items = [item for item in counting.counted.items if item in contestant.values]
     if not items:
         return no_bar("no item that people answered")
     spec, gold = counting.of.task.spec, people_rows(counting.counted, items).gold
-    row = [own.values[item] for item in items]
+    row = [contestant.values[item] for item in items]
 
     def score(counts: Floats) -> Floats:
         return row_score(spec, gold, row, counts)
 
     if spec.family == "clustering":
-        found = no_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
+        estimate = no_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
     else:
         within = (CORRELATION if spec.family == "sts" else SHARE,)
-        found = resampled(score, len(items), counting.draws, within=within)[0]
-    said = ", ".join(filter(None, (re.sub(", bootstrap over .*", "", own.score.method), found.method)))
+        estimate = resampled(score, len(items), counting.draws, within=within)[0]
+    method = ", ".join(
+        filter(None, (re.sub(", bootstrap over .*", "", contestant.score.method), estimate.method))
+    )
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
-    value = found.estimate if counting.omits else own.score.value
+    value = estimate.estimate if counting.omits else contestant.score.value
     return Bar(
-        value=known(value), low=known(found.low), high=known(found.high), n=len(items), method=said,
-        reason="" if not math.isnan(value) else found.reason or "the value is undefined",
+        value=known(value), low=known(estimate.low), high=known(estimate.high), n=len(items), method=method,
+        reason="" if not math.isnan(value) else estimate.reason or "the value is undefined",
     )  # fmt: skip
 
 
@@ -410,7 +416,7 @@ def as_bar(estimate: Estimate) -> Bar:
     """
     reason = estimate.reason if isinstance(estimate, Resampled) else ""
     value, low, high = (
-        None if math.isnan(one) else one for one in (estimate.estimate, estimate.low, estimate.high)
+        None if math.isnan(end) else end for end in (estimate.estimate, estimate.low, estimate.high)
     )
     if value is None and not reason:
         reason = estimate.method or "the value is undefined"
@@ -444,7 +450,7 @@ class StudyPlan(planning.Plan):
             "study": {
                 "name": study.name, "content": study.content, "guidelines_version": study.guidelines_version,
                 "answers": fingerprint(self.answered),
-                "annotators": sorted({name for one in self.answered for name in one.answers}),
+                "annotators": sorted({name for task in self.answered for name in task.answers}),
                 "simulated": sorted({
                     worker.id for task in self.answered for worker in task.workers if worker.kind == "simulated"
                 }),
@@ -498,8 +504,8 @@ def _tasks(folder: StudyFolder, request: StudyRequest) -> list[Task]:
 
 def _systems(request: StudyRequest, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
     """The systems that were named: people stand here in place of reference rows."""
-    found = planned_systems(request.systems, tokenizer, request.seed, ledger) if request.systems else []
-    return tuple(system for system in found if system.kind != "reference" or system.spec in request.systems)
+    systems = planned_systems(request.systems, tokenizer, request.seed, ledger) if request.systems else []
+    return tuple(system for system in systems if system.kind != "reference" or system.spec in request.systems)
 
 
 def _dataset(folder: StudyFolder, task: Task, texts: int) -> PlannedDataset:

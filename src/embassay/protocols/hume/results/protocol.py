@@ -82,7 +82,7 @@ class Scoring(Protocol):
     def _more(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
         """What is not of the record: conditions, and groups of annotators, whose profiles stay with the study."""
         request, study = plan.request, plan.folder.study
-        told = conditions_table([one.task for one in plan.answered], plan.llms, give_k=request.give_k)
+        told = conditions_table([task.task for task in plan.answered], plan.llms, give_k=request.give_k)
         yield marked(told, summary)
         if study.profile:
             table = profile_table(study, summary.pairs, profiles_of(plan.folder), request.smallest_group)
@@ -123,8 +123,10 @@ def score(
         raise UsageError("Score either a study, or published results.", mend="Give one of the two.")
     plain = _plain(arguments)
     if results:
-        own = {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
-        published = request_of(PublishedRequest, score, plain, results, llms, **own)
+        settings = (
+            {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
+        )
+        published = request_of(PublishedRequest, score, plain, results, llms, **settings)
         if not systems:
             return run_published(published, Path(out))
 
@@ -134,8 +136,8 @@ def score(
     return Scoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 
-def _texts(given: Paths) -> tuple[str, ...]:
-    return (str(given),) if isinstance(given, str | Path) else tuple(map(str, given))
+def _texts(paths: Paths) -> tuple[str, ...]:
+    return (str(paths),) if isinstance(paths, str | Path) else tuple(map(str, paths))
 
 
 def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -207,7 +209,7 @@ def entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
     """What a run over the items says of its systems; pairs that failed have no evaluation."""
     tasks = {task.name: task for task in read_study(items).study.tasks}
     headline = {name: MAIN[task.family] for name, task in tasks.items()}
-    found = [
+    evaluations = [
         _evaluation(row, tasks[row.dataset])
         for row in RunFolder(run.path).read_results()
         if row.value is not None
@@ -216,7 +218,7 @@ def entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
         and row.measure == headline[row.dataset]
     ]
     systems = {system["name"]: (system["kind"], system["identity"]) for system in run.manifest["systems"]}
-    return Entrants(systems, tuple(found), (*notes, *_other_sizes(tasks.values())))
+    return Entrants(systems, tuple(evaluations), (*notes, *_other_sizes(tasks.values())))
 
 
 def _evaluation(row: Result, task: Task) -> Evaluation:
@@ -252,5 +254,5 @@ def _dataset(task: Task) -> Dataset:
 
 def _by_member(study: Study) -> Mapping[str, Dataset]:
     """Member of the suite -> the study's dataset, which the suite calls by one of its names."""
-    found = {member.dataset: study.dataset(member.title) for member in suites()[SUITE].members}
-    return {name: dataset for name, dataset in found.items() if dataset is not None}
+    titled = {member.dataset: study.dataset(member.title) for member in suites()[SUITE].members}
+    return {name: dataset for name, dataset in titled.items() if dataset is not None}

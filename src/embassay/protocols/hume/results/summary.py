@@ -97,8 +97,8 @@ class _Rows:
         pair, measure = self.pair, self.pair.measure
         yield self.row(HUMAN, "", measure, pair.human)
         for person in pair.annotators:
-            said = Bar(value=person.score, n=person.items)
-            yield self.row(HUMAN, f"annotator={person.id}", measure, said, {person.kind})
+            bar = Bar(value=person.score, n=person.items)
+            yield self.row(HUMAN, f"annotator={person.id}", measure, bar, {person.kind})
         for name, value in pair.conventions.items():
             yield self.row(HUMAN, f"convention={name}", measure, _bar(value, pair.human.n))
         if pair.agreement:
@@ -127,6 +127,7 @@ class _Rows:
     ) -> Result:
         """A value of the pair as a row; `by` are the kinds of annotators behind it, those of the pair by default."""
         pair = self.pair
+        # A score that scripts stood in for says so in its method, since rows are read without the record.
         kinds = {annotator.kind for annotator in pair.annotators} if by is None else set(by)
         method = ", ".join(filter(None, (bar.method, _said_of(kinds) if system == HUMAN else "")))
         return Result(
@@ -189,8 +190,8 @@ def study_summary(
     ranked = [contender.system for contender in entered if contender.ranked]
     kinds: Mapping[str, SystemKind] = {contender.system: contender.kind for contender in entered}
     names = named(plan.folder.study.tasks)
-    by_task: dict[str, list[Contestant]] = {one.task.name: [] for one in plan.answered}
-    tasks = {one.task.name: one for one in plan.answered}
+    by_task: dict[str, list[Contestant]] = {task.task.name: [] for task in plan.answered}
+    tasks = {task.task.name: task for task in plan.answered}
     for record in records:
         by_task[record.dataset].append(of_cell(record, kinds[record.system], tasks[record.dataset], folder))
     for of in plan.answered:
@@ -228,14 +229,14 @@ def contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     are ranked among themselves.
     """
     embedding = [system for system in plan.systems if system.kind == "embedding"]
-    apart = bool(embedding) and any(one.task.family in VECTORS for one in plan.answered)
-    found = [
+    apart = bool(embedding) and any(task.task.family in VECTORS for task in plan.answered)
+    of_systems = [
         Contender(system.name, "embedding")
         if system.kind == "embedding"
         else Contender(system.name, "classical", None, not apart, OTHER_METHOD if apart else "")
         for system in plan.systems
     ]
-    return (*found, *(Contender(llm_name(llm), "llm", None, False, LLM) for llm in plan.llms))
+    return (*of_systems, *(Contender(llm_name(llm), "llm", None, False, LLM) for llm in plan.llms))
 
 
 def _notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
@@ -317,13 +318,13 @@ def _annotators(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annot
 
 def _conventions(counting: Counting) -> dict[str, float | None]:
     people = counting.people
-    found: dict[str, float | None] = {
+    scores: dict[str, float | None] = {
         "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
         "mean": people.score("mean"), "first": people.score("first"),
     }  # fmt: skip
     if counting.of.task.family == "reranking":
-        found |= {mode: counting.by(mode).score(counting.rule) for mode in AP_MODES}
-    return found
+        scores |= {mode: counting.by(mode).score(counting.rule) for mode in AP_MODES}
+    return scores
 
 
 def _agreement(counting: Counting) -> Agreement | None:
@@ -349,10 +350,10 @@ def _need(counting: Counting, best: SystemScore | None, contestants: Sequence[Co
     values = {contestant.system: contestant.values for contestant in contestants}
     if best is None or not values[best.system]:
         return None
-    found = needed(counting.counted, values[best.system])
+    need = needed(counting.counted, values[best.system])
     return Need(
-        system=best.system, items=found.items, annotators=found.annotators, smallest=known(found.smallest),
-        note=found.note,
+        system=best.system, items=need.items, annotators=need.annotators, smallest=known(need.smallest),
+        note=need.note,
     )  # fmt: skip
 
 
@@ -362,15 +363,15 @@ def _above(best: SystemScore, human: Estimate) -> bool:
 
 def _flags(of: Answered, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered)
-    said = list(of.task.notes)
+    flags = list(of.task.notes)
     if 0 < open_items < n:
-        said.append(f"{open_items} of {n} items answered by nobody: left out for systems, too")
-    said += [
+        flags.append(f"{open_items} of {n} items answered by nobody: left out for systems, too")
+    flags += [
         f"{worker.id} answered {worker.answered} of {n} items" + ("" if worker.id in counted else TOO_FEW)
         for worker in of.workers
         if worker.answered < n - open_items
     ]
-    return tuple(said)
+    return tuple(flags)
 
 
 @dataclass(frozen=True)
@@ -385,7 +386,7 @@ def named(tasks: Sequence[Task]) -> Mapping[str, Named]:
     """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
     short = {task.name: without_language(task.name, task.lang) for task in tasks}
     counts = Counter((short[task.name], task.lang) for task in tasks)
-    families = {name: {one.family for one in tasks if short[one.name] == name} for name in short.values()}
+    families = {name: {task.family for task in tasks if short[task.name] == name} for name in short.values()}
     dataset = {
         task.name: short[task.name]
         if counts[short[task.name], task.lang] == 1 and len(families[short[task.name]]) == 1
@@ -396,8 +397,8 @@ def named(tasks: Sequence[Task]) -> Mapping[str, Named]:
     for task in tasks:
         langs.setdefault(dataset[task.name], set()).add(task.lang)
     return {
-        name: Named(own, MULTILINGUAL if langs[own] - {"eng"} else ENGLISH_ONLY)
-        for name, own in dataset.items()
+        name: Named(of_name, MULTILINGUAL if langs[of_name] - {"eng"} else ENGLISH_ONLY)
+        for name, of_name in dataset.items()
     }
 
 

@@ -100,8 +100,8 @@ def _conditions(task: Task, modes: Collection[str], give_k: bool) -> Iterator[tu
     else:
         yield "systems", "each document relevant or not", "an order of all documents", False
         for mode in sorted(modes):
-            said = "each document relevant or not" if mode == "binary" else "an order of all documents"
-            yield f"language models ({mode})", "each document relevant or not", said, mode == "binary"
+            asked = "each document relevant or not" if mode == "binary" else "an order of all documents"
+            yield f"language models ({mode})", "each document relevant or not", asked, mode == "binary"
 
 
 def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
@@ -114,8 +114,8 @@ def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator
     yield datasets_table(study)
     for family in FAMILIES:
         if any(dataset.family == family for dataset in study.datasets):
-            made = dataset_table(family, evaluations, study, every_subset=True)
-            yield replace(made, note="")
+            table = dataset_table(family, evaluations, study, every_subset=True)
+            yield replace(table, note="")
     yield replace(models_table(study), note="") if study.models else models_table(study)
     if llms:
         present = {pair.family for pair in llms.pairs}
@@ -210,21 +210,12 @@ def best_of(pair: PairRecord, ranked: Sequence[str]) -> SystemScore | None:
 def _people_row(pair: PairRecord, ranked: Sequence[str]) -> tuple[Value, ...]:
     best, agreement = best_of(pair, ranked), pair.agreement
     return (
-        pair.family,
-        pair.dataset,
-        pair.lang,
-        pair.human.n or pair.n,
-        len(pair.annotators),
-        sum(annotator.items for annotator in pair.annotators),
-        *_ends(pair.human),
-        pair.human.method or pair.human.reason,
-        AGREEMENT_METRIC[pair.family] if agreement else "",
-        agreement.value.value if agreement else None,
-        best.system if best else "",
-        points(best.score.value) if best else None,
-        _flag(best),
-        answered_by(pair.annotators),
-    )
+        pair.family, pair.dataset, pair.lang, pair.human.n or pair.n, len(pair.annotators),
+        sum(annotator.items for annotator in pair.annotators), *_ends(pair.human),
+        pair.human.method or pair.human.reason, AGREEMENT_METRIC[pair.family] if agreement else "",
+        agreement.value.value if agreement else None, best.system if best else "",
+        points(best.score.value) if best else None, _flag(best), answered_by(pair.annotators),
+    )  # fmt: skip
 
 
 def _quality_row(pair: PairRecord) -> tuple[Value, ...]:
@@ -238,25 +229,11 @@ def _quality_row(pair: PairRecord) -> tuple[Value, ...]:
 
 def _system_row(pair: PairRecord, score: SystemScore) -> tuple[Value, ...]:
     return (
-        pair.family,
-        pair.dataset,
-        pair.lang,
-        score.system,
-        score.kind,
-        score.score.n,
-        *_ends(score.score),
-        points(pair.human.value),
-        score.percent_of_human,
-        _flag(score),
-        *_ends(score.difference),
-        score.p,
-        score.among_people,
-        points(score.against_people.value) if score.against_people else None,
-        points(pair.ceiling.value) if pair.ceiling else None,
-        score.failed,
-        score.score.method,
-        score.score.reason,
-    )
+        pair.family, pair.dataset, pair.lang, score.system, score.kind, score.score.n, *_ends(score.score),
+        points(pair.human.value), score.percent_of_human, _flag(score), *_ends(score.difference), score.p,
+        score.among_people, points(score.against_people.value) if score.against_people else None,
+        points(pair.ceiling.value) if pair.ceiling else None, score.failed, score.score.method, score.score.reason,
+    )  # fmt: skip
 
 
 def _need_row(pair: PairRecord) -> tuple[Value, ...]:

@@ -115,11 +115,13 @@ def draw_reranking(
     Of more relevant documents those of the highest gain are shown, and the others not at all. Queries without enough
     documents are left out. Near copies of a document that is shown or relevant are not shown. Source: spec hume 2.1.
     """
+    # Backwards, so that of queries that read the same the first stays.
     first = {plain(query.query): query for query in reversed(asked)}
     pool = [query for query in asked if first[plain(query.query)] is query]
     order = [pool[place] for place in seeded([query.id for query in pool], seed, "queries")]
     items: list[Chosen] = []
     left = 0
+    # One by one: which query has enough documents is known only when they were looked for.
     while order and len(items) < n:
         item = _ranked_item(order.pop(0), negatives, request.relevant, request.candidates, seed)
         left += item is None
@@ -137,16 +139,14 @@ def shown(
     query: JudgedQuery, negatives: Iterable[str], relevant: int, total: int, seed: int
 ) -> tuple[str, ...] | None:
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
-    known = [
-        document
-        for document, gain in query.gains.items()
-        if gain > 0 and query.texts.get(document, "").strip()
-    ]
-    best = relevant_of({key: query.gains[key] for key in known}, len(known), seed, query.id)
+    judged = [doc for doc, gain in query.gains.items() if gain > 0 and query.texts.get(doc, "").strip()]
+    # All relevant ones in order, not `relevant` of them: near copies among the first would leave too few.
+    best = relevant_of({key: query.gains[key] for key in judged}, len(judged), seed, query.id)
     chosen = _unlike(best, query.texts, [], relevant)
     if not chosen:
         return None
-    beside = [shingles(query.texts[document]) for document in known]
+    # A near copy of a relevant document that is not shown would be marked relevant by people, and be wrong.
+    beside = [shingles(query.texts[document]) for document in judged]
     chosen += _unlike(negatives, query.texts, beside, total - len(chosen))
     order = seeded(chosen, seed, "shown", query.id)
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
@@ -160,9 +160,7 @@ def _ranked_item(
         return None
     payload = {
         "query": query.query,
-        "documents": [
-            {"id": f"d{place}", "text": query.texts[key]} for place, key in enumerate(documents, 1)
-        ],
+        "documents": [{"id": f"d{at}", "text": query.texts[key]} for at, key in enumerate(documents, 1)],
     }
     return Chosen(payload, [int(_is_relevant(query, key)) for key in documents], query.id, documents)
 
@@ -175,14 +173,15 @@ def _ranked_practice(
         _ranked_item(query, negatives, min(request.relevant, 2), PRACTISED, seed)
         for query in rest[: 4 * request.practice]
     )
-    found = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
-    if len(found) < request.practice:
+    shortest = sorted(filter(None, some), key=lambda item: sum(map(len, item.texts)))[: request.practice]
+    if len(shortest) < request.practice:
         return tuple(own_practice("reranking")[: request.practice])
-    return tuple(marks_practice(dict(item.payload), item.gold) for item in found)
+    return tuple(marks_practice(dict(item.payload), item.gold) for item in shortest)
 
 
 def _mixed(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
     """The harder ones in a drawn order, then the others."""
+    # At most half of a short list, so that the easy ones are not all drawn in as hard.
     size = min(HARD, max(total - 1, len(hardest) // 2))
     order = seeded(hardest[:size], seed, "negatives", query)
     return [hardest[place] for place in order] + list(hardest[size:])
@@ -192,6 +191,7 @@ def _hardest_of_list(query: JudgedQuery) -> list[str]:
     ids = [key for key in query.texts if not _is_relevant(query, key)]
     index = BM25Index.of(list(query.texts), list(query.texts.values()))
     scores = index.scores(query.query, ids)
+    # Ties of BM25 by id, not by the order of the file.
     return [ids[place] for place in sorted(range(len(ids)), key=lambda place: (-scores[place], ids[place]))]
 
 
@@ -207,10 +207,10 @@ def _unlike(
     for document in documents:
         if len(taken) == upto:
             break
-        own = shingles(texts[document])
-        if texts[document].strip() and all(len(own & one) < NEAR * len(own | one) for one in beside):
+        mine = shingles(texts[document])
+        if texts[document].strip() and all(len(mine & words) < NEAR * len(mine | words) for words in beside):
             taken.append(document)
-            beside.append(own)
+            beside.append(mine)
     return taken
 
 
@@ -225,6 +225,7 @@ def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, s
     texts in one pair only as far as there are enough."""
     joined = [pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
     scores = [float(score) for score in pairs.scores]
+    # By every digit: 3.0 and 3 are one score, 3.25 and 3.2 two.
     wrong = contradicted(joined, [repr(score) for score in scores])
     pool = [place for place in first_of_each(joined) if plain(joined[place]) not in wrong]
     choice = by_bins(
@@ -269,9 +270,7 @@ def _rated_practice(
         free = [place for place in short if place not in taken]
         taken.append(min(free, key=lambda place: abs(scores[place] - level)))
     mixed = [taken[place] for place in seeded([pairs.ids[place] for place in taken], seed, "practice order")]
-    return tuple(
-        rating_practice(pairs.first[place], pairs.second[place], scores[place], scale) for place in mixed
-    )
+    return tuple(rating_practice(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed)
 
 
 def draw_classification(
@@ -387,9 +386,7 @@ def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: in
         *counted(len(wrong), "text", "of several clusters left out"),
         *counted(len(texts) - len(set(map(plain, texts.texts))), "repeated text", "left out"),
     )
-    items = tuple(
-        Chosen({"text": texts.texts[place]}, texts.labels[place], texts.ids[place]) for place in taken
-    )
+    items = tuple(Chosen({"text": texts.texts[at]}, texts.labels[at], texts.ids[at]) for at in taken)
     about = (f"{len(drawn)} of {len(set(texts.labels))} gold clusters",)
     return Drawn(items, _clustered_practice(texts, spare, request, seed), tuple(sorted(drawn)), notes, about)
 
@@ -470,4 +467,4 @@ def own_practice(family: Family) -> list[Practice]:
     from embassay.data.yaml import read_yaml
 
     path = files("embassay.protocols.hume.sampling") / "guidelines" / "practice.yaml"
-    return [Practice.model_validate(one) for one in read_yaml(path).get(family, ())]  # type: ignore[arg-type]
+    return [Practice.model_validate(entry) for entry in read_yaml(path).get(family, ())]  # type: ignore[arg-type]

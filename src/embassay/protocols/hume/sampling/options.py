@@ -170,7 +170,7 @@ def _resolved(task: Any, base: Path) -> Any:
     against = task.get("against")
     if isinstance(against, str | list):
         task["against"] = [
-            _data(str(one), base) for one in ([against] if isinstance(against, str) else against)
+            _data(str(path), base) for path in ([against] if isinstance(against, str) else against)
         ]
     scale = task.get("scale")
     if isinstance(scale, dict) and isinstance(scale.get("anchors"), dict):
@@ -195,16 +195,16 @@ def _wrong(error: ValidationError, path: Path | None) -> UsageError:
     if path is None:
         name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
-        known = list(_model(place[:-1]).model_fields)
-        near = nearest(str(place[-1]), known)
-        mend = f"Did you mean {near!r}?" if near else f"Keys are {', '.join(known)}."
+        names = list(_model(place[:-1]).model_fields)
+        near = nearest(str(place[-1]), names)
+        mend = f"Did you mean {near!r}?" if near else f"Keys are {', '.join(names)}."
         return UsageError(f"{where}there is no key {name!r}.", mend=mend)
     if first["type"] == "missing":
         return UsageError(f"{where}the key {name!r} is missing.", mend=f"Add a line `{place[-1]}: ...`.")
-    said = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    words = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
     if isinstance(first["input"], dict):
-        return UsageError(f"{where}{f'{name}: ' if name else ''}{said}.", mend=see)
-    return UsageError(f"{where}{name} is {first['input']!r}, but should be {said}.", mend=see)
+        return UsageError(f"{where}{f'{name}: ' if name else ''}{words}.", mend=see)
+    return UsageError(f"{where}{name} is {first['input']!r}, but should be {words}.", mend=see)
 
 
 def _model(place: Place) -> type[BaseModel]:

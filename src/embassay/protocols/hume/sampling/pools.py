@@ -38,6 +38,7 @@ def seeded(ids: Sequence[str], seed: int, *names: str) -> list[int]:
     >>> seeded(["a", "b", "c"], 7, "x") == [2 - place for place in seeded(["c", "b", "a"], 7, "x")]
     True
     """
+    # A hash of each id and not a shuffle, so that another item in the file moves no other's place.
     return sorted(range(len(ids)), key=lambda place: (random_bytes(8, seed, *names, ids[place]), ids[place]))
 
 
@@ -47,17 +48,24 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
     With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
     """
     members = _members(ids, labels, seed, "label")
-    each = n // len(members)
-    if not each:
+    per_label = n // len(members)
+    if not per_label:
         names = sorted(members)
+        # Labels are drawn: the first by name would be the same ones in every study.
         drawn = sorted(names[place] for place in seeded(names, seed, "labels")[:n])
         note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
         return Choice(tuple(members[label][0] for label in drawn), (note,))
-    short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < each]
-    notes = [f"labels with fewer than {each} items give all they have: {', '.join(short)}"] if short else []
-    if each * len(members) < n and not notes:
-        notes.append(f"{each * len(members)} items, not {n}: {each} of each of {len(members)} labels")
-    return Choice(tuple(place for label in sorted(members) for place in members[label][:each]), tuple(notes))
+    short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
+    notes = (
+        [f"labels with fewer than {per_label} items give all they have: {', '.join(short)}"] if short else []
+    )
+    if per_label * len(members) < n and not notes:
+        notes.append(
+            f"{per_label * len(members)} items, not {n}: {per_label} of each of {len(members)} labels"
+        )
+    return Choice(
+        tuple(place for label in sorted(members) for place in members[label][:per_label]), tuple(notes)
+    )
 
 
 def gold_groups(
@@ -75,15 +83,15 @@ def gold_groups(
             f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to be grouped.",
             mend="Give at least two clusters with two items each.",
         )
-    each = n // wanted
+    per_group = n // wanted
     names = sorted(members)
     order = [names[place] for place in seeded(names, seed, "clusters")]
-    chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), each))[:wanted])
-    short = sum(len(members[name]) < each for name in chosen)
-    notes = [f"clusters with fewer than {each} items: {short}"] if short else []
-    if each * wanted < n:
-        notes.append(f"{each * wanted} items, not {n}: {each} of each of {wanted} clusters")
-    return Choice(tuple(place for name in chosen for place in members[name][:each]), tuple(notes))
+    chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), per_group))[:wanted])
+    short = sum(len(members[name]) < per_group for name in chosen)
+    notes = [f"clusters with fewer than {per_group} items: {short}"] if short else []
+    if per_group * wanted < n:
+        notes.append(f"{per_group * wanted} items, not {n}: {per_group} of each of {wanted} clusters")
+    return Choice(tuple(place for name in chosen for place in members[name][:per_group]), tuple(notes))
 
 
 def by_bins(
@@ -94,9 +102,11 @@ def by_bins(
     What a bin lacks goes to the others. Pairs whose texts are in no other pair taken go first. Source: spec hume 2.1.
     """
     low, high = min(scores), max(scores)
+    # Of one score only there is one bin, and nothing to divide by.
     width = (high - low) / BINS or 1.0
     bins: dict[int, list[int]] = {}
     for place in seeded(ids, seed, "pairs"):
+        # The highest score closes the last bin.
         bins.setdefault(min(int((scores[place] - low) / width), BINS - 1), []).append(place)
     places = shared({number: len(held) for number, held in sorted(bins.items())}, n)
     used: set[str] = set()
@@ -134,8 +144,8 @@ def relevant_of(gains: Mapping[str, float], upto: int, seed: int, query: str) ->
     >>> relevant_of({"a": 1, "b": 4, "c": 0, "d": 3}, 2, 1, "q")
     ('b', 'd')
     """
-    found = [document for document, gain in gains.items() if gain > 0]
-    order = [found[place] for place in seeded(found, seed, "relevant", query)]
+    relevant = [document for document, gain in gains.items() if gain > 0]
+    order = [relevant[place] for place in seeded(relevant, seed, "relevant", query)]
     return tuple(sorted(order, key=lambda document: -gains[document])[:upto])
 
 
@@ -212,6 +222,7 @@ def pair_text(one: str, other: str) -> str:
     >>> pair_text("b", "a")
     'a\\nb'
     """
+    # A pair is the same pair in either order.
     return "\n".join(sorted((one, other), key=plain))
 
 
@@ -255,7 +266,7 @@ def contradicted(texts: Sequence[str], labels: Sequence[str]) -> frozenset[str]:
     seen: dict[str, set[str]] = {}
     for text, label in zip(texts, labels, strict=True):
         seen.setdefault(plain(text), set()).add(label)
-    return frozenset(text for text, found in seen.items() if len(found) > 1)
+    return frozenset(text for text, golds in seen.items() if len(golds) > 1)
 
 
 SHAPES: Mapping[Family, tuple[str, ...]] = {
@@ -296,25 +307,25 @@ def opened(request: TaskRequest) -> Iterator[Opened]:
 def _families(request: TaskRequest, dataset: Dataset) -> list[Family]:
     """Those that the data are meant for, else all whose columns they have."""
     meant = dataset.tasks_in("hume")
-    found = [family for family in FAMILIES if _shapes(request, family, dataset)]
-    found = [family for family in found if meant is None or family in meant]
-    if not found:
+    families = [family for family in FAMILIES if _shapes(request, family, dataset)]
+    families = [family for family in families if meant is None or family in meant]
+    if not families:
         raise UsageError(
             f"{dataset.name} has no data for any family of HUME; it can be {', '.join(dataset.shapes())}.",
             mend="Name its columns with --map: text, label, text2, score, query.",
         )
-    return found
+    return families
 
 
 def _shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:
-    found = _shapes(request, family, dataset)
-    if not found:
+    shapes = _shapes(request, family, dataset)
+    if not shapes:
         lacking = min((dataset.missing(shape) for shape in _wanted(request, family)), key=len)
         raise UsageError(
             f"{dataset.name} cannot be sampled for {family}: it has no {', '.join(lacking) or 'rows to train on'}.",
             mend="Name the columns with --map, or leave this family out.",
         )
-    return found[0]
+    return shapes[0]
 
 
 def _shapes(request: TaskRequest, family: Family, dataset: Dataset) -> list[str]:
@@ -340,6 +351,7 @@ def _wanted(request: TaskRequest, family: Family) -> tuple[str, ...]:
 def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Dataset) -> Iterator[Opened]:
     tested, drawn_from = _tested(request, shape, dataset)
     subsets = tested.subsets(shape)
+    # Data that do not say their language are in the one that was asked for.
     if request.lang and len(subsets) == 1 and set(subsets) <= {"und", ""}:
         subsets = {"und": next(iter(subsets.values()))}
     wanted = {iso_639_3(lang) for lang in request.lang}
@@ -350,15 +362,8 @@ def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Data
             continue
         trained = _trained(request, shape, dataset, own, len(subsets) > 1)
         yield Opened(
-            request,
-            family,
-            shape,
-            lang,
-            "" if len(subsets) == 1 else own,
-            subset.load(shape),
-            trained,
-            drawn_from,
-        )
+            request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, drawn_from,
+        )  # fmt: skip
     if missing := sorted(wanted - {iso_639_3(own) for own in subsets}) if not stated else []:
         raise UsageError(
             f"{dataset.name} has no items in {', '.join(missing)}.",
@@ -375,15 +380,15 @@ def _tested(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Dataset
     return _only(dataset, shape, TEST), TEST
 
 
-def _trained(request: TaskRequest, shape: str, dataset: Dataset, own: str, several: bool) -> tuple[str, ...]:
+def _trained(request: TaskRequest, shape: str, dataset: Dataset, sub: str, several: bool) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
-    found: list[str] = []
+    texts: list[str] = []
     if shape in ("pairs", "labelled") and TRAIN in _splits(dataset, shape) and request.split is None:
         train = _only(dataset, shape, TRAIN)
-        found += _texts((train.only(own) if several else train), shape)
+        texts += _texts((train.only(sub) if several else train), shape)
     for spec in request.against:
-        found += _texts(open_dataset(spec, mapping=request.map), shape)
-    return tuple(found)
+        texts += _texts(open_dataset(spec, mapping=request.map), shape)
+    return tuple(texts)
 
 
 def _texts(dataset: Dataset, shape: str) -> list[str]:

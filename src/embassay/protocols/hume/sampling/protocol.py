@@ -93,8 +93,8 @@ def with_defects(
     items: Sequence[Chosen], trained: Iterable[str]
 ) -> tuple[tuple[Chosen, ...], dict[int, Twin]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
-    found = twins([item.text for item in items], trained)
-    return tuple(_marked(item, place in found) for place, item in enumerate(items)), found
+    twin = twins([item.text for item in items], trained)
+    return tuple(_marked(item, place in twin) for place, item in enumerate(items)), twin
 
 
 def counted_defects(rows: Iterable[GoldRow | Chosen]) -> dict[Defect, int]:
@@ -115,8 +115,8 @@ def in_words(rows: Sequence[GoldRow] | Sequence[Chosen]) -> tuple[str, ...]:
 
 def study_flags(folder: StudyFolder, task: str) -> tuple[str, ...]:
     """What is wrong with the items of a task, in words, for its scores. Reads `gold.jsonl`."""
-    own = {item.id for item in folder.items_of(task)}
-    return in_words([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in own])
+    ids = {item.id for item in folder.items_of(task)}
+    return in_words([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in ids])
 
 
 def _marked(item: Chosen, leaked: bool) -> Chosen:
@@ -155,26 +155,28 @@ def twins(texts: Sequence[str], trained: Iterable[str], threshold: float = THRES
     sizes: list[int] = []
     for place, text in enumerate(texts):
         same[plain(text)].append(place)
-        own = shingles(text) if len(words(text)) > 2 else frozenset()
-        sizes.append(len(own))
-        for one in own:
-            having[one].append(place)
-    found: dict[int, Twin] = {}
+        # Fewer than three words have no run of three: these must be the same text.
+        near = shingles(text) if len(words(text)) > 2 else frozenset()
+        sizes.append(len(near))
+        for key in near:
+            having[key].append(place)
+    by_place: dict[int, Twin] = {}
     for number, other in enumerate(trained):
         for place in same.get(plain(other), ()):
-            _better(found, place, Twin(number, 1.0))
+            _better(by_place, place, Twin(number, 1.0))
         theirs = shingles(other)
-        for place, common in Counter(place for one in theirs for place in having.get(one, ())).items():
+        # Only items that share a run are counted, so that millions of training rows stay cheap.
+        for place, common in Counter(place for key in theirs for place in having.get(key, ())).items():
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
             if similarity >= threshold:
-                _better(found, place, Twin(number, min(similarity, 0.999)))
-    return dict(sorted(found.items()))
+                _better(by_place, place, Twin(number, min(similarity, 0.999)))
+    return dict(sorted(by_place.items()))
 
 
-def _better(found: dict[int, Twin], place: int, twin: Twin) -> None:
-    if place not in found or twin.similarity > found[place].similarity:
-        found[place] = twin
+def _better(twins: dict[int, Twin], place: int, twin: Twin) -> None:
+    if place not in twins or twin.similarity > twins[place].similarity:
+        twins[place] = twin
 
 
 def without_leaked(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, int]:
@@ -279,27 +281,27 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _un
     """
     hear("reading", 0, 0)
     left_out: list[str] = []
-    found = [one for task in request.tasks for one in _opened(task, left_out)]
-    if not found:
+    pools = [pool for task in request.tasks for pool in _opened(task, left_out)]
+    if not pools:
         raise NothingAtHand(
             f"nothing of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
             mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it.",
         )  # fmt: skip
-    names = _names(found)
+    names = _names(pools)
     tasks: list[Task] = []
     items: list[ItemRow] = []
     gold: list[GoldRow] = []
     about: dict[str, tuple[str, ...]] = {}
-    for one, name in zip(found, names, strict=True):
+    for pool, name in zip(pools, names, strict=True):
         try:
-            drawn = _checked(one, _drawn(one, request.seed, limit, hear), limit)
+            drawn = _checked(pool, _drawn(pool, request.seed, limit, hear), limit)
         except DataError as error:
-            if (one.request.family and not one.request.suite) or len(left_out) + 1 == len(found):
+            if (pool.request.family and not pool.request.suite) or len(left_out) + 1 == len(pools):
                 raise
             left_out.append(f"{name}: {error.message}")
             continue
         order = seeded([item.source_id for item in drawn.items], request.seed, "items", name)
-        tasks.append(_task(one, name, drawn))
+        tasks.append(_task(pool, name, drawn))
         about[name] = drawn.about_gold
         for number, place in enumerate(order, 1):
             item, key = drawn.items[place], f"{name}-{number:03d}"
@@ -323,15 +325,15 @@ def _opened(task: TaskRequest, left_out: list[str]) -> list[Opened]:
         return []
 
 
-def _drawn(one: Opened, seed: int, limit: int | None, hear: Hear) -> Drawn:
-    request, data, left = one.request, one.data.data, 0
+def _drawn(pool: Opened, seed: int, limit: int | None, hear: Hear) -> Drawn:
+    request, data, left = pool.request, pool.data.data, 0
     if request.drop_leaked:
-        data, left = without_leaked(data, one.shape, one.trained)
+        data, left = without_leaked(data, pool.shape, pool.trained)
     if not len(data):
         return Drawn((), notes=("all texts are also in the training data",))
     if request.whole:
         return take_whole(_as_lists(data), limit)
-    drawn = _of_family(one, data, request.size(one.family, limit), seed, hear)
+    drawn = _of_family(pool, data, request.size(pool.family, limit), seed, hear)
     return replace(drawn, notes=(*drawn.notes, *counted(left, "text", "also in the training data left out")))
 
 
@@ -345,35 +347,35 @@ def _as_lists(data: Any) -> Any:
     return data
 
 
-def _of_family(one: Opened, data: Any, n: int, seed: int, hear: Hear) -> Drawn:
-    request = one.request
-    if one.family == "sts":
+def _of_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> Drawn:
+    request = pool.request
+    if pool.family == "sts":
         return draw_pairs(data, scale_of(request.scale), request, n, seed)
-    if one.family == "clustering":
+    if pool.family == "clustering":
         return draw_clustering(data, request, n, seed)
-    if one.family == "reranking":
-        asked, negatives = from_corpus(data, hear) if one.shape == "retrieval" else from_lists(data)
+    if pool.family == "reranking":
+        asked, negatives = from_corpus(data, hear) if pool.shape == "retrieval" else from_lists(data)
         return draw_reranking(asked, negatives, request, n, seed)
-    if one.shape == "classification":
+    if pool.shape == "classification":
         return draw_classification(data.test, data.train, request, n, seed)
     return draw_classification(data, None, request, n, seed)
 
 
-def _checked(one: Opened, drawn: Drawn, limit: int | None) -> Drawn:
+def _checked(pool: Opened, drawn: Drawn, limit: int | None) -> Drawn:
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
-            f"Nothing of {one.data.dataset} can be sampled for {one.family}: {'; '.join(drawn.notes)}.",
+            f"Nothing of {pool.data.dataset} can be sampled for {pool.family}: {'; '.join(drawn.notes)}.",
             mend="Ask for fewer --candidates, or give data with more rows.",
         )
-    items, found = with_defects(drawn.items, (*drawn.trained, *one.trained))
-    near = sum(twin.similarity < 1 for twin in found.values())
-    wanted = one.request.size(one.family, limit)
-    short = not one.request.whole and len(items) < wanted and one.family in ("sts", "reranking")
-    empty = empty_texts(one.data, one.shape)
+    items, defects = with_defects(drawn.items, (*drawn.trained, *pool.trained))
+    near = sum(twin.similarity < 1 for twin in defects.values())
+    wanted = pool.request.size(pool.family, limit)
+    short = not pool.request.whole and len(items) < wanted and pool.family in ("sts", "reranking")
+    empty = empty_texts(pool.data, pool.shape)
     long = sum(max(map(len, item.texts)) > LONG for item in items)
     notes = (
-        *(("hard negatives found by BM25, which nobody judged",) if one.shape == "retrieval" else ()),
+        *(("hard negatives found by BM25, which nobody judged",) if pool.shape == "retrieval" else ()),
         *((f"{len(items)} of {wanted} items: all that there are",) if short else ()),
         *drawn.notes,
         *in_words(items),
@@ -384,21 +386,21 @@ def _checked(one: Opened, drawn: Drawn, limit: int | None) -> Drawn:
     return replace(drawn, items=items, notes=notes)
 
 
-def _task(one: Opened, name: str, drawn: Drawn) -> Task:
-    request = one.request
-    labels = label_choices(drawn.labels, request.labels) if one.family == "classification" else []
-    scale = scale_of(request.scale) if one.family == "sts" else None
-    told = request.give_k and one.family == "clustering"
+def _task(pool: Opened, name: str, drawn: Drawn) -> Task:
+    request = pool.request
+    labels = label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
+    scale = scale_of(request.scale) if pool.family == "sts" else None
+    told = request.give_k and pool.family == "clustering"
     groups = len({item.gold for item in drawn.items}) if told else None
-    own = request.guidelines and request.guidelines + (f"\n{told_groups(groups)}\n" if told else "")
+    guide = request.guidelines and request.guidelines + (f"\n{told_groups(groups)}\n" if told else "")
     return Task(
-        name=name, family=one.family, lang=one.lang, title=request.title or one.data.dataset,
-        question=request.question or QUESTIONS[one.family],
-        guidelines=own or guidelines(one.family, labels, scale, groups),
+        name=name, family=pool.family, lang=pool.lang, title=request.title or pool.data.dataset,
+        question=request.question or QUESTIONS[pool.family],
+        guidelines=guide or guidelines(pool.family, labels, scale, groups),
         n=len(drawn.items), labels=labels, scale=scale, practice=list(drawn.practice), groups=groups,
         source=Source(
             dataset=request.data, split=request.split, mapping=request.map, grades=request.grades,
-            lang=one.own_lang, fingerprint=one.data.fingerprint, against=request.against, drawn_from=one.drawn_from,
+            lang=pool.own_lang, fingerprint=pool.data.fingerprint, against=request.against, drawn_from=pool.drawn_from,
         ),
         notes=list(drawn.notes),
     )  # fmt: skip
@@ -414,16 +416,18 @@ def _gold(key: str, item: Chosen) -> GoldRow:
     )
 
 
-def _names(found: Sequence[Opened]) -> list[str]:
+def _names(pools: Sequence[Opened]) -> list[str]:
     """A name for each task: the dataset's, with its family and language where it has several."""
     names = []
-    for one in found:
-        own = [other for other in found if other.request is one.request]
+    for pool in pools:
+        same = [other for other in pools if other.request is pool.request]
         name = (
-            one.request.name or re.sub(r"[^A-Za-z0-9._-]+", "-", one.data.dataset).strip("-._")[:60] or "task"
+            pool.request.name
+            or re.sub(r"[^A-Za-z0-9._-]+", "-", pool.data.dataset).strip("-._")[:60]
+            or "task"
         )
-        name += f"-{one.family}" if len({other.family for other in own}) > 1 else ""
-        names.append(name + (f"-{one.lang}" if len({other.lang for other in own}) > 1 else ""))
+        name += f"-{pool.family}" if len({other.family for other in same}) > 1 else ""
+        names.append(name + (f"-{pool.lang}" if len({other.lang for other in same}) > 1 else ""))
     if twice := next((name for name in names if names.count(name) > 1), ""):
         raise UsageError(
             f"Two tasks are called {twice}.",

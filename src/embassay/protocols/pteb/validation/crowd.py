@@ -79,6 +79,7 @@ def batches(items: Sequence[Item], how: Batches, seed: int) -> list[list[Item]]:
             mend="Draw a larger study.",
         )
     dummies = [item for item in items if item.is_dummy]
+    # All dummies in each batch, since a person may do one batch only and has to be checked by it.
     return [[*pairs[at : at + how.batch], *dummies] for at in range(0, len(pairs), how.batch)]
 
 
@@ -88,13 +89,13 @@ def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> 
     for lang, items in by_language(study.items).items():
         made = batches(items, how, study.seed)
         name = f"{platform}-{slug(lang)}{f'-{PILOT}' if how.pilot else ''}"
-        shown = [sheet(own, f"{name}-{number}", study.seed) for number, own in enumerate(made, 1)]
+        shown = [sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)]
         rows = _hits(shown) if platform == "mturk" else _points(shown)
         written.append(_write(out / f"{name}.csv", rows))
     instructions = (study.path / RATERS / "instructions.md").read_text("utf-8")
     if platform == "mturk":
         largest = how.batch + max(
-            sum(item.is_dummy for item in own) for own in by_language(study.items).values()
+            sum(item.is_dummy for item in batch) for batch in by_language(study.items).values()
         )
         write_atomic(out / "mturk.html", _page(largest, instructions))
         written.append(out / "mturk.html")
@@ -114,14 +115,14 @@ def read_crowd(
     DataError, with file and line, for a table of neither platform, a pair of another study and a rating off the scale.
     """
     people = _people(submissions) if submissions else None
-    kept, found = Kept(), dict[tuple[str, str], dict[str, Any]]()
+    kept, by_key = Kept(), dict[tuple[str, str], dict[str, Any]]()
     for path in files:
         rows = list(_read(path, filters))
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
         sizes = Counter(meant(_cell(row, PERSON)) for row in rows)
         for row in rows:
-            _take(row, people, items, filters, kept, found, sizes)
-    kept.rows = list(found.values())
+            _take(row, people, items, filters, kept, by_key, sizes)
+    kept.rows = list(by_key.values())
     return kept
 
 
@@ -166,17 +167,18 @@ def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row
                 found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
                 mend="Give the report of a batch whose dataset is the file of `validate crowd`.",
             )  # fmt: skip
+        # A report has the questions as lines: with one it is the rating, with several nobody says which.
         asked.setdefault(cell(row, "Question"), row)
         if len(asked) > 1:
             raise DataError(
                 "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
                 mend="Leave the lines of one question, that of the rating.",
             )  # fmt: skip
-        own = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
+        fields = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
         for name in row.cells:
             if ANNOTATOR.fullmatch(name) and cell(row, name):
                 answer = row.cells.get(name.removesuffix("_ID") + RESPONSE)
-                yield Row(row.path, row.line, {**own, PERSON[1]: row.cells[name], filters.rating: answer})
+                yield Row(row.path, row.line, {**fields, PERSON[1]: row.cells[name], filters.rating: answer})
 
 
 def _has(columns: Iterable[str], names: Sequence[str]) -> str | None:
@@ -197,21 +199,22 @@ def write_kept(path: Path, kept: Kept) -> None:
 
 def _take(
     row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, Item], filters: Filters, kept: Kept,
-    found: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
+    by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
 ) -> None:  # fmt: skip
     person = meant(_cell(row, PERSON))
     if not person:
         raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
-    rated, own = list(_rated(row, items, filters)), Submission.of(row)
+    rated, submission = list(_rated(row, items, filters)), Submission.of(row)
     if people is not None and person not in people:
         kept.left_out["not among the submissions"] += 1
         return
-    about = own.with_export(people[person]) if people is not None else own
+    about = submission.with_export(people[person]) if people is not None else submission
     if reason := about.reason(len(rated) if _has(row.cells, ("WorkerId",)) else sizes[person], filters):
         kept.left_out[reason] += 1
         return
     for item, value in rated:
-        key, before = (person, item.pair_id), found.get((person, item.pair_id))
+        key, before = (person, item.pair_id), by_key.get((person, item.pair_id))
+        # Dummies are in every batch; a pair proper that comes twice is a file that was given twice.
         if before is not None and not item.is_dummy:
             raise DataError(
                 f"{person} rated the pair {item.pair_id} before", path=row.path, line=row.line,
@@ -221,7 +224,7 @@ def _take(
             before["rating"] - (item.expected or 0)
         )
         if worse:
-            found[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
+            by_key[key] = {"pair_id": item.pair_id, "rater_id": person, "rating": value, "lang": item.lang}
 
 
 def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tuple[Item, float]]:
@@ -251,15 +254,15 @@ def _with_task_answers(row: Row) -> Row:
     if not text:
         return row
     try:
-        given = json.loads(text)
-        answers = dict(given[0] if isinstance(given, list) else given)
+        document = json.loads(text)
+        answers = dict(document[0] if isinstance(document, list) else document)
     except (ValueError, TypeError, IndexError, RecursionError):
         raise DataError(
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
             expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded.",
         ) from None  # fmt: skip
-    own = {f"Answer.{name}": _scalar(answer) for name, answer in answers.items()}
-    return Row(row.path, row.line, {**row.cells, **own})
+    cells = {f"Answer.{name}": _scalar(answer) for name, answer in answers.items()}
+    return Row(row.path, row.line, {**row.cells, **cells})
 
 
 def _scalar(value: Any) -> Any:
@@ -306,8 +309,8 @@ class Submission:
             return f"not {filters.where}"
         if filters.least_seconds and self.seconds is None:
             return "no time is told"
-        each = (self.seconds or 0.0) / max(pairs, 1)
-        return f"under {filters.least_seconds:g} s a pair" if each < filters.least_seconds else ""
+        per_pair = (self.seconds or 0.0) / max(pairs, 1)
+        return f"under {filters.least_seconds:g} s a pair" if per_pair < filters.least_seconds else ""
 
 
 def _seconds(row: Row) -> float | None:
@@ -317,6 +320,7 @@ def _seconds(row: Row) -> float | None:
         return None
     try:
         parts = [float(part.replace(",", ".")) for part in text.split(":")]
+        # Seconds last, whether there are minutes and hours before them or not.
         seconds = math.fsum(part * 60**place for place, part in enumerate(reversed(parts)))
     except ValueError:
         seconds = math.nan
@@ -331,7 +335,7 @@ def _seconds(row: Row) -> float | None:
 def _people(files: Sequence[Path]) -> dict[str, Submission]:
     """Person -> their submission. Who came back after one that does not count has the one that does; of several that
     count, as of several studies, the times are added. DataError for a submission that is there twice."""
-    found: dict[str, Submission] = {}
+    people: dict[str, Submission] = {}
     seen: dict[str, Row] = {}
     for path in files:
         source = source_of(path)
@@ -350,8 +354,8 @@ def _people(files: Sequence[Path]) -> dict[str, Submission]:
                     mend="Give every export once.",
                 )  # fmt: skip
             seen |= {number: row} if number else {}
-            found[person] = _together(found.get(person), Submission.of(row))
-    return found
+            people[person] = _together(people.get(person), Submission.of(row))
+    return people
 
 
 def _together(before: Submission | None, now: Submission) -> Submission:
@@ -359,7 +363,7 @@ def _together(before: Submission | None, now: Submission) -> Submission:
         return now
     if now.status in LEFT_OUT:
         return before
-    told = [one for one in (before.seconds, now.seconds) if one is not None]
+    told = [seconds for seconds in (before.seconds, now.seconds) if seconds is not None]
     return Submission(now.status, math.fsum(told) if told else None, {**before.cells, **now.cells})
 
 
@@ -367,10 +371,10 @@ def _hits(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
     """A row per HIT; one that is shorter than the others has empty places."""
     most = max(map(len, shown))
     rows = []
-    for own in shown:
-        row: dict[str, Any] = {"lang": own[0]["lang"]}
+    for batch in shown:
+        row: dict[str, Any] = {"lang": batch[0]["lang"]}
         for place in range(1, most + 1):
-            pair = own[place - 1] if place <= len(own) else {}
+            pair = batch[place - 1] if place <= len(batch) else {}
             row |= {f"pair_{place}": pair.get("pair_id", ""), f"text_{place}": pair.get("text", ""),
                     f"text2_{place}": pair.get("text2", "")}  # fmt: skip
         rows.append(row)
@@ -382,8 +386,8 @@ def _points(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]
     return [
         {"META_TASK_GROUP_ID": f"batch-{number}", "META_pair_id": pair["pair_id"], "META_lang": pair["lang"],
          "text": pair["text"], "text2": pair["text2"]}
-        for number, own in enumerate(shown, 1)
-        for pair in own
+        for number, batch in enumerate(shown, 1)
+        for pair in batch
     ]  # fmt: skip
 
 
@@ -405,6 +409,7 @@ def _page(pairs: int, instructions: str) -> str:
     ]
     return (
         '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>\n<crowd-form>\n<pre>'
+        # MTurk fills in `${...}` wherever it stands: a dollar of the instructions must not begin one.
         + escape(instructions.replace("$", "$ "))
         + "</pre>\n" + "\n".join(parts) + "\n</crowd-form>\n"
     )  # fmt: skip

@@ -105,13 +105,13 @@ def check(
 
     `kept` are the ratings of pairs proper by raters who were not rejected.
     """
-    said: dict[str, dict[str, float]] = {}
+    by_rater: dict[str, dict[str, float]] = {}
     for estimate in estimates:
-        said.setdefault(estimate.pair_id, {})[estimate.rater_id] = estimate.value
+        by_rater.setdefault(estimate.pair_id, {})[estimate.rater_id] = estimate.value
     flags = tuple(
-        Flag(rating, reasons, said.get(rating.pair_id, {}))
+        Flag(rating, reasons, by_rater.get(rating.pair_id, {}))
         for rating in ratings
-        if (reasons := _reasons(rating, items[rating.pair_id], said.get(rating.pair_id, {}), rules))
+        if (reasons := _reasons(rating, items[rating.pair_id], by_rater.get(rating.pair_id, {}), rules))
     )
     raters = tuple(
         _verdict(rater, ratings, flags, items, rules, decisions)
@@ -168,6 +168,7 @@ def _verdict(
 ) -> RaterVerdict:
     own = [rating for rating in ratings if rating.rater_id == rater]
     langs = tuple(dict.fromkeys(items[rating.pair_id].lang for rating in own))
+    # A rater owes only the languages that they rated in.
     due = [item for item in items.values() if item.lang in langs]
     dummies = [rating for rating in own if items[rating.pair_id].is_dummy]
     failed = [rating for rating in dummies if fails(rating, items[rating.pair_id], rules)]
@@ -202,16 +203,16 @@ def _fate(
     decisions: Decisions,
 ) -> tuple[Fate, str]:
     """Step 5. The inspector's word stands above the rules, and both are told."""
-    found = [
+    counts = [
         f"rated the {items[rating.pair_id].kind} pair {rating.pair_id} {rating.value:g}, expected "
         f"{items[rating.pair_id].expected:g}"
         for rating in failed
     ]
     if len(far) >= rules.repeated:
-        found.append(
+        counts.append(
             f"{len(far)} ratings are more than {rules.deviation:g} from the inspector's and from every model's"
         )
-    reason = "; ".join(found)
+    reason = "; ".join(counts)
     if rater in decisions.rejected:
         return "rejected", "; ".join(filter(None, (f"inspector: {decisions.rejected[rater]}", reason)))
     if rater in decisions.cleared and reason:
@@ -259,11 +260,14 @@ def language_results(
     pairs = [item for item in items if not item.is_dummy]
     langs = list(dict.fromkeys(item.lang for item in pairs))
     table = {lang: _Ratings(lang, kept, pairs, raters, per_pair) for lang in langs}
-    each = [_result(own, _mean(own, seed), rules, seed) for own in table.values()]
-    if not each:
+    results = [_result(ratings, _mean(ratings, seed), rules, seed) for ratings in table.values()]
+    if not results:
         return ()
     whole = _Ratings("", kept, pairs, raters, per_pair)
-    return (*each, _result(whole, _mean_of_means(list(table.values()), each, seed), rules, seed, each))
+    return (
+        *results,
+        _result(whole, _mean_of_means(list(table.values()), results, seed), rules, seed, results),
+    )
 
 
 class _Ratings:
@@ -279,19 +283,19 @@ class _Ratings:
     ) -> None:
         ids = [item.pair_id for item in pairs if lang in ("", item.lang)]
         columns = {pair: column for column, pair in enumerate(ids)}
-        own = [one for one in kept if one.pair_id in columns]
-        rows = {rater: row for row, rater in enumerate(dict.fromkeys(one.rater_id for one in own))}
+        shared = [rating for rating in kept if rating.pair_id in columns]
+        rows = {rater: row for row, rater in enumerate(dict.fromkeys(rating.rater_id for rating in shared))}
         self.lang = lang
         self.verdicts = [rater for rater in raters if not lang or lang in rater.langs]
         self.table = np.full((max(len(rows), 1), len(ids)), np.nan)
-        for rating in own:
+        for rating in shared:
             self.table[rows[rating.rater_id], columns[rating.pair_id]] = rating.value
-        self.values = [one.value for one in own]
-        given = (~np.isnan(self.table)).sum(axis=0)
-        self.rated = given > 0
-        self.incomplete = int((self.rated & (given < per_pair)).sum())
+        self.values = [rating.value for rating in shared]
+        counts = (~np.isnan(self.table)).sum(axis=0)
+        self.rated = counts > 0
+        self.incomplete = int((self.rated & (counts < per_pair)).sum())
         self.pair_means: NDArray[np.float64] = (
-            np.nansum(self.table[:, self.rated], axis=0) / given[self.rated]
+            np.nansum(self.table[:, self.rated], axis=0) / counts[self.rated]
         )
 
     @property
@@ -305,67 +309,70 @@ class _Ratings:
 
 
 def _result(
-    own: _Ratings, mean: Estimate | None, rules: Rules, seed: int, each: Sequence[LanguageResult] = ()
+    ratings: _Ratings, mean: Estimate | None, rules: Rules, seed: int, results: Sequence[LanguageResult] = ()
 ) -> LanguageResult:
-    reason = own.too_few
-    open_langs = [result.lang for result in each if result.accepted is None]
+    reason = ratings.too_few
+    open_langs = [result.lang for result in results if result.accepted is None]
     if open_langs:
         reason = f"no verdict on {', '.join(open_langs)}"
     accepted = None if reason or mean is None else mean.estimate >= rules.threshold
-    if each and accepted is not None:
-        accepted = all(result.accepted for result in each)
-    high = int((own.pair_means >= rules.threshold).sum())
-    n = len(own.pair_means)
+    if results and accepted is not None:
+        accepted = all(result.accepted for result in results)
+    high = int((ratings.pair_means >= rules.threshold).sum())
+    n = len(ratings.pair_means)
     return LanguageResult(
-        lang=own.lang,
-        pairs=len(own.rated),
+        lang=ratings.lang,
+        pairs=len(ratings.rated),
         rated=n,
-        incomplete=own.incomplete,
-        ratings=len(own.values),
-        raters=len(own.verdicts),
-        rejected=sum(verdict.fate == "rejected" for verdict in own.verdicts),
+        incomplete=ratings.incomplete,
+        ratings=len(ratings.values),
+        raters=len(ratings.verdicts),
+        rejected=sum(verdict.fate == "rejected" for verdict in ratings.verdicts),
         mean=None if reason else mean,
-        median=median(own.values) if own.values else None,
+        median=median(ratings.values) if ratings.values else None,
         share=wilson(high / n, n) if n else None,
-        alpha=_alpha(own, seed),
-        rating_counts=_counted(own.values),
-        pair_counts=_counted(own.pair_means.tolist()),
+        alpha=_alpha(ratings, seed),
+        rating_counts=_counted(ratings.values),
+        pair_counts=_counted(ratings.pair_means.tolist()),
         accepted=accepted,
         reason=reason,
     )
 
 
-def _mean(own: _Ratings, seed: int) -> Estimate | None:
-    values = own.pair_means
+def _mean(ratings: _Ratings, seed: int) -> Estimate | None:
+    values = ratings.pair_means
     if len(values) < 2:
         return None if not len(values) else Estimate(float(values[0]), math.nan, math.nan, 1, "one pair")
-    draws = resample_means(values, n_resamples=RESAMPLES, rng=_stream(seed, own.lang))[:, 0]
+    draws = resample_means(values, n_resamples=RESAMPLES, rng=_stream(seed, ratings.lang))[:, 0]
     method = f"95% percentile bootstrap over pairs, {RESAMPLES} resamples"
     return Estimate(float(values.mean()), *percentile_interval(draws), len(values), method)
 
 
-def _mean_of_means(tables: Sequence[_Ratings], each: Sequence[LanguageResult], seed: int) -> Estimate | None:
-    means = [result.mean for result in each]
+def _mean_of_means(
+    tables: Sequence[_Ratings], results: Sequence[LanguageResult], seed: int
+) -> Estimate | None:
+    means = [result.mean for result in results]
     if any(mean is None for mean in means):
         return None
+    # Each language by itself, as the mean over languages weighs them alike.
     draws = stratified_means(
-        [own.pair_means for own in tables], n_resamples=RESAMPLES, rng=_stream(seed, "")
+        [table.pair_means for table in tables], n_resamples=RESAMPLES, rng=_stream(seed, "")
     )[:, 0]
     method = f"mean of languages, 95% percentile bootstrap over pairs in each, {RESAMPLES} resamples"
     value = fmean(mean.estimate for mean in means if mean is not None)
-    return Estimate(value, *percentile_interval(draws), sum(result.rated for result in each), method)
+    return Estimate(value, *percentile_interval(draws), sum(result.rated for result in results), method)
 
 
-def _alpha(own: _Ratings, seed: int) -> Estimate | None:
-    value = krippendorff_alpha(own.table)
-    twice = int(((~np.isnan(own.table)).sum(axis=0) > 1).sum())
+def _alpha(ratings: _Ratings, seed: int) -> Estimate | None:
+    value = krippendorff_alpha(ratings.table)
+    twice = int(((~np.isnan(ratings.table)).sum(axis=0) > 1).sum())
     if math.isnan(float(value)):
         return None
-    n = own.table.shape[1]
-    rng = _stream(seed, f"{own.lang} alpha")
+    n = ratings.table.shape[1]
+    rng = _stream(seed, f"{ratings.lang} alpha")
     draws = np.concatenate(
         [
-            np.asarray(krippendorff_alpha(own.table, counts=row_counts(rows)))
+            np.asarray(krippendorff_alpha(ratings.table, counts=row_counts(rows)))
             for rows in resampled_rows(n, RESAMPLES, rng, most=RESAMPLES)
         ]
     )
@@ -374,8 +381,9 @@ def _alpha(own: _Ratings, seed: int) -> Estimate | None:
 
 
 def _counted(values: Sequence[float]) -> tuple[int, ...]:
+    # Halves upward; `round` would take them to the even number.
     nearest = [math.floor(value + 0.5) for value in values]
-    return tuple(nearest.count(one) for one in CLASSES)
+    return tuple(nearest.count(rating) for rating in CLASSES)
 
 
 def _stream(seed: int, purpose: str) -> np.random.Generator:
@@ -418,14 +426,14 @@ def read_ratings(path: Path) -> list[Rated]:
 
 def rating_of(row: Row, column: str) -> float | None:
     """The number from 0 to 5 in a cell, None where it is blank; DataError with file and line for anything else."""
-    found = cell(row, column)
-    if not found:
+    text = cell(row, column)
+    if not text:
         return None
-    value = float(found.replace(",", ".")) if _NUMBER.fullmatch(found) else None
+    value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else None
     if value is None or not LOWEST <= value <= HIGHEST:
         raise DataError(
             "the rating is not on the scale", path=row.path, line=row.line, expected="a number from 0 to 5",
-            found=repr(found), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
         )  # fmt: skip
     return value
 
@@ -438,8 +446,8 @@ def _rated(row: Row, texts: Sequence[str]) -> Rated:
                 f"the row has no {column}.", path=row.path, line=row.line,
                 mend="Fill it in as in the file that was sent out.",
             )  # fmt: skip
-    found = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
-    return Rated(pair_id, rater_id, rating_of(row, "rating"), found, cell(row, "ts"), row.path, row.line)
+    meanings = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
+    return Rated(pair_id, rater_id, rating_of(row, "rating"), meanings, cell(row, "ts"), row.path, row.line)
 
 
 def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool = False) -> list[Rating]:
@@ -448,24 +456,24 @@ def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool
     DataError, with file and line, for a pair that the study does not have, texts that are not those of the pair, and a
     pair that one rater rated twice.
     """
-    found: dict[tuple[str, str], Rated] = {}
+    by_pair: dict[tuple[str, str], Rated] = {}
     for path in files:
         for row in read_ratings(path):
             _check_pair(row, items, estimates=estimates)
             key = (row.rater_id, row.pair_id)
             if row.rating is None:
                 continue
-            if key in found:
-                first = found[key]
+            if key in by_pair:
+                first = by_pair[key]
                 raise DataError(
                     f"{row.rater_id} rated the pair {row.pair_id} before", path=row.path, line=row.line,
                     found=f"the other in {first.path}:{first.line}",
                     mend="Keep one of the two; raters need ids of their own.",
                 )  # fmt: skip
-            found[key] = row
+            by_pair[key] = row
     return [
         Rating(row.pair_id, row.rater_id, row.rating, row.ts)
-        for row in found.values()
+        for row in by_pair.values()
         if row.rating is not None
     ]
 
@@ -576,11 +584,11 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> i
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
     header, rows, delimiter = _kept(path)
-    known = {(row.get("pair_id", ""), meant(row.get("rater_id", ""))) for row in rows}
+    listed = {(row.get("pair_id", ""), meant(row.get("rater_id", ""))) for row in rows}
     new = [
         _row(flag, items[flag.rating.pair_id])
         for flag in flags
-        if (flag.rating.pair_id, flag.rating.rater_id) not in known
+        if (flag.rating.pair_id, flag.rating.rater_id) not in listed
     ]
     if new or not path.exists():
         columns = [*header, *(name for name in INSPECTION_COLUMNS if name not in header)]
@@ -588,6 +596,7 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> i
         writer = csv.DictWriter(buffer, columns, delimiter=delimiter, lineterminator="\r\n", restval="")
         writer.writeheader()
         writer.writerows([*rows, *new])
+        # The byte order mark tells spreadsheets that it is UTF-8.
         write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
     return len(new)
 

@@ -91,23 +91,25 @@ def forecast(
     options: RatingOptions = RatingOptions(),  # noqa: B008 - frozen
 ) -> Forecasts:
     """What the estimates will take beyond the answers that are kept; nothing is sent."""
-    found = []
+    costs = []
     for judge in _judges(study, judges):
         name = judge.open().name
         _, pairs = _shown(study, name)
         head = Forecast("validation", "", name, len(pairs), 0, 0)
-        found.append(of_ratings(head, judge, pairs, _asking(study, options), cache))
-    return Forecasts(tuple(found))
+        costs.append(of_ratings(head, judge, pairs, _asking(study, options), cache))
+    return Forecasts(tuple(costs))
 
 
 def _judges(study: Study, specs: Sequence[str]) -> list[Judge]:
     check_named(specs)
+    # Of both texts together: the model reads them in one question.
     longest = max(len(f"{item.text}{item.text2}".encode()) for item in study.items)
     return [Judge(spec, longest) for spec in dict.fromkeys(specs)]
 
 
 def _shown(study: Study, judge: str) -> tuple[list[dict[str, Any]], list[Pair]]:
     """The pairs as a judge sees them, with the rows they are from."""
+    # In an order of its own and with the sides drawn, exactly as a person gets them.
     rows = sheet(study.items, judge, study.seed)
     return rows, [(row["text"], row["text2"]) for row in rows]
 
@@ -165,15 +167,8 @@ def corrected_rows(found: Sequence[JudgedLanguage], system: str, seed: int) -> I
     for language in found:
         mean = language.mean
         place = (
-            "pteb",
-            TASK,
-            "",
-            language.lang,
-            language.lang or "mul",
-            language.judge,
-            system,
-            "mean_corrected",
-        )
+            "pteb", TASK, "", language.lang, language.lang or "mul", language.judge, system, "mean_corrected",
+        )  # fmt: skip
         method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's of all; {mean.use}"
         yield Result(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
 
@@ -199,16 +194,16 @@ def _row(
     system: str,
     seed: int,
     measure: str,
-    found: Estimate | None,
+    estimate: Estimate | None,
     reason: str,
     variant: str = "",
 ) -> Result:
     """A row of a language; without a value, with the reason, where nothing was found."""
     place = ("pteb", TASK, "", result.lang, result.lang or "mul", variant, system, measure)
-    if found is None:
+    if estimate is None:
         return Result(*place, None, result.rated, seed=seed, reason=reason)
-    interval = (_known(found.low), _known(found.high))
-    return Result(*place, found.estimate, found.n, *interval, found.method, seed)
+    interval = (_known(estimate.low), _known(estimate.high))
+    return Result(*place, estimate.estimate, estimate.n, *interval, estimate.method, seed)
 
 
 def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
@@ -222,21 +217,12 @@ def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTabl
     )  # fmt: skip
     body = tuple(
         (
-            result.lang or TOTAL,
-            result.rated,
-            result.incomplete,
-            result.ratings,
-            result.raters,
-            result.rejected,
-            *_three(result.mean),
-            result.median,
-            None if result.share is None else result.share.estimate,
-            *_three(result.alpha),
-            verdict(result, results),
-            result.reason,
+            result.lang or TOTAL, result.rated, result.incomplete, result.ratings, result.raters, result.rejected,
+            *_three(result.mean), result.median, None if result.share is None else result.share.estimate,
+            *_three(result.alpha), verdict(result, results), result.reason,
         )
         for result in results
-    )
+    )  # fmt: skip
     note = (
         f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean of the "
         "languages; medians are over ratings; alpha is Krippendorff's, ordinal."
@@ -248,7 +234,7 @@ def _distribution(results: Sequence[LanguageResult]) -> ColumnTable:
     columns = (
         Column("lang", "text"),
         Column("of", "text"),
-        *(Column(str(one), decimals=0) for one in CLASSES),
+        *(Column(str(rating), decimals=0) for rating in CLASSES),
     )
     body: tuple[tuple[Value, ...], ...] = tuple(
         (result.lang or TOTAL, what, *counts)
@@ -268,25 +254,16 @@ def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
     )  # fmt: skip
     body = tuple(
         (
-            rater.rater_id,
-            "; ".join(rater.langs),
-            rater.ratings,
-            rater.missing,
-            rater.dummies_passed,
-            rater.dummies_failed,
-            rater.dummies_missing,
-            rater.flagged,
-            len(rater.far),
-            rater.fate,
-            rater.reason,
+            rater.rater_id, "; ".join(rater.langs), rater.ratings, rater.missing, rater.dummies_passed,
+            rater.dummies_failed, rater.dummies_missing, rater.flagged, len(rater.far), rater.fate, rater.reason,
         )
         for rater in raters
-    )
+    )  # fmt: skip
     return ColumnTable("raters", "Raters, and why any was rejected", columns, body)
 
 
-def _three(found: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if found is None else (found.estimate, _known(found.low), _known(found.high))
+def _three(ends: Estimate | None) -> tuple[float | None, float | None, float | None]:
+    return (None, None, None) if ends is None else (ends.estimate, _known(ends.low), _known(ends.high))
 
 
 def _known(value: float) -> float | None:
@@ -320,22 +297,23 @@ def judged_languages(
     for rating in kept:
         people.setdefault(rating.pair_id, []).append(rating.value)
     langs = list(dict.fromkeys(item.lang for item in pairs))
-    for judge in dict.fromkeys(one.rater_id for one in estimates):
-        said = {one.pair_id: one.value for one in estimates if one.rater_id == judge}
+    for judge in dict.fromkeys(rating.rater_id for rating in estimates):
+        values = {rating.pair_id: rating.value for rating in estimates if rating.rater_id == judge}
         for lang in [*langs, *([""] if len(langs) > 1 else [])]:
-            own = [item.pair_id for item in pairs if lang in ("", item.lang) and item.pair_id in said]
-            rated = [pair for pair in own if pair in people]
+            ids = [item.pair_id for item in pairs if lang in ("", item.lang) and item.pair_id in values]
+            rated = [pair for pair in ids if pair in people]
             if not rated:
                 continue
             mine, theirs = (
                 np.array([value(pair) for pair in rated])
-                for value in (lambda pair: float(np.mean(people[pair])), said.__getitem__)
+                for value in (lambda pair: float(np.mean(people[pair])), values.__getitem__)
             )
-            every = np.array([said[pair] for pair in own])
-            found = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
+            every = np.array([values[pair] for pair in ids])
+            mean = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
+            # Of all languages together the judge may be off by language: those are the strata.
             spoken = {item.pair_id: item.lang for item in pairs}
             off = biases(mine, theirs, [spoken[pair] for pair in rated])
-            yield JudgedLanguage(lang, judge, found, off)
+            yield JudgedLanguage(lang, judge, mean, off)
 
 
 @dataclass(frozen=True)
@@ -372,8 +350,8 @@ def score(
         )
     said = collect([*estimate_files(study), *estimates], items, estimates=True)
     listed = study.path / FILE
-    found = decisions or (listed if listed.exists() else None)
-    decided = read_decisions(found) if found else NO_DECISIONS
+    file = decisions or (listed if listed.exists() else None)
+    decided = read_decisions(file) if file else NO_DECISIONS
     check_decisions(decided, ratings, items)
     checked = check(ratings, items, study.rules, estimates=said, decisions=decided)
     results = language_results(

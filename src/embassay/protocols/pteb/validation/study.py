@@ -202,20 +202,20 @@ def _languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
 
 
 def _drawn(items: Sequence[Item], lang: str) -> dict[str, int]:
-    own = [item for item in items if item.lang == lang]
+    of_lang = [item for item in items if item.lang == lang]
     return {
-        "pairs": sum(not item.is_dummy for item in own),
-        "dummies": sum(item.is_dummy for item in own),
-        "copies": sum(item.outcome == "copied" for item in own),
+        "pairs": sum(not item.is_dummy for item in of_lang),
+        "dummies": sum(item.is_dummy for item in of_lang),
+        "copies": sum(item.outcome == "copied" for item in of_lang),
     }
 
 
 def _write_sheets(target: Path, items: Sequence[Item], size: Sample, seal: str, ending: str) -> None:
-    for lang, own in by_language(items).items():
+    for lang, of_lang in by_language(items).items():
         for number in range(1, size.raters + 1):
             rater = f"{lang}-rater{number}"
             write_ratings(
-                target / RATERS / f"{slug(rater)}.{ending}", sheet(own, rater, size.seed), columns=SHOWN
+                target / RATERS / f"{slug(rater)}.{ending}", sheet(of_lang, rater, size.seed), columns=SHOWN
             )
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
 

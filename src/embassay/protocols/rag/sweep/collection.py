@@ -165,9 +165,17 @@ def _grading(
         return {0.0: 1, 1.0: 5}, ("judgements of 0 and 1 are read as the grades 1 and 5",)
     elif set(gains) <= {1.0, 2.0, 3.0, 4.0, 5.0} and 5.0 in gains:
         return {gain: int(gain) for gain in gains}, ()
+    found = ", ".join(f"{gain:g}" for gain in gains[:8])
+    if set(gains) <= {1.0, 2.0, 3.0, 4.0}:
+        above = ",".join(f"{gain:g}={gain + 1:g}" for gain in gains)
+        raise DataError(
+            f"the judgements of {entry.source!r} may be grades from 1 to 5 or gains from 0 to 4", found=found,
+            mend=f"Say which: {{path: {entry.source}, grades: identity}} if they are grades, grades: '{above}' if 4 is "
+            "the best there is.",
+        )  # fmt: skip
     raise DataError(
         f"the judgements of {entry.source!r} are not grades from 1 to 5",
-        found=", ".join(f"{gain:g}" for gain in gains[:8]),
+        found=found,
         mend=f"Name a grade map for it: {{path: {entry.source}, grades: '{fitting_map(gains)}'}}.",
     )
 

@@ -1,4 +1,5 @@
-"""`embassay pteb validate`: what people say of paraphrases."""
+"""`embassay pteb`: systems on fresh paraphrases, how much the prompt matters, which model rates as people do, which
+rewords, and what people say of paraphrases."""
 
 from __future__ import annotations
 
@@ -11,16 +12,21 @@ import typer
 
 from embassay.cli.options import (
     App,
+    RatingFiles,
     Running,
     Shown,
+    Spread,
+    StudyFolder,
     default_out,
     of_records,
     settings,
     stopping_at_memory,
+    within_memory,
 )
 from embassay.errors import Interrupted
 from embassay.protocols.kernel.request import OUTPUT, SYSTEMS, label_price, like, option
-from embassay.protocols.pteb.options import Batches, Drawing, Filters
+from embassay.protocols.pteb.candidates import SelectionRequest
+from embassay.protocols.pteb.options import PROMPT_NAMES, Batches, Drawing, Filters, JudgeRequest, Request
 from embassay.protocols.wordings.pairs import Rules, Sample
 
 if TYPE_CHECKING:
@@ -28,12 +34,109 @@ if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.scoring import Scored
     from embassay.protocols.pteb.validation.study import Study
 
-
-app = App("Have people check the paraphrases.")
+app = App("PTEB: benchmark scores after every text was paraphrased.")
+validation = App("Have people check the paraphrases.")
 
 
 @app.callback()
 def group() -> None:
+    """PTEB: benchmark scores after every text was paraphrased."""
+
+
+OF_CELLS = ("tokenizer", "tasks", "grades")
+"""What is asked of a run over tasks, and of nothing that rates pairs."""
+
+
+@app.command("judge")
+@stopping_at_memory
+@of_records(without=OF_CELLS)
+def judge(request: JudgeRequest, running: Running) -> None:
+    """Find the language model that rates pairs as people do.
+
+    Models rate pairs of texts from 0 to 5; their ratings are compared with gold scores.
+
+    Example: embassay pteb judge -j ollama:gemma3:27b -d sample
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.pteb.judging import Judging
+
+    do(Judging(), request, running, "judge")
+
+
+@app.command("paraphrasers")
+@stopping_at_memory
+@of_records(without=OF_CELLS, defaults={"judge": ...})
+def paraphrasers(request: SelectionRequest, running: Running) -> None:
+    """Select the paraphraser that keeps meaning and changes words.
+
+    A stated rule selects by rated similarity, edit distance and time. `pteb run -p stored:FOLDER` replays the
+    paraphrases.
+
+    Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.pteb.selection import Selecting
+
+    done = do(Selecting(), request, running, "paraphrasers")
+    if done is None:
+        return
+    selection = done.manifest["selection"]
+    typer.echo(f"Selected: {selection['selected'] or 'none'}, {selection['because']}.", err=True)
+    for warning in done.manifest["warnings"]:
+        typer.echo(f"Warning: {warning}", err=True)
+
+
+UNTIL_CI = (
+    "--until-ci narrows the noise of paraphrasing only: the interval over runs. It does not make up for few items; "
+    "both intervals are shown at the end."
+)
+
+
+@app.command("run")
+@within_memory
+@of_records(defaults={"paraphrasers": ()})
+def run(request: Request, running: Spread) -> None:
+    """Score systems on original texts and on fresh paraphrases.
+
+    The paraphrases stay in the run: `-p stored:FOLDER` replays them without a model.
+
+    Example: embassay pteb run -s minilm -p recorded
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.pteb.protocol import Pteb
+
+    if request.until_ci is not None:
+        typer.echo(UNTIL_CI, err=True)
+    do(Pteb(), request, running, "pteb")
+
+
+OF_RUNS = {
+    "grades", "until_ci", "max_runs", "control", "baseline", "on_failure", "exclude_copied", "seed_per", "last_seeds",
+    "original_only",
+}  # fmt: skip
+"""What can be told a run, and means nothing where prompts are compared."""
+
+
+@app.command("prompts")
+@within_memory
+@of_records(
+    tasks=("sts",),
+    without=OF_RUNS,
+    defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1},
+)
+def prompts(request: Request, running: Spread) -> None:
+    """Measure how much STS scores depend on the paraphrasing prompt.
+
+    Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
+    """
+    from embassay.cli.session import do
+    from embassay.protocols.pteb.protocol import Pteb
+
+    do(Pteb(), request, running, "prompts")
+
+
+@validation.callback()
+def people() -> None:
     """Have people check the paraphrases."""
 
 
@@ -48,7 +151,7 @@ class Drawn:
     rules: Rules = field(default_factory=Rules)
 
 
-@app.command("sample")
+@validation.command("sample")
 @stopping_at_memory
 @of_records()
 def sample(
@@ -82,13 +185,10 @@ class Crowd:
     batches: Batches = field(default_factory=Batches)
 
 
-Folder = Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")]
-
-
-@app.command("crowd")
+@validation.command("crowd")
 @stopping_at_memory
 @of_records()
-def crowd(folder: Folder, asked: Crowd) -> None:
+def crowd(folder: StudyFolder, asked: Crowd) -> None:
     """Write a study's pairs as MTurk or Prolific take them.
 
     Every batch has the dummies. A pilot takes the first pairs; the main study leaves them out.
@@ -104,11 +204,11 @@ def crowd(folder: Folder, asked: Crowd) -> None:
         typer.echo(path)
 
 
-@app.command("collect")
+@validation.command("collect")
 @stopping_at_memory
 @settings(Filters)
 def collect(
-    folder: Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")],
+    folder: StudyFolder,
     files: Annotated[list[Path], typer.Argument(help="Results of MTurk or Prolific.", metavar="FILE...")],
     submissions: Annotated[
         list[Path] | None, typer.Option("--submissions", help="Prolific's export of submissions.")
@@ -150,16 +250,13 @@ class Scores(Shown):
     price: float | None = label_price()
 
 
-@app.command("score")
+@validation.command("score")
 @stopping_at_memory
 @of_records()
 def score(
-    folder: Folder,
+    folder: StudyFolder,
     asked: Scores,
-    files: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
-    ] = None,
+    files: RatingFiles = None,
 ) -> None:
     """Decide which languages' paraphrases people accept.
 
@@ -218,15 +315,15 @@ def _show_study(study: Study) -> None:
     from embassay.cli.terminal import show_table
 
     rows = [
-        [lang, f"{one['pairs']:,}", f"{one['dummies']:,}", f"{one['copies']:,}", f"{one['candidates']:,}"]
-        for lang, one in study.facts["languages"].items()
+        [lang, f"{n['pairs']:,}", f"{n['dummies']:,}", f"{n['copies']:,}", f"{n['candidates']:,}"]
+        for lang, n in study.facts["languages"].items()
     ]
-    pairs = sum(one["pairs"] for one in study.facts["languages"].values())
+    pairs = sum(n["pairs"] for n in study.facts["languages"].values())
     typer.echo(f"{pairs:,} pairs drawn for {study.raters} ratings each; the rules are sealed.\n")
     show_table(["Language", "Pairs", "Dummies", "Copies", "Drawn from"], rows, wide=False)
-    asked = study.facts["sample"]["pairs"]
-    if short := [lang for lang, one in study.facts["languages"].items() if one["pairs"] < asked]:
-        typer.echo(f"\nFewer than {asked} pairs in {', '.join(short)}: there are no more.")
+    wanted = study.facts["sample"]["pairs"]
+    if short := [lang for lang, n in study.facts["languages"].items() if n["pairs"] < wanted]:
+        typer.echo(f"\nFewer than {wanted} pairs in {', '.join(short)}: there are no more.")
     for lang, language in study.facts["languages"].items():
         if language["other_language"]:
             typer.echo(
@@ -262,7 +359,7 @@ def _show_undecided(scored: Scored, wide: bool, price: float | None) -> None:
     from embassay.cli.terminal import show_blocks
     from embassay.report.notes import Open, open_table
 
-    bar, each = scored.study.rules.threshold, float(scored.study.raters)
+    bar, ratings = scored.study.rules.threshold, float(scored.study.raters)
     open_ = [
         Open(
             result.lang,
@@ -270,14 +367,14 @@ def _show_undecided(scored: Scored, wide: bool, price: float | None) -> None:
             (result.mean.high - result.mean.low) / 2,
             result.rated,
             1,
-            each,
+            ratings,
         )
         for result in scored.results
         if result.lang and result.mean is not None and result.mean.low <= bar <= result.mean.high
     ]
     if open_:
         typer.echo(
-            f"\nOther pairs could turn these verdicts. More of them, with {each:g} ratings each, would buy:"
+            f"\nOther pairs could turn these verdicts. More of them, with {ratings:g} ratings each, would buy:"
         )
         chance = "Chance of a decision"
         show_blocks(
@@ -294,25 +391,25 @@ def _show_judged(scored: Scored, wide: bool, price: float | None) -> None:
 
     for judge in dict.fromkeys(language.judge for language in scored.corrected):
         # All languages together come first: what more labels would buy is told of these.
-        own = sorted(
+        languages = sorted(
             (language for language in scored.corrected if language.judge == judge),
             key=lambda language: bool(language.lang),
         )
-        means = [replace(language.mean, name=language.lang or "all pairs") for language in own]
+        means = [replace(language.mean, name=language.lang or "all pairs") for language in languages]
         typer.echo("")
         bar = scored.study.rules.threshold
-        title, each = f"Mean rating with {judge}", float(scored.study.raters)
-        show_blocks(quantities_blocks(means, own[0].off, title, bar, price, each), wide)
+        title, ratings = f"Mean rating with {judge}", float(scored.study.raters)
+        show_blocks(quantities_blocks(means, languages[0].off, title, bar, price, ratings), wide)
 
 
 def _verdict(scored: Scored) -> str:
     langs = [result for result in scored.results if result.lang]
-    told = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
+    parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
     if rejected := [lang.lang for lang in langs if lang.accepted is False]:
-        told.append(f"{', '.join(rejected)} not")
+        parts.append(f"{', '.join(rejected)} not")
     if undecided := [lang.lang for lang in langs if lang.accepted is None]:
-        told.append(f"no verdict on {', '.join(undecided)}")
-    return f"{'; '.join(told)} (a mean rating of {scored.study.rules.threshold:g} or more)."
+        parts.append(f"no verdict on {', '.join(undecided)}")
+    return f"{'; '.join(parts)} (a mean rating of {scored.study.rules.threshold:g} or more)."
 
 
 def _cells(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
@@ -339,3 +436,6 @@ def _command() -> str:
     import sys
 
     return shlex.join(["embassay", *sys.argv[1:]])
+
+
+app.add_typer(validation, name="validate")

@@ -1,4 +1,5 @@
-"""`embassay hume serve`, `links`, `offline`, `annotate`, `hybrid`, `simulate`: people, models and scripts answer."""
+"""`embassay hume sample`, `serve`, `links`, `offline`, `annotate`, `hybrid`, `simulate`, `import`, `export`: a study is
+drawn from data, people, models and scripts answer it, and answers come in from files and go out."""
 
 from __future__ import annotations
 
@@ -8,21 +9,152 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from embassay.cli.options import Running, Server, Shown, of_records
 from embassay.errors import BudgetExceeded, ModelError, UsageError
-from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
+from embassay.protocols.hume.options import (
+    AnnotateRequest,
+    DataOptions,
+    Drawing,
+    ExportOptions,
+    GoldKind,
+    HybridOptions,
+    ImportOptions,
+)
 from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
+    from embassay.data.catalogue.suites import Suite
+    from embassay.protocols.hume.exchange.intake import Imported
     from embassay.protocols.hume.llms.protocol import Outcome
+    from embassay.protocols.hume.sampling import Sampled, SampleRequest
+    from embassay.protocols.hume.study import Task
     from embassay.web.annotation.service import ServeOptions, Service
 
+STUDY = "A study folder from `embassay hume sample`."
+Study = Annotated[Path, typer.Argument(help=STUDY)]
 
-Study = Annotated[Path, typer.Argument(help="A study folder from `embassay hume sample`.")]
+
+@dataclass(frozen=True)
+class Writing(Shown):
+    """What is printed, and where the study is written."""
+
+    out: Path | None = option(None, "New folder of the study; required without --dry-run.", group=OUTPUT)
+    dry_run: bool = option(False, "Show what would be sampled; write nothing.", name="--dry-run", group=SPEED)
+
+
+@of_records()
+def sample(asked: DataOptions, writing: Writing) -> None:
+    """Draw items for people to answer, by HUME's sizes and rules.
+
+    Gold goes into a file of its own. The same command gives the same study.
+
+    Example: embassay hume sample -d sample --out study
+    """
+    from embassay.cli.progress import Waiting
+    from embassay.protocols.hume.sampling import NothingAtHand
+    from embassay.protocols.hume.sampling import sample as drawn
+    from embassay.protocols.hume.study import write_study
+
+    out, dry_run = writing.out, writing.dry_run
+    if out is None and not dry_run:
+        raise UsageError("The study needs a folder.", mend="Name one with --out FOLDER, or add --dry-run.")
+    named = asked.name or (out.resolve().name if out else "study")
+    request = _sample_request(asked, named)
+    try:
+        with Waiting() as waiting:
+            study = drawn(request, limit=asked.limit, hear=waiting)
+    except NothingAtHand:
+        if not (dry_run and (suites := asked.suites)):
+            raise
+        _show_missing(suites, writing.json)
+        return
+    if out is not None and not dry_run:
+        write_study(out, study.study, study.items, study.gold)
+    if writing.json:
+        _print_json(None if dry_run else out, study)
+        return
+    _show_sampled(study, writing.wide)
+    for reason in study.left_out:
+        typer.echo(f"Left out: {reason}")
+    typer.echo("")
+    typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next(out, study))
+
+
+def _show_missing(suites: Sequence[Suite], as_json: bool) -> None:
+    """The plan of suites of which nothing is here: no task, and what they lack."""
+    from json import dumps
+
+    from embassay.protocols.kernel.plan import of_missing
+
+    why = of_missing(suites)
+    if as_json:
+        typer.echo(dumps({"study": None, "content": None, "tasks": [], "left_out": why}, ensure_ascii=False))
+        return
+    typer.echo("\n".join((*why, "", "Nothing is written (--dry-run).")))
+
+
+def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
+    from embassay.protocols.hume.sampling.options import read_config
+
+    if asked.config is None:
+        request = asked.request(name)
+    elif not asked.is_empty or asked.ask or asked.own.as_content() != Drawing().as_content():
+        raise UsageError(
+            "Both --config and settings of data are given.",
+            mend="Write data and settings into the file only.",
+        )
+    else:
+        request = read_config(asked.config)
+    return request if asked.seed is None else request.model_copy(update={"seed": asked.seed})
+
+
+def _show_sampled(sampled: Sampled, wide: bool) -> None:
+    from embassay.cli.terminal import show_table
+
+    rows = [[task.name, task.family, task.lang, str(task.n), _source(task)] for task in sampled.study.tasks]
+    show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
+    # Not in a column: a narrow screen would hide them, or fold them letter by letter.
+    for task in sampled.study.tasks:
+        if notes := _notes(sampled, task):
+            typer.echo(f"{task.name}: {'; '.join(notes)}.")
+
+
+def _source(task: Task) -> str:
+    split = task.source.drawn_from
+    return f"{task.source.dataset} ({split})" if split else task.source.dataset
+
+
+def _notes(sampled: Sampled, task: Task) -> list[str]:
+    return [*sampled.about_gold[task.name], *task.notes]
+
+
+def _next(out: Path, sampled: Sampled) -> str:
+    return (
+        f"Written to {out}: study.json and items.jsonl for people, gold.jsonl apart. "
+        f"Guidelines {sampled.study.guidelines_version}.\n"
+        f"Next: embassay hume serve {out} --annotator NAME --annotator NAME"
+    )
+
+
+def _print_json(out: Path | None, sampled: Sampled) -> None:
+    from json import dumps
+
+    tasks = [
+        {
+            "task": task.name, "family": task.family, "lang": task.lang, "n": task.n, "source": task.source.dataset,
+            "notes": _notes(sampled, task),
+        }
+        for task in sampled.study.tasks
+    ]  # fmt: skip
+    study = {
+        "study": None if out is None else str(out), "content": sampled.study.content, "tasks": tasks,
+        "left_out": sampled.left_out,
+    }  # fmt: skip
+    typer.echo(dumps(study, ensure_ascii=False))
 
 
 @dataclass(frozen=True)
@@ -184,9 +316,7 @@ def _base(public_url: str) -> str:
 
 
 def offline(
-    study: Annotated[
-        Path, typer.Argument(metavar="STUDY", help="A study folder from `embassay hume sample`.")
-    ],
+    study: Study,
     annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")] = "",
     adjudicator: Annotated[
         str, typer.Option("--adjudicator", help="Who decides: the file has what people answered differently.")
@@ -278,7 +408,7 @@ def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
     if json:
         from embassay.runs.folder import to_json
 
-        rows = [one.as_dict() for one in outcome.annotated]
+        rows = [row.as_dict() for row in outcome.annotated]
         typer.echo(to_json({"annotated": rows, "spent": outcome.spent, "left_out": list(outcome.left_out)}))
     else:
         from embassay.cli.terminal import show_table
@@ -286,9 +416,9 @@ def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
         titles = ["model", "task", "family", "asked", "read", "mended", "unread", "failed", "tokens", "cost"]
         names = ("ok", "completed", "unparsed", "failed")
         rows_shown = [
-            [one.model, one.task, one.family, f"{one.asked:,}", *(f"{one.statuses.get(name, 0):,}" for name in names),  # type: ignore[call-overload]
-             f"{one.tokens:,}", dollars(one.usd)]
-            for one in outcome.annotated
+            [row.model, row.task, row.family, f"{row.asked:,}", *(f"{row.statuses.get(name, 0):,}" for name in names),  # type: ignore[call-overload]
+             f"{row.tokens:,}", dollars(row.usd)]
+            for row in outcome.annotated
         ]  # fmt: skip
         show_table(titles, rows_shown, wide=wide, numbers=True)
         typer.echo(f"\nScore them beside people: embassay hume score {shlex.quote(str(outcome.path))}")
@@ -328,16 +458,16 @@ def hybrid(study: Study, asked: Splitting) -> None:
     from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import divided_view
 
-    found = study_hybrid(read_study(study), asked.llm, asked.options)
+    splits = study_hybrid(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
-    write_hybrid(path, found)
-    rows = divided(found)
+    write_hybrid(path, splits)
+    rows = divided(splits)
     write_divided(study, rows)
     if asked.json:
         from dataclasses import asdict
         from json import dumps
 
-        typer.echo(dumps([asdict(one) for one in found], ensure_ascii=False))
+        typer.echo(dumps([asdict(split) for split in splits], ensure_ascii=False))
         return
     show_blocks(divided_view(rows), asked.wide)
     typer.echo(f"Items: {path}")
@@ -376,10 +506,97 @@ def simulate(study: Study, scripts: Scripts, shown: Shown) -> None:
     if shown.json:
         from json import dumps
 
-        told = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
-        typer.echo(dumps(told, ensure_ascii=False))
+        facts = {"file": str(file), "annotators": annotators, "answers": len(rows), "kind": KIND}
+        typer.echo(dumps(facts, ensure_ascii=False))
         return
     typer.echo(f"{len(rows)} answers of {annotators} simulated annotators, noise {noise:g}: {file}")
     typer.echo(
         "Nobody annotated: these answers are the gold with known errors, and say nothing about people."
+    )
+
+
+Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
+
+
+@of_records(wide=False)
+def import_(study: Study, files: Files, asked: ImportOptions, shown: Shown) -> None:
+    """Take annotations from files into a study.
+
+    CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
+
+    Example: embassay hume import study ann.answers.jsonl
+    """
+    from embassay.protocols.hume.exchange.intake import import_files
+
+    form = None if asked.form == "auto" else asked.form
+    done = import_files(study, files, form=form, annotator=asked.annotators, replace=asked.replace)
+    if shown.json:
+        from embassay.runs.folder import to_json
+
+        typer.echo(to_json(done.as_dict()))
+        return
+    _say_imported(done)
+
+
+def _say_imported(done: Imported) -> None:
+    for name, kind in done.files:
+        typer.echo(f"Read {name} as {kind}.")
+    for (who, task), n in done.answers.items():
+        open_ = done.open.get((who, task), 0)
+        typer.echo(f"{who}, {task}: {n} answers" + (f", {open_} items open" if open_ else ", complete"))
+    for (who, task), n in done.decisions.items():
+        typer.echo(f"{who}, {task}: {n} decisions")
+    if done.impossible:
+        typer.echo(f"{done.impossible} of them say that the item cannot be judged.")
+    if done.replaced:
+        typer.echo(f"{done.replaced} earlier answers were replaced.")
+    for reason, n in done.left_out.items():
+        typer.echo(f"Left out: {n} {reason}.")
+    if done.new_annotators:
+        typer.echo(f"New in this study: {', '.join(done.new_annotators)}.")
+    for remark in done.remarks:
+        typer.echo(f"Note: {remark}.".replace("..", "."), err=True)
+    typer.echo(f"Written: {', '.join(map(str, done.written))}")
+
+
+Out = Annotated[Path, typer.Option("--out", help="The file (csv, jsonl) or folder (others).")]
+
+
+@of_records()
+def export(study: Study, out: Out, asked: ExportOptions) -> None:
+    """Write answers, tasks for other tools, scores for MTEB, or gold.
+
+    Tasks go without answers unless --answers asks for them. Only --gold writes
+    gold, and only --profiles profiles.
+
+    Example: embassay hume export study --format csv --out answers.csv
+    """
+    from embassay.protocols.hume.exchange.export import export
+
+    more: dict[str, Any] = {"tasks": asked.tasks, "answers": asked.answers, "exposed": asked.exposed}
+    if asked.form is None:
+        _export_gold(study, asked.gold or "original", out, **more)
+        return
+    done = export(study, asked.form, out, profiles=asked.profiles, revision=asked.revision, **more)
+    for path in done.files:
+        typer.echo(f"Written: {path}")
+    if done.answers:
+        typer.echo(
+            f"{done.answers} answers of {len(done.annotators)} annotators: {', '.join(done.annotators)}."
+        )
+    if asked.form in ("label-studio", "argilla") and not asked.answers:
+        typer.echo("Without anybody's answers. Take the new ones in with `embassay hume import`.")
+
+
+def _export_gold(study: Path, gold: GoldKind, out: Path, **more: Any) -> None:
+    from embassay.protocols.hume.adjudication import DATA, export_gold
+
+    done = export_gold(study, gold, out, **more)
+    for line in done.in_words():
+        typer.echo(line)
+    if done.emptied:
+        typer.echo(f"Left out, since no item of theirs can be judged: {', '.join(done.emptied)}.", err=True)
+    first = next(path for path in done.files if path.parent.name == DATA)
+    typer.echo(
+        f"Written to {out}. Use it: -d {shlex.quote(str(first))}, or embassay hume score {shlex.quote(str(out))}"
     )

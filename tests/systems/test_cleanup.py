@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.text.cleanup import Cleanup, Speller
+from embassay.systems.cleanup import Cleanup, Speller
 
 
 @given(st.text())
