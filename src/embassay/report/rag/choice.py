@@ -51,18 +51,18 @@ BIAS = (
 def choice_verdict(record: Record, board: Board) -> Verdict:
     """Which one, and how sure; or that nobody can say, and what would decide."""
     del board
-    found = _choices(record)
-    if not found:
+    choices = _choices(record)
+    if not choices:
         return Verdict(("Nothing could be chosen",), (("Fewer than two systems have answered.",),))
-    dataset, told = next(iter(found.items()))
+    dataset, choice = next(iter(choices.items()))
     label = labels([system.name for system in record.systems])
     index = {system.name: system.index for system in record.systems}
-    pick = Name(label[told["pick"]], index[told["pick"]])
-    if told["says"] == told["pick"]:
+    pick = Name(label[choice["pick"]], index[choice["pick"]])
+    if choice["says"] == choice["pick"]:
         heading: Sentence = ("Use ", pick)
     else:
         heading = ("Cannot say which is best; ", pick, " is the likeliest")
-    return Verdict(heading, tuple(_lede(record, dataset, told)))
+    return Verdict(heading, tuple(_lede(record, dataset, choice)))
 
 
 def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sentence]:
@@ -80,7 +80,7 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
     )
     if alike := told.get("as_good"):
         names = labels([system.name for system in record.systems])
-        would = ", ".join(names[one] for one in alike)
+        would = ", ".join(names[name] for name in alike)
         yield (f"As good, with {AS_GOOD:.0%} or more at most {told['tolerance']:g} below the best: {would}.",)
     if told.get("written"):
         yield (_by_model(record, told),)
@@ -92,20 +92,20 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
         yield (_labels(told),)
 
 
-def _by_model(record: Record, told: Mapping[str, Any]) -> str:
-    said = record.manifest.get("questions") or {}
+def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
+    asker = record.manifest.get("questions") or {}
     spent = (record.manifest.get("spent") or {}).get("usd")
     cost = f" (${spent:.2f})" if spent else ""
-    asked = numbers.counted(told["written"], "question")
-    return f"{asked} that {said.get('by', 'a model')} wrote{cost} count in it, as one more witness."
+    asked = numbers.counted(choice["written"], "question")
+    return f"{asked} that {asker.get('by', 'a model')} wrote{cost} count in it, as one more witness."
 
 
-def _labels(told: Mapping[str, Any]) -> str:
-    more = " more" if told["judged"] else ""
-    if told["labels"] is None:
-        most, left = list(told["regret_with_labels"].items())[-1]
+def _labels(choice: Mapping[str, Any]) -> str:
+    more = " more" if choice["judged"] else ""
+    if choice["labels"] is None:
+        most, left = list(choice["regret_with_labels"].items())[-1]
         return f"Not even {most}{more} judged questions would decide: {SCORE.text(left)} would be left."
-    return f"About {told['labels']}{more} judged questions would decide."
+    return f"About {choice['labels']}{more} judged questions would decide."
 
 
 def _choices(record: Record) -> dict[str, Mapping[str, Any]]:
@@ -116,14 +116,14 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: who is likely to be best, what each signal says, and what to grade."""
     del alone
     record, board = run.record, run.board
-    found = _choices(record)
+    choices = _choices(record)
     yield Facts.of(
         "", "Choice", numbers.counted(len(record.ranked_systems), "system"),
         numbers.date(record.manifest.get("updated", "")),
     )  # fmt: skip
     yield choice_verdict(record, board)
     yield from care((*notes_of(record),), run.mark)
-    for dataset, told in found.items():
+    for dataset, choice in choices.items():
         yield Heading("Which one, and how sure", "choose-systems")
         yield replace(_systems(record, dataset), title=dataset)
         yield Text(
@@ -135,23 +135,23 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield replace(_signals(record, dataset), title=f"nDCG@10 on {dataset}")
         yield from _drafts(record, dataset)
         yield Heading("What would decide", "choose-labels")
-        yield Text(_labels(told))
+        yield Text(_labels(choice))
         if (record.path / TO_GRADE).exists():
             yield Text(("Questions to judge next: ", Command(TO_GRADE), f" ({_amount(record.path)})."))
             yield from _next(record)
-        yield replace(_after(told), title="Expected regret after so many judged questions")
-        yield Text(f"The weights of the signals were fitted on {', '.join(told['trained_on'])}.")
+        yield replace(_after(choice), title="Expected regret after so many judged questions")
+        yield Text(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
 
 
 def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator[Block]:
     """A choice: verdict, the systems, what is missing, and what to do next."""
     yield choice_verdict(record, board)
     notes = [note.plain for note in notes_of(record)]
-    for dataset, told in _choices(record).items():
+    for dataset, choice in _choices(record).items():
         yield _systems(record, dataset)
         if wide:
             yield _signals(record, dataset)
-        notes += [f"{name} did not answer and is left out." for name in told["missing"]]
+        notes += [f"{name} did not answer and is left out." for name in choice["missing"]]
     notes += _of_model(record)
     yield Care(tuple(notes), more=(BIAS,))
     if (run / TO_GRADE).exists():
@@ -185,7 +185,7 @@ def _drafts(record: Record, dataset: str) -> Iterator[Block]:
     counts: Mapping[str, Mapping[str, int]] = (
         (record.manifest.get("questions") or {}).get("drafts") or {}
     ).get(dataset, {})
-    outcomes = list(dict.fromkeys(name for own in counts.values() for name in own))
+    outcomes = list(dict.fromkeys(name for drafts in counts.values() for name in drafts))
     if outcomes:
         yield Heading("What a model asked", "choose-drafts")
         heads: list[str | Column] = ["Kind", *figures(*(name.capitalize() for name in outcomes))]
@@ -237,10 +237,10 @@ def _systems(record: Record, dataset: str) -> Table:
     rows: list[list[str | Entry]] = [
         [label[system.name], *_entries(record, dataset, system)] for system in systems
     ]
-    made = Table.of(f"choice-{dataset}", heads, rows)
+    table = Table.of(f"choice-{dataset}", heads, rows)
     kinds = [system.kind for system in systems]
     return replace(
-        made, lines=tuple(replace(line, kind=kind) for line, kind in zip(made.lines, kinds, strict=True))
+        table, lines=tuple(replace(line, kind=kind) for line, kind in zip(table.lines, kinds, strict=True))
     )
 
 
@@ -303,8 +303,8 @@ def _score(record: Record, dataset: str, system: str, family: str) -> Entry:
     return Entry(SCORE.text(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
-def _after(told: Mapping[str, Any]) -> Table:
-    regrets: Sequence[tuple[str, float]] = list(told["regret_with_labels"].items())
+def _after(choice: Mapping[str, Any]) -> Table:
+    regrets: Sequence[tuple[str, float]] = list(choice["regret_with_labels"].items())
     heads: list[str | Column] = ["Judged questions", *figures("Expected regret")]
     rows: list[list[str | Entry]] = [[n, Entry(SCORE.text(value), exact=str(value))] for n, value in regrets]
     return Table.of("choice-labels", heads, rows)

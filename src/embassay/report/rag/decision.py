@@ -16,7 +16,7 @@ from embassay.report.notes import outlook_table
 
 def decision_view(decision: Decision) -> Iterator[Block]:
     """On a terminal."""
-    yield Verdict((decision.verdict,), tuple((one,) for one in decision.lede))
+    yield Verdict((decision.verdict,), tuple((sentence,) for sentence in decision.lede))
     yield _standings(decision)
     if decision.ahead:
         yield ahead_table(decision.ahead)
@@ -34,30 +34,30 @@ def _standings(decision: Decision) -> Table:
     return Table("decision", "Where it stands", "Comparison", columns, lines, is_sortable=False)
 
 
-def _interval(one: Standing) -> str:
-    return f"{one.low:+.3f} to {one.high:+.3f}"
+def _interval(standing: Standing) -> str:
+    return f"{standing.low:+.3f} to {standing.high:+.3f}"
 
 
-def _said(one: Standing) -> str:
-    if not one.sign:
+def _said(standing: Standing) -> str:
+    if not standing.sign:
         return "open"
-    if one.b:
-        return f"{one.better} is better"
-    return "met" if one.better == one.a else "missed"
+    if standing.b:
+        return f"{standing.better} is better"
+    return "met" if standing.better == standing.a else "missed"
 
 
 def ahead_table(ahead: Sequence[Ahead]) -> Table:
     """What more labels would buy."""
-    priced = any(one.usd is not None for one in ahead)
+    priced = any(step.usd is not None for step in ahead)
     lines = tuple(
         Line(
-            f"{one.more:,} more",
+            f"{step.more:,} more",
             (
-                Entry(f"± {one.half:.3f}"), Entry(numbers.percent(one.chance)),
-                *((Entry(f"${one.usd:,.2f}"),) if one.usd is not None else ()),
+                Entry(f"± {step.half:.3f}"), Entry(numbers.percent(step.chance)),
+                *((Entry(f"${step.usd:,.2f}"),) if step.usd is not None else ()),
             ),
         )
-        for one in ahead
+        for step in ahead
     )  # fmt: skip
     titles = ("Interval", "Chance of a decision", *(("Cost",) if priced else ()))
     return Table("ahead", "What more labels would buy", "Labels", figures(*titles), lines, is_sortable=False)
@@ -84,10 +84,10 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
     ]
     if not pairs:
         return
-    one = max(pairs, key=lambda pair: abs(pair.difference) / (pair.high - pair.low))
-    rows = undecided(one.difference, (one.high - one.low) / 2, one.n, len(compared.pairs))
+    pair = max(pairs, key=lambda pair: abs(pair.difference) / (pair.high - pair.low))
+    rows = undecided(pair.difference, (pair.high - pair.low) / 2, pair.n, len(compared.pairs))
     labels = score.judgements.documents / max(score.judgements.queries, 1)
-    title = f"What more questions like these would buy, {one.a} minus {one.b}"
+    title = f"What more questions like these would buy, {pair.a} minus {pair.b}"
     yield Text(f"{title}:")
     yield outlook_table(title, "Questions", rows, labels=[labels] * len(rows), price=price)
 
@@ -153,10 +153,10 @@ def quantities_blocks(
         chance = "" if bar is None else "Chance of a decision"
         takes = None if labels is None else [labels] * len(rows)
         title_of = "Labels" if labels is None else "Units"
-        made = outlook_table(
+        table = outlook_table(
             "What more labels would buy", title_of, rows, labels=takes, price=price, chance=chance
         )
-        yield replace(made, id=f"ahead-{title}")
+        yield replace(table, id=f"ahead-{title}")
 
 
 def _figures(quantity: Quantity) -> Iterator[str]:
@@ -179,14 +179,14 @@ def off_table(off: Sequence[Off]) -> Table:
     """How far the judge's grades are above people's."""
     lines = tuple(
         Line(
-            one.kind,
+            row.kind,
             (
-                Entry(f"{one.mean:+.2f}"),
-                Entry("–" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"),
-                Entry(f"{one.n:,}"),
+                Entry(f"{row.mean:+.2f}"),
+                Entry("–" if row.low is None or row.high is None else f"{row.low:+.2f} to {row.high:+.2f}"),
+                Entry(f"{row.n:,}"),
             ),
         )
-        for one in off
+        for row in off
     )
     columns = figures("Judge minus people", "95%", "Passages")
     return Table("judge-off", "Where the judge is off", "Passages", columns, lines, is_sortable=False)

@@ -47,16 +47,16 @@ def shown_frontier(part: Part, asked: Terms) -> tuple[Spot, ...]:
             same.append(stack)
     spots = []
     for group in groups:
-        first, *others = sorted(group, key=lambda one: (one.id != chosen, one.axes["k"], one.id))
-        spots.append(Spot(first.id, tuple(one.id for one in others)))
+        first, *others = sorted(group, key=lambda stack: (stack.id != chosen, stack.axes["k"], stack.id))
+        spots.append(Spot(first.id, tuple(stack.id for stack in others)))
     return tuple(spots)
 
 
-def _equal(one: StackFacts, other: StackFacts, asked: Terms) -> bool:
+def _equal(a: StackFacts, other: StackFacts, asked: Terms) -> bool:
     pairs = (
-        (one.cost, other.cost),
-        (one.latency, other.latency),
-        (one.value(asked.measure) or 0.0, other.value(asked.measure) or 0.0),
+        (a.cost, other.cost),
+        (a.latency, other.latency),
+        (a.value(asked.measure) or 0.0, other.value(asked.measure) or 0.0),
     )
     return all(abs(a - b) <= ROUNDING for a, b in pairs)
 
@@ -71,7 +71,7 @@ FEW = 12
 def undecided_stacks(part: Part, labels: float = 0.0, price: float | None = None) -> Table | None:
     """What more queries would buy for the named stacks that cannot be told apart from the recommended one in quality; a
     query takes so many `labels`, 0 where that is not known. None where there are none."""
-    found = {
+    opens = {
         alternative.stack: Open(
             alternative.stack, value, (high - low) / 2, alternative.quality.n, labels=labels
         )
@@ -83,8 +83,8 @@ def undecided_stacks(part: Part, labels: float = 0.0, price: float | None = None
     }
     measure = part.recommendation.measure
     title = f"What more queries would buy: chance to tell {measure} from that of the recommended stack"
-    made = open_table(title, "Queries", [*found.values()], price=price, chance="Chance")
-    return replace(made, id="sweep-next") if found else None
+    table = open_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
+    return replace(table, id="sweep-next") if opens else None
 
 
 def sweep_view(
@@ -93,15 +93,15 @@ def sweep_view(
     """A sweep: verdict, frontier, what more queries would buy (of so many `labels` each, at a `price`), notes and
     paths."""
     part = findings.parts[0]
-    yield Verdict((part.verdict,), tuple((one,) for one in part.lede))
+    yield Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede))
     spots = shown_frontier(part, findings.asked)
     shown = _shown(part, [spot.stack for spot in spots], wide)
     titles = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
     rows = (_table_row(part, findings, id, place) for place, id in shown)
     yield Table.of("frontier", ("Frontier, fastest first", *figures(*titles)), rows)
-    if (made := undecided_stacks(part, labels, price)) is not None:
-        yield Text(f"{made.title}:")
-        yield made
+    if (table := undecided_stacks(part, labels, price)) is not None:
+        yield Text(f"{table.title}:")
+        yield table
     equal = sum(len(spot.equal) for spot in spots)
     signs = (RECOMMENDED,) if part.recommendation.stack else ()
     yield Care(tuple(_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)
@@ -114,7 +114,7 @@ def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]
     if wide or len(placed) <= FEW:
         return placed
     best = {id for _, id in placed[-FEW:]} | {part.recommendation.stack}
-    return [one for one in placed if one[1] in best]
+    return [spot for spot in placed if spot[1] in best]
 
 
 def _table_row(part: Part, findings: Findings, id: str, place: int) -> list[Entry]:
@@ -202,14 +202,14 @@ class FrontierPlot:
 
 def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlot:
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
-    known = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
-    shown = [stack for stack in known if stack.id in order]
-    x = log_scale([end for stack in known for end in (stack.latency, _p95(stack))])
+    valued = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
+    shown = [stack for stack in valued if stack.id in order]
+    x = log_scale([end for stack in valued for end in (stack.latency, _p95(stack))])
     y = scale_of(
-        [_q(stack, asked) for stack in known] + [end for stack in shown for end in _ends(stack, asked)]
+        [_q(stack, asked) for stack in valued] + [end for stack in shown for end in _ends(stack, asked)]
     )
     ties = sorted(
-        known,
+        valued,
         key=lambda stack: (
             stack.tie_tokens,
             stack.cost,
@@ -347,7 +347,7 @@ def _numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Sca
     for place, (across, down) in enumerate(spots, start=1):
         for right, under in (*MOVES, *RINGED):
             spot = (across * PIXELS + right, down + under - 5)
-            if math.dist(spot, ring) >= CLEAR and all(math.dist(spot, one) >= NEAR for one in taken):
+            if math.dist(spot, ring) >= CLEAR and all(math.dist(spot, other) >= NEAR for other in taken):
                 taken.append(spot)
                 place_at = f'x="{across}%" dx="{right}" y="{down + under:g}"'
                 parts.append(f'<text class="name" {place_at} text-anchor="middle">{place}</text>')

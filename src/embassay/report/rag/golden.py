@@ -75,9 +75,9 @@ def doubts(golden: Golden) -> str:
         return ""
     done = [query for query in golden.queries if query.status == "done"]
     none = sum(bool(query.doubts) for query in done)
-    found = "; ".join(DOUBTS.get(word, word) for word in ranking.doubts)
+    reasons = "; ".join(DOUBTS.get(word, word) for word in ranking.doubts)
     head = f"Nothing is claimed of the order of {none} of {numbers.counted(len(done), 'question')}"
-    return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {found}."
+    return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {reasons}."
 
 
 def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -133,8 +133,8 @@ def _not_in_the_set(golden: Golden, most: int = 6) -> Care:
 def _pools(golden: Golden) -> Iterator[Block]:
     yield Heading("What the pools hold", "golden-labels")
     yield pool_counts(golden)
-    if said := lacking(golden):
-        yield Text(f"{said}.")
+    if words := lacking(golden):
+        yield Text(f"{words}.")
     if drawn := strips(golden):
         figure, left = drawn
         yield Legend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
@@ -220,10 +220,10 @@ def _in_full(final: FinalList, most: int | None) -> Iterator[Block]:
     )
 
 
-def _passage(one: Listed) -> Sentence:
-    grade = f"grade {one.grade}" if one.grade else "no grade"
-    style = "state good" if one.grade and one.grade >= 4 else "state"
-    return Words(one.text, "data"), " ", Words(grade, style), " ", Words(one.doc_id, "bdi")
+def _passage(passage: Listed) -> Sentence:
+    grade = f"grade {passage.grade}" if passage.grade else "no grade"
+    style = "state good" if passage.grade and passage.grade >= 4 else "state"
+    return Words(passage.text, "data"), " ", Words(grade, style), " ", Words(passage.doc_id, "bdi")
 
 
 def _every_question(golden: Golden, alone: bool, most: int = 300) -> Block:
@@ -279,8 +279,8 @@ def _cost(golden: Golden) -> str:
     if judge is None:
         return ""
     counts = {answer.kind: answer.calls for answer in judge.answers}
-    each = golden.ranking.calls_per_query if golden.ranking else None
-    per = f" ({each:.1f} per question)" if each else ""
+    calls = golden.ranking.calls_per_query if golden.ranking else None
+    per = f" ({calls:.1f} per question)" if calls else ""
     grades, orders = (numbers.counted(counts.get(kind, 0), kind) for kind in ("grade", "order"))
     if judge.usd is None:
         return f"The judge gave {grades} and {orders}{per}; its price is not known."
@@ -339,14 +339,14 @@ def _judge(golden: Golden) -> tuple[tuple[str, str], ...]:
         if judge_facts.requests
         else ""
     )
-    found = [
+    facts = [
         ("judge", judge_facts.name),
         ("model", judge_facts.model if judge_facts.model != judge_facts.name else ""),
         (
             "temperature, top p",
             "" if judge_facts.temperature is None else f"{judge_facts.temperature:g}, {judge_facts.top_p}",
         ),
-        *((f"instructions, {kind}", said) for kind, said in judge_facts.prompts.items()),
+        *((f"instructions, {kind}", text) for kind, text in judge_facts.prompts.items()),
         ("tokens in, out", tokens),
         (
             "asked now, from the cache",
@@ -354,7 +354,7 @@ def _judge(golden: Golden) -> tuple[tuple[str, str], ...]:
         ),
         ("cost", "price not known" if judge_facts.usd is None else dollars(judge_facts.usd)),
     ]
-    return tuple((name, value) for name, value in found if value)
+    return tuple((name, value) for name, value in facts if value)
 
 
 def _calls_each(golden: Golden) -> str:
@@ -433,8 +433,8 @@ def golden_view(golden: Golden, run: Path) -> Iterator[Block]:
 def _rows(golden: Golden) -> Iterator[list[str]]:
     """Labels, calls, claims and steadiness, one row each."""
     for name, title in LABELS:
-        found = (golden.labels.get(f"{name}_{of}") for of in ("median", "mean"))
-        values = (numbers.NONE if one is None else f"{one:.1f}" for one in found)
+        labels = (golden.labels.get(f"{name}_{of}") for of in ("median", "mean"))
+        values = (numbers.NONE if value is None else f"{value:.1f}" for value in labels)
         yield [title, *values, "", "", "passages per question"]
     calls = [query.calls for query in golden.queries if query.status == "done"]
     if any(calls):
@@ -449,7 +449,7 @@ def _claims(golden: Golden) -> Iterator[list[str]]:
     done = [query.claims for query in golden.queries if query.status == "done"]
     wanted = targets(golden.settings.ranking)
     for name in wanted or CLAIMS:
-        values = [one[name] for one in done if name in one]
+        values = [claims[name] for claims in done if name in claims]
         if values:
             figures = (median(values), mean(values), min(values), max(values))
             aim = f"; stops at {wanted[name]:g}" if wanted else ""
@@ -459,11 +459,11 @@ def _claims(golden: Golden) -> Iterator[list[str]]:
 
 def _steadiness(golden: Golden) -> Iterator[list[str]]:
     """What was judged twice: the value and its interval."""
-    again, ranking = golden.repeated, golden.ranking
+    repeat, ranking = golden.repeated, golden.ranking
     found: list[tuple[str, Figure | None, str]] = []
-    if again is not None and not again.reason:
-        found.append(("Same grade", again.exact, "share of passages graded twice"))
-        found.append(("Turned round", again.discordant, "share of pairs that a repeat orders differently"))
+    if repeat is not None and not repeat.reason:
+        found.append(("Same grade", repeat.exact, "share of passages graded twice"))
+        found.append(("Turned round", repeat.discordant, "share of pairs that a repeat orders differently"))
     if ranking is not None and ranking.contradictions is not None:
         found.append(
             ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and put both ways")
@@ -478,10 +478,10 @@ def _notes(golden: Golden) -> Iterator[str]:
     if golden.failed:
         total = numbers.counted(len(golden.queries), "question")
         yield f"{len(golden.failed)} of {total} failed: {failed_list(golden.failed)}."
-    if said := stops(golden):
-        yield said
-    if said := doubts(golden):
-        yield said
+    if note := stops(golden):
+        yield note
+    if note := doubts(golden):
+        yield note
     yield from golden.ranking.notes if golden.ranking is not None else ()
     if golden.repeated is None or golden.repeated.reason:
         why = golden.repeated.reason if golden.repeated is not None else "--repeat asks some items again"

@@ -55,10 +55,10 @@ def funnel(golden: Golden) -> Table | None:
     return table if lines else None
 
 
-def _counts(stage: Stage, both: int) -> list[int]:
+def _counts(stage: Stage, either: int) -> list[int]:
     """What the stage counted; what S2 found by one search alone is without what `both` found."""
-    found = [stage.counts.get(name, 0) for name, _ in COUNTED.get(stage.name, ())]
-    return [n + both if n else 0 for n in found] if stage.name == "S2" else found
+    counts = [stage.counts.get(name, 0) for name, _ in COUNTED.get(stage.name, ())]
+    return [n + either if n else 0 for n in counts] if stage.name == "S2" else counts
 
 
 def _step(stage: Stage, counts: Sequence[int], passages: int, most: int) -> Line:
@@ -67,22 +67,22 @@ def _step(stage: Stage, counts: Sequence[int], passages: int, most: int) -> Line
         if passages
         else ""
     )
-    words = [said for _, said in COUNTED.get(stage.name, ())]
-    told = ", ".join(f"{numbers.count(n)} {said}" for n, said in zip(counts, words, strict=True) if n)
+    words = [word for _, word in COUNTED.get(stage.name, ())]
+    parts = ", ".join(f"{numbers.count(n)} {word}" for n, word in zip(counts, words, strict=True) if n)
     failed: Said = (Words(f"✕ {stage.failed}", "state failed"),) if stage.failed else "0"
     time = numbers.NONE if stage.seconds is None else numbers.duration(stage.seconds)
-    found = numbers.count(passages) if passages else numbers.NONE
-    texts: tuple[Said, ...] = (Markup(drawn), found, told, numbers.count(stage.done), failed, time)
+    total = numbers.count(passages) if passages else numbers.NONE
+    texts: tuple[Said, ...] = (Markup(drawn), total, parts, numbers.count(stage.done), failed, time)
     return Line(f"{stage.name} {stage.title.lower()}", tuple(map(Entry, texts)))
 
 
 def strips(golden: Golden) -> tuple[Figure, int] | None:
     """A column per question, most of grade 5 and 4 first: shares of grade 5 (at the foot, darkest) to 1. And how many
     questions have no column."""
-    known = [one for one in golden.queries if one.grades and sum(one.grades)]
-    if not known:
+    graded = [query for query in golden.queries if query.grades and sum(query.grades)]
+    if not graded:
         return None
-    ordered = sorted(known, key=lambda one: (-_good_share(one), one.query_id))
+    ordered = sorted(graded, key=lambda query: (-_good_share(query), query.query_id))
     shown = ordered[:MOST_STRIPS]
     wide = 100 / len(shown)
     paths = dict.fromkeys(range(1, 6), "")
@@ -96,13 +96,13 @@ def strips(golden: Golden) -> tuple[Figure, int] | None:
     drawn = "".join(
         f'<path class="q{grade if grade > 1 else 0}" d="{path}"/>' for grade, path in paths.items() if path
     )
-    shares = [_good_share(one) for one in known]
+    shares = [_good_share(query) for query in graded]
     summary = (
-        f"Grades of the pools of {numbers.counted(len(known), 'question')}: the share of grade 4 or 5 goes from "
+        f"Grades of the pools of {numbers.counted(len(graded), 'question')}: the share of grade 4 or 5 goes from "
         f"{numbers.percent(min(shares))} to {numbers.percent(max(shares))}."
     )
     svg = f'<svg class="strips" viewBox="0 0 100 100" preserveAspectRatio="none">{drawn}</svg>'
-    return Figure("Grades of every pool", Markup(svg), summary), len(known) - len(shown)
+    return Figure("Grades of every pool", Markup(svg), summary), len(graded) - len(shown)
 
 
 def _good_share(query: Query) -> float:
@@ -198,22 +198,22 @@ def _answers(one: Answers, most: int) -> Line:
 
 def bars(golden: Golden) -> tuple[Line, ...]:
     """Repeatability, contradictions and the estimated noise, each from 0 to 1."""
-    made = []
-    again, ranking = golden.repeated, golden.ranking
-    if again is not None and not again.reason:
-        made += [
-            bar("Same grade again", again.exact, "share of passages graded twice"),
-            bar("Within one grade", again.within_one, "share of passages graded twice"),
-            bar("κ, quadratic", again.kappa, "agreement beyond chance; 1 is perfect"),
+    lines = []
+    repeat, ranking = golden.repeated, golden.ranking
+    if repeat is not None and not repeat.reason:
+        lines += [
+            bar("Same grade again", repeat.exact, "share of passages graded twice"),
+            bar("Within one grade", repeat.within_one, "share of passages graded twice"),
+            bar("κ, quadratic", repeat.kappa, "agreement beyond chance; 1 is perfect"),
             bar(
                 "Pairs turned round",
-                again.discordant,
+                repeat.discordant,
                 "share of a call’s pairs that its repeat orders differently",
             ),
         ]
     contradictions = ranking.contradictions if ranking is not None else None
     if contradictions is not None:
-        made += [
+        lines += [
             bar(
                 "Contradicted pairs",
                 contradictions.share,
@@ -221,7 +221,7 @@ def bars(golden: Golden) -> tuple[Line, ...]:
             ),
             bar("Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder"),
         ]
-    return tuple(line for line in made if line is not None)
+    return tuple(line for line in lines if line is not None)
 
 
 def bar(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) -> Line | None:
@@ -257,8 +257,8 @@ def again(repeated: Repeated | None) -> str:
 def _shift(shift: Estimate | None) -> str:
     if shift is None or shift.value is None:
         return ""
-    known = shift.low is not None and shift.high is not None
-    ends = f" ({numbers.interval(shift.low or 0.0, shift.high or 0.0, 2)})" if known else ""
+    has_ends = shift.low is not None and shift.high is not None
+    ends = f" ({numbers.interval(shift.low or 0.0, shift.high or 0.0, 2)})" if has_ends else ""
     return f" The second grade minus the first: {numbers.change(shift.value, 2)}{ends} in the mean."
 
 
@@ -294,7 +294,7 @@ def claims(golden: Golden) -> Table | None:
     done = [query.claims for query in golden.queries if query.status == "done" and query.claims]
     wanted, rows = targets(golden.settings.ranking), []
     for name, words in CLAIMS.items():
-        values = [one[name] for one in done if name in one]
+        values = [claims_of[name] for claims_of in done if name in claims_of]
         if values:
             rows.append(_claim(words.format(top=golden.settings.top), values, wanted.get(name)))
     if not rows:
@@ -334,8 +334,8 @@ def _claim(title: str, values: Sequence[float], target: float | None) -> Line:
     if target is None:
         return Line(title, (*cells, Entry(numbers.NONE), Entry(numbers.NONE)))
     reached = sum(value >= target for value in values)
-    told = Entry(f"{reached} of {len(values)}", exact=str(reached))
-    return Line(title, (*cells, Entry(numbers.score(target, 2), exact=f"{target:g}"), told))
+    share = Entry(f"{reached} of {len(values)}", exact=str(reached))
+    return Line(title, (*cells, Entry(numbers.score(target, 2), exact=f"{target:g}"), share))
 
 
 def bias(ranking: RankingFacts | None) -> Table | None:
@@ -371,14 +371,14 @@ def bias(ranking: RankingFacts | None) -> Table | None:
 
 def checked(check: HumanCheck) -> Table:
     """What a person said of the final lists, all on the scale of a correlation."""
-    found = (
+    figures = (
         ("Kendall’s τ-b", check.tau, "the person's order against the judge's, mean over questions"),
         ("Pairs swapped", check.swapped, "share of pairs that the person puts the other way"),
         ("Same grade", check.exact, "share of graded passages"),
         ("Within one grade", check.within_one, "share of graded passages"),
         ("κ, quadratic", check.kappa, "agreement of grades beyond chance; 1 is perfect"),
     )
-    lines = (bar(*estimate, SIGNED) for estimate in found)
+    lines = (bar(*estimate, SIGNED) for estimate in figures)
     return measured("A person against the judge", [line for line in lines if line is not None], SIGNED)
 
 
@@ -409,9 +409,9 @@ def final_list(run: Path, golden: Golden) -> FinalList | None:
     """That of the done question with the most passages of grade 4 and 5 among the typical ones: the median."""
     done = sorted((one for one in golden.queries if one.status == "done" and one.grades), key=_by_good)
     for query in done[len(done) // 2 :] + done[: len(done) // 2]:
-        found = _read(run, query, golden.settings.top)
-        if found is not None:
-            return found
+        shown = _read(run, query, golden.settings.top)
+        if shown is not None:
+            return shown
     return None
 
 
@@ -422,10 +422,10 @@ def _by_good(query: Query) -> tuple[int, str]:
 def _read(run: Path, query: Query, top: int) -> FinalList | None:
     """None where the list is not there or cannot be read: the page shows what is."""
     try:
-        found = read_final_list(query.query_id, QueryFolder(run, query.folder).ranked(top))
+        ranked = read_final_list(query.query_id, QueryFolder(run, query.folder).ranked(top))
     except DataError:
         return None
-    passages = tuple(replace(passage, text=_cut(passage.text)) for passage in found.passages)
+    passages = tuple(replace(passage, text=_cut(passage.text)) for passage in ranked.passages)
     return FinalList(
         query.query_id, query.text, query.rewrite if query.rewrite != query.text else "", passages
     )

@@ -78,7 +78,7 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
         yield drawn
     if alone:
-        yield Panes("Measure", tuple((one.title, (one,)) for one in _retrieval(where)))
+        yield Panes("Measure", tuple((table.title, (table,)) for table in _retrieval(where)))
     measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
     if alone and (table := links(where, HEADLINE, measured)):
         yield table
@@ -93,8 +93,8 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 
 def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
-    found = ablations(where)
-    if not found:
+    groups = ablations(where)
+    if not groups:
         return
     yield Heading("What the name margin depends on", "names-ablations")
     yield Text(
@@ -104,12 +104,12 @@ def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
         + ("" if alone else " Margin: what is left of it, and its change.")
     )
     if alone:
-        yield Panes("System", tuple((one.title, (_forest(one),)) for one in found))
+        yield Panes("System", tuple((group.title, (_forest(group),)) for group in groups))
         return
-    yield _side_by_side(found[:BESIDE])
-    if len(found) > BESIDE:
+    yield _side_by_side(groups[:BESIDE])
+    if len(groups) > BESIDE:
         files = (Command("tables/name_margin_en.csv"), " and ", Command("_fr"), ".")
-        yield Text((f"All {len(found)} are in the report of this run alone, and in ", *files))
+        yield Text((f"All {len(groups)} are in the report of this run alone, and in ", *files))
 
 
 def names_verdict(record: Record, _: Board) -> Verdict:
@@ -132,8 +132,8 @@ def names_verdict(record: Record, _: Board) -> Verdict:
 def _moved(where: Where) -> Iterator[tuple[str, float, str]]:
     """Group, percent and name of every ablation with a percentage, of embedding models where there are any; the mask
     is left out: it takes all by definition."""
-    each = list(where.each())
-    models = [one for one in each if one[2].kind == "embedding"] or each
+    all_of = list(where.each())
+    models = [cell for cell in all_of if cell[2].kind == "embedding"] or all_of
     for dataset, _, system in models:
         for name, condition in CONDITIONS.items():
             value = where.value(dataset, system.name, name, PERCENT)
@@ -142,57 +142,57 @@ def _moved(where: Where) -> Iterator[tuple[str, float, str]]:
 
 
 def _lede(where: Where) -> Iterator[Sentence]:
-    found = [
-        (row.value, where.labels[system.name], said, row)
-        for dataset, said, system in where.each()
+    margins = [
+        (row.value, where.labels[system.name], named, row)
+        for dataset, named, system in where.each()
         if (row := where.find(dataset, system.name, "", HEADLINE)) is not None and row.value is not None
     ]
-    if not found:
+    if not margins:
         return
-    value, label, said, row = max(found, key=lambda one: one[0])
+    value, label, named, row = max(margins, key=lambda margin: margin[0])
     ends = f" ({SCORE.interval(row.ci_low, row.ci_high or 0.0)})" if row.ci_low is not None else ""
-    if len(found) == 1:
-        yield (f"The name margin of {label} in {said} is {SCORE.text(value)}{ends}.",)
+    if len(margins) == 1:
+        yield (f"The name margin of {label} in {named} is {SCORE.text(value)}{ends}.",)
     else:
-        least = min(found, key=lambda one: one[0])
+        least = min(margins, key=lambda margin: margin[0])
         yield (
-            f"The name margin is largest for {label} in {said}, {SCORE.text(value)}{ends}, and smallest for "
+            f"The name margin is largest for {label} in {named}, {SCORE.text(value)}{ends}, and smallest for "
             f"{least[1]} in {least[2]}, {SCORE.text(least[0])}; scales of systems differ.",
         )
     masked = [where.value(dataset, system.name, MASK, HEADLINE) for dataset, _, system in where.each()]
-    known = [one for one in masked if one is not None]
-    if known and all(one == 0 for one in known):
+    values = [value for value in masked if value is not None]
+    if values and all(value == 0 for value in values):
         yield ("With every author masked the margin is exactly 0, as it must be.",)
-    elif known:
+    elif values:
         yield ("With every author masked a margin is not 0: equal texts get unequal similarities.",)
 
 
 def base_margins(where: Where) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
-    for dataset, said, system in where.each():
+    for dataset, named, system in where.each():
         cells = [entry(where.find(dataset, system.name, "", margin), SCORE) for margin in (*MARGINS, RATIO)]
         spread = where.find(dataset, system.name, "", SD)
-        known = spread is not None and spread.value is not None
+        has_sd = spread is not None and spread.value is not None
         cells.append(
             Entry(f"{spread.value:.4f}", f"{numbers.counted(spread.n, 'run')}", f"{spread.value:.6g}")
-            if known and spread is not None and spread.value is not None
+            if has_sd and spread is not None and spread.value is not None
             else Entry("n/a", why="one run only")
         )
-        lines.append(Line(f"{where.labels[system.name]}, {said}", tuple(cells), system.kind))
+        lines.append(Line(f"{where.labels[system.name]}, {named}", tuple(cells), system.kind))
     columns = (*(TITLES[margin] for margin in MARGINS), "Name/topic", "SD between runs")
     return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
 
 def _retrieval(where: Where) -> Iterator[Table]:
     """A table per measure: a row per condition, a column per system and language."""
-    each = list(where.each())
-    columns = tuple(f"{where.labels[system.name]}, {said}" for _, said, system in each)
+    cells = list(where.each())
+    columns = tuple(f"{where.labels[system.name]}, {named}" for _, named, system in cells)
     for measure in MEASURES:
         lines = []
         for name in CONDITIONS:
             variant = "" if name == "base" else name
-            rows = [where.find(dataset, system.name, variant, measure) for dataset, _, system in each]
+            rows = [where.find(dataset, system.name, variant, measure) for dataset, _, system in cells]
             if any(row is not None for row in rows):
                 lines.append(Line(name, tuple(entry(row, SCORE) for row in rows)))
         if lines:
@@ -211,9 +211,9 @@ def _retrieval(where: Where) -> Iterator[Table]:
 def _chart(where: Where) -> Figure | None:
     """Change of the margin across, change of recall up, a point per ablation: of the first system and language that
     loses recall anywhere."""
-    for dataset, said, system in where.each():
-        found = list(_points(where, dataset, system.name))
-        points = [point for _, point in found]
+    for dataset, named, system in where.each():
+        placed = list(_points(where, dataset, system.name))
+        points = [point for _, point in placed]
         if len(points) < 4 or len({point.y for point in points}) < 2:
             continue
         x = Axis(
@@ -221,9 +221,9 @@ def _chart(where: Where) -> Figure | None:
             "Name margin, change in percent",
         )
         y = Axis(scale_of([*(point.y for point in points), 0.0], within=None), f"{RECALL}, change")
-        label = f"{where.labels[system.name]}, {said}"
+        label = f"{where.labels[system.name]}, {named}"
         said_points = "; ".join(
-            f"{name} {PERCENTS.change(point.x)} percent, {SCORE.change(point.y)}" for name, point in found
+            f"{name} {PERCENTS.change(point.x)} percent, {SCORE.change(point.y)}" for name, point in placed
         )
         return Figure(
             f"Margin lost and recall lost, {label}", scatter(points, x, y), f"{label}: {said_points}."
@@ -249,7 +249,7 @@ def _facts(where: Where) -> Facts:
         "names",
         "RAG, name probe",
         numbers.counted(len(where.systems), "system"),
-        ", ".join(dict.fromkeys(said for _, said, _ in where.each())),
+        ", ".join(dict.fromkeys(named for _, named, _ in where.each())),
         f"{numbers.counted(queries, 'query')} × {numbers.counted(arguments.get('runs', 0), 'run')}",
     )
 
@@ -288,23 +288,23 @@ class Ablations:
 
 def ablations(where: Where) -> list[Ablations]:
     """Those of every system and language that has any."""
-    made = []
-    for place, (dataset, said, system) in enumerate(where.each()):
+    groups = []
+    for place, (dataset, named, system) in enumerate(where.each()):
         rows = [where.find(dataset, system.name, name, PERCENT) for name in CONDITIONS]
         ends = [end for row in rows if row for end in (row.value, row.ci_low, row.ci_high) if end is not None]
         scale = scale_of([*(max(-WIDEST, min(WIDEST, end)) for end in ends), 0.0], within=(-100.0, WIDEST))
-        found = {
+        by_name = {
             ablation.name: ablation
             for group in GROUPS
             for ablation in _ablations(where, dataset, system, group, scale)
         }
-        if found:
-            title = f"{where.labels[system.name]}, {said}"
-            made.append(Ablations(title, f"ablations-{place}", scale, found))
-    return made
+        if by_name:
+            title = f"{where.labels[system.name]}, {named}"
+            groups.append(Ablations(title, f"ablations-{place}", scale, by_name))
+    return groups
 
 
-def _forest(found: Ablations) -> Table:
+def _forest(group: Ablations) -> Table:
     heads = ("Percent, 95%", "Change, 95%", "Margin left", "Percent of means", "Rows left out")
     lines = (
         _line(
@@ -321,26 +321,26 @@ def _forest(found: Ablations) -> Table:
                 ),
             ),
         )
-        for condition in found.conditions.values()
+        for condition in group.conditions.values()
     )
-    columns = (Column("", found.scale, "bar"), *(Column(head, style="num") for head in heads))
-    caption = f"Change of the name margin by ablation, {found.title}"
+    columns = (Column("", group.scale, "bar"), *(Column(head, style="num") for head in heads))
+    caption = f"Change of the name margin by ablation, {group.title}"
     return Table(
-        found.id, found.title, "Ablation", columns, tuple(lines), "forest", 3, is_titled=False, is_sortable=False,
+        group.id, group.title, "Ablation", columns, tuple(lines), "forest", 3, is_titled=False, is_sortable=False,
         caption=caption,
     )  # fmt: skip
 
 
-def _side_by_side(found: Sequence[Ablations]) -> Table:
+def _side_by_side(groups: Sequence[Ablations]) -> Table:
     """Several systems and languages in one table."""
-    columns = tuple(Column(f"{one.title}, percent", one.scale, "") for one in found)
+    columns = tuple(Column(f"{group.title}, percent", group.scale, "") for group in groups)
     names = dict.fromkeys(
         name for group in GROUPS for name, condition in CONDITIONS.items() if condition.group == group
     )
     lines = (
-        _line(name, *(_beside(one.conditions.get(name)) for one in found))
+        _line(name, *(_beside(group.conditions.get(name)) for group in groups))
         for name in names
-        if any(name in one.conditions for one in found)
+        if any(name in group.conditions for group in groups)
     )
     return Table(
         "ablations", "Change of the name margin by ablation, percent", "Ablation", columns, tuple(lines),
@@ -357,12 +357,12 @@ def _line(name: str, *entries: Entry) -> Line:
 def _beside(ablation: Ablation | None) -> Entry:
     if ablation is None:
         return Entry("n/a", why="not part of the run", style="task")
-    said = f"{ablation.interval}, of means {ablation.of_means}\nmargin {ablation.margin}\n"
-    said += beside(ablation.change, ablation.change_interval)
+    words = f"{ablation.interval}, of means {ablation.of_means}\nmargin {ablation.margin}\n"
+    words += beside(ablation.change, ablation.change_interval)
     if ablation.left_out != "0%":
-        said += f"\n{ablation.left_out} of rows left out"
+        words += f"\n{ablation.left_out} of rows left out"
     return Entry(
-        (ablation.percent, ablation.mark, said), exact=ablation.exact, why=ablation.why, style="task"
+        (ablation.percent, ablation.mark, words), exact=ablation.exact, why=ablation.why, style="task"
     )
 
 
@@ -373,19 +373,19 @@ def _ablations(where: Where, dataset: str, system: System, group: str, scale: Sc
             continue
         change = where.find(dataset, system.name, name, ABSOLUTE)
         of_means, margin, left_out = (
-            where.value(dataset, system.name, name, one) for one in (OF_MEANS, HEADLINE, EXCLUDED)
+            where.value(dataset, system.name, name, kind) for kind in (OF_MEANS, HEADLINE, EXCLUDED)
         )
-        known = row.value is not None and row.ci_low is not None and row.ci_high is not None
+        has_ends = row.value is not None and row.ci_low is not None and row.ci_high is not None
         yield Ablation(
             name,
             Markup("")
             if row.value is None
             else difference_mark(row.ci_low, row.value, row.ci_high, system.kind, scale),
             "n/a" if row.value is None else PERCENTS.change(row.value),
-            PERCENTS.interval(row.ci_low or 0.0, row.ci_high or 0.0) if known else "no interval",
+            PERCENTS.interval(row.ci_low or 0.0, row.ci_high or 0.0) if has_ends else "no interval",
             ""
             if row.value is None
-            else ",".join(f"{one or 0.0:.6g}" for one in (row.value, row.ci_low, row.ci_high)),
+            else ",".join(f"{end or 0.0:.6g}" for end in (row.value, row.ci_low, row.ci_high)),
             "n/a" if change is None or change.value is None else MARGIN.change(change.value),
             ""
             if change is None or change.ci_low is None

@@ -90,8 +90,8 @@ class Where:
     @cached_property
     def rewriters(self) -> tuple[str, ...]:
         """The rewriters of a noise probe, in order."""
-        found = (key[3].partition(":")[2] for key in self.record.rows if key[3].startswith("level="))
-        return tuple(dict.fromkeys(one for one in found if one))
+        names = (key[3].partition(":")[2] for key in self.record.rows if key[3].startswith("level="))
+        return tuple(dict.fromkeys(name for name in names if name))
 
     def find(self, dataset: str, system: str, variant: str, measure: str) -> Result | None:
         """The row, or None."""
@@ -115,7 +115,7 @@ def links(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Table
     """Spearman's correlation of the change of `of` with that of each retrieval measure, a row per system, dataset and
     variant (its name and what it is called); None where there is none."""
     lines = []
-    for dataset, said, system in where.each():
+    for dataset, named, system in where.each():
         for variant, words in variants:
             rows = [
                 where.find(dataset, system.name, variant, f"{KIND}({of} change, {measure} change)")
@@ -123,7 +123,7 @@ def links(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Table
             ]
             if any(row is not None for row in rows):
                 cells = tuple(entry(row, CORRELATION, signed=True) for row in rows)
-                lines.append(Line(f"{where.labels[system.name]}, {said}, {words}", cells, system.kind))
+                lines.append(Line(f"{where.labels[system.name]}, {named}, {words}", cells, system.kind))
     if not any(cell.exact for line in lines for cell in line.entries):
         return None
     columns = tuple(f"{measure}" for measure in MEASURES)
@@ -153,12 +153,12 @@ def _names(where: Where) -> Table:
     ]
     heads: list[str | Column] = ["System", "Lang", *figures("Margin, 95%", "/topic", *map(_short, asked))]
     rows = []
-    for dataset, said, system in where.each():
+    for dataset, named, system in where.each():
         ratio = where.value(dataset, system.name, "", names.RATIO)
         percents = (where.value(dataset, system.name, name, names.PERCENT) for name in asked)
         rows.append(
             [
-                where.labels[system.name], said, _with_interval(where.find(dataset, system.name, "", names.HEADLINE)),
+                where.labels[system.name], named, _with_interval(where.find(dataset, system.name, "", names.HEADLINE)),
                 "n/a" if ratio is None else SCORE.text(ratio),
                 *("n/a" if percent is None else f"{numbers.change(percent, 0)}%" for percent in percents),
             ]
@@ -191,12 +191,12 @@ def _noise(where: Where) -> Table:
 
 def _noise_rows(where: Where) -> Iterator[list[str]]:
     called = labels(where.rewriters)
-    for dataset, said, system in where.each():
+    for dataset, named, system in where.each():
         for rewriter in ("", *where.rewriters):
             clean, noisy = level_name(0, rewriter), level_name(NOISIEST, rewriter)
-            found = [
-                where.value(dataset, system.name, *one)
-                for one in (
+            values = [
+                where.value(dataset, system.name, *key)
+                for key in (
                     (clean, COSINE),
                     (noisy, COSINE),
                     (noisy, noise.SHARE),
@@ -204,9 +204,9 @@ def _noise_rows(where: Where) -> Iterator[list[str]]:
                     (noisy, RECALL),
                 )
             ]
-            first, last, share, back, recall = found
+            first, last, share, back, recall = values
             yield [
-                where.labels[system.name], said, called.get(rewriter, "as asked"), _number(first), _number(last),
+                where.labels[system.name], named, called.get(rewriter, "as asked"), _number(first), _number(last),
                 _with_interval(where.find(dataset, system.name, noisy, noise.HEADLINE)),
                 "n/a" if share is None else PERCENTS.text(share), _number(back) if rewriter else "", _number(recall),
                 _with_interval(where.find(dataset, system.name, noisy, f"{RECALL} change"), signed=True),
@@ -355,19 +355,19 @@ def _lede(where: Where) -> Iterator[Sentence]:
     for rewriter in where.rewriters:
         back = _spread(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
         if back:
-            low, high = (numbers.percent(one) for one in (min(back), max(back)))
-            said = low if low == high else f"{low} to {high}"
-            yield (f"Rewriting by {called[rewriter]} brings back {said} of that for embedding models.",)
+            low, high = (numbers.percent(end) for end in (min(back), max(back)))
+            share = low if low == high else f"{low} to {high}"
+            yield (f"Rewriting by {called[rewriter]} brings back {share} of that for embedding models.",)
     changes = [
-        (row.value, where.labels[system.name], said, row)
-        for dataset, said, system in where.each()
+        (row.value, where.labels[system.name], named, row)
+        for dataset, named, system in where.each()
         if (row := where.find(dataset, system.name, level_name(NOISIEST), f"{RECALL} change")) is not None
         and row.value is not None
     ]
     if changes:
-        value, label, said, row = min(changes, key=lambda change: change[0])
+        value, label, share, row = min(changes, key=lambda change: change[0])
         if value < 0 and row.ci_high is not None and row.ci_high < 0:
-            yield (f"{RECALL} falls most for {label} on {said}, by {SCORE.text(-value)}.",)
+            yield (f"{RECALL} falls most for {label} on {share}, by {SCORE.text(-value)}.",)
         elif value < 0:
             yield (
                 (f"No fall of {RECALL} can be told from 0.",)
@@ -380,13 +380,13 @@ def _lede(where: Where) -> Iterator[Sentence]:
 
 def _spread(where: Where, variant: str, measure: str, *, embeddings: bool = False) -> list[float]:
     """The measure's values over systems and datasets; of embedding models alone where there are any."""
-    found = [
+    values = [
         (system.kind, value)
         for dataset, _, system in where.each()
         if (value := where.value(dataset, system.name, variant, measure)) is not None
     ]
-    of_models = [value for kind, value in found if kind == "embedding"]
-    return of_models or ([] if embeddings else [value for _, value in found])
+    of_models = [value for kind, value in values if kind == "embedding"]
+    return of_models or ([] if embeddings else [value for _, value in values])
 
 
 def _range(percents: list[float]) -> str:
@@ -397,7 +397,7 @@ def _range(percents: list[float]) -> str:
 def drops(where: Where) -> Table:
     """A row per system, dataset and rewriter: what is lost at the noisiest level, and what comes back."""
     lines, called = [], labels(where.rewriters)
-    for dataset, said, system in where.each():
+    for dataset, named, system in where.each():
         for rewriter in ("", *where.rewriters):
             variant = level_name(NOISIEST, rewriter)
             cells = [
@@ -409,7 +409,7 @@ def drops(where: Where) -> Table:
                 if rewriter
                 else Entry(numbers.NONE, why="as asked"),
             ]
-            label = f"{where.labels[system.name]}, {said}" + (f", {called[rewriter]}" if rewriter else "")
+            label = f"{where.labels[system.name]}, {named}" + (f", {called[rewriter]}" if rewriter else "")
             lines.append(Line(label, tuple(cells), system.kind))
     columns = ("Level 0", f"Level {NOISIEST}", "Drop", "Drop, percent", "Recovered")
     return Table("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
@@ -467,14 +467,14 @@ def curves(where: Where) -> Iterator[Figure]:
         if not series:
             continue
         ends = [
-            end for one in series[:MOST_LINES] for _, row in one.points
+            end for line in series[:MOST_LINES] for _, row in line.points
             for end in (row.value, row.ci_low, row.ci_high) if end is not None
         ]  # fmt: skip
         ticks = [(level / NOISIEST, str(level)) for level in range(len(LEVELS))]
-        said = "; ".join(f"{one.name} from {_at(one, 0)} to {_at(one, -1)}" for one in series[:MOST_LINES])
+        words = "; ".join(f"{one.name} from {_at(one, 0)} to {_at(one, -1)}" for one in series[:MOST_LINES])
         name = where.said(dataset, lang)
         more = f"{len(series) - MOST_LINES} more in the table" if len(series) > MOST_LINES else ""
-        yield Figure(name, lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {said}.", more)
+        yield Figure(name, lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {words}.", more)
 
 
 def _at(series: Series, place: int) -> str:

@@ -67,7 +67,7 @@ def _verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
     lede = [(f"Of these {', '.join(shares)}.",)] if shares else []
     wanting = [cell for cell in manifest.get("cells", ()) if cell["status"] != "done"]
     if wanting:
-        lede.append(("Not finished: " + ", ".join(one["variant"] for one in wanting) + ".",))
+        lede.append(("Not finished: " + ", ".join(cell["variant"] for cell in wanting) + ".",))
     return Verdict((f"{numbers.counted(len(asked), 'question')} about these documents",), tuple(lede))
 
 
@@ -84,18 +84,18 @@ def _table(name: str, path: Path) -> Table:
 
 def _examples(asked: list[dict[str, Any]]) -> Table:
     by_kind: dict[str, list[dict[str, Any]]] = {}
-    for one in asked:
-        by_kind.setdefault(next(iter(one["tags"]), "user"), []).append(one)
+    for question in asked:
+        by_kind.setdefault(next(iter(question["tags"]), "user"), []).append(question)
     rows = [
-        [kind, one["id"], clipped(" ".join(one["text"].split()), 90)]
-        for kind, own in by_kind.items()
-        for one in own[:_EXAMPLES]
+        [kind, question["id"], clipped(" ".join(question["text"].split()), 90)]
+        for kind, questions in by_kind.items()
+        for question in questions[:_EXAMPLES]
     ]
     return Table.of("examples", ["Kind", "Id", "Question"], rows)
 
 
 def _notes(asked: list[dict[str, Any]]) -> Iterator[str]:
-    sources = {one["source"] for one in asked}
+    sources = {question["source"] for question in asked}
     if "documents" in sources:
         yield (
             "Questions of the documents are made of their own words, which favours systems that match words; what they "

@@ -78,19 +78,19 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
     if alone:
         yield every_measure(record, score)
-    told = f"Intervals: {settings.confidence:.0%}, percentile bootstrap over queries, "
-    told += f"{numbers.count(settings.resamples)} resamples, seed {settings.seed}."
+    words = f"Intervals: {settings.confidence:.0%}, percentile bootstrap over queries, "
+    words += f"{numbers.count(settings.resamples)} resamples, seed {settings.seed}."
     all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
     elsewhere: Sentence = (all_in, Command("tables/rag_score.csv"), ". ")
-    yield Text((*(() if alone else elsewhere), told), id="score-measures")
-    if made := grids(score)[: None if alone else 1]:
+    yield Text((*(() if alone else elsewhere), words), id="score-measures")
+    if tables := grids(score)[: None if alone else 1]:
         yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
         yield Text(
             "Each cell is another choice of rarity (α) and caps of grades 4 and 3. τ: Kendall’s τ-b of the runs’ order "
             "against the default’s; under it the largest change of a run’s value. The darker, the larger the change; "
             "under 0.01 lightest. Bold: the default."
         )
-        yield Panes("K", tuple((table.title, (table,)) for table in made))
+        yield Panes("K", tuple((table.title, (table,)) for table in tables))
     yield from advice(score)
     yield from _lost(record, score, MOST if alone else 6)
     if score.notes and alone:
@@ -155,25 +155,25 @@ def _panel(record: Record, score: Score, base: str) -> Box:
     """A measure at every cutoff, each with its runs, best first."""
     measures = [measure_facts for measure_facts in score.measures if measure_facts.base == base]
     where = score.judgements.name
-    found = [
+    cells = [
         (measure, run, record.find(TASK, run, measure.name, dataset=where))
         for measure in measures
         for run in _in_order(score, measure.name)
     ]
-    known = [row for _, _, row in found if row is not None and row.value is not None]
-    scale, kinds = scale_of(_ends(known), factor=unit_of(measures[0].name).factor), kinds_of(record)
+    rows = [row for _, _, row in cells if row is not None and row.value is not None]
+    scale, kinds = scale_of(_ends(rows), factor=unit_of(measures[0].name).factor), kinds_of(record)
     lines = []
-    for measure, run, row in found:
-        said = entry(row, unit_of(measure.name), bold=run in first_of(score, measure.name))
+    for measure, run, row in cells:
+        value = entry(row, unit_of(measure.name), bold=run in first_of(score, measure.name))
         mark = interval_mark(row, kinds[run], scale, width=120)
-        shown = Entry((mark, *said.text), bold=said.bold, title=said.small or said.why)
+        shown = Entry((mark, *value.text), bold=value.bold, title=value.small or value.why)
         lines.append(Line(run, (shown,), kinds[run], group=f"@{measure.cutoff}"))
     way = "lower is better" if measures[0].direction == "lower" else "higher is better"
     table = Table(
         "", base, "Run", (Column((axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
         is_titled=False, is_sortable=False, export="",
     )  # fmt: skip
-    said_of = Text(", ".join(filter(None, (way, _queries(known)))))
+    said_of = Text(", ".join(filter(None, (way, _queries(rows)))))
     return Box("panel", (Heading(base, f"score-panel-{_bases(score).index(base) + 1}", 3), said_of, table))
 
 
@@ -198,29 +198,29 @@ def _in_order(score: Score, measure: str) -> list[str]:
 def _by_cutoff(record: Record, score: Score) -> Figure | None:
     """Lines of the headline's measure over its cutoffs, where there are several."""
     base = next((measure.base for measure in score.measures if measure.name == score.headline), "")
-    found = [measure for measure in score.measures if measure.base == base and measure.cutoff]
-    if len(found) < 2:
+    measures = [measure for measure in score.measures if measure.base == base and measure.cutoff]
+    if len(measures) < 2:
         return None
-    ks = sorted({measure.cutoff or 0 for measure in found})
-    series = [_line(record, score, run.name, found, ks[-1]) for run in score.runs]
-    known = [one for one in series if one.points]
-    if not known:
+    ks = sorted({measure.cutoff or 0 for measure in measures})
+    series = [_line(record, score, run.name, measures, ks[-1]) for run in score.runs]
+    curves = [line for line in series if line.points]
+    if not curves:
         return None
-    said = "; ".join(f"{one.name} {numbers.score(one.points[-1][1].value or 0.0)}" for one in known)
-    scale = scale_of(_ends(row for one in known for _, row in one.points))
+    ends = "; ".join(f"{line.name} {numbers.score(line.points[-1][1].value or 0.0)}" for line in curves)
+    scale = scale_of(_ends(row for line in curves for _, row in line.points))
     drawn = lines(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
-    summary = f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {said}."
+    summary = f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {ends}."
     return Figure(f"{base} by K", drawn, summary, "band: 95%; at most four runs")
 
 
 def _line(record: Record, score: Score, run: str, measures: Sequence[MeasureFacts], most: int) -> Series:
     """The values of a run by cutoff, each at its share of the largest."""
-    found = [
+    points = [
         (measure.cutoff or 0, record.find(TASK, run, measure.name, dataset=score.judgements.name))
         for measure in measures
     ]
-    known = [(k / most, row) for k, row in found if row is not None and row.value is not None]
-    return Series(run, tuple(sorted(known, key=lambda one: one[0])), kinds_of(record)[run])
+    placed = [(k / most, row) for k, row in points if row is not None and row.value is not None]
+    return Series(run, tuple(sorted(placed, key=lambda point: point[0])), kinds_of(record)[run])
 
 
 MOST = 12
@@ -255,10 +255,10 @@ def worst_queries(record: Record, score: Score) -> tuple[Line, ...]:
     runs = [_of_run(record, score, run.name, names) for run in score.runs]
     queries = dict.fromkeys(query for values in runs for query, _ in values)
     means = {query: _mean([values.get((query, names[0])) for values in runs]) for query in queries}
-    known = {query: value for query, value in means.items() if value is not None}
+    valued = {query: value for query, value in means.items() if value is not None}
     sign = -1.0 if measure.direction == "lower" else 1.0
-    ordered = sorted(known, key=lambda query: (sign * known[query], query))[:MOST]
-    return tuple(_worst(query, known[query], runs, names, i) for i, query in enumerate(ordered, start=1))
+    ordered = sorted(valued, key=lambda query: (sign * valued[query], query))[:MOST]
+    return tuple(_worst(query, valued[query], runs, names, i) for i, query in enumerate(ordered, start=1))
 
 
 def _worst(query: str, mean: float, runs: Sequence[Values], names: tuple[str, str], place: int) -> Line:
@@ -266,20 +266,20 @@ def _worst(query: str, mean: float, runs: Sequence[Values], names: tuple[str, st
     values = [values.get((query, names[0])) for values in runs]
     ceiling = _mean([values.get((query, names[1])) for values in runs])
     lost = ceiling is not None and names[0].startswith("RA-nWG")
-    said = (
+    cells = (
         *("n/a" if value is None else numbers.score(value) for value in values),
         numbers.score(mean),
         numbers.score((ceiling or 0.0) - mean) if lost else numbers.NONE,
         numbers.score(1.0 - (ceiling or 0.0)) if lost else numbers.NONE,
     )
     id = f"score-query-{place}"
-    return Line((Link(query, id),), tuple(map(Entry, said)), id=id)
+    return Line((Link(query, id),), tuple(map(Entry, cells)), id=id)
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
     """Over the runs that have a value; None where none has."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    defined = [value for value in values if value is not None]
+    return sum(defined) / len(defined) if defined else None
 
 
 def _of_run(record: Record, score: Score, run: str, measures: tuple[str, ...]) -> Values:
@@ -295,15 +295,15 @@ def _of_run(record: Record, score: Score, run: str, measures: tuple[str, ...]) -
 
 def _differences(record: Record, score: Score, most: int) -> Iterator[Block]:
     """The pairs of the first `most` measures that have comparisons, the headline first."""
-    found = [comparison for comparison in score.comparisons if comparison.pairs]
-    found.sort(key=lambda comparison: comparison.measure != score.headline)
-    if found:
+    compared = [comparison for comparison in score.comparisons if comparison.pairs]
+    compared.sort(key=lambda comparison: comparison.measure != score.headline)
+    if compared:
         yield Heading("Which differences hold", "score-pairs")
         yield Text(
             "Paired over the same queries: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
         )
-        tables = [forest(record, comparison, i) for i, comparison in enumerate(found[:most])]
+        tables = [forest(record, comparison, i) for i, comparison in enumerate(compared[:most])]
         yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
 
 
@@ -372,23 +372,23 @@ def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
 
 def _readings(ordered: Sequence[Reading]) -> Iterator[Sentence]:
     """What each reading says, once where several runs share a reason for saying nothing; figures stand in the table."""
-    said: dict[str, list[str]] = {}
+    runs_of: dict[str, list[str]] = {}
     for reading in ordered:
         text = reading.text.partition(": ")[2] or reading.text
         text = text.rpartition(", but ")[2] if reading.finding == "untold" else text
-        said.setdefault(text, []).append(f"{reading.run}@{reading.cutoff}")
-    for text, runs in said.items():
+        runs_of.setdefault(text, []).append(f"{reading.run}@{reading.cutoff}")
+    for text, runs in runs_of.items():
         yield (Words(", ".join(runs), "b"), f": {text}")
 
 
 def _ceiling(reading: Reading, kind: Kind) -> Line:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
-    found = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
+    figures = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
-        _entry(found.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
+        _entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
         for name in CEILING_COLUMNS
     )
-    mark = _mark(found.get("ra-nwg"), found.get("proc"))
+    mark = _mark(figures.get("ra-nwg"), figures.get("proc"))
     larger = Entry(FINDINGS.get(reading.finding, reading.finding))
     return Line(f"{reading.run}@{reading.cutoff}", (Entry((mark,)), *entries, larger), kind)
 
@@ -435,11 +435,11 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     placed = _placed(run, system)
     if placed is None:
         return
-    (low, high), of, said = placed
+    (low, high), of, measure = placed
     if high == 1:
-        yield finding(run, f"beats every other retrieval run by {said}", weight=3, place="score-runs")
+        yield finding(run, f"beats every other retrieval run by {measure}", weight=3, place="score-runs")
     elif low == 1:
-        clause = f"may be first of {numbers.counted(of, 'retrieval run')} by {said}"
+        clause = f"may be first of {numbers.counted(of, 'retrieval run')} by {measure}"
         yield finding(run, clause, weight=2, place="score-runs")
 
 

@@ -196,11 +196,11 @@ def _quality(stack: StackFacts, asked: Terms) -> float:
 def step_table(part: Part, asked: Terms) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
     shown = families(part, asked)
-    found = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
+    steps = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
     deep = {(step.less, step.more): step for step in part.steps if step.measure == _at_30(asked)}
-    if not found:
+    if not steps:
         return None
-    lines = tuple(_step(step, deep.get((step.less, step.more))) for step in found)
+    lines = tuple(_step(step, deep.get((step.less, step.more))) for step in steps)
     columns = (asked.measure, _at_30(asked), "ms more", "$ more", "In words")
     return Table("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
 
@@ -255,7 +255,7 @@ def _saves(route: Route, asked: Terms) -> bool:
 
 
 def _route(route: Route, keys: Sequence[tuple[str, int]]) -> Line:
-    found = {(other.measure, other.k): other.difference for other in route.against}
+    deltas = {(other.measure, other.k): other.difference for other in route.against}
     between = f"{usd(route.usd_less)}–{usd(route.usd_more)}"
     slow = f"{numbers.score(route.milliseconds_less, 1)}–{numbers.score(route.milliseconds_more, 1)}"
     return Line(
@@ -264,7 +264,7 @@ def _route(route: Route, keys: Sequence[tuple[str, int]]) -> Line:
             figure_entry(route.escalated, factor=100, sign="%"),
             Entry(usd(route.usd), between, f"{route.usd:.6g}"),
             Entry(numbers.score(route.milliseconds, 1), slow, f"{route.milliseconds:.6g}"),
-            *(figure_entry(found.get(key), signed=True) for key in keys),
+            *(figure_entry(deltas.get(key), signed=True) for key in keys),
         ),
     )
 
@@ -431,16 +431,16 @@ def effect_forests(part: Part, asked: Terms) -> tuple[Forest, ...]:
 
 
 def _forest(measure: str, place: int, effects: Sequence[Effect], asked: Terms) -> Forest:
-    known = [effect for effect in effects if effect.quality.value is not None]
+    valued = [effect for effect in effects if effect.quality.value is not None]
     ends = [
         end
-        for effect in known
+        for effect in valued
         for end in (effect.quality.value, effect.quality.low, effect.quality.high)
         if end is not None
     ]
     scale = scale_of([*ends, 0.0], within=None)
     return Forest(
-        measure, f"effects-{place}", scale, tuple(_difference(effect, scale, asked) for effect in known)
+        measure, f"effects-{place}", scale, tuple(_difference(effect, scale, asked) for effect in valued)
     )
 
 
@@ -542,7 +542,7 @@ def page_of(findings: Findings) -> SweepPage:
         facts=_facts(findings),
         verdict=verdict_of(findings),
         asked=asked,
-        scopes=tuple(_scope(one, asked, i) for i, one in enumerate(findings.parts)),
+        scopes=tuple(_scope(part, asked, i) for i, part in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
         undecided=undecided_stacks(part),
         scenarios=scenario_table(part, asked),
@@ -589,18 +589,18 @@ def _scope(part: Part, asked: Terms, place: int) -> Scope:
     plot = frontier_plot(part, asked, order)
     return Scope(
         part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _data(plot, asked),
-        tuple((name, some) for name, some in shares if some),
+        tuple((name, kept) for name, kept in shares if kept),
     )  # fmt: skip
 
 
 def _data(plot: FrontierPlot, asked: Terms) -> str:
     """What the script chooses from again, as JSON."""
-    found = {
+    fields = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,
         "share": asked.cost_share,
         "limits": [asked.sla_ms, asked.budget], "measure": asked.measure,
     }  # fmt: skip
-    return json.dumps(found, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 def _facts(findings: Findings) -> tuple[str, ...]:

@@ -140,7 +140,7 @@ PERCENT = numbers.Unit(100.0, 1, 1)
 
 def score_view(score: Score, wide: bool = False) -> Iterator[Block]:
     """A scoring: verdict, tables, notes."""
-    yield Verdict((score.verdict,), tuple((one,) for one in score.lede))
+    yield Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede))
     yield _main(score)
     if score.sensitivity:
         yield _sensitivity(score)
@@ -190,12 +190,12 @@ def _by_cutoff(score: Score) -> Table:
     ]
     rows = []
     for base in dict.fromkeys(measure.base for measure in score.measures):
-        found = [names.get((base, k)) for k in cutoffs]
-        label = next(_label(measure, base) for measure in found if measure)
+        at = [names.get((base, k)) for k in cutoffs]
+        label = next(_label(measure, base) for measure in at if measure)
         rows.append(
             [
                 label,
-                *(value_text(score.value(run.name, measure.name) if measure else None) for measure in found),
+                *(value_text(score.value(run.name, measure.name) if measure else None) for measure in at),
             ]
         )
     return Table.of("cutoffs", ("Measure", *figures(*titles)), rows)
@@ -255,8 +255,8 @@ def _first(score: Score, measure: str) -> set[str]:
     comparison = score.comparison(measure)
     if comparison is None:
         return set()
-    found = {run for run, low in zip(comparison.runs, comparison.rank_low, strict=False) if low == 1}
-    return found if len(found) < len(score.runs) else set()
+    firsts = {run for run, low in zip(comparison.runs, comparison.rank_low, strict=False) if low == 1}
+    return firsts if len(firsts) < len(score.runs) else set()
 
 
 def _sensitivity(score: Score) -> Table:
@@ -275,14 +275,14 @@ def _sensitivity(score: Score) -> Table:
 
 
 def _remarks(score: Score, wide: bool) -> Iterator[str]:
-    told = " ".join(score.lede)
+    lede = " ".join(score.lede)
     headline = next(measure for measure in score.measures if measure.name == score.headline)
     for reading in score.readings:
         near = wide or len(score.runs) == 1 or headline.cutoff in (None, reading.cutoff)
-        if near and reading.text not in told:
+        if near and reading.text not in lede:
             advice = NEXT.get(reading.finding, "")
-            yield reading.text.removesuffix(advice).rstrip() if advice and advice in told else reading.text
-            told += advice
+            yield reading.text.removesuffix(advice).rstrip() if advice and advice in lede else reading.text
+            lede += advice
     comparison = score.comparison(score.headline)
     pairs = comparison.pairs if comparison else ()
     for pair in pairs[: None if wide else _PAIRS]:
@@ -308,12 +308,12 @@ def _pair(score: Score, pair: Pair) -> str:
 
 
 def _likeness(score: Score, wide: bool) -> Iterator[str]:
-    cutoffs = sorted({one.cutoff for one in score.likeness})[: None if wide else 1]
-    few = [one for one in score.likeness if one.cutoff in cutoffs]
-    for one in few if wide else few[:_PAIRS]:
-        shared = f"{numbers.score(one.overlap)} ({numbers.interval(one.overlap_low, one.overlap_high)})"
-        tau = "tau n/a" if one.tau is None else f"tau of the common ones {numbers.score(one.tau)}"
-        yield f"{one.a} and {one.b}: overlap@{one.cutoff} {shared}, {tau}."
+    cutoffs = sorted({pair.cutoff for pair in score.likeness})[: None if wide else 1]
+    few = [pair for pair in score.likeness if pair.cutoff in cutoffs]
+    for pair in few if wide else few[:_PAIRS]:
+        shared = f"{numbers.score(pair.overlap)} ({numbers.interval(pair.overlap_low, pair.overlap_high)})"
+        tau = "tau n/a" if pair.tau is None else f"tau of the common ones {numbers.score(pair.tau)}"
+        yield f"{pair.a} and {pair.b}: overlap@{pair.cutoff} {shared}, {tau}."
 
 
 def _guidance(score: Score) -> Iterator[str]:
@@ -345,8 +345,8 @@ def label_of(measure: MeasureFacts) -> str:
 
 def _measure(record: Record, score: Score, measure: MeasureFacts, runs: Sequence[str]) -> Line:
     bold, unit = first_of(score, measure.name), unit_of(measure.name)
-    found = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
-    return Line(label_of(measure), tuple(entry(row, unit, bold=run in bold) for run, row in found))
+    rows = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
+    return Line(label_of(measure), tuple(entry(row, unit, bold=run in bold) for run, row in rows))
 
 
 def first_of(score: Score, measure: str) -> frozenset[str]:
@@ -355,26 +355,26 @@ def first_of(score: Score, measure: str) -> frozenset[str]:
     if comparison is None:
         return frozenset()
     ranks = zip(comparison.runs, comparison.rank_low, strict=False)
-    found = frozenset(run for run, low in ranks if low == 1)
-    return found if len(found) < len(score.runs) else frozenset()
+    firsts = frozenset(run for run, low in ranks if low == 1)
+    return firsts if len(firsts) < len(score.runs) else frozenset()
 
 
 def likeness(score: Score) -> Table | None:
     """A row per pair of runs: overlap and tau of their first K; None for one run."""
-    cutoffs = list(dict.fromkeys(one.cutoff for one in score.likeness))
-    found = {(one.a, one.b, one.cutoff): one for one in score.likeness}
+    cutoffs = list(dict.fromkeys(pair.cutoff for pair in score.likeness))
+    pairs = {(pair.a, pair.b, pair.cutoff): pair for pair in score.likeness}
     columns = [title for k in cutoffs for title in (f"Overlap@{k}", f"τ-b of the common@{k}")]
     lines = []
-    for a, b in dict.fromkeys((one.a, one.b) for one in score.likeness):
+    for a, b in dict.fromkeys((pair.a, pair.b) for pair in score.likeness):
         cells: list[Entry] = []
         for k in cutoffs:
-            one = found.get((a, b, k))
-            if one is None:
+            pair = pairs.get((a, b, k))
+            if pair is None:
                 cells += [Entry("n/a", why="not computed")] * 2
                 continue
             cells += [
-                _figure(one.overlap, one.overlap_low, one.overlap_high),
-                _figure(one.tau, one.tau_low, one.tau_high, why="fewer than two common documents"),
+                _figure(pair.overlap, pair.overlap_low, pair.overlap_high),
+                _figure(pair.tau, pair.tau_low, pair.tau_high, why="fewer than two common documents"),
             ]
         lines.append(Line(f"{a}, {b}", tuple(cells)))
     return (
@@ -408,9 +408,9 @@ def grids(score: Score) -> tuple[Table, ...]:
 
 def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
     caps = list(dict.fromkeys((cell.cap4, cell.cap3) for cell in cells))
-    found = {(cell.alpha, cell.cap4, cell.cap3): cell for cell in cells}
+    by_key = {(cell.alpha, cell.cap4, cell.cap3): cell for cell in cells}
     lines = (
-        Line(f"α = {alpha:g}", tuple(_cell(found.get((alpha, *cap))) for cap in caps))
+        Line(f"α = {alpha:g}", tuple(_cell(by_key.get((alpha, *cap))) for cap in caps))
         for alpha in dict.fromkeys(cell.alpha for cell in cells)
     )
     titles = tuple(f"caps {cap4:g}, {cap3:g}" for cap4, cap3 in caps)
