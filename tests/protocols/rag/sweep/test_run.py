@@ -269,7 +269,8 @@ def test_a_mistake_in_one_part_is_its_cells(tmp_path, monkeypatch):
     run = eb.rag.sweep({**FREE, "index": ["flat", "shaky"]}, out=tmp_path / "run")
     sweep = read_sweep(tmp_path / "run")
     assert {one.configuration.index for one in sweep.measured} == {"flat"}
-    assert {one.reason for one in sweep.skipped} == {"ZeroDivisionError: division by zero"}
+    reasons = {one.reason for one in sweep.skipped}
+    assert [reason.partition(" (")[0] for reason in reasons] == ["ZeroDivisionError: division by zero"]
     assert "Traceback" in next((tmp_path / "run" / "logs").glob("*.txt")).read_text()
     assert run.manifest["status"] == "partial"
 
