@@ -25,20 +25,20 @@ def port_of(command: Sequence[str]) -> int | None:
     (8000, None)
     """
     starts = [place for place, word in enumerate(command) if Path(word).name == "embassay"]
-    given = list(command[starts[0] + 1 :]) if starts else []
-    words = [word for word in given if not word.startswith("-")]
+    options = list(command[starts[0] + 1 :]) if starts else []
+    words = [word for word in options if not word.startswith("-")]
     for path, port in PORTS.items():
         if tuple(words[: len(path)]) == path:
-            return _named(given) or port
+            return _named(options) or port
     return None
 
 
-def _named(given: Sequence[str]) -> int | None:
-    for place, word in enumerate(given):
+def _named(options: Sequence[str]) -> int | None:
+    for place, word in enumerate(options):
         name, _, value = word.partition("=")
         if name == "--port":
-            found = value or (given[place + 1] if place + 1 < len(given) else "")
-            return int(found) if found.isdigit() else None
+            number = value or (options[place + 1] if place + 1 < len(options) else "")
+            return int(number) if number.isdigit() else None
     return None
 
 

@@ -122,13 +122,18 @@ def _again(body: bytes, receive: Receive) -> Receive:
     return replayed
 
 
-def _with_headers(own: Mapping[str, str], send: Send) -> Send:
+def _with_headers(headers: Mapping[str, str], send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
-            kept = [
-                (key, value) for key, value in message.get("headers", ()) if key.decode().lower() not in own
+            others = [
+                (key, value)
+                for key, value in message.get("headers", ())
+                if key.decode().lower() not in headers
             ]
-            message["headers"] = [*kept, *((key.encode(), value.encode()) for key, value in own.items())]
+            message["headers"] = [
+                *others,
+                *((key.encode(), value.encode()) for key, value in headers.items()),
+            ]
         await send(message)
 
     return sent
@@ -196,10 +201,10 @@ def address_key(host: str | None) -> str:
     if host is None:
         return "unknown"
     try:
-        found = ip_address(host)
+        address = ip_address(host)
     except ValueError:
         return host
-    return str(int(found) >> 64) if isinstance(found, IPv6Address) else host
+    return str(int(address) >> 64) if isinstance(address, IPv6Address) else host
 
 
 LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
@@ -231,15 +236,15 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _listening(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
-    made = socket.socket(family, kind, protocol)
+    sock = socket.socket(family, kind, protocol)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(128)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.listen(128)
     except BaseException:
-        made.close()
+        sock.close()
         raise
-    return made
+    return sock
 
 
 def base_url(host: str, listening: socket.socket) -> str:
@@ -258,8 +263,8 @@ def hosts_answered(host: str, public_url: str | None, more: tuple[str, ...]) -> 
     named = tuple(name.lower() for name in (*public, *more))
     if not named and not is_local(host):
         return ()
-    own = () if host in _EVERYWHERE else (host.lower(),)
-    return tuple(dict.fromkeys((*LOCAL_NAMES, *own, *named)))
+    bound = () if host in _EVERYWHERE else (host.lower(),)
+    return tuple(dict.fromkeys((*LOCAL_NAMES, *bound, *named)))
 
 
 def origin_of(url: str) -> str:
@@ -321,8 +326,8 @@ class _Frugal:
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().set_exception_handler(self._failed)
         await super().startup(sockets=sockets)  # type: ignore[misc]
-        for one in sockets or ():
-            one.listen(_QUEUE)
+        for sock in sockets or ():
+            sock.listen(_QUEUE)
 
     _told = False
 
@@ -354,7 +359,7 @@ class _Impatient:
         self._wait()
         if len(self.connections) > self.most:
             waiting = [connection for connection in self.connections if connection._timer is not None]
-            first = min(waiting, key=lambda one: one._timer.when())
+            first = min(waiting, key=lambda other: other._timer.when())
             first._stop()  # it is not to be the first again
             first.transport.abort()
 

@@ -72,10 +72,10 @@ class AnnotatorRoutes:
     def study(self, request: Request, token: str) -> dict[str, Any]:
         """Tasks, own order, own answers."""
         annotator = self._who(request, token)
-        told = service.study_shown(self._service, annotator)
-        if told["answers"]:
+        shown = service.study_shown(self._service, annotator)
+        if shown["answers"]:
             self._service.browsers.shown(browser_of(request), (annotator.id,))
-        return told
+        return shown
 
     def items(self, request: Request, token: str, task: str) -> dict[str, Any]:
         """All items of a task at once."""
@@ -215,9 +215,9 @@ def save(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer)
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
     item = own_item(service, annotator, item_id)
     if service.grading is not None and service.grading.is_fixed(item_id):
-        own = service.store.answers(annotator.id).get(item_id)
-        if own is None or own.seq != sent.seq:
-            raise Refusal(409, _WHY["counted"], why="counted", answer=answer_shown(own) if own else None)
+        saved = service.store.answers(annotator.id).get(item_id)
+        if saved is None or saved.seq != sent.seq:
+            raise Refusal(409, _WHY["counted"], why="counted", answer=answer_shown(saved) if saved else None)
     try:
         value = checked_value(service.tasks[item.task], item.payload, sent.value)
     except DataError as error:
@@ -340,7 +340,7 @@ def refused(request: Request, refusal: Any) -> Response:
 
 def unreadable(_: Request, error: Any) -> Response:
     """A body that is no answer: which field, never what was in it."""
-    places = (one["loc"] for one in error.errors())
+    places = (fault["loc"] for fault in error.errors())
     names = {str(place[1]) for place in places if len(place) > 1 and isinstance(place[1], str)} & _FIELDS
     return JSONResponse({"error": f"This cannot be read: {', '.join(sorted(names)) or 'the body'}."}, 400)
 

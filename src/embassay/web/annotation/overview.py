@@ -60,7 +60,7 @@ class OwnerRoutes:
     def page(self, request: Request, token: str, show: bool = False) -> HTMLResponse:
         """Progress, agreement, remarks and links; to a browser that annotates too, only what it `show`s on purpose."""
         self._let_in(request, token)
-        found, others = self._overview(), self._with_answers()
+        state, others = self._overview(), self._with_answers()
         browsers, browser = self._service.browsers, browser_of(request) or new_browser()
         writers = () if show else browsers.writers(browser)
         held_back = writers if set(others) - set(writers) else ()
@@ -69,7 +69,7 @@ class OwnerRoutes:
         answer = HTMLResponse(
             owner_page(
                 self._service,
-                found,
+                state,
                 base=self._base(request),
                 writers=held_back,
                 exposures=browsers.exposures(),
@@ -125,7 +125,11 @@ class OwnerRoutes:
 
     def _with_answers(self) -> tuple[str, ...]:
         answers = self._service.store.all_answers()
-        return tuple(name for name, own in answers.items() if any(not one.is_empty for one in own.values()))
+        return tuple(
+            name
+            for name, by_item in answers.items()
+            if any(not answer.is_empty for answer in by_item.values())
+        )
 
     def _base(self, request: Request) -> str:
         return self._service.options.public_url or str(request.base_url).rstrip("/")
@@ -188,28 +192,28 @@ def doubts(
     """The pairs that are worth another look, the surest first: the interval of the probability lies on one side of a
     half, and people's mean on the other side of the grade from which on two texts mean the same."""
     cut = SAME_FROM if calibration.same_from is None else calibration.same_from
-    own = {
+    pairs = {
         item.id: item
         for task in tasks
         if task.family == "sts"
         for item in items[task.name]
         if {"text1", "text2"} <= item.payload.keys()
     }
-    said: dict[str, list[float]] = {}
-    for given in answers.values():
-        for key, one in given.items():
-            if key in own and one.is_complete:
-                said.setdefault(key, []).append(float(one.value))
-    if not said:
+    marks: dict[str, list[float]] = {}
+    for by_item in answers.values():
+        for key, answer in by_item.items():
+            if key in pairs and answer.is_complete:
+                marks.setdefault(key, []).append(float(answer.value))
+    if not marks:
         return ()
-    first, second = ([str(own[key].payload[name]) for key in said] for name in ("text1", "text2"))
-    found = []
-    for key, likely in zip(said, calibration.probability(first, second), strict=True):
-        mean = statistics.fmean(said[key])
+    first, second = ([str(pairs[key].payload[name]) for key in marks] for name in ("text1", "text2"))
+    odd = []
+    for key, likely in zip(marks, calibration.probability(first, second), strict=True):
+        mean = statistics.fmean(marks[key])
         if (likely.low > 0.5 and mean < cut) or (likely.high < 0.5 and mean >= cut):
-            texts = (_beginning(own[key].payload["text1"]), _beginning(own[key].payload["text2"]))
-            found.append(Doubt(key, texts, len(said[key]), mean, likely))
-    return tuple(sorted(found, key=lambda doubt: -abs(doubt.probability.value - 0.5))[:MOST_DOUBTS])
+            texts = (_beginning(pairs[key].payload["text1"]), _beginning(pairs[key].payload["text2"]))
+            odd.append(Doubt(key, texts, len(marks[key]), mean, likely))
+    return tuple(sorted(odd, key=lambda doubt: -abs(doubt.probability.value - 0.5))[:MOST_DOUBTS])
 
 
 @dataclass(frozen=True)
@@ -227,9 +231,11 @@ def adjudicated(service: Service, found: Overview) -> tuple[Decided, ...]:
     people = service.store.adjudicators()
     if not people:
         return ()
-    disputes, made = service.adjudication.disputes(), service.adjudication.decided()
+    disputes, decided = service.adjudication.disputes(), service.adjudication.decided()
     return tuple(
-        Decided(person, task, len(disputes[task.task.name]), made.get(person.id, {}).get(task.task.name, 0))
+        Decided(
+            person, task, len(disputes[task.task.name]), decided.get(person.id, {}).get(task.task.name, 0)
+        )
         for person in people
         for task in found.tasks
     )
@@ -247,10 +253,10 @@ def verdict(found: Overview) -> str:
 
 def agreed(found: Overview) -> str:
     """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
-    known = [task for task in found.tasks if not task.agreement.reason and task.agreement.items >= FEWEST]
-    if not known:
+    judged = [task for task in found.tasks if not task.agreement.reason and task.agreement.items >= FEWEST]
+    if not judged:
         return f"Agreement is put into words once two people have answered the same {FEWEST} items of a task."
-    words = ", ".join(f"{task_overview.title} – {task_overview.agreement.band}" for task_overview in known)
+    words = ", ".join(f"{task_overview.title} – {task_overview.agreement.band}" for task_overview in judged)
     return f"Agreement so far: {words}."
 
 
@@ -355,7 +361,7 @@ def overview(
 ) -> Overview:
     """The overview of a study: its tasks, their items by task, and what the store holds. No gold is needed."""
     titles = titles_of(tasks)
-    saved = [one.saved_at for own in answers.values() for one in own.values()]
+    saved = [answer.saved_at for by_item in answers.values() for answer in by_item.values()]
     return Overview(
         tuple(annotators),
         tuple(
@@ -376,14 +382,14 @@ def _task(
 ) -> TaskOverview:
     progress = []
     for annotator in annotators:
-        own = answers.get(annotator.id, {})
-        given = [own[item.id] for item in items if item.id in own]
-        decided = [one for one in given if one.is_decided]
-        times = [one.seconds for one in decided if one.seconds]
+        by_item = answers.get(annotator.id, {})
+        answered = [by_item[item.id] for item in items if item.id in by_item]
+        decided = [answer for answer in answered if answer.is_decided]
+        times = [answer.seconds for answer in decided if answer.seconds]
         progress.append(
             Progress(
-                annotator, task.name, len(items), len(decided), sum(one.is_complete for one in given),
-                sum(bool(one.flag) for one in given), statistics.median(times) if times else None,
+                annotator, task.name, len(items), len(decided), sum(answer.is_complete for answer in answered),
+                sum(bool(answer.flag) for answer in answered), statistics.median(times) if times else None,
                 finished.get(annotator.id, {}).get(task.name),
             )
         )  # fmt: skip
@@ -398,14 +404,14 @@ def _agreement(
 
     read: dict[str, dict[str, Any]] = {}
     for annotator in sorted(answers):
-        own = answers[annotator]
+        by_item = answers[annotator]
         read[annotator] = {
-            item.id: _value(task, item, own[item.id].value)
+            item.id: _value(task, item, by_item[item.id].value)
             for item in items
-            if item.id in own and own[item.id].is_complete
+            if item.id in by_item and by_item[item.id].is_complete
         }
     counted = who_counts(read)
-    few = tuple(name for name, own in read.items() if own and name not in counted)
+    few = tuple(name for name, values in read.items() if values and name not in counted)
     agreement = people_agreement(task.family, counted)
     interval = None if agreement.reason else _interval(task.family, to_json(counted), agreement.coefficient)
     return agreement, interval, few
@@ -416,8 +422,8 @@ def _interval(family: Family, answers: str, coefficient: str) -> tuple[float, fl
     """The page is asked for every few seconds, and an interval of hundreds of answers takes half a second."""
     from embassay.protocols.hume.resampling import agreement_intervals
 
-    found = agreement_intervals(family, json.loads(answers))[coefficient]
-    return None if math.isnan(found.low) else (found.low, found.high)
+    interval = agreement_intervals(family, json.loads(answers))[coefficient]
+    return None if math.isnan(interval.low) else (interval.low, interval.high)
 
 
 def _value(task: Task, item: Item, value: Any) -> Any:
@@ -429,22 +435,23 @@ def _remarks(
     items: Mapping[str, Sequence[Item]], annotators: Sequence[Annotator], answers: AnswersBy
 ) -> list[Remark]:
     """The latest first."""
-    found = [
-        Remark(annotator, task, item.id, excerpt(item), one.flag, one.comment, one.saved_at)
+    remarks = [
+        Remark(annotator, task, item.id, excerpt(item), answer.flag, answer.comment, answer.saved_at)
         for annotator in annotators
-        for task, own in items.items()
-        for item in own
-        if (one := answers.get(annotator.id, {}).get(item.id)) is not None and (one.flag or one.comment)
+        for task, of_task in items.items()
+        for item in of_task
+        if (answer := answers.get(annotator.id, {}).get(item.id)) is not None
+        and (answer.flag or answer.comment)
     ]
     return sorted(
-        found, key=lambda remark: (remark.saved_at, remark.annotator.id, remark.item_id), reverse=True
+        remarks, key=lambda remark: (remark.saved_at, remark.annotator.id, remark.item_id), reverse=True
     )
 
 
 def excerpt(item: Item) -> str:
     """The beginning of what an item shows first: its text, its query or the first of its two texts."""
     shown = (item.payload.get(name) for name in ("text", "query", "text1"))
-    return _beginning(next((one for one in shown if one), ""))
+    return _beginning(next((text for text in shown if text), ""))
 
 
 def _beginning(shown: Any) -> str:

@@ -100,11 +100,11 @@ def decision_folder(path: Path) -> StudyFolder:
         scale=Scale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE), source=Source(dataset=path.name),
     )  # fmt: skip
     content = digest([[item.id, dict(item.payload)] for item in items])
-    told = StudyFile(
+    written = StudyFile(
         name=path.resolve().name, seed=study.terms.seed, tasks=[task], content=content,
         guidelines=digest([GUIDELINES, QUESTION, ANCHORS]),
     )  # fmt: skip
-    return StudyFolder(path, told, items)
+    return StudyFolder(path, written, items)
 
 
 def item_id(place: int) -> str:
@@ -148,19 +148,21 @@ class Grading:
         """What this annotator has answered, then what is theirs to grade, then what others have not come to yet."""
         course, _ = self.standing()
         answers = self._store.all_answers()
-        own = [
-            item for item, one in answers.get(annotator, {}).items() if one.is_decided and item in self._keys
+        mine_first = [
+            item
+            for item, answer in answers.get(annotator, {}).items()
+            if answer.is_decided and item in self._keys
         ]
-        taken = {item for other in answers.values() for item, one in other.items() if one.is_decided}
+        taken = {item for other in answers.values() for item, answer in other.items() if answer.is_decided}
         asked = [self._places[key] for key in course.asked]
         place = {item: at for at, item in enumerate(asked)}
         waiting = [item for key in course.waiting if (item := self._places[key]) not in taken]
-        people = [one.id for one in self._store.annotators()]
+        people = [person.id for person in self._store.annotators()]
         turn, many = people.index(annotator) if annotator in people else 0, max(len(people), 1)
         mine = [item for item in waiting if place[item] % many == turn]
         rest = [item for item in waiting if place[item] % many != turn]
-        own.sort(key=lambda item: (answers[annotator][item].seq, item))
-        return (*own, *mine, *rest)
+        mine_first.sort(key=lambda item: (answers[annotator][item].seq, item))
+        return (*mine_first, *mine, *rest)
 
     def is_fixed(self, item: str) -> bool:
         """Whether a passage's grade steered what was asked since."""
@@ -183,14 +185,14 @@ class Grading:
     def _graded(self) -> dict[Key, int]:
         """A grade for each passage that somebody decided: the lower median of people's, `UNJUDGED` where all of them
         say that it cannot be judged."""
-        found: dict[str, list[Saved]] = {}
-        for own in self._store.all_answers().values():
-            for item, one in own.items():
-                if one.is_decided and item in self._keys:
-                    found.setdefault(item, []).append(one)
-        return {self._keys[item]: _grade(given) for item, given in found.items()}
+        answers: dict[str, list[Saved]] = {}
+        for by_item in self._store.all_answers().values():
+            for item, answer in by_item.items():
+                if answer.is_decided and item in self._keys:
+                    answers.setdefault(item, []).append(answer)
+        return {self._keys[item]: _grade(of_item) for item, of_item in answers.items()}
 
 
-def _grade(given: list[Saved]) -> int:
-    grades = [int(one.value) for one in given if one.is_complete]
+def _grade(answers: list[Saved]) -> int:
+    grades = [int(answer.value) for answer in answers if answer.is_complete]
     return statistics.median_low(grades) if grades else UNJUDGED

@@ -73,25 +73,29 @@ class Adjudication:
         mark = digest([[row.annotator_id, row.item_id, row.value, row.flag, row.comment] for row in rows])
         with self._lock:
             if self._held is None or self._held[0] != mark:
-                found = {task.name: disputes(self._folder, task, rows) for task in self._folder.study.tasks}
-                self._held = mark, found
+                disputed = {
+                    task.name: disputes(self._folder, task, rows) for task in self._folder.study.tasks
+                }
+                self._held = mark, disputed
             return self._held[1]
 
     def order(self, adjudicator: str, task: str) -> tuple[str, ...]:
         """The items of a task to decide, the farthest apart first; what was decided stays, also where the people have
         agreed since."""
         now = tuple(dispute.item for dispute in self.disputes()[task])
-        own = {item.id for item in self._folder.items_of(task)}
-        made = self._store.answers(adjudicator)
+        ids = {item.id for item in self._folder.items_of(task)}
+        answers = self._store.answers(adjudicator)
         before = tuple(
-            item for item, one in made.items() if item in own and not one.is_empty and item not in now
+            item
+            for item, answer in answers.items()
+            if item in ids and not answer.is_empty and item not in now
         )
         return (*now, *before)
 
     def shown(self, task: Task, item: str) -> dict[str, Any]:
         """What people answered to an item, for the page; empty where nobody disputes it any more."""
         every = self.disputes()[task.name]
-        dispute = next((one for one in every if one.item == item), None)
+        dispute = next((other for other in every if other.item == item), None)
         return {} if dispute is None else {"others": others_shown(task, dispute, every)}
 
     def answerers(self, item: str) -> tuple[str, ...]:
@@ -102,34 +106,36 @@ class Adjudication:
         """How many items of each task every adjudicator has decided."""
         tasks = {item.id: item.task for item in self._folder.items}
         return {
-            one.id: dict(Counter(tasks[item] for item, saved in made.items() if saved.is_decided))
-            for one, made in self._made()
+            person.id: dict(Counter(tasks[item] for item, saved in answers.items() if saved.is_decided))
+            for person, answers in self._made()
         }
 
     def _made(self) -> list[tuple[Any, Mapping[str, Saved]]]:
-        made = self._store.decisions()
-        return [(adjudicator, made.get(adjudicator.id, {})) for adjudicator in self._store.adjudicators()]
+        decisions = self._store.decisions()
+        return [
+            (adjudicator, decisions.get(adjudicator.id, {})) for adjudicator in self._store.adjudicators()
+        ]
 
 
 def others_shown(task: Task, dispute: Dispute, every: Sequence[Dispute]) -> dict[str, Any]:
     """A dispute as the page reads it: how many people said what, by family; groups with the number of their texts."""
     values = [value for _, value in dispute.given]
-    told: dict[str, Any] = {
+    shown: dict[str, Any] = {
         "people": len(values), "refused": dispute.refused, "remarks": list(dispute.remarks),
         "simulated": dispute.simulated,
     }  # fmt: skip
     if task.family == "reranking":
-        return told | {"marks": [sum(marks) for marks in zip(*values, strict=True)]}
+        return shown | {"marks": [sum(marks) for marks in zip(*values, strict=True)]}
     if task.family == "clustering":
-        sizes = Counter(given for one in every for given in one.given)
-        return told | {
+        sizes = Counter(part for answer in every for part in answer.given)
+        return shown | {
             "groups": [
                 {"letter": letter, "group": value, "texts": sizes[letter, value]}
                 for letter, value in dispute.given
             ]
         }
     counts = Counter(values)
-    return told | {"values": [{"value": value, "people": counts[value]} for value in dict.fromkeys(values)]}
+    return shown | {"values": [{"value": value, "people": counts[value]} for value in dict.fromkeys(values)]}
 
 
 @dataclass(frozen=True)
@@ -268,9 +274,9 @@ def open_service(
 def _calibration(path: Path) -> Calibration:
     from embassay.protocols.calibration.probability import calibration
 
-    found = calibration(path)
-    found.similarity(["a"], ["a"])  # A system that is another now is told of before anybody annotates.
-    return found
+    system = calibration(path)
+    system.similarity(["a"], ["a"])  # A system that is another now is told of before anybody annotates.
+    return system
 
 
 def _let_in(store: AnswerStore, people: Iterable[tuple[Iterable[str], Kind]]) -> None:
@@ -337,8 +343,8 @@ class Door:
         if headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise Refusal(403, "This request did not come from the page.")
         origin = headers.get("origin")
-        own = (headers.get("host", "").lower(), *self._origins)
-        if origin is not None and urlsplit(origin).netloc.lower() not in own:
+        origins = (headers.get("host", "").lower(), *self._origins)
+        if origin is not None and urlsplit(origin).netloc.lower() not in origins:
             raise Refusal(403, "This request did not come from the page.")
         if not self._links.is_form_key(token, headers.get("x-csrf-token", "")):
             raise Refusal(403, "The page is out of date. Load it again.")
@@ -437,8 +443,12 @@ def about_shown(service: Service, annotator: Annotator) -> dict[str, Any]:
 def questions_shown(study: StudyFile) -> list[dict[str, Any]]:
     """The questions of a study as its pages put them."""
     return [
-        {"key": one.key, "words": one.words, "choices": [list(choice) for choice in one.choices]}
-        for one in asked_of(study)
+        {
+            "key": question.key,
+            "words": question.words,
+            "choices": [list(choice) for choice in question.choices],
+        }
+        for question in asked_of(study)
     ]
 
 
@@ -506,11 +516,11 @@ def as_html(markdown: str) -> Markup:
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-    made.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign]
-    made.core.ruler.push("fit", _fit)
-    made.add_render_rule("link_open", _link_open)
-    return made
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    markdown.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign]
+    markdown.core.ruler.push("fit", _fit)
+    markdown.add_render_rule("link_open", _link_open)
+    return markdown
 
 
 def _fit(state: StateCore) -> None:

@@ -96,24 +96,24 @@ def _title(first: Sequence[str], ranked: int, on: str) -> str:
 def _lede(names: Sequence[str], values: Sequence[str], tests: Tested, unit: Unit) -> str:
     if tests.gap is None:
         return ""
-    one = tests.gap
-    if one.low == one.high:
+    gap = tests.gap
+    if gap.low == gap.high:
         alike = (
             f"both score {values[0]}"
-            if abs(one.difference) < 1e-12
-            else f"differ by {unit.said(one.difference)}"
+            if abs(gap.difference) < 1e-12
+            else f"differ by {unit.said(gap.difference)}"
         )
         return f"{names[0]} and {names[1]} {alike} in every resample: nothing is tested."
-    gap = f"{unit.said(one.difference)} (95% interval {unit.said_interval(one.low, one.high)})"
-    if one.p_adjusted < ALPHA:
-        return f"{names[0]} {values[0]} beats {names[1]} {values[1]}, the next, by {gap}."
-    apart = untold(one.p, one.p_adjusted, one.systems)
-    return f"{names[0]} {values[0]} and {names[1]} {values[1]} differ by {gap} and {apart}."
+    size = f"{unit.said(gap.difference)} (95% interval {unit.said_interval(gap.low, gap.high)})"
+    if gap.p_adjusted < ALPHA:
+        return f"{names[0]} {values[0]} beats {names[1]} {values[1]}, the next, by {size}."
+    apart = untold(gap.p, gap.p_adjusted, gap.systems)
+    return f"{names[0]} {values[0]} and {names[1]} {values[1]} differ by {size} and {apart}."
 
 
 def _unfinished(board: Joined) -> Verdict:
-    work = [one for run in board.runs for one in run.work]
-    done = sum(one.status == "done" for one in work)
+    work = [work for run in board.runs for work in run.work]
+    done = sum(cell.status == "done" for cell in work)
     cells = f"{numbers.count(done)} of {numbers.counted(len(work), 'cell')}"
     if not done:
         return Verdict("Nothing finished yet", f"{cells}. This page fills as cells end.")
@@ -216,23 +216,23 @@ def make_board(
     standings = {} if values_only else joined.standings(replicates, joined.overview)
     members = joined.members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
-    part, said = part_of(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
+    part, tested = part_of(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
     label = dict(labels([member.name for member in members]))
     if simulated(joined):
         label |= {member.name: "simulated annotators" for member in members if member.kind == "person"}
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     columns = with_counts(joined.columns, part.cells)
     newest = joined.runs[0]
-    found = verdict(joined, members, said.get(lead, Tested()), label)
+    outcome = verdict(joined, members, tested.get(lead, Tested()), label)
     board = Board(
         joined.id, title_of(newest), newest.kind, joined.version, status_of(runs), updated_of(runs), "",
-        around.newer, Verdict(found.title, found.lede), care(joined, members, runs, around.broken),
+        around.newer, Verdict(outcome.title, outcome.lede), care(joined, members, runs, around.broken),
         tuple(_datasets(newest)), runs, lead,
-        tuple(replace(column, reason=said[column.key].reason) if column.key in said else column for column in columns),
+        tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
         tuple(_row(joined, member, i, label[member.name]) for i, member in enumerate(members)),
         part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD,
     )  # fmt: skip
-    whole = not any(found.reason == LATER for found in said.values())
+    whole = not any(test.reason == LATER for test in tested.values())
     stamp = "" if values_only else stamp_of(board)
     return Made(replace(board, stamp=stamp), joined, members, whole)
 
@@ -243,7 +243,7 @@ def line_of(joined: Joined, around: Around) -> BoardLine:
     return BoardLine(
         joined.id, title_of(joined.runs[0]), joined.kind, joined.version, status_of(runs), updated_of(runs),
         len({name for run in joined.runs for name in run.systems}),
-        sum(len(own) for run in joined.runs for own in run.scores.values()),
+        sum(len(by_system) for run in joined.runs for by_system in run.scores.values()),
         len(runs), around.newer, sum(run.done for run in runs), sum(run.cells for run in runs),
         around.differs,
     )  # fmt: skip
@@ -362,15 +362,15 @@ class Tests:
         if not make:
             return Tested(reason=LATER)
         pairs = self._pairs.setdefault((board.id, asked), {})
-        found = told_apart(
+        tested = told_apart(
             [standings[place, name] for name in sorted(behind)],
             higher=column.higher_is_better, origins=behind, known=pairs,
         )  # fmt: skip
         with self._lock:
-            self._known[key] = found
+            self._known[key] = tested
             while len(self._known) > _MOST_TESTS:
                 self._known.popitem(last=False)
-        return found
+        return tested
 
 
 def part_of(
@@ -388,7 +388,7 @@ def part_of(
     are the keys for which all that cannot be told apart are listed; with `later` no other columns are tested now."""
     place = {member.name: i for i, member in enumerate(members)}
     ranked = frozenset(member.name for member in members if member.complete or member.group == REFERENCE)
-    said = {
+    tested = {
         column.key: tests.of(board, column, standings, ranked, make=not later or column.key in alike)
         for column in columns
     }
@@ -396,21 +396,21 @@ def part_of(
     part = Part(
         stamp,
         cells,
-        {key: tuple(found.ranks.get(m.name) for m in members) for key, found in said.items()},
-        {key: tuple(_share(found.best.get(m.name)) for m in members) for key, found in said.items()},
-        {key: tuple(sorted(place[name] for name in found.top)) for key, found in said.items()},
+        {key: tuple(test.ranks.get(m.name) for m in members) for key, test in tested.items()},
+        {key: tuple(_share(test.best.get(m.name)) for m in members) for key, test in tested.items()},
+        {key: tuple(sorted(place[name] for name in test.top)) for key, test in tested.items()},
         {
             key: tuple(
-                tuple(sorted(place[name] for name in said[key].alike[m.name]))
-                if m.name in said[key].alike
+                tuple(sorted(place[name] for name in tested[key].alike[m.name]))
+                if m.name in tested[key].alike
                 else None
                 for m in members
             )
             for key in alike
-            if key in said
+            if key in tested
         },
     )
-    return (part if stamp else replace(part, stamp=stamp_of(part))), said
+    return (part if stamp else replace(part, stamp=stamp_of(part))), tested
 
 
 def with_counts(columns: Sequence[Column], cells: Mapping[str, Sequence[Cell]]) -> tuple[Column, ...]:
@@ -431,9 +431,9 @@ def rounded(cell: Cell) -> Cell:
 def _cell(member: Member, column: Column, standings: At) -> Cell:
     """The cell, with the interval of its replicates where the row was written without one."""
     cell = member.cells.get(column.key) or cell_of(member.entrant, column)
-    found = standings.get((place_of(column), member.name))
-    if cell.value is not None and cell.low is None and found is not None:
-        low, high = found.headline.interval
+    standing = standings.get((place_of(column), member.name))
+    if cell.value is not None and cell.low is None and standing is not None:
+        low, high = standing.headline.interval
         cell = cell._replace(low=low, high=high)
     return rounded(cell)
 
@@ -459,23 +459,23 @@ _FLOAT = 4
 
 def facts_of(entrant: Entrant) -> Facts:
     """The facts of a system, from the manifest and the cells of its run; of a sweep's stack from its measurements."""
-    told = entrant.described.get("facts") or {}
+    facts = entrant.described.get("facts") or {}
     stack = entrant.run.stacks.get(entrant.name, {})
     seconds = sum(work.seconds or 0.0 for work in entrant.work if work.status == "done")
     texts = sum(work.texts for work in entrant.work if work.status == "done")
-    dims = _whole(told.get("dims") or told.get("dim") or (stack.get("axes") or {}).get("dims"))
+    dims = _whole(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
     return Facts(
         dims,
-        _whole(told.get("max_tokens")),
-        _whole(told.get("parameters")),
-        _number(told.get("usd_per_million_tokens")),
+        _whole(facts.get("max_tokens")),
+        _whole(facts.get("parameters")),
+        _number(facts.get("usd_per_million_tokens")),
         _number(stack.get("cost")),
         _milliseconds(stack),
         round(seconds, 3) or None,
         round(texts / seconds, 1) if texts and seconds else None,
-        without_paths(str(told.get("licence") or "")),
-        without_paths(str(told.get("summary") or "")),
-        _number(told.get("weights_mb")),
+        without_paths(str(facts.get("licence") or "")),
+        without_paths(str(facts.get("summary") or "")),
+        _number(facts.get("weights_mb")),
         None if stack or dims is None else float(dims * _FLOAT),
         _index_mb(stack),
     )
@@ -483,10 +483,10 @@ def facts_of(entrant: Entrant) -> Facts:
 
 def _index_mb(stack: Mapping[str, Any]) -> float | None:
     """Of a stack's index, as measured, else what its structure takes."""
-    told = stack.get("memory") or {}
-    taken = _number(told.get("memory"))
-    if taken is None and told.get("vectors") is not None:
-        taken = (_number(told["vectors"]) or 0.0) + (_number(told.get("graph")) or 0.0)
+    memory = stack.get("memory") or {}
+    taken = _number(memory.get("memory"))
+    if taken is None and memory.get("vectors") is not None:
+        taken = (_number(memory["vectors"]) or 0.0) + (_number(memory.get("graph")) or 0.0)
     return None if taken is None else round(taken / 1e6, 3)
 
 

@@ -368,7 +368,7 @@ def as_plain(record: Any) -> Any:
     {'name': 'a/b', 'reason': 'no manifest'}
     """
     if is_dataclass(record) and not isinstance(record, type):
-        return {one.name: as_plain(getattr(record, one.name)) for one in fields(record)}
+        return {field.name: as_plain(getattr(record, field.name)) for field in fields(record)}
     if isinstance(record, Mapping):
         return {key: as_plain(value) for key, value in record.items()}
     if isinstance(record, tuple | list):

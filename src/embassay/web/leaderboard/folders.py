@@ -51,14 +51,14 @@ def find_folders(root: Path) -> Iterator[Folder]:
 def _under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
     try:
         with os.scandir(folder) as entries:
-            known = {entry.name: entry for entry in islice(entries, FILES.most) if not entry.is_symlink()}
+            by_name = {entry.name: entry for entry in islice(entries, FILES.most) if not entry.is_symlink()}
     except OSError:
         return
-    manifest = known.get(MANIFEST)
+    manifest = by_name.get(MANIFEST)
     if manifest is not None and manifest.is_file() and _is_run(manifest.path, *_stamp(manifest)):
-        yield _folder(root, folder, known)
+        yield _folder(root, folder, by_name)
         return
-    below = [name for name, one in known.items() if one.is_dir(follow_symlinks=False)]
+    below = [name for name, entry in by_name.items() if entry.is_dir(follow_symlinks=False)]
     for name in sorted(below) if depth else ():
         if not name.startswith("."):
             yield from _under(root, folder / name, depth - 1)
@@ -74,8 +74,8 @@ def _is_run(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a changed 
     return isinstance(manifest, dict) and "protocol" in manifest
 
 
-def _folder(root: Path, folder: Path, known: dict[str, os.DirEntry[str]]) -> Folder:
-    stamp = tuple(_stamp(known.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT))
+def _folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> Folder:
+    stamp = tuple(_stamp(entries.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT))
     name = folder.relative_to(root).as_posix()
     return Folder(
         root.name if name == "." else name,
@@ -89,12 +89,12 @@ def _folder(root: Path, folder: Path, known: dict[str, os.DirEntry[str]]) -> Fol
 def _stamp(entry: os.DirEntry[str] | None) -> tuple[int, int]:
     """Time and size; a folder's size says nothing, its time changes with every file that is added."""
     try:
-        found = entry.stat(follow_symlinks=False) if entry is not None else None
+        status = entry.stat(follow_symlinks=False) if entry is not None else None
     except OSError:
-        found = None
-    if found is None:
+        status = None
+    if status is None:
         return 0, 0
-    return found.st_mtime_ns, found.st_size if stat.S_ISREG(found.st_mode) else 1
+    return status.st_mtime_ns, status.st_size if stat.S_ISREG(status.st_mode) else 1
 
 
 Place = tuple[str, str, str]
@@ -162,10 +162,10 @@ class RunData:
     @cached_property
     def work_of(self) -> Mapping[str, tuple[Work, ...]]:
         """The cells by system."""
-        found: dict[str, list[Work]] = {}
+        by_system: dict[str, list[Work]] = {}
         for work in self.work:
-            found.setdefault(work.system, []).append(work)
-        return {name: tuple(own) for name, own in found.items()}
+            by_system.setdefault(work.system, []).append(work)
+        return {name: tuple(works) for name, works in by_system.items()}
 
     @cached_property
     def described(self) -> Mapping[str, Mapping[str, Any]]:
@@ -175,7 +175,7 @@ class RunData:
     @property
     def systems(self) -> tuple[str, ...]:
         """Everybody who has a value or is to have one; of a sweep the stacks, not what they are made of."""
-        scored = dict.fromkeys(name for own in self.scores.values() for name in own)
+        scored = dict.fromkeys(name for by_name in self.scores.values() for name in by_name)
         if self.kind == "sweep":
             return tuple(scored)
         return tuple(scored | dict.fromkeys(work.system for work in self.work))
@@ -195,11 +195,11 @@ def read_run(folder: Folder) -> RunData:
             raise DataError(f"this version of Embassay knows no runs of {kind[:40]!r}")
         scores, langs = _scores(run.results, manifest.get("status") == "running")
         work = tuple(_work(run, manifest))
-        kept = {name: manifest[name] for name in _KEPT if name in manifest}
+        facts = {name: manifest[name] for name in _KEPT if name in manifest}
         names = [str(system["name"]) for system in manifest.get("systems") or ()]
         written = {shown_name(name): name for name in names if shown_name(name) != name}
         return RunData(
-            folder, kept, kind, scores, work, langs, _stacks(folder.path, manifest), written,
+            folder, facts, kind, scores, work, langs, _stacks(folder.path, manifest), written,
             _scripts(manifest.get("study")), _people(folder.path / "tables" / "agreement.csv"),
         )  # fmt: skip
     except DataError as error:
@@ -238,8 +238,8 @@ def _scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], d
     langs: dict[str, str] = {}
     for row in _rows(path, growing):
         if not row.variant and not row.subset:
-            own = scores.setdefault((row.task, row.dataset, row.measure), {})
-            own[shown_name(row.system)] = _score(row)
+            by_name = scores.setdefault((row.task, row.dataset, row.measure), {})
+            by_name[shown_name(row.system)] = _score(row)
             if row.dataset and row.lang:
                 langs[row.dataset] = row.lang
     return scores, langs
@@ -310,17 +310,17 @@ def _ended(path: Path, within: Path) -> tuple[str, str]:
 
 
 def _stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    found = path / "sweep.json"
-    if manifest.get("kind") != "sweep" or found.is_symlink() or not found.is_file():
+    sweep = path / "sweep.json"
+    if manifest.get("kind") != "sweep" or sweep.is_symlink() or not sweep.is_file():
         return {}
-    parts = json.loads(read_bounded(found)).get("parts") or ()
+    parts = json.loads(read_bounded(sweep)).get("parts") or ()
     return {shown_name(str(stack["id"])): stack for part in parts for stack in part.get("stacks") or ()}
 
 
 def _without_place(error: DataError, folder: Folder) -> str:
     """What is wrong, without the path that DataError puts into its message."""
-    said = f"{error.what}, found {error.found}" if error.found else error.what
-    return without_paths(said.replace(str(folder.path), folder.name))
+    words = f"{error.what}, found {error.found}" if error.found else error.what
+    return without_paths(words.replace(str(folder.path), folder.name))
 
 
 # A stroke that begins a path (not one within a name, a relative path or an address), and folders after it.

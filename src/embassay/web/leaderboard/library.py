@@ -102,7 +102,7 @@ def _elsewhere(library: Library, view: View, here: str, name: str) -> Iterator[E
         row = next((system for system in made.board.systems if system.name == name), None) if made else None
         if made is None or row is None or made.joined.lead is None:
             continue
-        column = next(one for one in made.board.columns if one.key == made.board.lead)
+        column = next(column for column in made.board.columns if column.key == made.board.lead)
         stand = _stand(made, row.index, column, made.board.cells[column.key][row.index])
         yield Elsewhere(line.id, line.title, line.version, column, stand.cell, stand.rank, stand.of)
 
@@ -114,7 +114,7 @@ def compare(made: Made, a: str, b: str) -> Comparison | None:
         return None
     contrasts, paired, reason = _contrasts(members[a], members[b])
     rows = []
-    for column in (one for one in made.board.columns if not one.parts):
+    for column in (column for column in made.board.columns if not column.parts):
         cells = cell_of(members[a].entrant, column), cell_of(members[b].entrant, column)
         if any(cell.value is not None for cell in cells):
             contrast = _contrast_at(contrasts, place_of(column), (members[a], members[b]))
@@ -147,8 +147,8 @@ def _contrast_at(
 ) -> Contrast | None:
     """The contrast at a place; on the only dataset of a task that of the task, which is kept once."""
     task, dataset, measure = place
-    own = {work.dataset for member in pair for work in member.entrant.work if work.task == task}
-    return contrasts.get(place) or (contrasts.get((task, "", measure)) if own == {dataset} else None)
+    datasets = {work.dataset for member in pair for work in member.entrant.work if work.task == task}
+    return contrasts.get(place) or (contrasts.get((task, "", measure)) if datasets == {dataset} else None)
 
 
 def _row(column: Column, cells: tuple[Cell, Cell], contrast: Contrast | None, reason: str) -> ContrastRow:
@@ -296,10 +296,10 @@ class Library:
         return made
 
     def _remember(self, board: Board) -> None:
-        known = self._earlier.setdefault(board.id, OrderedDict())
-        known[board.stamp] = board
-        while len(known) > _REMEMBERED:
-            known.popitem(last=False)
+        boards = self._earlier.setdefault(board.id, OrderedDict())
+        boards[board.stamp] = board
+        while len(boards) > _REMEMBERED:
+            boards.popitem(last=False)
 
     def _aged(self, view: View) -> bool:
         """Whether time alone has changed the state of a run."""
@@ -321,8 +321,8 @@ class Library:
             reverse=True,
         )
         now = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="seconds")
-        told = Boards(self.root.name, now, tuple(lines), broken)
-        return View(told, stamp_of(told), read, boards, around)
+        listed = Boards(self.root.name, now, tuple(lines), broken)
+        return View(listed, stamp_of(listed), read, boards, around)
 
     def _status(self, run: RunData) -> Status:
         if not run.running:
@@ -337,9 +337,9 @@ def _unchanged(name: str, before: View, now: View) -> bool:
 def _read(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
     """A run, read only where its files are not what they were; or why it cannot be shown."""
     if before is not None and folder.name in before.read:
-        known = before.read[folder.name]
-        if known[0].stamp == folder.stamp:
-            return known
+        pair = before.read[folder.name]
+        if pair[0].stamp == folder.stamp:
+            return pair
     try:
         run = read_run(folder)
         if run.kind in BOARD_KINDS:
@@ -363,13 +363,13 @@ def _joined(runs: Iterable[RunData], before: View | None) -> dict[str, Joined]:
     versions: dict[str, list[RunData]] = {}
     for run in runs:
         versions.setdefault(version_of(run), []).append(run)
-    made = {}
-    for own in versions.values():
-        one = joined(own)
-        old = before.joined.get(one.id) if before is not None else None
-        same = old is not None and len(old.runs) == len(one.runs) and all(map(_is, old.runs, one.runs))
-        made[one.id] = old if same and old is not None else one
-    return made
+    boards = {}
+    for group in versions.values():
+        board = joined(group)
+        old = before.joined.get(board.id) if before is not None else None
+        same = old is not None and len(old.runs) == len(board.runs) and all(map(_is, old.runs, board.runs))
+        boards[board.id] = old if same and old is not None else board
+    return boards
 
 
 def _is(first: object, second: object) -> bool:
@@ -379,24 +379,24 @@ def _is(first: object, second: object) -> bool:
 def _around(boards: Mapping[str, Joined], statuses: Mapping[str, Status], broken: int) -> dict[str, Around]:
     """What each board must know of the others: the versions of one history, newest first."""
     histories: dict[tuple[str, ...], list[Joined]] = {}
-    for one in boards.values():
-        histories.setdefault(history_of(one.runs[0]), []).append(one)
-    made = {}
-    for own in histories.values():
-        own.sort(key=lambda one: (one.runs[0].updated, one.id), reverse=True)
-        for one in own:
-            newer = None if one is own[0] else own[0].id
-            states = {run.name: statuses[run.name] for run in one.runs}
-            older = tuple(old.id for old in own if old is not one)
-            made[one.id] = Around(states, newer, older, broken, _difference(one, own[0]))
-    return made
+    for board in boards.values():
+        histories.setdefault(history_of(board.runs[0]), []).append(board)
+    around = {}
+    for history in histories.values():
+        history.sort(key=lambda board: (board.runs[0].updated, board.id), reverse=True)
+        for board in history:
+            newer = None if board is history[0] else history[0].id
+            states = {run.name: statuses[run.name] for run in board.runs}
+            older = tuple(old.id for old in history if old is not board)
+            around[board.id] = Around(states, newer, older, broken, _difference(board, history[0]))
+    return around
 
 
-def _difference(one: Joined, newest: Joined) -> str:
+def _difference(board: Joined, newest: Joined) -> str:
     """In what a version is another than the newest one."""
-    if one is newest:
+    if board is newest:
         return ""
-    why = pairing(one.runs[0].manifest, newest.runs[0].manifest).reason
+    why = pairing(board.runs[0].manifest, newest.runs[0].manifest).reason
     return without_paths(why) or "options of the run differ"
 
 

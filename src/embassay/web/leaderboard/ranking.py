@@ -95,14 +95,16 @@ def told_apart(
             groups.setdefault(standing.group, []).append(standing)
     if why := _no_verdict(standings):
         return Tested(reason=why)
-    found = [_group(own, higher, origins or {}, known, group) for group, own in sorted(groups.items())]
+    parts = [
+        _group(members, higher, origins or {}, known, group) for group, members in sorted(groups.items())
+    ]
     return Tested(
-        {name: rank for one in found for name, rank in one.ranks.items()},
-        {name: share for one in found for name, share in one.best.items()},
-        {name: names for one in found for name, names in one.alike.items()},
-        found[0].top if found else (),
-        found[0].gap if found else None,
-        found[0].reason if found else UNKNOWN,
+        {name: rank for part in parts for name, rank in part.ranks.items()},
+        {name: share for part in parts for name, share in part.best.items()},
+        {name: names for part in parts for name, names in part.alike.items()},
+        parts[0].top if parts else (),
+        parts[0].gap if parts else None,
+        parts[0].reason if parts else UNKNOWN,
     )
 
 
@@ -120,7 +122,7 @@ def _group(
     standings: Sequence[Standing],
     higher: bool,
     origins: Mapping[str, Hashable],
-    known: MutableMapping[str, Pairs] | None,
+    cache: MutableMapping[str, Pairs] | None,
     group: str,
 ) -> Tested:
     sign = 1.0 if higher else -1.0
@@ -130,13 +132,15 @@ def _group(
     draws, reason = shared_draws(ordered)
     if reason:
         return Tested(reason=reason)
-    values = np.array([one.headline.value for one in ordered], dtype=np.float64)
-    those = _Field(ordered, sign * draws, sign * values, [one.headline.resampled for one in ordered])
-    before = known.get(group, Pairs()) if known is not None else Pairs()
-    who = tuple((one.system, origins.get(one.system), draws.shape[1]) for one in ordered)
+    values = np.array([standing.headline.value for standing in ordered], dtype=np.float64)
+    those = _Field(
+        ordered, sign * draws, sign * values, [standing.headline.resampled for standing in ordered]
+    )
+    before = cache.get(group, Pairs()) if cache is not None else Pairs()
+    who = tuple((standing.system, origins.get(standing.system), draws.shape[1]) for standing in ordered)
     pairs = Pairs(who, _tests(those, who, before))
-    if known is not None:
-        known[group] = pairs
+    if cache is not None:
+        cache[group] = pairs
     return _said(those, pairs.tests)
 
 
@@ -161,14 +165,14 @@ class _Field:
 
 
 def _tests(those: _Field, who: Sequence[Hashable], before: Pairs) -> NDArray[np.float64]:
-    place = {one: i for i, one in enumerate(before.who)}
-    old = [place.get(one, -1) for one in who]
-    found = np.full((len(who), len(who), 3), np.nan)
+    place = {key: i for i, key in enumerate(before.who)}
+    old = [place.get(key, -1) for key in who]
+    table = np.full((len(who), len(who), 3), np.nan)
     for a, b in combinations(range(len(who)), 2):
-        known = old[a] >= 0 and old[b] >= 0
-        found[a, b] = before.tests[old[a], old[b]] if known else those.test(a, b)
-        found[b, a] = found[a, b]
-    return found
+        is_old = old[a] >= 0 and old[b] >= 0
+        table[a, b] = before.tests[old[a], old[b]] if is_old else those.test(a, b)
+        table[b, a] = table[a, b]
+    return table
 
 
 def _p_values(those: _Field, tests: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -178,15 +182,15 @@ def _p_values(those: _Field, tests: NDArray[np.float64]) -> tuple[NDArray[np.flo
     shared = shared_degrees(those.strata)
     scores, alone, most = tests[upper].T
     degrees = alone if shared is None else np.minimum(most, shared)
-    own = [standing.headline.interval for standing in those.standings]
+    ends = [standing.headline.interval for standing in those.standings]
     tested = ~np.isnan(scores)
     sizes = np.where(tested, np.abs(scores), 0.0)
-    p = [min(1.0, 2 * t_tail(*one)) for one in zip(sizes.tolist(), degrees.tolist(), strict=True)]
-    disjoint = [not_meeting(own[a], own[b]) for a, b in zip(*upper, strict=True)]
-    made = np.ones((2, count, count))
-    made[:, *upper] = p, corrected_pairs(p, disjoint, tested.tolist())
-    made = np.minimum(made, made.transpose(0, 2, 1))
-    return made[0], made[1]
+    p = [min(1.0, 2 * t_tail(*pair)) for pair in zip(sizes.tolist(), degrees.tolist(), strict=True)]
+    disjoint = [not_meeting(ends[a], ends[b]) for a, b in zip(*upper, strict=True)]
+    values = np.ones((2, count, count))
+    values[:, *upper] = p, corrected_pairs(p, disjoint, tested.tolist())
+    values = np.minimum(values, values.transpose(0, 2, 1))
+    return values[0], values[1]
 
 
 def _said(those: _Field, tests: NDArray[np.float64]) -> Tested:
@@ -247,14 +251,16 @@ class Replicates:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        found = {(place, one.system): one for place, one in _placed(run) if place in wanted}
+        standings = {
+            (place, standing.system): standing for place, standing in _placed(run) if place in wanted
+        }
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = found
-                self._size += _bytes(found)
+                self._kept[key] = standings
+                self._size += _bytes(standings)
             while self._size > self._most and len(self._kept) > 1:
                 self._size -= _bytes(self._kept.popitem(last=False)[1])
-        return found
+        return standings
 
 
 def _placed(run: RunData) -> Iterator[tuple[Place, Standing]]:
@@ -262,20 +268,24 @@ def _placed(run: RunData) -> Iterator[tuple[Place, Standing]]:
     datasets: dict[str, set[str]] = {}
     for work in run.work:
         datasets.setdefault(work.task, set()).add(work.dataset)
-    every = [_shown(one) for one in standings_of(run)]
-    known = {one.place for one in every}
-    for one in every:
-        yield one.place, one
-        own = datasets.get(one.task, set())
-        if not one.dataset and len(own) == 1:
-            (dataset,) = own
-            if (place := (one.task, dataset, one.measure)) not in known:
-                yield place, one
+    every = [_shown(standing) for standing in standings_of(run)]
+    places = {standing.place for standing in every}
+    for standing in every:
+        yield standing.place, standing
+        of_task = datasets.get(standing.task, set())
+        if not standing.dataset and len(of_task) == 1:
+            (dataset,) = of_task
+            if (place := (standing.task, dataset, standing.measure)) not in places:
+                yield place, standing
 
 
-def _shown(one: Standing) -> Standing:
-    name = shown_name(one.system)
-    return one if name == one.system else replace(one, headline=replace(one.headline, system=name))
+def _shown(standing: Standing) -> Standing:
+    name = shown_name(standing.system)
+    return (
+        standing
+        if name == standing.system
+        else replace(standing, headline=replace(standing.headline, system=name))
+    )
 
 
 def standings_of(run: RunData) -> tuple[Standing, ...]:
@@ -297,5 +307,5 @@ def values_of(run: RunData) -> RunValues:
     return read_values(run.folder.path)
 
 
-def _bytes(found: Mapping[tuple[Place, str], Standing]) -> int:
-    return sum(one.headline.replicates.nbytes + 200 for one in found.values())
+def _bytes(standings: Mapping[tuple[Place, str], Standing]) -> int:
+    return sum(standing.headline.replicates.nbytes + 200 for standing in standings.values())

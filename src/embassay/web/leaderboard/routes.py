@@ -61,9 +61,9 @@ def as_json(made: Made) -> str:
     cells: dict[str, dict[str, Any]] = {}
     for _, member, column, cell in _entries(made):
         cells.setdefault(column.key, {})[member.name] = dict(zip(Cell._fields, cell, strict=True))
-    names = [one.name for one in made.members]
+    names = [member.name for member in made.members]
     for name in ("ranks", "best"):
-        plain[name] = {key: dict(zip(names, own, strict=True)) for key, own in plain[name].items()}
+        plain[name] = {key: dict(zip(names, values, strict=True)) for key, values in plain[name].items()}
     del plain["top"], plain["alike"]
     return json.dumps({**plain, "cells": cells}, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
@@ -151,7 +151,7 @@ def is_known(etag: str, asked: str | None) -> bool:
     >>> is_known('W/"a"', '"b", W/"a"'), is_known('W/"a"', '"a"'), is_known('W/"a"', None)
     (True, True, False)
     """
-    names = {one.strip().removeprefix("W/") for one in (asked or "").split(",")}
+    names = {tag.strip().removeprefix("W/") for tag in (asked or "").split(",")}
     return "*" in names or etag.removeprefix("W/") in names
 
 
@@ -167,19 +167,19 @@ class Kept:
 
     def get(self, key: Hashable, make: Callable[[], Packed]) -> Packed:
         """The answer for `key`, made where it is not there."""
-        found = self._found(key)
-        if found is not None:
-            return found
+        packed = self._found(key)
+        if packed is not None:
+            return packed
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
-            found = self._found(key)
-            if found is None:
-                found = make()
-                self._keep(key, found)
+            packed = self._found(key)
+            if packed is None:
+                packed = make()
+                self._keep(key, packed)
             with self._lock:
                 self._making.pop(key, None)
-        return found
+        return packed
 
     def _found(self, key: Hashable) -> Packed | None:
         with self._lock:
@@ -187,16 +187,16 @@ class Kept:
                 self._kept.move_to_end(key)
             return self._kept.get(key)
 
-    def _keep(self, key: Hashable, made: Packed) -> None:
+    def _keep(self, key: Hashable, packed: Packed) -> None:
         with self._lock:
-            self._kept[key] = made
-            self._size += _size(made)
+            self._kept[key] = packed
+            self._size += _size(packed)
             while self._size > self._most and len(self._kept) > 1:
                 self._size -= _size(self._kept.popitem(last=False)[1])
 
 
-def _size(made: Packed) -> int:
-    return len(made.body) + len(made.zipped or b"")
+def _size(packed: Packed) -> int:
+    return len(packed.body) + len(packed.zipped or b"")
 
 
 MOST_BYTES = 12 * 1024
@@ -210,9 +210,9 @@ def changes(old: Board | None, new: Board, since: str) -> Changes:
         return Changes(since, new.stamp, True, new.status, new.updated)
     if old.stamp == new.stamp:
         return Changes(since, new.stamp, False, new.status, new.updated)
-    made = _difference(old, new, since)
-    size = len(gzip.compress(json.dumps(as_plain(made), ensure_ascii=False).encode("utf-8", "replace"), 6))
-    return made if size <= MOST_BYTES else Changes(since, new.stamp, True, new.status, new.updated)
+    changed = _difference(old, new, since)
+    size = len(gzip.compress(json.dumps(as_plain(changed), ensure_ascii=False).encode("utf-8", "replace"), 6))
+    return changed if size <= MOST_BYTES else Changes(since, new.stamp, True, new.status, new.updated)
 
 
 def _difference(old: Board, new: Board, since: str) -> Changes:
@@ -234,10 +234,10 @@ def _difference(old: Board, new: Board, since: str) -> Changes:
 
 def _moved(old: Board, new: Board) -> list[SystemRow]:
     """Rows that say something else, their place apart: the order tells that."""
-    known = {system.name: system for system in old.systems}
+    earlier = {system.name: system for system in old.systems}
     return [
-        system for system in new.systems
-        if system.name not in known or as_plain(known[system.name]) | {"index": 0} != as_plain(system) | {"index": 0}
+        row for row in new.systems
+        if row.name not in earlier or as_plain(earlier[row.name]) | {"index": 0} != as_plain(row) | {"index": 0}
     ]  # fmt: skip
 
 
@@ -245,17 +245,17 @@ def _by_name(
     old: Board, new: Board, before: Mapping[str, Sequence[Any]], now: Mapping[str, Sequence[Any]]
 ) -> dict[str, dict[str, Any]]:
     """Per column the systems whose entry differs."""
-    found: dict[str, dict[str, Any]] = {}
+    by_key: dict[str, dict[str, Any]] = {}
     for key, entries in now.items():
-        known = dict(zip((system.name for system in old.systems), before.get(key, ()), strict=False))
-        own = {
+        earlier = dict(zip((system.name for system in old.systems), before.get(key, ()), strict=False))
+        changed = {
             system.name: entry
             for system, entry in zip(new.systems, entries, strict=True)
-            if system.name not in known or known[system.name] != entry
+            if system.name not in earlier or earlier[system.name] != entry
         }
-        if own:
-            found[key] = own
-    return found
+        if changed:
+            by_key[key] = changed
+    return by_key
 
 
 def _top(old: Board, new: Board) -> dict[str, tuple[str, ...]]:
@@ -301,9 +301,9 @@ class Service:
         return self.kept.get(key, lambda: pack(render(board, view.boards, base=base), HTML))
 
     def _overview(self, names: Sequence[str], view: View) -> Packed:
-        made = [one.board for name in names if (one := self.library.board(name, view)) is not None]
-        key = ("overview", *(board.stamp for board in made), view.stamp)
-        return self.kept.get(key, lambda: pack(render_overview(made, view.boards, base=""), HTML))
+        boards = [made.board for name in names if (made := self.library.board(name, view)) is not None]
+        key = ("overview", *(board.stamp for board in boards), view.stamp)
+        return self.kept.get(key, lambda: pack(render_overview(boards, view.boards, base=""), HTML))
 
     def boards(self) -> Packed:
         """The list of boards."""
@@ -333,9 +333,9 @@ class Service:
         if made is None:
             return None
         old = self.library.earlier(name, since)
-        known = since if old is not None else ""
+        base = since if old is not None else ""
         return self.kept.get(
-            ("changes", made.board.stamp, known), lambda: _json(changes(old, made.board, known))
+            ("changes", made.board.stamp, base), lambda: _json(changes(old, made.board, base))
         )
 
     def compare(self, name: str, a: str, b: str) -> Packed | None:
@@ -495,24 +495,26 @@ class Routes:
         return _sent(request, self._service.card(board, name))
 
     def _download(self, request: Request, board: str, kind: str) -> Response:
-        found = self._service.download(board, kind)
-        more = {"content-disposition": f'attachment; filename="{board}.{kind}"'} if found is not None else {}
-        return _sent(request, found, more)
+        packed = self._service.download(board, kind)
+        more = {"content-disposition": f'attachment; filename="{board}.{kind}"'} if packed is not None else {}
+        return _sent(request, packed, more)
 
     def _health(self, request: Request) -> Response:
         return _sent(request, pack('{"status":"ok"}', JSON))
 
 
-def _sent(request: Request, found: Packed | None, more: Mapping[str, str] | None = None) -> Response:
+def _sent(request: Request, packed: Packed | None, more: Mapping[str, str] | None = None) -> Response:
     """An answer, zipped for whoever takes that; nothing but its tag for whoever has it."""
-    if found is None:
+    if packed is None:
         raise HTTPException(404)
-    headers = {"etag": found.etag, "vary": "Accept-Encoding", **(more or {})}
-    if is_known(found.etag, request.headers.get("if-none-match")):
+    headers = {"etag": packed.etag, "vary": "Accept-Encoding", **(more or {})}
+    if is_known(packed.etag, request.headers.get("if-none-match")):
         return Response(status_code=304, headers=headers)
-    if found.zipped is not None and _takes_gzip(request.headers.get("accept-encoding", "")):
-        return Response(found.zipped, media_type=found.media, headers={**headers, "content-encoding": "gzip"})
-    return Response(found.body, media_type=found.media, headers=headers)
+    if packed.zipped is not None and _takes_gzip(request.headers.get("accept-encoding", "")):
+        return Response(
+            packed.zipped, media_type=packed.media, headers={**headers, "content-encoding": "gzip"}
+        )
+    return Response(packed.body, media_type=packed.media, headers=headers)
 
 
 def _takes_gzip(accepted: str) -> bool:
@@ -521,7 +523,7 @@ def _takes_gzip(accepted: str) -> bool:
     >>> _takes_gzip("br, gzip;q=0.8"), _takes_gzip("gzip;q=0"), _takes_gzip("identity")
     (True, False, False)
     """
-    offers = (one.replace(" ", "").partition(";q=") for one in accepted.lower().split(","))
+    offers = (offer.replace(" ", "").partition(";q=") for offer in accepted.lower().split(","))
     return any(
         name in ("gzip", "*") and quality not in ("0", "0.0", "0.00", "0.000") for name, _, quality in offers
     )

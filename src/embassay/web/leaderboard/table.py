@@ -51,7 +51,7 @@ def entrants(runs: Sequence[RunData]) -> tuple[Entrant, ...]:
     for run in newest:
         for name in run.systems:
             having.setdefault(name, []).append(run)
-    return tuple(_entrant(name, own) for name, own in having.items())
+    return tuple(_entrant(name, scores) for name, scores in having.items())
 
 
 def _entrant(name: str, runs: Sequence[RunData]) -> Entrant:
@@ -83,17 +83,17 @@ def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
         for dataset in run.manifest.get("datasets") or ()
     }
     only = len({dataset for _, dataset, _ in places if dataset}) == 1
-    people = {name: said for run in reversed(runs) for name, said in run.people.items()}
-    made = [
+    people = {name: people_of for run in reversed(runs) for name, people_of in run.people.items()}
+    columns = [
         replace(_column(kind, place, keys[place], langs, alone=only), people=words, trust=trust)
         for place in places
         for words, trust in (people.get(place[1], ("", "")),)
     ]
-    shown = {column.key for column in _overview(kind, made, _with_interval(runs))}
-    ordered = sorted(made, key=lambda column: (column.key not in shown, column.task != OVERALL))
-    found = [replace(column, overview=column.key in shown) for column in ordered]
-    first, rest = ([column for column in found if column.overview is yes] for yes in (True, False))
-    return (*first, *_shares(found, runs), *rest, *_agreed(made))
+    shown = {column.key for column in _overview(kind, columns, _with_interval(runs))}
+    ordered = sorted(columns, key=lambda column: (column.key not in shown, column.task != OVERALL))
+    marked = [replace(column, overview=column.key in shown) for column in ordered]
+    first, rest = ([column for column in marked if column.overview is yes] for yes in (True, False))
+    return (*first, *_shares(marked, runs), *rest, *_agreed(columns))
 
 
 HUMAN, SHARE = "Human", "percent_of_human"
@@ -166,17 +166,17 @@ def task_names(kind: str) -> Mapping[str, tuple[str, str]]:
 def _places(runs: Sequence[RunData]) -> list[Place]:
     """All places, tasks in their order, those over datasets before the datasets'. A task of one dataset has its values
     on that until the run ends; its column is there from the beginning."""
-    found = dict.fromkeys(place for run in runs for place in run.scores)
+    places = dict.fromkeys(place for run in runs for place in run.scores)
     for run in runs:
         names = task_names(run.kind)
         tasks = dict.fromkeys(work.task for work in run.work if work.task in names)
-        found |= dict.fromkeys((task, "", names[task][1]) for task in tasks)
+        places |= dict.fromkeys((task, "", names[task][1]) for task in tasks)
         if len(tasks) == len(names) > 0:
-            found[OVERALL, "", OVERALL] = None
+            places[OVERALL, "", OVERALL] = None
     order = {
         task: place for place, task in enumerate([OVERALL, *(n for r in runs for n in task_names(r.kind))])
     }
-    return sorted(found, key=lambda place: (order.get(place[0], len(order)), place[1] != ""))
+    return sorted(places, key=lambda place: (order.get(place[0], len(order)), place[1] != ""))
 
 
 def _keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
@@ -198,24 +198,32 @@ def _with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
     return frozenset(
         place
         for run in runs
-        for place, own in run.scores.items()
-        if any(low is not None for _, low, *_ in own.values())
+        for place, scores in run.scores.items()
+        if any(low is not None for _, low, *_ in scores.values())
     )
 
 
 def _overview(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> Sequence[Column]:
     """Overall and the tasks' headlines; where there are none, the first measures that have an interval, as written."""
     names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
-    over = [one for one in columns if not one.dataset and names.get(one.task, one.measure) == one.measure]
+    over = [
+        column
+        for column in columns
+        if not column.dataset and names.get(column.task, column.measure) == column.measure
+    ]
     first: dict[str, Column] = {}
     for column in over:
         first.setdefault(column.task, column)
-    lost = [one for one in columns if (one.task, one.dataset, one.measure) == (OVERALL, "", "delta")]
+    lost = [
+        column
+        for column in columns
+        if (column.task, column.dataset, column.measure) == (OVERALL, "", "delta")
+    ]
     chosen = [*first.values(), *(lost if kind == "pteb" else ())]
-    if any(one.task != OVERALL for one in chosen):
+    if any(column.task != OVERALL for column in chosen):
         return chosen[:MOST_SHOWN]
-    rest = [one for one in columns if one.dataset and not one.measure.startswith(_DERIVED)]
-    certain = [one for one in rest if place_of(one) in sure]
+    rest = [column for column in columns if column.dataset and not column.measure.startswith(_DERIVED)]
+    certain = [column for column in rest if place_of(column) in sure]
     return [*chosen, *(certain or rest)][:MOST_SHOWN]
 
 
@@ -287,12 +295,12 @@ def _share_of(entrant: Entrant, column: Column) -> Cell:
 def _mean_of(entrant: Entrant, column: Column) -> Cell:
     """The mean over the parts; none where one of them has no value."""
     scores = [entrant.score(part) for part in column.parts]
-    known = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
-    if len(known) < len(scores):
-        state: State = "running" if entrant.run.running else "partial" if known else "none"
-        return _none(state, f"{len(known)} of {numbers.counted(len(scores), 'dataset')}")
+    pairs = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
+    if len(pairs) < len(scores):
+        state: State = "running" if entrant.run.running else "partial" if pairs else "none"
+        return _none(state, f"{len(pairs)} of {numbers.counted(len(scores), 'dataset')}")
     return Cell(
-        sum(value for value, _ in known) / len(known), None, None, sum(n for _, n in known), "done", ""
+        sum(value for value, _ in pairs) / len(pairs), None, None, sum(n for _, n in pairs), "done", ""
     )
 
 
@@ -316,11 +324,11 @@ def _behind(entrant: Entrant, place: Place) -> Sequence[Work]:
 
 
 def _waiting(work: Sequence[Work]) -> list[Work]:
-    return [one for one in work if one.status == "not run"]
+    return [part for part in work if part.status == "not run"]
 
 
 def _failed(work: Sequence[Work]) -> list[Work]:
-    return [one for one in work if one.status == "failed"]
+    return [part for part in work if part.status == "failed"]
 
 
 def _missing(entrant: Entrant, work: Sequence[Work], place: Place) -> Cell:
@@ -407,28 +415,28 @@ class Joined:
         speaking: dict[str, set[str]] = {}
         for entrant in self.entrants:
             speaking.setdefault(entrant.run.name, set()).add(entrant.name)
-        found = {
+        plain = {
             (place, system): standing
             for run in self.runs
             if run.name in speaking
             for (place, system), standing in replicates.at(run, places).items()
             if system in speaking[run.name]
         }
-        return found | {
-            (place_of(column), one.name): mean_standing(
-                place_of(column), [found[part, one.name] for part in column.parts]
+        return plain | {
+            (place_of(column), entrant.name): mean_standing(
+                place_of(column), [plain[part, entrant.name] for part in column.parts]
             )
             for column in columns
-            for one in self.entrants
-            if column.parts and all((part, one.name) in found for part in column.parts)
+            for entrant in self.entrants
+            if column.parts and all((part, entrant.name) in plain for part in column.parts)
         }
 
     def members(self, standings: At) -> tuple[Member, ...]:
         """The systems in their order: ranked ones best first, those ranked apart, people, incomplete ones,
         references."""
         groups = {system: standing.group for (_, system), standing in standings.items()}
-        found = [self._member(entrant, groups.get(entrant.name)) for entrant in self.entrants]
-        return tuple(sorted(found, key=self._order))
+        members = [self._member(entrant, groups.get(entrant.name)) for entrant in self.entrants]
+        return tuple(sorted(members, key=self._order))
 
     def _member(self, entrant: Entrant, group: str | None) -> Member:
         cells = {column.key: cell_of(entrant, column) for column in self.overview}

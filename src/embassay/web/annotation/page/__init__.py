@@ -51,9 +51,9 @@ def bundle(folder: Path = STATIC) -> str:
 
 def _as_function(path: Path) -> str:
     text = path.read_text("utf-8")
-    given = ", ".join(name for _, name in _EXPORT.findall(text))
+    names = ", ".join(name for _, name in _EXPORT.findall(text))
     body = _EXPORT.sub(r"\1", _IMPORT.sub(r'const \1 = modules["\2"];', text)).strip()
-    return f'modules["{path.name}"] = (() => {{\n{body}\nreturn {{ {given} }};\n}})();'
+    return f'modules["{path.name}"] = (() => {{\n{body}\nreturn {{ {names} }};\n}})();'
 
 
 def render_page(title: str, csrf: str) -> str:
@@ -141,25 +141,28 @@ def _given(folder: StudyFolder, annotator: str) -> dict[str, Any]:
 def _to_decide(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
     """What `_given` is for annotators, with nothing but disputes and what people answered to them."""
     rows = all_rows(folder)
-    found = {task.name: disputes(folder, task, rows) for task in folder.study.tasks}
-    if not any(found.values()):
+    disputed = {task.name: disputes(folder, task, rows) for task in folder.study.tasks}
+    if not any(disputed.values()):
         raise UsageError("People do not disagree on any item.", mend="Wait until they have answered.")
-    given, every = _given(folder, adjudicator), {item.id: item for item in folder.items}
+    data, every = _given(folder, adjudicator), {item.id: item for item in folder.items}
     titles = titles_of(folder.study.tasks)
     tasks = [
         {
             **task_shown(
-                task, titles[task.name], [dispute.item for dispute in found[task.name]], finished=False
+                task, titles[task.name], [dispute.item for dispute in disputed[task.name]], finished=False
             ),
             "practice": [],
         }
         for task in folder.study.tasks
-        if found[task.name]
+        if disputed[task.name]
     ]
     payloads = {
-        dispute.item: {**every[dispute.item].payload, "others": others_shown(task, dispute, found[task.name])}
+        dispute.item: {
+            **every[dispute.item].payload,
+            "others": others_shown(task, dispute, disputed[task.name]),
+        }
         for task in folder.study.tasks
-        for dispute in found[task.name]
+        for dispute in disputed[task.name]
     }
-    told = {name: value for name, value in given["told"].items() if name != "about"}
-    return {**given, "payloads": payloads, "told": {**told, "tasks": tasks, "adjudicates": True}}
+    about = {name: value for name, value in data["told"].items() if name != "about"}
+    return {**data, "payloads": payloads, "told": {**about, "tasks": tasks, "adjudicates": True}}

@@ -66,13 +66,13 @@ def _scripts() -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
-    made = Environment(
+    environment = Environment(
         loader=PackageLoader("embassay.web.leaderboard.page", "templates"),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    made.globals.update(
+    environment.globals.update(
         numbers=numbers, marks=marks, words=rows, scripts=_scripts, mark=mark, rank_mark=rank_mark, sign=sign,
         place=place,
     )  # fmt: skip
-    made.filters["parameter"] = lambda text: quote(text, safe="")
-    return made
+    environment.filters["parameter"] = lambda text: quote(text, safe="")
+    return environment

@@ -90,7 +90,7 @@ class Leading:
 def leading(board: Board) -> Leading:
     """As the first screen of a report says it: sure where the tests leave one system the first place alone, likely
     where it is first in at least 80 of 100 resamples."""
-    column = next((one for one in board.columns if one.key == board.lead), None)
+    column = next((column for column in board.columns if column.key == board.lead), None)
     ranks, best = board.ranks.get(board.lead, ()), board.best.get(board.lead, ())
     ranked = [
         system for system in board.systems if system.group == "" and ranks and ranks[system.index] is not None
@@ -149,7 +149,7 @@ def _groups(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemR
 
 def _place(board: Board, system: SystemRow) -> int:
     ranks = board.ranks.get(board.lead, ())
-    has_ranks = any(one is not None for one in ranks)
+    has_ranks = any(rank is not None for rank in ranks)
     if system.kind == "reference":
         return 3
     if _value(board, system) is None or (has_ranks and ranks[system.index] is None):
@@ -285,7 +285,7 @@ def facts(known: Facts) -> list[tuple[str, str]]:
         ("Texts per second", known.texts_per_second is not None and speed(known.texts_per_second)),
         ("Licence", known.licence),
     )
-    return [(name, said) for name, said in lines if said]
+    return [(name, words) for name, words in lines if words]
 
 
 def _money(dollars: float | None) -> str:
