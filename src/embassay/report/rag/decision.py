@@ -140,7 +140,7 @@ def quantities_blocks(
     heads = figures("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     yield Table(f"quantities-{title}", title, title, heads, lines, is_sortable=False)
     biased = tuple(
-        Line(bias.said, (Entry(f"{bias.mean:+.2f}"), Entry(_bias_ends(bias)), Entry(f"{bias.n:,}")))
+        Line(bias.said, (Entry(numbers.change(bias.mean, 2)), Entry(_bias_ends(bias)), Entry(f"{bias.n:,}")))
         for bias in off
     )
     if biased:
@@ -171,8 +171,10 @@ def _ends(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
 
 
-def _bias_ends(bias: JudgeBias) -> str:
-    return "–" if bias.low is None or bias.high is None else f"{bias.low:+.2f} to {bias.high:+.2f}"
+def _bias_ends(bias: JudgeBias | Off) -> str:
+    if bias.low is None or bias.high is None:
+        return "–"
+    return f"{numbers.change(bias.low, 2)} to {numbers.change(bias.high, 2)}"
 
 
 def off_table(off: Sequence[Off]) -> Table:
@@ -180,11 +182,7 @@ def off_table(off: Sequence[Off]) -> Table:
     lines = tuple(
         Line(
             row.kind,
-            (
-                Entry(f"{row.mean:+.2f}"),
-                Entry("–" if row.low is None or row.high is None else f"{row.low:+.2f} to {row.high:+.2f}"),
-                Entry(f"{row.n:,}"),
-            ),
+            (Entry(numbers.change(row.mean, 2)), Entry(_bias_ends(row)), Entry(f"{row.n:,}")),
         )
         for row in off
     )
