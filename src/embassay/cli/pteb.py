@@ -324,6 +324,8 @@ def _show_study(study: Study) -> None:
     wanted = study.facts["sample"]["pairs"]
     if short := [lang for lang, n in study.facts["languages"].items() if n["pairs"] < wanted]:
         typer.echo(f"\nFewer than {wanted} pairs in {', '.join(short)}: there are no more.")
+    if "mul" in study.facts["languages"]:
+        typer.echo("\nmul: texts of several languages in one list, so a rater must read all of them.")
     for lang, language in study.facts["languages"].items():
         if language["other_language"]:
             typer.echo(

@@ -164,6 +164,9 @@ def in_their_language(pool: Sequence[Candidate], lang: str, size: Sample) -> tup
         pool[place]
         for place in draw([candidate.key for candidate in pool], max(_LOOKED_AT, 4 * size.pairs), size.seed)
     ]
+    if lang == "mul":
+        # Texts of all languages in one list: each is at home there, and the most frequent one rules out none.
+        return looked_at, 0
     foreign = _FRENCH if group_of(lang) == ENGLISH else _ENGLISH
     texts = [candidate.paraphrase.text for candidate in looked_at]
     # A text whose language is not recognised says nothing against another one.

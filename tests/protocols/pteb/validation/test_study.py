@@ -128,6 +128,14 @@ def test_the_draw_is_uniform_over_pairs(paraphrases):
     assert 12 < min(times.values()) <= max(times.values()) < 48
 
 
+def test_a_list_of_several_languages_loses_none_of_them(paraphrases):
+    """The most frequent language of a pooled list had driven out all others."""
+    pool = [row for rows in candidates(paraphrases, "default").values() for row in rows]
+    drawn, left = in_their_language(pool, "mul", Sample(pairs=400))
+    assert left == 0
+    assert {row.paraphrase.lang for row in drawn} == {"deu", "fra", "swa"}
+
+
 def test_rules_are_written_down_with_their_seal(draw):
     """In words and as data; what is read back is what was decided."""
     study = draw(rules=Rules(threshold=3.5, repeated=2))
