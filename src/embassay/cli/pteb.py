@@ -221,6 +221,7 @@ def collect(
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """
+    from embassay.protocols.kernel.tables import counted
     from embassay.protocols.pteb.validation.crowd import read_crowd, write_kept
     from embassay.protocols.pteb.validation.study import RATERS, read_study
 
@@ -229,9 +230,9 @@ def collect(
     path = folder / RATERS / "crowd.csv"
     write_kept(path, kept)
     raters = len({row["rater_id"] for row in kept.rows})
-    typer.echo(f"{len(kept.rows):,} ratings of {raters:,} people kept in {path}.")
+    typer.echo(f"{counted(len(kept.rows), 'rating')} of {counted(raters, 'rater')} kept in {path}.")
     for reason, count in sorted(kept.left_out.items()):
-        typer.echo(f"Left out, {reason}: {count:,} rows")
+        typer.echo(f"Left out, {reason}: {counted(count, 'row')}")
     typer.echo(f"Next: embassay pteb validate score {folder}")
 
 

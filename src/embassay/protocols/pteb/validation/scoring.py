@@ -22,7 +22,7 @@ from embassay.protocols.kernel.quantities import (
     quantities_table,
     quantity,
 )
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, counted, write_tables
 from embassay.protocols.pteb.judging import of_ratings
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import judge_prompt
@@ -400,7 +400,7 @@ def _warnings(
         told.append(f"{len(checked.not_inspected)} flagged pairs are not inspected yet; see {FILE}.")
     blank = sum(rater.missing for rater in checked.raters)
     if blank:
-        told.append(f"{blank} ratings of the pairs that raters were given are blank.")
+        told.append(f"Of the pairs that raters were given, {counted(blank, 'rating')} left blank.")
     short = [
         lang
         for lang, facts in study.facts["languages"].items()
