@@ -318,6 +318,21 @@ def test_prolific_sees_texts_and_nothing_else(study: Study, tmp_path: Path) -> N
     assert (tmp_path / "out" / "instructions.md").exists()
 
 
+def test_results_that_leave_no_rating_write_nothing(study: Study, tmp_path: Path) -> None:
+    """Filters that leave nobody had emptied the ratings that were there. A column with nearly the name is offered."""
+    row = {"Participant id": "p1", "META_pair_id": study.items[0].pair_id, "Rating": "4"}
+    ratings, there = _write(tmp_path / "r.csv", [row]), tmp_path / "crowd.csv"
+    there.write_text("as it was", encoding="utf-8")
+    with pytest.raises(DataError) as raised:
+        _read(study, ratings)
+    assert "--rating Rating" in str(raised.value.mend)
+    people = _write(tmp_path / "s.csv", [{"Participant id": "p1", "Status": "RETURNED"}])
+    kept = _read(study, ratings, filters=Filters(rating="Rating"), submissions=[people])
+    with pytest.raises(DataError, match="1 row: returned"):
+        write_kept(there, kept)
+    assert there.read_text("utf-8") == "as it was"
+
+
 def test_a_pilot_and_what_follows_it_share_no_pair(study: Study, tmp_path: Path) -> None:
     """The paper's twenty first, the other ten afterwards."""
     write_batches(study, "prolific", Batches(pilot=20), tmp_path / "out")

@@ -20,6 +20,7 @@ import io
 import json
 import math
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,7 +30,7 @@ from typing import Any, Literal
 
 from embassay.data.rows import Row
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.tables import inert, meant
+from embassay.protocols.kernel.tables import counted, inert, meant
 from embassay.protocols.pteb.options import Batches, Filters
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study
@@ -146,10 +147,12 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
         else filters.rating in columns
     )
     if not rated:
+        likely = next((name for name in columns if filters.rating.casefold() in name.casefold()), "NAME")
+        named = "." if turk else f", or name the column: --rating {shlex.quote(likely)}"
         raise DataError(
             "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
             expected=f"{RATING}1 or {TASK_ANSWERS}" if turk else filters.rating,
-            mend="Give the results with their answers" + ("." if turk else ", or name the column: --rating NAME."),
+            mend=f"Give the results with their answers{named}",
         )  # fmt: skip
     yield from source.rows(columns)
 
@@ -193,7 +196,14 @@ def _cell(row: Row, names: Sequence[str]) -> str:
 
 
 def write_kept(path: Path, kept: Kept) -> None:
-    """The ratings that count as a rating file, which `validate score` reads."""
+    """The ratings that count as a rating file, which `validate score` reads. DataError where there are none: an empty
+    file would take the place of what was collected before."""
+    if not kept.rows:
+        raise DataError(
+            "No rating is left", expected="ratings that count",
+            found=", ".join(f"{counted(n, 'row')}: {reason}" for reason, n in kept.left_out.items()) or "none",
+            mend="Loosen the filters, or give the files of this study. Nothing was written.",
+        )  # fmt: skip
     write_ratings(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
 
 
