@@ -481,6 +481,13 @@ def pool_sizes(graded: Graded) -> Ints:
     return graded.pool.sum(axis=1) if graded.pool_sizes is None else graded.pool_sizes
 
 
+def over(part: Floats | Ints, whole: Floats | Ints) -> Floats:
+    """`part` over `whole`, (q,), NaN where `whole` is not above 0."""
+    result = np.full(len(whole), np.nan)
+    np.divide(part, whole, out=result, where=np.asarray(whole) > 0)
+    return result
+
+
 def treat_unjudged(graded: Graded, how: Unjudged, k: int | None = None) -> Graded:
     """`graded` with its unjudged documents as a measure of the first `k` is to see them.
 

@@ -28,12 +28,13 @@ from embassay.measures.judgements import (
     Values,
     grade,
     order_in_group,
+    over,
     retrieved_counts,
     retrieved_sizes,
     treat_unjudged,
 )
 from embassay.measures.registry import measure
-from embassay.measures.sets import check_grade, from_grade, known_sources, over
+from embassay.measures.sets import check_grade, from_grade, known_sources
 
 _borrowed = partial(
     measure,

@@ -26,6 +26,7 @@ from embassay.measures.judgements import (
     judge,
     judge_arrays,
     order_in_group,
+    over,
 )
 from embassay.measures.registry import measure
 
@@ -159,7 +160,7 @@ def _ndcg(judged: Judged, *, cutoff: int | None = None, gain: Gain = "linear") -
     best = _discounted(judged, judged.ideal, cutoff, gain)
     reached = _discounted(judged, judged.found, cutoff, gain)
     # The same gains summed in another order may pass 1 in the last bit.
-    return np.minimum(_over(reached, best), 1.0)
+    return np.minimum(over(reached, best), 1.0)
 
 
 @_ranking("AP", source="trec_eval map, map_cut")
@@ -169,7 +170,7 @@ def _average_precision(
     """Mean precision at the ranks of the relevant documents."""
     places = _relevant(judged, judged.found, rel)
     precisions = np.where(_inside(places, cutoff), order_in_group(places.query) / places.rank, 0.0)
-    return _over(_sums(places, precisions, judged.queries), _number_relevant(judged, rel))
+    return over(_sums(places, precisions, judged.queries), _number_relevant(judged, rel))
 
 
 @_ranking("RR", source="trec_eval recip_rank")
@@ -184,7 +185,7 @@ def _reciprocal_rank(judged: Judged, *, cutoff: int | None = None, rel: Level = 
 @_ranking("R", source="trec_eval recall")
 def _recall(judged: Judged, *, cutoff: int | None = None, rel: Level = None) -> NDArray[np.float64]:
     """Share of the relevant documents that was found."""
-    return _over(_hits(judged, cutoff, rel), _number_relevant(judged, rel))
+    return over(_hits(judged, cutoff, rel), _number_relevant(judged, rel))
 
 
 @_ranking("P", source="trec_eval P")
@@ -233,9 +234,3 @@ def _discounted(judged: Judged, places: Places, cutoff: int | None, gain: Gain) 
         worth = np.exp2(worth) - 1
     inside = _inside(places, cutoff)
     return _sums(places, np.where(inside, worth / np.log2(places.rank + 1), 0.0), judged.queries)
-
-
-def _over(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
-    result = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=result, where=whole > 0)
-    return result

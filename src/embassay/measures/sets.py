@@ -41,6 +41,7 @@ from embassay.measures.judgements import (
     is_fallback,
     is_inverted,
     order_in_group,
+    over,
     pool_counts,
     pool_sizes,
     retrieved_counts,
@@ -147,13 +148,6 @@ def judged_of(graded: Graded, *, cutoff: int | None = None) -> Floats:
 def feasible_hits(graded: Graded, k: int, rel: int = RELEVANT) -> NDArray[np.bool_]:
     """Where all documents from grade `rel` up fit among the first `k`, so that `Hit` can be 1: (q,)."""
     return np.asarray(from_grade(graded.counts, rel) <= k)
-
-
-def over(part: Floats | Ints, whole: Floats | Ints) -> Floats:
-    """`part` over `whole`, (q,), NaN where `whole` is not above 0."""
-    result = np.full(len(whole), np.nan)
-    np.divide(part, whole, out=result, where=np.asarray(whole) > 0)
-    return result
 
 
 def from_grade(counts: Ints, rel: int) -> Ints:

@@ -139,11 +139,7 @@ def quantities_blocks(
     lines = tuple(Line(quantity.name, tuple(map(Entry, _figures(quantity)))) for quantity in found)
     heads = figures("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     yield Table(f"quantities-{title}", title, title, heads, lines, is_sortable=False)
-    biased = tuple(
-        Line(bias.said, (Entry(numbers.change(bias.mean, 2)), Entry(_bias_ends(bias)), Entry(f"{bias.n:,}")))
-        for bias in off
-    )
-    if biased:
+    if biased := tuple(_off_line(bias.said, bias) for bias in off):
         columns = figures("Judge minus people", "95%", "Labels")
         yield Table(
             f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
@@ -171,21 +167,16 @@ def _ends(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
 
 
-def _bias_ends(bias: JudgeBias | Off) -> str:
-    if bias.low is None or bias.high is None:
-        return "–"
-    return f"{numbers.change(bias.low, 2)} to {numbers.change(bias.high, 2)}"
+def _off_line(label: str, off: JudgeBias | Off) -> Line:
+    ends = "–"
+    if off.low is not None and off.high is not None:
+        ends = f"{numbers.change(off.low, 2)} to {numbers.change(off.high, 2)}"
+    return Line(label, (Entry(numbers.change(off.mean, 2)), Entry(ends), Entry(f"{off.n:,}")))
 
 
 def off_table(off: Sequence[Off]) -> Table:
     """How far the judge's grades are above people's."""
-    lines = tuple(
-        Line(
-            row.kind,
-            (Entry(numbers.change(row.mean, 2)), Entry(_bias_ends(row)), Entry(f"{row.n:,}")),
-        )
-        for row in off
-    )
+    lines = tuple(_off_line(row.kind, row) for row in off)
     columns = figures("Judge minus people", "95%", "Passages")
     return Table("judge-off", "Where the judge is off", "Passages", columns, lines, is_sortable=False)
 

@@ -28,7 +28,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.rows import Row
+from embassay.data.rows import LIKE, Row, nearest
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import counted, inert, meant
 from embassay.protocols.pteb.options import Batches, Filters
@@ -147,7 +147,7 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
         else filters.rating in columns
     )
     if not rated:
-        likely = next((name for name in columns if filters.rating.casefold() in name.casefold()), "NAME")
+        likely = nearest(filters.rating, columns, LIKE) or "NAME"
         named = "." if turk else f", or name the column: --rating {shlex.quote(likely)}"
         raise DataError(
             "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
