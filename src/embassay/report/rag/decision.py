@@ -80,7 +80,7 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
     pairs = [
         pair
         for pair in compared.pairs
-        if not pair.better and pair.high > pair.low and {pair.a, pair.b} & first
+        if not pair.better and not pair.judged_less and pair.high > pair.low and {pair.a, pair.b} & first
     ]
     if not pairs:
         return

@@ -81,6 +81,7 @@ from embassay.protocols.rag.scoring.tables import (
     tables,
     tag_table,
 )
+from embassay.protocols.rag.scoring.uneven import spare_unjudged
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 
 if TYPE_CHECKING:
@@ -178,7 +179,9 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
             resampled, [run.name for run in board.runs], measures,
             total=len(board.queries), resamples=request.resamples,
         ),
-        _comparisons(resampled, taken, measures, request),
+        spare_unjudged(
+            _comparisons(resampled, taken, measures, request), board, measures, ks, request.unjudged, right,
+        ),
         likeness(board, ks, resamples=request.resamples, seed=request.seed),
         sensitivity(board, ks, request.unjudged) if request.sensitivity else (),
         readings=readings(board, facts, ks, resampled),
