@@ -40,7 +40,7 @@ class Finding:
     def bullet(self) -> Sentence:
         """The clause as a line of its own."""
         first, *rest = self.clause
-        head = first[:1].upper() + first[1:] if isinstance(first, str) else first
+        head = numbers.capitalised(first) if isinstance(first, str) else first
         return (head, *rest, ".")
 
 

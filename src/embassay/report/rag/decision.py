@@ -144,7 +144,7 @@ def quantities_blocks(
         yield Table(
             f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
         )
-    yield Text(f"{found[0].name.capitalize()}: {found[0].use}.")
+    yield Text(f"{found[0].name}: {found[0].use}.")
     if rows := ahead(found[0], bar):
         chance = "" if bar is None else "Chance of a decision"
         takes = None if labels is None else [labels] * len(rows)

@@ -20,7 +20,9 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts, Terms
 from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
+from embassay.report.cards.findings import Finding, finding
 from embassay.report.notes import Open, open_table
+from embassay.report.runs import ReportRun, sweep_of
 from embassay.report.terminal import where
 
 
@@ -85,6 +87,20 @@ def undecided_stacks(part: Part, labels: float = 0.0, price: float | None = None
     title = f"What more queries would buy: chance to tell {measure} from that of the recommended stack"
     table = open_table(title, "Queries", [*opens.values()], price=price, chance="Chance")
     return replace(table, id="sweep-next") if opens else None
+
+
+def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+    """That the recommended stack is made of it."""
+    findings = sweep_of(run)
+    if findings is None or not findings.parts[0].recommendation.stack:
+        return
+    part = findings.parts[0]
+    stack = part.stack(part.recommendation.stack)
+    if system in stack.axes.values():
+        quality = _quality(stack, findings.asked.measure)
+        yield finding(
+            run, f"is in the recommended stack, {stack.id}: {findings.asked.measure} {quality}", weight=2.5
+        )
 
 
 def sweep_view(
