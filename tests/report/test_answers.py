@@ -229,7 +229,8 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
     assert use.count("use a") == 1
     assert "b" not in use.replace("like these", "").split()
     other = replace(by["reworded"], names=("b",))
-    both, _ = recommendation([by["search"], other])
+    alone = replace(by["search"], all=by["search"].all[:1])
+    both, _ = recommendation([alone, other])
     assert "a for search" in both
     assert "b where texts are reworded" in both
     unsure = _answer(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))

@@ -177,10 +177,12 @@ class Answer:
     @property
     def is_narrow(self) -> bool:
         """Whether the tests leave its leader hardly another place than the first."""
-        if not self.all or self.may == (self.all[0].name,):
-            return bool(self.all)
-        ranks = self.all[0].ranks
-        return ranks is not None and ranks[0] == 1 and ranks[1] <= NARROW
+        if not self.all:
+            return False
+        leader = self.all[0]
+        if leader.ranks is None:
+            return self.may == (leader.name,)
+        return leader.ranks[0] == 1 and leader.ranks[1] <= NARROW
 
     @property
     def recommends(self) -> bool:
@@ -232,6 +234,9 @@ def _from(ahead: str, answer: Answer) -> str:
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
+    # A sweep and a choice are told by their own recommendation, which knows the limits; beside others they answer too.
+    if len(runs) == 1 and runs[0].record.kind in ("sweep", "choose"):
+        return ()
     evidence = {question.name: next(evidence_on(question.name, runs), None) for question in QUESTIONS[:-1]}
     answers = [_answer(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
@@ -255,7 +260,7 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
         return replace(blank, level="open", names=names, n=evidence.n, note=note, may=names)
     names = evidence.may or _first(contenders, evidence.floor)
     ahead = _ahead(evidence.replicates) if evidence.chance is None else evidence.chance
-    level = _level(question, evidence, names, ahead)
+    level = _level(question, evidence, ahead)
     told = names if level == "open" else names[:1]
     return replace(
         blank, level=level, names=told, n=evidence.n, ahead=ahead, more=_more(evidence, names), note=evidence.told,
@@ -270,11 +275,12 @@ def _first(contenders: Sequence[Contender], floor: float | None = None) -> tuple
     return tuple(name for name in able if name in above) or tuple(able)
 
 
-def _level(question: Question, evidence: Evidence, names: Sequence[str], ahead: int | None) -> Level:
+def _level(question: Question, evidence: Evidence, ahead: int | None) -> Level:
     collections = question.noun == "collection"
     if ahead is None or (evidence.n < LEAST_ITEMS and not collections):
         return "open"
-    if len(names) == 1 and evidence.chance is None and not (collections and evidence.n < LEAST_COLLECTIONS):
+    is_alone = evidence.contenders[0].ranks == (1, 1)
+    if is_alone and evidence.chance is None and not (collections and evidence.n < LEAST_COLLECTIONS):
         return "sure"
     return "likely" if ahead >= LIKELY else "open"
 

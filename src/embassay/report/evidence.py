@@ -241,11 +241,14 @@ def _swept(run: ReportRun, *, labels: bool) -> Evidence | None:
     beaten = _beaten_encoders(part, measure)
     may = tuple(row.name for row in ordered if row.name not in beaten)
     is_first = may == (ordered[0].name,)
+    told = "ahead with all else equal" if is_first else "no encoder is ahead of all with all else equal"
+    taken = next((stack for stack in part.stacks if stack.id == part.recommendation.stack), None)
+    if is_first and taken is not None and taken.axes.get("encoder") != may[0]:
+        is_first, told = False, f"the sweep's rule takes {taken.axes.get('encoder')}"
     return Evidence(
         run, ordered, np.empty((len(ordered), 0)), part.queries, SCORE,
         means=f"{measure} of its best stack, by {'labels' if labels else 'a golden set'}",
-        told="ahead with all else equal" if is_first else "no encoder is ahead of all with all else equal",
-        chance=LIKELY if is_first else 0, may=may or tuple(row.name for row in ordered),
+        told=told, chance=LIKELY if is_first else 0, may=may or tuple(row.name for row in ordered),
     )  # fmt: skip
 
 

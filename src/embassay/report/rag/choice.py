@@ -88,8 +88,9 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
         lost = "Hardly any passage is found by its own sentence, so nothing can be said."
         yield (f"{few if told['questions'] < FEW else lost} What they say:",)
     yield (
-        _pick(record, told), f" has a {p} chance of being best of {n} on {dataset} and a {near} chance of being within "
-        f"{told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: {lot}).",
+        _pick(record, told),
+        f" has {_with_article(p)} chance of being best of {n} on {dataset} and {_with_article(near)} chance of being "
+        f"within {told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: {lot}).",
     )  # fmt: skip
     if alike := told.get("as_good"):
         names = labels([system.name for system in record.systems])
@@ -103,6 +104,11 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
         yield ("No label was used.",)
     if told["expected_regret"] > told["tolerance"]:
         yield (_labels(told),)
+
+
+def _with_article(percent: str) -> str:
+    """A percentage after `a`, or `an` where its first word begins with a vowel."""
+    return f"{'an' if percent.startswith('8') or percent in ('11%', '18%') else 'a'} {percent}"
 
 
 def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
