@@ -13,7 +13,6 @@ from typing import Any, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
-from embassay.data.catalogue.entries import entries
 from embassay.data.catalogue.suites import Member, Suite, merged, narrowed, suite_of
 from embassay.data.rows import nearest
 from embassay.data.shapes import TASKS

@@ -12,7 +12,6 @@ from typing import Any
 from embassay.data import open_dataset
 from embassay.data.catalogue.miniature import Amounts, amounts, shape_of, write_miniature
 from embassay.errors import AbsentData, DataError, UsageError
-from embassay.protocols.kernel.unfetched import absent_set
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
     draw_clustering,
@@ -59,6 +58,7 @@ from embassay.protocols.hume.study import (
     read_rows,
     write_study,
 )
+from embassay.protocols.kernel.unfetched import absent_set
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import Hear, words
 from embassay.search.fusion import Shingle, shingles
