@@ -30,8 +30,9 @@ class Forecast:
 
     `texts` are the distinct ones of every call, of which `cached` need no work; `tokens` are those of the rest,
     counted with the system's own tokenizer and all of them where `exact`. A dataset that is not `fetched` is reckoned
-    by the catalogue's figures. `requests` is None for a system that sends none, `usd` None where the price is not known. `seconds` are measured, or `assumed`, or None. `memory_bytes` are
-    what a process will hold at most while it does this; 0 where that was not estimated.
+    by the catalogue's figures. `requests` is None for a system that sends none, `usd` None where the price is
+    not known. `seconds` are measured, or `assumed`, or None. `memory_bytes` are what a process will hold
+    at most while it does this; 0 where that was not estimated.
     """
 
     task: str
