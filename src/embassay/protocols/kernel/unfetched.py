@@ -21,9 +21,9 @@ from embassay.protocols.kernel.inputs import dataset
 from embassay.protocols.kernel.plan import PlannedSuite
 from embassay.runs.forecast import Forecast, Forecasts
 
-CHARACTERS = 20_000
+CHARACTERS = 12_000
 """Of all texts of a miniature together, roughly: long ones are few."""
-FEWEST, MOST = 16, 80
+FEWEST, MOST = 12, 48
 OTHERS = 12
 """Queries or texts to train with in the smaller miniature of a dataset that has such; the other has twice as many."""
 _PAIRWISE = ("clustering",)
