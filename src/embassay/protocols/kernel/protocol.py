@@ -219,7 +219,7 @@ def _with_a_tokenizer_at_hand(request: Any) -> tuple[Any, tuple[str, ...]]:
     except ModelError:
         note = (
             f"The tokenizer {wanted} is neither on this machine nor to be downloaded now; tokens are counted with "
-            f"{STAND_IN}'s, which makes about a fifth more of English."
+            f"{STAND_IN}'s, which makes about a sixth more of English."
         )
         return replace(request, tokenizer=STAND_IN), (note,)
     return request, ()
