@@ -25,7 +25,7 @@ from embassay.report.answers import (
     recommendation,
     times_of,
 )
-from embassay.report.evidence import Contender, Evidence, _people
+from embassay.report.cards.evidence import Contender, Evidence, _people
 from embassay.report.overview import overview
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import render_answers

@@ -19,7 +19,7 @@ from embassay.report.answers import QUESTIONS, Answer, _answer, answers_of, reco
 from embassay.report.board import make_board, passing
 from embassay.report.calibration import calibration_verdict
 from embassay.report.cards.card import cards_of
-from embassay.report.evidence import Basis, Contender, Evidence
+from embassay.report.cards.evidence import Basis, Contender, Evidence
 from embassay.report.hume.families import of_people
 from embassay.report.rag.choice import choice_verdict
 from embassay.report.record import Record, System, keyed

@@ -20,7 +20,7 @@ from embassay.document.marks import LogScale, Scale
 from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE, Unit
-from embassay.report.evidence import LEAST_COLLECTIONS, LIKELY, Basis, Contender, Evidence, evidence_on
+from embassay.report.cards.evidence import LEAST_COLLECTIONS, LIKELY, Basis, Contender, Evidence, evidence_on
 from embassay.report.runs import ReportRun, sweep_of
 from embassay.stats import smallest_difference
 
