@@ -255,16 +255,16 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
     if evidence.note:
         return replace(blank, note=evidence.note)
     if evidence.equal or evidence.uneven:
-        note = evidence.uneven or f"a reference that ignores the text ({evidence.equal}) scores as well"
+        note = evidence.uneven or f"{evidence.equal} scores as well"
         names = tuple(contender.name for contender in contenders)
-        return replace(blank, level="open", names=names, n=evidence.n, note=note, may=names)
+        return replace(blank, level="open", names=names, n=evidence.n, note=note, may=_first(contenders))
     names = evidence.may or _first(contenders, evidence.floor)
     ahead = _ahead(evidence.replicates) if evidence.chance is None else evidence.chance
     level = _level(question, evidence, ahead)
     told = names if level == "open" else names[:1]
     return replace(
-        blank, level=level, names=told, n=evidence.n, ahead=ahead, more=_more(evidence, names), note=evidence.told,
-        people=evidence.people, beside=evidence.beside, may=names,
+        blank, level=level, names=told, n=evidence.n, ahead=ahead, more=evidence.needed or _more(evidence, names),
+        note=evidence.told, people=evidence.people, beside=evidence.beside, may=names,
     )  # fmt: skip
 
 
@@ -403,7 +403,7 @@ def _place(answer: Answer, contender: Contender) -> Place:
         rank,
         answer.unit.text(contender.value),
         interval,
-        contender.ranks is not None and contender.name in answer.may,
+        contender.ranks is not None and contender.ranks[0] == 1 and contender.name in answer.may,
     )
 
 
@@ -481,15 +481,18 @@ def _undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
 
 def _unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
     """That nobody asked how good systems are, who may be first at what was asked, who is out, and what would decide."""
-    first = "; ".join(
-        f"{WHERE[answer.question.name]} {_listed(_few_of(answer.may))} may be first" for answer in answered
-    )
+    first = "; ".join(f"{WHERE[answer.question.name]} {_leading(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
     ruled = f"; out in all: {_listed(_few_of(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
     found = "These runs do not say which system finds most, so none is recommended"
     return f"{found}: {first}{ruled}. To choose, run {command}"
+
+
+def _leading(answer: Answer) -> str:
+    """Who may be first, or that nobody leads."""
+    return "nobody leads" if answer.note else f"{_listed(_few_of(answer.may))} may be first"
 
 
 def _few_of(names: Sequence[str], most: int = 3) -> list[str]:

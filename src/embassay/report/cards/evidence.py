@@ -66,7 +66,7 @@ class Evidence:
     `means` says what the values are, where that is not the question's own caption; `basis` what they are worth.
     `floor` is the best value of a reference, which whoever may be first has to pass. `told` and `chance` stand in for
     what resamples would say where a run keeps none: a sentence, and in how many of 100 the leader is ahead; `may` are
-    then those that may be first.
+    then those that may be first, and so many more items are `needed`.
     """
 
     run: ReportRun
@@ -87,6 +87,7 @@ class Evidence:
     told: str = ""
     chance: int | None = None
     may: tuple[str, ...] = ()
+    needed: int | None = None
 
 
 def _at(
@@ -107,7 +108,8 @@ def _at(
             found = _of_standings(run, ours, scope, unit, collections=basis == "groups")
             best = max(known, key=lambda headline: headline.value or 0.0, default=None)
             floor = None if best is None else best.value
-            equal = best.system if best and floor is not None and floor >= found.contenders[0].value else ""
+            is_reached = floor is not None and floor >= found.contenders[0].value
+            equal = f"a reference that ignores the text ({best.system})" if best and is_reached else ""
             return replace(found, equal=equal, floor=floor, means=means, basis=basis)
     return None
 
@@ -306,7 +308,7 @@ def _chosen(run: ReportRun) -> Evidence | None:
         run, ordered, np.empty((len(ordered), 0)), told["judged"] or told["questions"], SCORE,
         means=f"chance to be the best; {judged}", basis="choice",
         told=f"{chance} best, {near} within {told['tolerance']:g} of the best",
-        chance=int(100 * told["p_best"]) if told["says"] == told["pick"] else 0,
+        chance=int(100 * told["p_best"]) if told["says"] == told["pick"] else 0, needed=told["labels"],
         may=tuple(row.name for row in ordered if row.value >= LEAST_CHANCE or row is ordered[0]),
     )  # fmt: skip
 
@@ -342,7 +344,9 @@ def _stable(run: ReportRun) -> Evidence | None:
     if found is None or found.contenders[0].value > ONLY_NOISE + ROUNDING:
         return found
     return replace(
-        found, equal=found.equal or "only ignoring noise", floor=max(found.floor or 0.0, ONLY_NOISE)
+        found,
+        equal=found.equal or "a system that only ignores noise",
+        floor=max(found.floor or 0.0, ONLY_NOISE),
     )
 
 

@@ -363,8 +363,8 @@ class Scoring:
 
     @property
     def values(self) -> pl.DataFrame:
-        """`run`, `measure`, `value`, `low`, `high`, `n`, `total`, `method`, `reason`, `unit` (of `n`): a row per run and
-        measure."""
+        """`run`, `measure`, `value`, `low`, `high`, `n`, `total`, `method`, `reason`, `unit` (of `n`): a row per run
+        and measure."""
         import polars as pl
 
         numbers = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
