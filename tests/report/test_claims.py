@@ -176,7 +176,10 @@ def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
     decided = answers_of(gathered([choice(tmp_path, says="b", p_best=0.9, judged=40), beside]))[0]
     assert (decided.level, decided.names) == ("likely", ("b",))
     assert "40 judged questions" in decided.means
-    assert "use b" not in recommendation([decided])[0]
+    # What the choice itself says, as far as it goes: nothing is recommended.
+    use, _ = recommendation([decided])
+    assert "b is the pick" in use
+    assert "use b" not in use
     cards = cards_of(runs)
     assert cards is not None
     assert {card.row.system.name for card in cards} == {"a", "b", "c"}
@@ -273,3 +276,28 @@ def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run
     assert damaged.basis == "share"
     assert "search" not in damaged.means
     assert "use" not in recommendation([damaged])[0].split()
+
+
+def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    """The path of the judgements is relative to where the scoring was made, and the report is made elsewhere."""
+    import embassay as eb
+
+    export = tmp_path / "runs" / "golden" / "export"
+    export.mkdir(parents=True)
+    (export.parent / "golden.json").write_text("{}")
+    qrels = [f"q{i} 0 d{j} {1 + (i + j) % 5}" for i in range(30) for j in range(6)]
+    (export / "qrels.txt").write_text("\n".join(qrels) + "\n")
+    for name, order in (("a", range(6)), ("b", range(5, -1, -1))):
+        lines = [
+            f"q{i} Q0 d{j} {place} {9 - place} {name}" for i in range(30) for place, j in enumerate(order, 1)
+        ]
+        (tmp_path / f"{name}.trec").write_text("\n".join(lines) + "\n")
+    monkeypatch.chdir(tmp_path)
+    runs = {name: f"{name}.trec" for name in "ab"}
+    eb.rag.score("runs/golden/export/qrels.txt", runs, resamples=50, out="runs/scored", measures=["nDCG@5"])
+    monkeypatch.chdir("/")
+    beside = gathered([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
+    search = answers_of((*read_runs([tmp_path / "runs" / "scored"]), *beside))[0]
+    assert search.means == "nDCG@5 by a golden set"

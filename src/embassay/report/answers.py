@@ -468,6 +468,8 @@ def _undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
     if main is None:
         return _unasked(quality, answered)
     names = main.may
+    if main.basis == "choice" and main.level == "likely":
+        return f"Nothing is tested for search; {main.names[0]} is the pick of a choice ({main.note})"
     if len(names) < 2:
         return f"{names[0]} may be first {WHERE[main.question.name]}, but not surely: {main.said}"
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names

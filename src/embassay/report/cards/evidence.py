@@ -173,7 +173,7 @@ def _scored(run: ReportRun, *, labels: bool) -> Evidence | None:
     """Of a scoring by people's labels, or by a golden set: its leading measure, resampled over the queries that every
     run of it has a value for."""
     score = score_of(run)
-    if score is None or _is_golden(score.judgements.path) == labels:
+    if score is None or _is_golden(run, score.judgements.path) == labels:
         return None
     from embassay.protocols.rag.scoring.conclusions import judged_less
     from embassay.report.items import measured_groups
@@ -211,19 +211,24 @@ def _scored(run: ReportRun, *, labels: bool) -> Evidence | None:
     )
 
 
-def _is_golden(path: str) -> bool:
-    """Whether judgements come out of a golden run, whose grades a model gave."""
-    return any((folder / GOLDEN).is_file() for folder in (Path(path), *Path(path).parents[:2]))
+def _is_golden(run: ReportRun, path: str) -> bool:
+    """Whether judgements come out of a golden run, whose grades a model gave. A path is as the command had it, so it is
+    looked for from every folder above the run too."""
+    starts = (Path(), *run.record.path.resolve().parents[:MOST_ABOVE])
+    folders = [folder for start in starts for folder in (start / path, *(start / path).parents[:2])]
+    return any((folder / GOLDEN).is_file() for folder in folders)
 
 
 GOLDEN = "golden.json"
+MOST_ABOVE = 4
+"""Folders above a run from which its command may have been given."""
 
 
 def _swept(run: ReportRun, *, labels: bool) -> Evidence | None:
     """Of a sweep: every encoder by its best stack. A sweep tests no ranks, so an encoder is at most likely first: where
     it beats every other one in stacks that differ in nothing else."""
     findings = sweep_of(run)
-    if findings is None or _is_golden(_judgements_of(run)) == labels:
+    if findings is None or _is_golden(run, _judgements_of(run)) == labels:
         return None
     part, measure = findings.parts[0], findings.asked.measure
     best: dict[str, Any] = {}
@@ -308,7 +313,7 @@ def _chosen(run: ReportRun) -> Evidence | None:
         run, ordered, np.empty((len(ordered), 0)), told["judged"] or told["questions"], SCORE,
         means=f"chance to be the best; {judged}", basis="choice",
         told=f"{chance} best, {near} within {told['tolerance']:g} of the best",
-        chance=int(100 * told["p_best"]) if told["says"] == told["pick"] else 0, needed=told["labels"],
+        chance=LIKELY if told["says"] == told["pick"] else 0, needed=told["labels"],
         may=tuple(row.name for row in ordered if row.value >= LEAST_CHANCE or row is ordered[0]),
     )  # fmt: skip
 
