@@ -488,8 +488,8 @@ def _unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
     out = [name for name in answered[0].out if name in never_first]
     ruled = f"; out in all: {_listed(_few_of(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
-    found = "These runs do not say which system finds most, so none is recommended"
-    return f"{found}: {first}{ruled}. To choose, run {command}"
+    opening = "These runs do not say which system finds most, so none is recommended"
+    return f"{opening}: {first}{ruled}. To choose, run {command}"
 
 
 def _leading(answer: Answer) -> str:

@@ -117,8 +117,8 @@ def _leader(record: Record, rows: Sequence[Row], datasets: Sequence[str]) -> Row
 
 def _held(record: Record, row: Row, datasets: Sequence[str]) -> list[Result]:
     """The promised thresholds of a system, one per dataset that has one."""
-    found = (_threshold(record, row, dataset, PRECISION) for dataset in datasets)
-    return [threshold for threshold in found if threshold is not None and threshold.value is not None]
+    thresholds = (_threshold(record, row, dataset, PRECISION) for dataset in datasets)
+    return [threshold for threshold in thresholds if threshold is not None and threshold.value is not None]
 
 
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:

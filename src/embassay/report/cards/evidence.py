@@ -105,12 +105,12 @@ def _at(
             known = [
                 row.headline for row in every if row.group == REFERENCE and row.headline.value is not None
             ]
-            found = _of_standings(run, ours, scope, unit, collections=basis == "groups")
+            evidence = _of_standings(run, ours, scope, unit, collections=basis == "groups")
             best = max(known, key=lambda headline: headline.value or 0.0, default=None)
             floor = None if best is None else best.value
-            is_reached = floor is not None and floor >= found.contenders[0].value
+            is_reached = floor is not None and floor >= evidence.contenders[0].value
             equal = f"a reference that ignores the text ({best.system})" if best and is_reached else ""
-            return replace(found, equal=equal, floor=floor, means=means, basis=basis)
+            return replace(evidence, equal=equal, floor=floor, means=means, basis=basis)
     return None
 
 
@@ -345,13 +345,13 @@ def _reworded(run: ReportRun, kind: str) -> Evidence | None:
 
 def _stable(run: ReportRun) -> Evidence | None:
     """Of robustness: a system that only ignores noise reaches a third, and nobody leads who has no more."""
-    found = _at(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
-    if found is None or found.contenders[0].value > ONLY_NOISE + ROUNDING:
-        return found
+    evidence = _at(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
+    if evidence is None or evidence.contenders[0].value > ONLY_NOISE + ROUNDING:
+        return evidence
     return replace(
-        found,
-        equal=found.equal or "a system that only ignores noise",
-        floor=max(found.floor or 0.0, ONLY_NOISE),
+        evidence,
+        equal=evidence.equal or "a system that only ignores noise",
+        floor=max(evidence.floor or 0.0, ONLY_NOISE),
     )
 
 
