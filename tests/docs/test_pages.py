@@ -199,7 +199,9 @@ def test_the_version_stands_in_one_place() -> None:
     assert project["project"]["dynamic"] == ["readme", "version"]
     assert project["tool"]["hatch"]["version"] == {"path": "src/embassay/__init__.py"}
     for name in ("README.md", "CITATION.cff"):
-        assert not re.search(r"(?<!cff-)version.{0,5}\d+\.\d+", (ROOT / name).read_text(encoding="utf-8")), name
+        assert not re.search(r"(?<!cff-)version.{0,5}\d+\.\d+", (ROOT / name).read_text(encoding="utf-8")), (
+            name
+        )
 
 
 def test_the_changelog_begins_with_this_version() -> None:
