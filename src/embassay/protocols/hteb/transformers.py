@@ -30,12 +30,11 @@ from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
 from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat, Question
+from embassay.systems.chat.answers import first_fenced, without_blocks
 from embassay.systems.remote.ledger import Ledger, likely_tokens
 
 FIELD = "transformed_text"
 _NO_TEXT = frozenset({"[text]", "<text>", "placeholder", "n/a", "none"})
-_THINKING = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
-_FENCED = re.compile(r"```[A-Za-z]*\s*(.*?)```", re.DOTALL)
 _BY_HAND = re.compile(rf"""["']{FIELD}["']\s*:\s*"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
 _MOST = 200_000
 """Characters of an answer that are looked at."""
@@ -59,7 +58,7 @@ def read_answer(answer: str, *, structured: bool = True) -> Reading:
     ('invalid JSON', 'invalid text')
     """
     # Half a character, which servers can send as JSON, can be in no file.
-    answer = _THINKING.sub("", answer[:_MOST]).encode("utf-8", "replace").decode().strip()
+    answer = without_blocks(answer[:_MOST], ["think"]).encode("utf-8", "replace").decode().strip()
     text = _field(answer) if structured else answer
     if text is None:
         return Reading(outcome="invalid JSON")
@@ -80,8 +79,8 @@ def _field(answer: str) -> str | None:
         return _of_object(json.loads(answer))
     except (ValueError, RecursionError):
         pass
-    fenced = _FENCED.search(answer)
-    inner = [fenced[1].strip()] if fenced else []
+    fenced = first_fenced(answer)
+    inner = [fenced] if fenced is not None else []
     if 0 <= answer.find("{") < answer.rfind("}"):
         inner.append(answer[answer.find("{") : answer.rfind("}") + 1])
     for part in inner:

@@ -39,6 +39,7 @@ from embassay.records import Paraphrases
 from embassay.registry import Registry
 from embassay.runs.folder import digest
 from embassay.runs.store import CachedChat, Question
+from embassay.systems.chat.answers import without_blocks
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -420,8 +421,6 @@ TIMES_LONGER, ALWAYS_ALLOWED = 5, 40
 """An answer may have so many times the characters of its text, and always so many: the paraphrase of one word is
 often longer than five."""
 
-_OPENED = re.compile(r"<(think|thinking|thought|reasoning)>", re.IGNORECASE)
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -464,7 +463,7 @@ def judged(
     """
     # Half a character, which servers can send as JSON, can be in no file.
     answer = answer.encode("utf-8", "replace").decode()
-    wording = answer.strip() if _thoughtless(text) != text else _thoughtless(answer).strip()
+    wording = answer.strip() if without_blocks(text) != text else without_blocks(answer).strip()
     if not wording:
         return Verdict("empty", reason="nothing but thinking" if answer.strip() else "an empty answer")
     if wording == text.strip() or is_near_copy(text, wording):
@@ -483,27 +482,6 @@ def judged(
     if meaning and (fault := slot_fault(text, wording)):
         return Verdict("slot lost", reason=fault)
     return Verdict("ok", wording)
-
-
-def _thoughtless(text: str) -> str:
-    """`text` without its blocks of thinking. One pass for each of the four tags: an answer that opens a thousand blocks
-    and closes none must not be read a thousand times.
-
-    >>> _thoughtless("<think>Hm.</THINK> A fox. <thought>")
-    ' A fox. <thought>'
-    """
-    kept, at, unclosed = [], 0, set[str]()
-    for opened in _OPENED.finditer(text):
-        tag = opened[1].lower()
-        if opened.start() < at or tag in unclosed:
-            continue
-        closed = re.compile(f"</{tag}>", re.IGNORECASE).search(text, opened.end())
-        if closed is None:
-            unclosed.add(tag)
-            continue
-        kept.append(text[at : opened.start()])
-        at = closed.end()
-    return "".join([*kept, text[at:]])
 
 
 _REWORD = r"(paraphrase|rephrase|reword|rewrite)"

@@ -134,17 +134,17 @@ def _answer(found: Any) -> Answer[Reply]:
     """The reply in the server's answer; Malformed when there is none."""
     try:
         choice = found["choices"][0]
-        message = choice["message"]
+        message, used = choice["message"], found.get("usage") or {}
         reply = Reply(
             text=message.get("content") or "",
             model=found.get("model") or "",
             finish=choice.get("finish_reason") or "stop",
             refusal=message.get("refusal") or "",
+            read=used.get("prompt_tokens"),
+            written=used.get("completion_tokens"),
         )
-        used = found.get("usage") or {}
-        usage = Usage(int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0), 1)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(reply.text, str):
         raise Malformed("an answer that is no text")
-    return Answer(reply, usage)
+    return Answer(reply, Usage())

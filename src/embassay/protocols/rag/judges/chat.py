@@ -23,6 +23,7 @@ from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
 from embassay.runs.store import Question as StoredQuestion
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
+from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -61,7 +62,6 @@ GRADE_KEY = "grade_1_5"
 ORDER_KEY = "order"
 LOWEST, HIGHEST = 1, 5
 
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
 
@@ -114,11 +114,20 @@ def order_of(text: str, labels: Sequence[str]) -> tuple[int, ...]:
     places = {label: place for place, label in enumerate(labels)}
     if unknown := [label for label in named if label not in places]:
         raise Malformed("unknown label", str(unknown[0]))
-    if repeated := [label for i, label in enumerate(named) if label in named[:i]]:
-        raise Malformed("repeated label", repeated[0])
+    if (repeated := _first_repeated(named)) is not None:
+        raise Malformed("repeated label", repeated)
     if missing := [label for label in labels if label not in set(named)]:
         raise Malformed("missing label", ", ".join(missing))
     return tuple(places[label] for label in named)
+
+
+def _first_repeated(names: Sequence[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def mended_order(text: str, labels: Sequence[str]) -> Mended:
@@ -160,9 +169,7 @@ def _only_value(text: str, key: str) -> Any:
 
 def _object(text: str) -> list[tuple[str, Any]]:
     """The names and values of the one JSON object that an answer consists of, repeated names too."""
-    text = text.strip()
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1]
+    text = without_fence(text)
     if not text:
         raise Malformed("empty")
     try:
@@ -179,7 +186,7 @@ class _Pairs(list[tuple[str, Any]]):
     """What an object holds, in place of a dictionary that would forget a repeated name."""
 
 
-_PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}+\W*")
+_PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}\W*")
 _STATED = re.compile(
     r"\b(?:category|score|grade|rating|relevance|rate[^.]{0,40}? as)\b\W{0,6}(?:is|of|as|would be)?\W{0,4}\d",
     re.IGNORECASE,
