@@ -14,6 +14,7 @@ import typer
 
 from embassay import __version__
 from embassay.cli.options import App, Group, stopping_at_memory
+from embassay.cli.reading import said_readings
 from embassay.cli.terminal import only_visible
 from embassay.errors import EmbassayError, UsageError
 from embassay.registry import attribute
@@ -258,7 +259,8 @@ def run() -> None:
 def _run() -> None:
     try:
         _check_out(sys.argv[1:])
-        app()
+        with said_readings():
+            app()
     except EmbassayError as error:
         _say(error)
     except BrokenPipeError:
