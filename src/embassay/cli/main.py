@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any, NoReturn
@@ -281,9 +281,10 @@ def _say(error: EmbassayError) -> NoReturn:
     if _debug:
         _show_traceback(error)
     else:
-        typer.echo(f"embassay: {error.message}", err=True)
-        if error.mend:
-            typer.echo(f"           {error.mend}", err=True)
+        with suppress(OSError):  # of a terminal that was closed
+            typer.echo(f"embassay: {error.message}", err=True)
+            if error.mend:
+                typer.echo(f"           {error.mend}", err=True)
     sys.exit(error.exit_code)
 
 

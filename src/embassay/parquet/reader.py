@@ -28,8 +28,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
-    # Ctrl-C is the other process's business, which may still read what it needs to end well.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and a terminal that closes are the other process's business, which may still read what it needs to end
+    # well.
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     before = _address_space()
     answers.write(b"r")
     answers.flush()

@@ -22,6 +22,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Spread
 from embassay.errors import BudgetExceeded, EmbassayError, ModelError, TextRefused, UsageError
+from embassay.machine import HANGUP
 from embassay.records import TaskOutcome
 from embassay.registry import place_of_added
 from embassay.runs.folder import Cell, CellRecord, RunFolder, failed, finished, write_columns
@@ -470,9 +471,10 @@ def _start_worker(events: Any, folder: str, work: Work) -> None:
 
 
 def be_a_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when it ends, however it does."""
-    # Ctrl-C reaches the whole group; only the parent answers it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave Ctrl-C and a terminal that closes to the parent, and end when it ends, however it does."""
+    # Both reach the whole group; only the parent answers them.
+    for number in (signal.SIGINT, *HANGUP):
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
