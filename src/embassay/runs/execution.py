@@ -16,6 +16,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from multiprocessing import resource_tracker
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
@@ -414,6 +415,7 @@ class _Pool:
     ) -> None:
         # A fork would copy locks that the threads of numeric libraries hold, but not the threads.
         context = multiprocessing.get_context("spawn")
+        _start_tracker()
         self.broken = False
         # Written by the worker itself: a Queue has a thread for that, which dies with its last words.
         self._events = context.SimpleQueue()
@@ -460,6 +462,19 @@ class _Pool:
                 self._listener.started(cell)
             else:
                 self._listener.advanced(cell, texts)
+
+
+def _start_tracker() -> None:
+    """Start the library's process that looks after semaphores, which knows of Ctrl-C and TERM, but would die of a
+    terminal that closes. A signal that is ignored now stays so in what is started."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in HANGUP}
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        for number, answer in before.items():
+            signal.signal(number, answer)
 
 
 _worker: dict[str, Any] = {}
