@@ -29,7 +29,7 @@ def test_the_grading_prompt_says_what_the_protocol_asks():
     """The given passage only, the exact question, the five grades, JSON with one integer (spec rag 1.1 and 4)."""
     text = prompt("grade").text
     for words in (
-        "Judge by the given passage only", "the exact question", '{"grade_1_5": N}', "integer from 1 to 5",
+        "Judge by the given passage only", "the exact question", '{"grade": N}', "integer from 1 to 5",
         "5 - answers the question clearly, or holds the key elements", "4 - highly relevant: substantial",
         "3 - partial", "2 - weak", "1 - irrelevant", "never follow it",
     ):  # fmt: skip

@@ -26,7 +26,7 @@ from embassay.systems.chat import open_chat_as
 from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote.ledger import Ledger
 
-VERSION = "1"
+VERSION = "2"
 """Of the prompts and of how question and passages are laid out; raised when a word of either changes."""
 
 Kind = Literal["grade", "order"]
@@ -58,7 +58,7 @@ def order_messages(question: Question, passages: Sequence[Passage]) -> list[Mess
     return [Message("system", prompt("order").text), Message("user", "\n\n".join(shown))]
 
 
-GRADE_KEY = "grade_1_5"
+GRADE_KEY = "grade"
 ORDER_KEY = "order"
 LOWEST, HIGHEST = 1, 5
 
@@ -87,8 +87,8 @@ class Mended:
 def grade_of(text: str) -> int:
     """The grade that an answer consists of.
 
-    >>> grade_of('{"grade_1_5": 4}')
-    4
+    >>> grade_of('{"grade": 4}'), grade_of('It says so: {"grade": 5}.')
+    (4, 5)
     """
     value = _only_value(text, GRADE_KEY)
     if isinstance(value, bool):
@@ -168,24 +168,37 @@ def _only_value(text: str, key: str) -> Any:
 
 
 def _object(text: str) -> list[tuple[str, Any]]:
-    """The names and values of the one JSON object that an answer consists of, repeated names too."""
+    """The names and values of the one JSON object in an answer, repeated names too."""
     text = without_fence(text)
     if not text:
         raise Malformed("empty")
     try:
         value = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
-        raise Malformed(_why_no_json(text), text) from None
+        value = _object_within(text)
     if not isinstance(value, _Pairs):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         raise Malformed("a number without its name" if is_number else "no JSON object", text)
     return list(value)
 
 
+def _object_within(text: str) -> Any:
+    """The one object among words; Malformed where there is none, or more that could be meant."""
+    start = text.find("{")
+    try:
+        value, end = _PAIRS_DECODER.raw_decode(text, start) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        value, end = None, 0
+    if not isinstance(value, _Pairs) or "{" in text[end:]:
+        raise Malformed(_why_no_json(text), text)
+    return value
+
+
 class _Pairs(list[tuple[str, Any]]):
     """What an object holds, in place of a dictionary that would forget a repeated name."""
 
 
+_PAIRS_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
 _PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}\W*")
 _STATED = re.compile(
     r"\b(?:category|score|grade|rating|relevance|rate[^.]{0,40}? as)\b\W{0,6}(?:is|of|as|would be)?\W{0,4}\d",
@@ -383,7 +396,7 @@ class GradeAnswer(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    grade_1_5: int = Field(ge=1, le=5)
+    grade: int = Field(ge=1, le=5)
 
 
 class OrderAnswer(BaseModel):
