@@ -6,7 +6,7 @@ import http.server
 import json
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
 import pytest
@@ -127,6 +127,19 @@ def test_the_limit_holds_whatever_is_said(ask, model, says):
             ask(model, url, ledger)
     assert 1 <= len(asked) < 60
     assert 1.0 < ledger.spent_usd <= 2.0 + 1e-9
+
+
+def test_long_answers_are_learned():
+    """What nothing limits may have 1,024 tokens; of a model that wrote more, twice as many are held aside next time."""
+    ledger = Ledger()
+    price = USD_A_TOKEN * 1e6
+    with serving({"usage": {"prompt_tokens": 9, "completion_tokens": 3_000}}) as (url, _):
+        chat = open_chat(f"openai:x?base_url={url}&price={price}&price_output={price}", ledger=ledger)
+        for written in (1_024, 3_000):
+            before = ledger.spent_usd
+            with nullcontext() if written == 3_000 else pytest.warns(RuntimeWarning, match="held aside"):
+                wait_for(lambda: chat.complete([Message("user", TEXT)]))
+            assert ledger.spent_usd - before == pytest.approx((9 + written) * USD_A_TOKEN)
 
 
 def test_what_is_said_is_booked():

@@ -12,7 +12,7 @@ from embassay.contracts import Completion, Message, Sampling
 from embassay.errors import TextRefused, Unanswered, Why
 from embassay.systems.chat.answers import Unfit, found_json, without_thinking
 from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
-from embassay.systems.remote.ledger import TokenCount, count_tokens, likely_tokens, most_tokens, usage_of
+from embassay.systems.remote.ledger import TokenCount, likely_tokens, most_tokens, usage_of
 
 _LONGEST = 500
 
@@ -77,12 +77,10 @@ def _closed(schema: Any) -> Any:
 
 
 _USUAL_ANSWER = 1024
-"""Tokens that an answer is expected to have, for the limits of a minute."""
-_LONGEST_ANSWER = 16_384
-"""Tokens that an answer without a limit is believed to have at most, its thinking included."""
-_TEMPLATE = 256
-"""Tokens that a server's template for conversations adds."""
-_PER_MESSAGE = 8
+"""Tokens that an answer without a limit is believed to have at most, its thinking included, and so what is held aside; a
+model that writes more has more held aside from then on."""
+_MOST_LEARNED = 131_072
+"""Tokens beyond which no server is believed that says how long answers are."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +122,7 @@ class ServedChat(ABC):
         self.rpm, self.tpm = limits.rpm, limits.tpm
         self.price = price
         self._calls = Calls(model, ledger, limits)
+        self._longest_answer = _USUAL_ANSWER
 
     @abstractmethod
     async def request(
@@ -168,14 +167,15 @@ class ServedChat(ABC):
         sent = [message.content for message in messages]
         if shape is not None:
             sent.append(json.dumps(shape))
-        most_read = most_tokens(sent) + _TEMPLATE
-        most_written = sampling.max_tokens or _LONGEST_ANSWER
+        most_read = most_tokens(sent)
+        most_written = sampling.max_tokens or self._longest_answer
 
         async def send() -> Answer[Reply]:
             answer = await self.request(messages, sampling, shape)
             said = answer.value
             read = TokenCount.of(said.read, most=most_read, likely=likely_tokens(sent))
             written = TokenCount.of(said.written, most=most_written, likely=likely_tokens([said.text]))
+            self._learn_length(said.written)
             text = said.text.strip()
             reply = replace(said, text=without_thinking(text), thought=bool(text))
             # With a seed, the server would say nothing once more.
@@ -183,15 +183,19 @@ class ServedChat(ABC):
                 raise Malformed("an empty answer", of_texts=True)
             return replace(answer, value=reply, usage=usage_of(read, written, usd=self._usd))
 
-        tokens = sum(count_tokens(sent, None)) + _PER_MESSAGE * len(messages)
         answer = await self._calls.ask(
             send,
-            tokens=tokens + (sampling.max_tokens or _USUAL_ANSWER),
+            tokens=most_read + most_written,
             usd=self._usd(most_read, most_written),
             read_usd=self._usd(most_read, 0),
         )
         self._check(answer.value)
         return answer
+
+    def _learn_length(self, written: object) -> None:
+        """Hold aside twice what the longest answer had, for those that nothing limits."""
+        if isinstance(written, int) and written > self._longest_answer:
+            self._longest_answer = min(2 * written, _MOST_LEARNED)
 
     def _usd(self, input_tokens: int, output_tokens: int) -> float | None:
         return None if self.price is None else self.price.usd(input_tokens, output_tokens)

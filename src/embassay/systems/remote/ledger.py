@@ -90,7 +90,7 @@ class TokenCount:
             _warn_of_count(said, estimate.booked)
             return estimate
         if said > most:
-            _warn_of_count(said, most)
+            _warn_of_count(said, most, "more than can be, or than was held aside")
             return cls(most, most)
         return cls(said, said)
 
@@ -113,9 +113,9 @@ def usage_of(
     return Usage(read.booked, written.booked, 1, billed, possible_usd=short, estimated=estimated)
 
 
-def _warn_of_count(said: object, booked: int) -> None:
+def _warn_of_count(said: object, booked: int, why: str = "which is impossible") -> None:
     warnings.warn(
-        f"A server says that it counted {str(said)[:40]} tokens, which is impossible; {booked:,} are booked.",
+        f"A server says that it counted {str(said)[:40]} tokens, {why}; {booked:,} are booked.",
         RuntimeWarning,
         stacklevel=3,
     )

@@ -134,8 +134,8 @@ def test_what_another_attempt_would_not_mend_is_not_tried_again(judge, error):
 def test_the_identity_is_all_that_answers_depend_on(judge):
     """Model, prompts, sampling, seed; not how often it is tried."""
     base = judge("x").identity
-    assert "grade@1:" in base
-    assert "order@1:" in base
+    assert "grade@2:" in base
+    assert "order@2:" in base
     for other in ({"seed": 1}, {"temperature": 0.5}, {"top_p": 0.5}, {"answers": "schema"}):
         assert judge("x", **other).identity != base
     assert judge("x", attempts=2).identity == base
@@ -155,7 +155,7 @@ def test_about(judge):
     assert (about["model"], about["temperature"], about["prompts"]["grade"][:8]) == (
         "model-2026",
         1.0,
-        "grade@1:",
+        "grade@2:",
     )
 
 

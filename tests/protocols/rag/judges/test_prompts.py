@@ -14,7 +14,7 @@ from embassay.cli.main import app
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import KINDS, VERSION, grade_messages, order_messages, prompt
 
-IDENTITIES = {"grade": "grade@1:d9f48c149b7f", "order": "order@1:2e2c0ff2c9d5"}
+IDENTITIES = {"grade": "grade@2:3db40f0cc56e", "order": "order@2:2e2c0ff2c9d5"}
 """Whoever changes a word changes these, and with them the identity of every judge: then raise VERSION too."""
 
 
