@@ -77,8 +77,8 @@ def _closed(schema: Any) -> Any:
 
 
 _USUAL_ANSWER = 1024
-"""Tokens that an answer without a limit is believed to have at most, its thinking included, and so what is held aside; a
-model that writes more has more held aside from then on."""
+"""Tokens that an answer without a limit is believed to have at most, its thinking included, and so what is held aside;
+a model that writes more has more held aside from then on."""
 _MOST_LEARNED = 131_072
 """Tokens beyond which no server is believed that says how long answers are."""
 
