@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.cli import reading
+from embassay.cli import terminal
 from embassay.limits import bounded_lines
 
 
@@ -24,11 +24,11 @@ def test_a_long_reading_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         def flush(self) -> None:
             """Nothing is held back."""
 
-    monkeypatch.setattr(reading.sys, "stderr", Screen())
-    monkeypatch.setattr(reading, "_LOOK", 0.001)
-    with reading.said_readings():
+    monkeypatch.setattr(terminal.sys, "stderr", Screen())
+    monkeypatch.setattr(terminal, "_LOOK", 0.001)
+    with terminal.said_readings():
         list(bounded_lines(io.BytesIO(b"a\n"), Path("short.csv")))
-        monkeypatch.setattr(reading, "MOMENT", 0.0)
+        monkeypatch.setattr(terminal, "MOMENT", 0.0)
         rows = bounded_lines(io.BytesIO(b"a\n" * 9), Path("long.csv"))
         next(rows)
         assert said.wait(60)
