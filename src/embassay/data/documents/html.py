@@ -75,10 +75,10 @@ class _Tokens:
         """Where `sign` next stands; -1 where it does not, which is then known of all that follows."""
         if sign in self._absent:
             return -1
-        found = self._page.find(sign, start)
-        if found < 0:
+        place = self._page.find(sign, start)
+        if place < 0:
             self._absent.add(sign)
-        return found
+        return place
 
     def _markup(self) -> Iterator[Start | End | str]:
         """What begins with the `<` at this position."""
@@ -137,10 +137,10 @@ class _Tokens:
         attributes: dict[str, str] = {}
         if self._unclosed_tags:
             return attributes, at
-        while found := _ATTRIBUTE.match(self._page, at):
-            value = next((part for part in found.groups()[1:] if part is not None), "")
-            attributes.setdefault(found[1].lower(), _characters(value))
-            at = found.end()
+        while attribute := _ATTRIBUTE.match(self._page, at):
+            value = next((part for part in attribute.groups()[1:] if part is not None), "")
+            attributes.setdefault(attribute[1].lower(), _characters(value))
+            at = attribute.end()
         return attributes, at
 
 
