@@ -27,8 +27,9 @@ class GivenEncoder:
     """An encoder that asks an object of the caller.
 
     `encode` calls `model.encode(texts)`, or `model(texts)`, which must give one vector per text: an array, a list, or a
-    tensor, shape (n, dim). It gets `role=` ("query", "document" or None) where it takes that. The identity is the
-    object's own `identity`, or a digest of its weights (`state_dict`); without either it is of this process alone: no
+    tensor, shape (n, dim). It gets `role=` ("query", "document" or None) where it takes that; queries and documents go
+    to `encode_query` and `encode_document` where the object has both, as sentence-transformers' models do. The identity
+    is the object's own `identity`, or a digest of its weights (`state_dict`) and settings; without either it is of this process alone: no
     vector is ever taken from the cache for another object, and cells are done again in a later process. `similarity` is
     the object's `similarity_fn_name`, as sentence-transformers calls it.
     """
@@ -38,6 +39,7 @@ class GivenEncoder:
         self.model = model
         self._call = _callable(model)
         self._takes_role = "role" in _parameters(self._call)
+        self._by_role = {} if self._takes_role else _calls_by_role(model)
         self.identity = f"{self.name}/{_identity(model)}"
         self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(
             model, "max_tokens", None
@@ -62,7 +64,7 @@ class GivenEncoder:
         """Embeddings, shape (n, dim), float32. ModelError with what the object raised, or gave instead."""
         try:
             more = {"role": role} if self._takes_role else {}
-            made = self._call(list(texts), **more)
+            made = self._by_role.get(role, self._call)(list(texts), **more)
             vectors = _array(made)
         except Exception as error:
             many = "a text" if len(texts) == 1 else f"{len(texts)} texts"
@@ -191,6 +193,15 @@ def _callable(model: Any) -> Callable[..., Any]:
     )
 
 
+def _calls_by_role(model: Any) -> dict[Role | None, Callable[..., Any]]:
+    """The object's methods for queries and for documents, where it has both."""
+    methods: dict[Role | None, Any] = {
+        "query": getattr(model, "encode_query", None),
+        "document": getattr(model, "encode_document", None),
+    }
+    return methods if all(map(callable, methods.values())) else {}
+
+
 def _parameters(call: Callable[..., Any]) -> Sequence[str]:
     try:
         return tuple(inspect.signature(call).parameters)
@@ -204,10 +215,22 @@ def _identity(model: Any) -> str:
         return stated
     state = getattr(model, "state_dict", None)
     if callable(state):
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(_settings(model).encode("utf-8", "surrogatepass"))
         for key, tensor in sorted(state().items()):
             digest.update(key.encode())
             # By key, since a state_dict has the order in which modules were made.
             digest.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).tobytes())
         return digest.hexdigest()[:16]
     return f"process-{uuid.uuid4().hex[:12]}"
+
+
+_SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def _settings(model: Any) -> str:
+    """What the vectors depend on beside the weights: the parts of a model, and what goes before its texts. A method of
+    its own for queries is one too: vectors that were made without it are others."""
+    named = {name: getattr(model, name, None) for name in _SETTINGS}
+    parts = _ADDRESS.sub("", repr(model))
+    return f"{parts}\n{named}\n{'by role' if _calls_by_role(model) else ''}"
