@@ -282,7 +282,9 @@ class Spellings:
             ways.setdefault(same.get(label, label), []).extend(written)
         for label, written in ways.items():
             if len(written) > 1:
-                intake.tally.note("labels written in several ways, read as one", f"{label}: {', '.join(written)}")
+                intake.tally.note(
+                    "labels written in several ways, read as one", f"{label}: {', '.join(written)}"
+                )
         return [same.get(label, label) for label in labels]
 
 

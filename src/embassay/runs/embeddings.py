@@ -7,7 +7,7 @@ dropped and its texts are encoded again.
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,22 +189,60 @@ _CLOSE = 0.01
 """Of a vector's length: other batches and threads change the last bits, half precision some more."""
 
 
+_SHARED = 0.1
+"""More than this share of distinct texts with one vector is told."""
+_COUNTED = 20_000
+"""Of so many texts, the first, it is known which have the same vector."""
+_PARALLEL = 1e-6
+_SHORT, _LONG = 1e-8, 1e8
+"""Lengths that the vectors of models do not have: what is made with them may be rounded away or overflow."""
+_UNIT = 1e-2
+"""So far from 1 may a length be, in half precision too."""
+
+
 class Conduct:
-    """What an encoder's vectors say against it: all equal, all zero, others at each call, others in another batch."""
+    """What an encoder's vectors say against it: all equal or of one direction, many equal or zero, lengths that models do
+    not give, others at each call, others in another batch."""
 
     def __init__(self) -> None:
-        self._texts = 0
+        self._texts = self._zeros = self._odd_lengths = 0
         self._first: Vectors | None = None
-        self._equal = True
+        self._equal = self._parallel = True
+        self.are_units = True
+        """Whether all vectors that are not zero have length 1."""
+        self._alike: Counter[bytes] = Counter()
         self._made: tuple[Sequence[str], Role | None, Vectors] | None = None
 
     def saw(self, texts: Sequence[str], vectors: Vectors) -> None:
         """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
         filled = vectors[[i for i, text in enumerate(texts) if text.strip()]]
+        if not len(filled):
+            return
+        if self._texts < _COUNTED:
+            self._alike.update(hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in filled)
         self._texts += len(filled)
-        if len(filled) and self._first is None:
+        lengths = np.sqrt(np.einsum("nd,nd->n", filled, filled, dtype=np.float64))
+        self._see_lengths(lengths)
+        self._see_directions(filled, lengths)
+
+    def _see_lengths(self, lengths: NDArray[np.float64]) -> None:
+        there = lengths[lengths > 0]
+        self._zeros += len(lengths) - len(there)
+        self._odd_lengths += int(((there < _SHORT) | (there > _LONG)).sum())
+        self.are_units = self.are_units and bool((np.abs(there - 1) <= _UNIT).all())
+
+    def _see_directions(self, filled: Vectors, lengths: NDArray[np.float64]) -> None:
+        if self._first is None:
             self._first = filled[0].copy()
-        self._equal = self._equal and (self._first is None or bool((filled == self._first).all()))
+        self._equal = self._equal and bool((filled == self._first).all())
+        if not self._parallel or not self._first.any():
+            self._parallel = False
+            return
+        products = filled.astype(np.float64) @ self._first.astype(np.float64)
+        parallel = np.abs(products) >= (1 - _PARALLEL) * lengths * np.linalg.norm(
+            self._first.astype(np.float64)
+        )
+        self._parallel = bool(parallel[lengths > 0].all())
 
     def made(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
         """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
@@ -215,14 +253,33 @@ class Conduct:
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
         """In words; asks `encoder` for half of one chunk again, and for all of it where that half differs, unless that
         costs money."""
-        faults = []
-        if self._texts > 1 and self._equal and self._first is not None:
-            same = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
-            faults.append(f"{encoder.name}: all {self._texts:,} texts have {same}; its scores say nothing")
+        faults = [*getattr(encoder, "faults", ()), *self._of_vectors(encoder.name)]
         if self._made is not None and not hasattr(encoder, "price"):
             faults += self._repeated(encoder, *self._made)
             self._made = None
         return tuple(faults)
+
+    def _of_vectors(self, name: str) -> Iterator[str]:
+        if self._texts < 2 or self._first is None:
+            return
+        n = f"{self._texts:,}"
+        if self._equal:
+            same = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
+            yield f"{name}: all {n} texts have {same}; its scores say nothing"
+            return
+        if self._parallel and len(self._first) > 1:
+            yield f"{name}: the vectors of all {n} texts have one direction, so every cosine is 1 or -1"
+        if self._zeros:
+            yield f"{name}: {self._zeros:,} of {n} texts have a vector of zeros, which is similar to nothing"
+        ((_, most),) = self._alike.most_common(1)
+        looked_at = self._alike.total()
+        if most > max(1, self._zeros, _SHARED * looked_at):
+            yield f"{name}: {most:,} of {looked_at:,} texts have the same vector, so it cannot tell them apart"
+        if self._odd_lengths:
+            yield (
+                f"{name}: {self._odd_lengths:,} of {n} vectors are shorter than {_SHORT:g} or longer than {_LONG:g}, "
+                "which models do not give; what learns from vectors may fail on them"
+            )
 
     @staticmethod
     def _repeated(

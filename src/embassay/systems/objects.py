@@ -29,9 +29,9 @@ class GivenEncoder:
     `encode` calls `model.encode(texts)`, or `model(texts)`, which must give one vector per text: an array, a list, or a
     tensor, shape (n, dim). It gets `role=` ("query", "document" or None) where it takes that; queries and documents go
     to `encode_query` and `encode_document` where the object has both, as sentence-transformers' models do. The identity
-    is the object's own `identity`, or a digest of its weights (`state_dict`) and settings; without either it is of this process alone: no
-    vector is ever taken from the cache for another object, and cells are done again in a later process. `similarity` is
-    the object's `similarity_fn_name`, as sentence-transformers calls it.
+    is the object's own `identity`, or a digest of its weights (`state_dict`) and settings; without either it is of this
+    process alone: no vector is ever taken from the cache for another object, and cells are done again in a later
+    process. `similarity` is the object's `similarity_fn_name`, as sentence-transformers calls it.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -45,6 +45,7 @@ class GivenEncoder:
             model, "max_tokens", None
         )
         self._dim: int | None = None
+        self._calls = self._changed = self._reordered = 0
         compared = getattr(model, "similarity_fn_name", None)
         self.similarity = compared if isinstance(compared, str) else "cosine"
 
@@ -64,9 +65,12 @@ class GivenEncoder:
         """Embeddings, shape (n, dim), float32. ModelError with what the object raised, or gave instead."""
         try:
             more = {"role": role} if self._takes_role else {}
-            made = self._by_role.get(role, self._call)(list(texts), **more)
-            vectors = _array(made)
-        except Exception as error:
+            handed = list(texts)
+            vectors = _array(self._by_role.get(role, self._call)(handed, **more))
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a script's model may call exit(), which is not ours to follow
             many = "a text" if len(texts) == 1 else f"{len(texts)} texts"
             where = place_of(error, str(getattr(self.model, "__module__", "")))
             raise ModelError(
@@ -78,7 +82,28 @@ class GivenEncoder:
                 f"{self.name} gave an array of shape {vectors.shape} for {len(texts)} texts.",
                 mend="Give one vector per text: shape (n, dim).",
             )
+        self._look_at(texts, handed)
         return vectors
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What the object did that it should not, in words."""
+        if not self._changed:
+            return ()
+        order = f", in {self._reordered:,} of them their order: then vectors belong to other texts"
+        return (
+            f"{self.name} changed the list of texts in {self._changed:,} of {self._calls:,} calls"
+            f"{order if self._reordered else ''}",
+        )
+
+    def _look_at(self, texts: Sequence[str], handed: list[Any]) -> None:
+        """Whether the object changed the list that it was handed, which says whose vectors are whose."""
+        self._calls += 1
+        if handed == list(texts):
+            return
+        self._changed += 1
+        alike = all(isinstance(text, str) for text in handed) and sorted(handed) == sorted(texts)
+        self._reordered += alike
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many texts are longer than `max_tokens`, where the object has a tokenizer to count with; else 0."""
@@ -100,7 +125,8 @@ def _array(made: Any) -> NDArray[np.float32]:
         raise TypeError(f"it gave a mapping: return one of its values ({', '.join(map(str, made))})")
     if hasattr(made, "detach"):
         made = made.detach().cpu().float()  # numpy has no bfloat16, in which many models are loaded
-    return np.asarray(list(made) if inspect.isgenerator(made) else made, dtype=np.float32)
+    # A copy: some write the next call's vectors into the same array.
+    return np.array(list(made) if inspect.isgenerator(made) else made, dtype=np.float32)
 
 
 def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:

@@ -15,8 +15,14 @@ from embassay.systems.objects import GivenEncoder
 # The libraries warn of their own future.
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore")]
 
-WORDS = "a hen sleeps by the barn where is does ask tell : fox digs under fence what who".split()
-TEXTS = ["where is the hen", "a fox digs under the fence", "hen", "the barn the barn", "", "a tell : hen"]
+TEXTS = [
+    "where is the hen",
+    "a fox digs under the fence by the barn where",
+    "hen",
+    "",
+    "tell the hen : ask a fox",
+]
+WORDS = dict.fromkeys(word for text in TEXTS for word in text.split())
 PROMPTS = {"query": "ask : ", "document": "", "same": "tell : "}
 
 
@@ -108,7 +114,9 @@ def model(request, library, parts, tmp_path):
 
     torch.manual_seed(7)
     make, options, more = MODELS[request.param]
-    library.SentenceTransformer(modules=make(library, parts, **options), device="cpu", **more).save(str(tmp_path))
+    library.SentenceTransformer(modules=make(library, parts, **options), device="cpu", **more).save(
+        str(tmp_path)
+    )
     return library.SentenceTransformer(str(tmp_path), device="cpu"), str(tmp_path)
 
 
@@ -149,8 +157,9 @@ def test_token_vectors_and_limits_are_those_of_the_route(library, parts, tmp_pat
     """Queries of three tokens and documents of nine; what is too long is counted by the documents' limit."""
     library.SentenceTransformer(modules=read_routes(library, parts), device="cpu").save(str(tmp_path))
     own = SentenceTransformer(str(tmp_path), device="cpu")
-    text = "a fox digs under the fence by the barn where"
-    assert [len(own.encode_tokens([text], role=role)[0]) for role in ("query", "document")] == [2, 8]  # and [CLS]
+    text = TEXTS[1]
+    read = [len(own.encode_tokens([text], role=role)[0]) for role in ("query", "document")]
+    assert read == [2, 8]  # and [CLS]
     assert own.max_tokens == 9
     assert own.count_truncated([text, "a fox digs under"]) == 1
 

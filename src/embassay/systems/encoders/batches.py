@@ -170,7 +170,8 @@ class TokenLimit:
 
 
 class TokenStates:
-    """Token vectors of `model`, by its `route` where it has routes. UsageError for a tokenizer that does not say where its tokens stand."""
+    """Token vectors of `model`, by its `route` where it has routes. UsageError for a tokenizer that does not say
+    where its tokens stand."""
 
     def __init__(self, model: Any, route: Role | None = None) -> None:
         reader = read_by(model, route)

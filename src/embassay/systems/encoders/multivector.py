@@ -19,7 +19,6 @@ from embassay.systems.models import (
     OF_LIBRARY,
     PICKLED,
     SAFE_WEIGHTS,
-    Weights,
     configuration,
     first_line,
     is_pickle,

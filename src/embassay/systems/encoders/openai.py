@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
+from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -56,6 +56,7 @@ class OpenAIEncoder(ServedEncoder):
         self._client = OpenAIClient(address, key=server.key)
         self._target, self._dimensions = target, dimensions
         self._format: Literal["base64", "float"] = "base64"
+        self._bytes: np.dtype[Any] | None = None
 
     async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:  # noqa: ARG002
         """One call of /embeddings."""
@@ -67,17 +68,43 @@ class OpenAIEncoder(ServedEncoder):
                 raise
             self._format = "float"
             answer = await self._create(texts)
-        vectors = _vectors(answer, len(texts))
-        counted = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
-        used = believed(counted, most_tokens(texts), likely_tokens(texts))
+        used = _tokens(answer, texts)
+        vectors, more = await self._read(_rows(answer, len(texts)), texts)
+        used += sum(more)
         price = self.served.price
-        return Answer(vectors, Usage(used, 0, 1, price.usd(used) if price is not None else None))
+        return Answer(vectors, Usage(used, 0, 1 + len(more), price.usd(used) if price is not None else None))
 
-    async def _create(self, texts: Sequence[str]) -> Any:
+    async def _read(self, rows: list[Any], texts: Sequence[str]) -> tuple[Vectors, list[int]]:
+        """The vectors that were sent, as numbers or as their bytes; and the tokens of every request more that it took.
+
+        Bytes are float32 where a vector then has as many values as the model is known to have. Else, and where they
+        come to nothing, the first text is asked for once more in numbers: these say what the bytes are, or are taken
+        from then on.
+        """
+        if not all(isinstance(row, bytes) for row in rows):
+            return _stacked([_numbers(row) for row in rows]), []
+        used = []
+        if self._bytes is None and self._dim is not None and len(rows[0]) == 4 * self._dim:
+            self._bytes = _FLOAT32
+        if self._bytes is None or not _is_there(_unpacked(rows, self._bytes)):
+            answer = await self._create(texts[:1], "float")
+            used.append(_tokens(answer, texts[:1]))
+            numbers = _numbers(_rows(answer, 1)[0])
+            self._bytes = _kind_of(rows[0], numbers)
+        if self._bytes is not None:
+            return _unpacked(rows, self._bytes), used
+        self._format = "float"
+        if len(texts) == 1:
+            return _stacked([numbers]), used
+        answer = await self._create(texts[1:])
+        used.append(_tokens(answer, texts[1:]))
+        return _stacked([numbers, *map(_numbers, _rows(answer, len(texts) - 1))]), used
+
+    async def _create(self, texts: Sequence[str], form: Literal["base64", "float"] | None = None) -> Any:
         shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             return await self._client().embeddings.create(
-                model=self._target, input=list(texts), encoding_format=self._format, **shorter
+                model=self._target, input=list(texts), encoding_format=form or self._format, **shorter
             )
         except OverflowError:  # of the client, for a number that no float can hold
             raise Malformed("vectors that cannot be read") from None
@@ -94,8 +121,23 @@ def _identity(model: str, dimensions: int | None, place: str, prompts: dict[Role
     return ":".join(parts)
 
 
-def _vectors(answer: Any, n: int) -> Vectors:
-    """The vectors in the order of the texts; Malformed when the answer does not hold n of one length."""
+_FLOAT32 = np.dtype("<f4")
+_KINDS = tuple(np.dtype(kind) for kind in ("<f4", "<f8", "<f2", ">f4"))
+"""What servers send as base64. OpenAI's float32 first."""
+_NEAR = 0.01
+_LARGEST = 1e30
+"""Numbers beyond are what bytes of another kind come to."""
+
+
+def _tokens(answer: Any, texts: Sequence[str]) -> int:
+    """What the server counted, where that can be."""
+    counted = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
+    return believed(counted, most_tokens(texts), likely_tokens(texts))
+
+
+def _rows(answer: Any, n: int) -> list[Any]:
+    """What was sent of each text, in their order: numbers, or bytes where it was base64. Malformed when the answer does
+    not hold n."""
     if not hasattr(answer, "data"):
         # What the client gives where the server sent a page, or nothing, in place of JSON.
         raise Malformed("the answer is not whole JSON")
@@ -105,14 +147,52 @@ def _vectors(answer: Any, n: int) -> Vectors:
     try:
         if sorted(item.index for item in data) != list(range(n)):
             raise Malformed("vectors with wrong numbers")
-        rows = [_row(item.embedding) for item in sorted(data, key=lambda item: int(item.index))]
+        sent = [item.embedding for item in sorted(data, key=lambda item: int(item.index))]
+        return [b64decode(row, validate=True) if isinstance(row, str) else row for row in sent]
+    except (AttributeError, TypeError, ValueError, binascii.Error):
+        raise Malformed(UNREADABLE) from None
+
+
+UNREADABLE = "vectors that cannot be read"
+
+
+def _numbers(row: Any) -> Vectors:
+    """A vector that was sent as numbers."""
+    try:
+        return np.asarray(row, dtype=np.float32)
+    except (ArithmeticError, TypeError, ValueError):
+        raise Malformed(UNREADABLE) from None
+
+
+def _unpacked(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
+    """The vectors that were sent as bytes, as float32."""
+    try:
+        read = [np.frombuffer(row, dtype=kind) for row in rows]
+    except ValueError:
+        raise Malformed(UNREADABLE) from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _stacked([row.astype(np.float32) for row in read])
+
+
+def _stacked(rows: Sequence[Vectors]) -> Vectors:
+    try:
         return np.stack(rows)
-    except (ArithmeticError, AttributeError, TypeError, ValueError, binascii.Error):
-        raise Malformed("vectors that cannot be read") from None
+    except ValueError:
+        raise Malformed(UNREADABLE) from None
 
 
-def _row(embedding: Any) -> Vectors:
-    """A vector, sent as numbers or as their bytes in base64."""
-    if isinstance(embedding, str):
-        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
-    return np.asarray(embedding, dtype=np.float32)
+def _is_there(vectors: Vectors) -> bool:
+    """Whether these can be vectors of a model: not all zero, and no numbers that only other bytes come to. What is not
+    finite is a fault of another kind."""
+    return bool(vectors.any() and not ((np.abs(vectors) > _LARGEST) & np.isfinite(vectors)).any())
+
+
+def _kind_of(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
+    """What the bytes of a vector are, whose numbers are known; None where they are not this vector's."""
+    for kind in _KINDS:
+        if numbers.ndim != 1 or len(row) != kind.itemsize * len(numbers):
+            continue
+        read = np.frombuffer(row, dtype=kind).astype(np.float64)
+        if np.linalg.norm(read - numbers) <= _NEAR * np.linalg.norm(numbers):
+            return kind
+    return None

@@ -60,12 +60,13 @@ _BATCH, _CARD_BATCH = 32, 256
 class SentenceTransformer:
     """The model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
-    Queries and documents are encoded as the library's `encode_query` and `encode_document` do: by their routes where the
-    model has such (Router, Asym), and after their prompts: `query_prompt`, `document_prompt`, and `prompt` for texts without one
-    (defaults: `choose_prompts`; with a `task` the model's own for it). `truncate_dim` keeps the first dimensions;
-    `max_length` is in tokens; `device` is a torch device, by default $EMBASSAY_DEVICE or the best. A model's own code
-    runs only with `trust_remote_code` and a commit as `revision`; code from another repository needs a commit as
-    `code_revision`.
+    Queries and documents are encoded as by the library's `encode_query` and `encode_document`: by their own routes
+    where the model has such (Router, Asym), and after their prompts: `query_prompt`, `document_prompt`, and `prompt`
+    for texts without a role (defaults: `choose_prompts`; with a `task` the model's own for it).
+
+    `truncate_dim` keeps the first dimensions; `max_length` is in tokens; `device` is a torch device, by default
+    $EMBASSAY_DEVICE or the best. A model's own code runs only with `trust_remote_code` and a commit as `revision`;
+    code from another repository needs a commit as `code_revision`.
 
     On a CPU each batch runs on one thread, so vectors do not depend on the number of cores. `batch_size` (32,
     on CUDA 256) decides which texts are padded together, and so the last digit of their vectors.
@@ -132,7 +133,9 @@ class SentenceTransformer:
         prompt = self.prompts.of(role)
 
         def fill(rows: Batch) -> None:
-            vectors[rows] = self._vectors([texts[row] for row in rows], prompt, self._route(role))[:, : self.dim]
+            vectors[rows] = self._vectors([texts[row] for row in rows], prompt, self._route(role))[
+                :, : self.dim
+            ]
 
         self._in_batches(fill, texts)
         return vectors
@@ -234,8 +237,8 @@ class SentenceTransformer:
         return model
 
     def _probe(self) -> tuple[bool, int]:
-        """Whether the model reads queries and documents by routes of their own, and the width of its vectors. ModelError
-        where the two routes' vectors cannot be compared."""
+        """Whether the model reads queries and documents by routes of their own, and the width of its vectors.
+        ModelError where the two routes' vectors cannot be compared."""
         # These calls also fix how the tokenizer cuts and pads, which threads must not do at the same time.
         if not takes_task(self._model):
             return False, self._vectors([""], "").shape[1]
