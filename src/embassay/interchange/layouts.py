@@ -14,7 +14,7 @@ ALL = "all tasks"
 
 @dataclass(frozen=True)
 class Over:
-    """What a figure of a paper is a mean over: all sets of a `suite` for `task`, or for `ALL`. A `suite` of "" is one of
+    """What a figure of a paper is a mean over: all sets of a `suite` for `task`, or for `ALL`. Without a suite it is of
     data that nobody else has."""
 
     suite: str

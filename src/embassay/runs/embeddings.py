@@ -201,8 +201,8 @@ _UNIT = 1e-2
 
 
 class Conduct:
-    """What an encoder's vectors say against it: all equal or of one direction, many equal or zero, lengths that models do
-    not give, others at each call, others in another batch."""
+    """What an encoder's vectors say against it: all equal or of one direction, many equal or zero, odd lengths,
+    others at each call, others in another batch."""
 
     def __init__(self) -> None:
         self._texts = self._zeros = self._odd_lengths = 0

@@ -154,25 +154,29 @@ class Layout:
 
     For the cosine all have length 1; of a dot product they stay as they are. For Euclidean distance documents have one
     value more, minus half of their squared length, and queries a 1: the inner product then falls as the distance
-    grows. Both are taken from the `middle` of the documents, which changes no distance and keeps the digits.
+    grows. Both are taken from the `middle` of the documents and in a `unit` of their own, which changes no order and
+    keeps the digits.
     """
 
     by: str
     middle: Floats
+    unit: float = 1.0
 
     @classmethod
     def of(cls, by: str, documents: Vectors) -> Layout:
         """For these documents (n, d). UsageError for Manhattan distance, for which there is none."""
         if by == "manhattan":
             raise UsageError("No index searches by Manhattan distance.")
-        middle = documents.mean(axis=0, dtype=np.float64) if by == "euclidean" and len(documents) else 0.0
-        return cls(by, np.asarray(middle))
+        if by != "euclidean" or not len(documents):
+            return cls(by, np.zeros(1))
+        middle = documents.mean(axis=0, dtype=np.float64)
+        return cls(by, middle, power_of_two(documents - middle))
 
     def documents(self, vectors: Vectors) -> Vectors:
         """Documents (n, d), as they are indexed."""
         if self.by != "euclidean":
             return self.queries(vectors)
-        away = np.asarray(vectors, np.float64) - self.middle
+        away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
         half = np.square(away).sum(axis=1, keepdims=True) / 2
         return _at_length_1(np.hstack([away, -half]))
 
@@ -182,7 +186,7 @@ class Layout:
             return unit(vectors)
         if self.by == "dot":
             return _at_length_1(vectors)
-        away = np.asarray(vectors, np.float64) - self.middle
+        away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
         return _at_length_1(np.hstack([away, np.ones((len(away), 1))]))
 
 

@@ -48,11 +48,12 @@ def test_vectors_and_what_they_cost():
     with StubServer(keys={KEY}) as stub:
         encoder = opened(stub, ledger, price=0.5)
         assert np.array_equal(encoder.encode(texts), expected(texts))
-        assert stub.paid == dict.fromkeys([*texts, "dimensions"], 1)
+        # Once in each form: what is known of no model is told by the numbers.
+        assert stub.paid == {**dict.fromkeys(texts, 1), "dimensions": 2}
     totals = ledger.totals()[encoder.model]
-    assert totals.input_tokens == sum(map(tokens, texts)) + 1
+    assert totals.input_tokens == sum(map(tokens, texts)) + 2
     assert totals.usd == pytest.approx(totals.input_tokens * 0.5 / 1e6)
-    assert totals.requests == 4  # the dimensions, and chunks of 128
+    assert totals.requests == 5  # the dimensions in both forms, and chunks of 128
 
 
 def test_an_empty_text_is_zero_and_not_sent():

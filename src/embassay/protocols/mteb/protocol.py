@@ -122,8 +122,8 @@ def _bounded() -> frozenset[str]:
 
 
 def _within(row: Result, shares: int) -> Result:
-    """The row; without its value where that is none of its measure: in percent, most likely, or broken. `shares` is how
-    many main scores of the task are from -1 to 1: of a task that nobody knows they say whether its scores are shares."""
+    """The row; without its value where that is none of its measure: in percent, it may be, or broken. `shares` counts
+    the main scores of the task from -1 to 1: of a task that nobody knows they say whether its scores are such."""
     value = row.value
     known = row.task in _bounded()
     checked = (known or shares > 0) if row.measure == MAIN else _SHARE.fullmatch(row.measure) is not None

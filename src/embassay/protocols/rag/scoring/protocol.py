@@ -36,6 +36,7 @@ from embassay.protocols.rag.scoring.inputs import (
     graded,
     held_inputs,
     named_path,
+    own_first,
     read_answers,
     read_inputs,
     tags_of,
@@ -185,7 +186,13 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
     read = (Note("reading", text) for text in inputs.notes)
-    notes = (*conclusions.self_notes(gone), *read, *_notes(record, judgements, board, taken, measures, right))
+    own = conclusions.own_notes(own_first(inputs, judgements.frame))
+    notes = (
+        *conclusions.self_notes(gone),
+        *own,
+        *read,
+        *_notes(record, judgements, board, taken, measures, right),
+    )
     record = replace(record, notes=notes)
     record = replace(record, verdict=verdict(record), lede=lede(record))
     if not request.tags:
