@@ -301,7 +301,8 @@ class Conduct:
             )
 
 
-def _differing(before: Vectors, after: Vectors) -> bool:
+def _differing(before: Any, after: Any) -> bool:
+    before, after = before.astype(np.float64), after.astype(np.float64)
     apart = np.linalg.norm(before - after, axis=1)
     # 1e-30: two zero vectors do not differ
     return bool((apart > _CLOSE * np.linalg.norm(before, axis=1) + 1e-30).any())

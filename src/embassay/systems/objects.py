@@ -47,6 +47,7 @@ class GivenEncoder:
         self._dim: int | None = None
         self._calls = self._changed = self._reordered = 0
         compared = getattr(model, "similarity_fn_name", None)
+        compared = getattr(compared, "value", compared)
         self.similarity = compared if isinstance(compared, str) else "cosine"
 
     @property

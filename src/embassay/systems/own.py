@@ -27,7 +27,8 @@ def own_similarity(encoder: Any) -> str:
     """The name of the similarity that a model was made for: a key of `NAMES`, or `cosine`, also where it says nothing,
     and where its vectors are brought to one length or are rounded, which leaves no lengths to compare."""
     stating = part_with("similarity", encoder)
-    name = COSINE if stating is None else str(stating.similarity)
+    stated = COSINE if stating is None else stating.similarity
+    name = str(getattr(stated, "value", stated))
     transform = getattr(part_with("transform", encoder), "transform", None)
     rounded_off = transform is not None and transform.quantize != "float32"
     at_length_1 = transform is not None and transform.normalize and name != "manhattan"

@@ -164,3 +164,17 @@ def test_without_k_the_method_says_so(sample, context, system):
     assert "number of clusters by silhouette" in found.method
     assert 0 <= found.value <= 1
     assert "silhouette" not in clustering.evaluate(one, data, context()).scores[0].method
+
+
+@pytest.mark.parametrize("how", ["jaccard", "constant"])
+def test_equal_distances_know_no_order_of_rows(how, context):
+    """Texts without a common word: sorted by label, mixed or under other ids, the value is the same."""
+    words = "oak elm ash yew fir box bay may sea sky hay ice".split()  # noqa: SIM905 - easier to read
+    rows = [(word, "abc"[place % 3]) for place, word in enumerate(words)]
+    system, values = open_system(how, tokenizer=open_tokenizer("words")), set()
+    for ordered, name in ((sorted(rows, key=lambda row: row[1]), "t"), (rows, "t"), (rows[::-1], "u")):
+        texts, labels = zip(*ordered, strict=True)
+        ids = tuple(f"{name}{place}" for place in range(len(ordered)))
+        data = LabelledTexts(ids, texts, labels, ("",) * len(ordered))
+        values.add(clustering.evaluate(system, data, context()).scores[0].value)
+    assert len(values) == 1

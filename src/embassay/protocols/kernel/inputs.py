@@ -209,22 +209,23 @@ class CachedSystem:
         self, outcome: TaskOutcome, headline: str, evaluate: Callable[[Similarity], TaskOutcome] | None
     ) -> tuple[str, ...]:
         """What the cosine changes for a model that was made for another similarity: the headline by its own beside that
-        of the `outcome`. `evaluate` does the task once more, None where it needs the cosine's scale. Nothing is said of
-        vectors of length 1, whose order is the same."""
+        of the `outcome`. `evaluate` does the task once more, None where that needs the cosine's scale. Of vectors of
+        length 1, whose order is the same, nothing is said."""
         own = self.by_own()
         if own is None or (own.by != "manhattan" and all(one.conduct.are_units for one in self.encoders)):
             return ()
         said = f"{own.name} was made for {NAMES[own.by]} and is compared by cosine here, as all systems are"
         if evaluate is None:
-            return (f"{said}: this task needs values on the cosine's scale",)
+            return (said,)
         values = (_headline(one, headline) for one in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
         return (f"{said}: {headline} is {here}, and by its own similarity {there}",)
 
-    def told(self, outcome: TaskOutcome, calls: Mapping[str, int]) -> TaskOutcome:
+    def told(self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False) -> TaskOutcome:
         """The outcome with what was encoded for it, the calls that were charged, and what the vectors say against their
-        encoder."""
-        odd = (warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder))
+        encoder; where it `compares` vectors, also that a model was made to be compared in another way."""
+        odd = [warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder)]
+        odd += self.of_own(outcome, "", None) if compares else ()
         return replace(
             outcome,
             counts={**outcome.counts, **self.counts(), **calls},

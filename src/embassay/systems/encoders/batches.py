@@ -115,6 +115,16 @@ def prompts_of_library(shipped: Mapping[str, str | None]) -> dict[str, str | Non
     return own
 
 
+def finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float32]:
+    """The vectors. ModelError where there are values that are none, which half precision makes of large ones."""
+    if np.isfinite(vectors).all():
+        return vectors
+    mend = "Its weights or its code may be broken."
+    if dtype == "float16":
+        mend = "Numbers above 65,504 overflow in it: take dtype=bfloat16 or float32."
+    raise ModelError(f"{name!r} gave values that are not finite, computing in {dtype}.", mend=mend)
+
+
 def takes_task(model: Any) -> bool:
     """Whether a model of sentence-transformers reads queries and documents by modules of their own: it has a Router."""
     names = getattr(model, "get_model_kwargs", list)()

@@ -16,7 +16,13 @@ from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OpenAIClient, Server, openai_address
-from embassay.systems.remote.ledger import believed, likely_tokens, most_tokens, own_tokenizer
+from embassay.systems.remote.ledger import (
+    believed,
+    count_tokens,
+    likely_tokens,
+    most_tokens,
+    own_tokenizer,
+)
 
 
 class OpenAIEncoder(ServedEncoder):
@@ -59,52 +65,69 @@ class OpenAIEncoder(ServedEncoder):
         self._bytes: np.dtype[Any] | None = None
 
     async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:  # noqa: ARG002
-        """One call of /embeddings."""
+        """One call of /embeddings, whose vectors are sent as numbers."""
+        answer = await self._create(texts, "float")
+        rows = [_numbers(row) for row in _rows(answer, len(texts))]
+        return Answer(_stacked(rows), self._usage(answer, texts))
+
+    async def _asked(self, texts: Sequence[str], role: Role | None) -> Vectors:
+        """The vectors of the texts. Bytes are float32 where a vector then has as many values as the model is known to
+        have; else the first text is asked for once more in numbers, which say what its bytes are."""
+
+        async def send() -> Answer[Any]:
+            answer = await self._in_any_form(texts)
+            rows = _rows(answer, len(texts))
+            read = self._read(rows)
+            sent: Any = rows if read is None else self._checked(read, len(texts))
+            return Answer(sent, self._usage(answer, texts))
+
+        tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
+        sent: Any = await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
+        if isinstance(sent, np.ndarray):
+            return sent
+        numbers = await super()._asked(texts[:1], role)
+        self._bytes = _kind_of(sent[0], numbers[0])
+        if self._bytes is not None:
+            return self._checked(_unpacked(sent, self._bytes), len(texts))
+        self._format = "float"
+        rest = [await self._asked(texts[1:], role)] if len(texts) > 1 else []
+        return np.concatenate([numbers, *rest])
+
+    def _read(self, rows: Sequence[Any]) -> Vectors | None:
+        """The vectors that were sent, as numbers or as their bytes; None for bytes that may be of any kind."""
+        if not all(isinstance(row, bytes) for row in rows):
+            return _stacked([_numbers(row) for row in rows])
+        if self._bytes is not None:
+            return _unpacked(rows, self._bytes)
+        if self._dim is None or len(rows[0]) != 4 * self._dim:
+            return None
+        vectors = _unpacked(rows, _FLOAT32)
+        if not _are_there(vectors):
+            return None
+        self._bytes = _FLOAT32
+        return vectors
+
+    async def _in_any_form(self, texts: Sequence[str]) -> Any:
         try:
-            answer = await self._create(texts)
+            return await self._create(texts, self._format)
         except Exception as error:
             # Bytes in base64 are a quarter of the digits; not every server with this API sends them.
             if self._format == "float" or not format_refused(error, "encoding_format", "base64"):
                 raise
             self._format = "float"
-            answer = await self._create(texts)
-        used = _tokens(answer, texts)
-        vectors, more = await self._read(_rows(answer, len(texts)), texts)
-        used += sum(more)
-        price = self.served.price
-        return Answer(vectors, Usage(used, 0, 1 + len(more), price.usd(used) if price is not None else None))
+            return await self._create(texts, self._format)
 
-    async def _read(self, rows: list[Any], texts: Sequence[str]) -> tuple[Vectors, list[int]]:
-        """The vectors that were sent, as numbers or as their bytes; and the tokens of every request more that it took.
+    def _usage(self, answer: Any, texts: Sequence[str]) -> Usage:
+        """What the server counted, where that can be."""
+        counted = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
+        used, price = believed(counted, most_tokens(texts), likely_tokens(texts)), self.served.price
+        return Usage(used, 0, 1, price.usd(used) if price is not None else None)
 
-        Bytes are float32 where a vector then has as many values as the model is known to have. Else, and where they
-        come to nothing, the first text is asked for once more in numbers: these say what the bytes are, or are taken
-        from then on.
-        """
-        if not all(isinstance(row, bytes) for row in rows):
-            return _stacked([_numbers(row) for row in rows]), []
-        used = []
-        if self._bytes is None and self._dim is not None and len(rows[0]) == 4 * self._dim:
-            self._bytes = _FLOAT32
-        if self._bytes is None or not _is_there(_unpacked(rows, self._bytes)):
-            answer = await self._create(texts[:1], "float")
-            used.append(_tokens(answer, texts[:1]))
-            numbers = _numbers(_rows(answer, 1)[0])
-            self._bytes = _kind_of(rows[0], numbers)
-        if self._bytes is not None:
-            return _unpacked(rows, self._bytes), used
-        self._format = "float"
-        if len(texts) == 1:
-            return _stacked([numbers]), used
-        answer = await self._create(texts[1:])
-        used.append(_tokens(answer, texts[1:]))
-        return _stacked([numbers, *map(_numbers, _rows(answer, len(texts) - 1))]), used
-
-    async def _create(self, texts: Sequence[str], form: Literal["base64", "float"] | None = None) -> Any:
+    async def _create(self, texts: Sequence[str], form: Literal["base64", "float"]) -> Any:
         shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             return await self._client().embeddings.create(
-                model=self._target, input=list(texts), encoding_format=form or self._format, **shorter
+                model=self._target, input=list(texts), encoding_format=form, **shorter
             )
         except OverflowError:  # of the client, for a number that no float can hold
             raise Malformed("vectors that cannot be read") from None
@@ -127,12 +150,6 @@ _KINDS = tuple(np.dtype(kind) for kind in ("<f4", "<f8", "<f2", ">f4"))
 _NEAR = 0.01
 _LARGEST = 1e30
 """Numbers beyond are what bytes of another kind come to."""
-
-
-def _tokens(answer: Any, texts: Sequence[str]) -> int:
-    """What the server counted, where that can be."""
-    counted = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
-    return believed(counted, most_tokens(texts), likely_tokens(texts))
 
 
 def _rows(answer: Any, n: int) -> list[Any]:
@@ -181,10 +198,11 @@ def _stacked(rows: Sequence[Vectors]) -> Vectors:
         raise Malformed(UNREADABLE) from None
 
 
-def _is_there(vectors: Vectors) -> bool:
+def _are_there(vectors: Vectors) -> bool:
     """Whether these can be vectors of a model: not all zero, and no numbers that only other bytes come to. What is not
     finite is a fault of another kind."""
-    return bool(vectors.any() and not ((np.abs(vectors) > _LARGEST) & np.isfinite(vectors)).any())
+    finite = vectors[np.isfinite(vectors)]
+    return bool((finite != 0).any() and not (np.abs(finite) > _LARGEST).any())
 
 
 def _kind_of(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
@@ -192,7 +210,7 @@ def _kind_of(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
     for kind in _KINDS:
         if numbers.ndim != 1 or len(row) != kind.itemsize * len(numbers):
             continue
-        read = np.frombuffer(row, dtype=kind).astype(np.float64)
+        read = np.nan_to_num(np.frombuffer(row, dtype=kind).astype(np.float64))
         if np.linalg.norm(read - numbers) <= _NEAR * np.linalg.norm(numbers):
             return kind
     return None

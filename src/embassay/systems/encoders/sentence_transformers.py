@@ -29,6 +29,7 @@ from embassay.systems.encoders.batches import (
     TokenStates,
     by_route,
     choose_prompts,
+    finite,
     of_similar_length,
     on_all_cores,
     prompts_of_library,
@@ -105,7 +106,8 @@ class SentenceTransformer:
         self.max_tokens = self._limit.tokens
         self._weights = weights
         self.prompts = self._prompts()
-        self.similarity = str(self._model.similarity_fn_name or "cosine")
+        said = self._model.similarity_fn_name or "cosine"
+        self.similarity = str(getattr(said, "value", said))
         self.has_routes, width = self._probe()
         if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:
             raise UsageError(
@@ -149,7 +151,7 @@ class SentenceTransformer:
 
     def _on_torch(self, route: Role | None) -> OnTorch:
         if route not in self._cards:
-            self._cards[route] = OnTorch(self._model, self._batch, self.name, route)
+            self._cards[route] = OnTorch(self._model, self._batch, self.name, route, self.dtype)
         return self._cards[route]
 
     def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
@@ -291,7 +293,7 @@ class SentenceTransformer:
             raise ModelError(
                 f"{self.name!r} failed while encoding: {first_line(error)}", mend=mend
             ) from error
-        return np.asarray(vectors, dtype=np.float32)
+        return finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)
 
     def _identity(self, library: Any) -> str:
         import torch
@@ -337,8 +339,11 @@ _NO_MEMORY = ("out of memory", "cublas_status_alloc_failed")
 class OnTorch:
     """`model` with batches of `batch` texts of similar length, called `name` in errors; texts go by its `route`."""
 
-    def __init__(self, model: Any, batch: int, name: str, route: Role | None = None) -> None:
+    def __init__(
+        self, model: Any, batch: int, name: str, route: Role | None = None, dtype: str = "float32"
+    ) -> None:
         self._model, self._batch, self._name, self._route = model, batch, name, route
+        self._dtype = dtype
         self._cut: dict[str, _Cut] = {}
         self._joined = Joined(self._vectors, _halves, is_out_of_memory)
 
@@ -401,7 +406,7 @@ class OnTorch:
                 joined[name] = whole.to(self._model.device, non_blocking=True)
         with torch.inference_mode():
             vectors = self._model(joined, **by_route(self._route))["sentence_embedding"]
-        return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
+        return finite(np.asarray(vectors.float().cpu().numpy(), dtype=np.float32), self._name, self._dtype)
 
 
 _COMPARED = 4

@@ -543,7 +543,7 @@ def retrieve(
 ) -> Retrieved:
     """The `k` passages (id -> text) that a system finds most similar to each question (id -> text)."""
     opened = opening.CachedSystem(
-        system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None
+        system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None, compared="own"
     ).system
     ids = list(passages)
     ranked = opened.search(list(questions.values()), list(passages.values()), min(k, len(ids)))

@@ -72,8 +72,10 @@ class SweepEncoder:
 
     @property
     def identity(self) -> str:
-        """Everything its vectors depend on."""
-        return str(self.system.identity)
+        """Everything its vectors depend on, and how they are compared."""
+        if self.by == COSINE:
+            return str(self.system.identity)
+        return f"{self.by}({self.system.encoder.identity})"
 
     @property
     def dim(self) -> int:
