@@ -346,3 +346,33 @@ def test_an_object_that_fails_is_told_with_its_place():
 
     with pytest.raises(ModelError, match=r"failed on a text: KeyError: 'oops' \(test_objects.py, line \d+\)"):
         GivenEncoder(Failing(), "failing").encode(["one"])
+
+
+@pytest.mark.parametrize("vector", [[0.0, 0, 0], [1.0, 2, 3]])
+def test_a_system_that_tells_no_texts_apart_has_no_score(vector: Any, tmp_path: Path) -> None:
+    """Of zeros, as servers send them for base64, or of any other vector: the order of ties is no value."""
+    corpus = [{"id": str(place), "text": row["text"], "text2": row["summary"], "score": row["overall"]}
+              for place, row in enumerate(ROWS)]  # fmt: skip
+    done = embassay.pteb.run(
+        {"same": lambda texts: [vector] * len(texts)}, datasets=[corpus], tasks=["sts"], original_only=True,
+        tokenizer="words", out=tmp_path / "run",
+    )  # fmt: skip
+    mine = [row for row in done.results.to_dicts() if row["system"] == "own:same"]
+    assert mine
+    assert all(row["value"] is None for row in mine)
+    assert any("the same vector" in row["reason"] for row in mine)
+
+
+def test_a_caller_outlives_a_system_that_calls_exit(tmp_path: Path) -> None:
+    """The cell has failed; the others and the caller go on."""
+
+    def leave(texts: Sequence[str]) -> Any:
+        raise SystemExit(5)
+
+    done = embassay.sage.run(
+        {"leaving": leave, "words": "jaccard"}, datasets=[ROWS], tasks=["preference"], tokenizer="words",
+        out=tmp_path / "run",
+    )  # fmt: skip
+    values = {row["system"]: row["value"] for row in done.results.to_dicts() if row["measure"] == "overall"}
+    assert values.get("own:leaving") is None
+    assert values["jaccard"] is not None

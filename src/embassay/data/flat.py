@@ -280,10 +280,10 @@ class Spellings:
         ways: dict[str, list[str]] = {}
         for label, written in self._written.items():
             ways.setdefault(same.get(label, label), []).extend(written)
-        for label, written in ways.items():
-            if len(written) > 1:
+        for label, spelt in ways.items():
+            if len(spelt) > 1:
                 intake.tally.note(
-                    "labels written in several ways, read as one", f"{label}: {', '.join(written)}"
+                    "labels written in several ways, read as one", f"{label}: {', '.join(spelt)}"
                 )
         return [same.get(label, label) for label in labels]
 

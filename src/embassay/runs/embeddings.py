@@ -259,13 +259,20 @@ class Conduct:
             self._made = None
         return tuple(faults)
 
+    @property
+    def says_nothing(self) -> str:
+        """Why no score can be made of the vectors; empty where they tell any two texts apart."""
+        if self._texts < 2 or self._first is None or not self._equal:
+            return ""
+        same = "the same vector" if self._first.any() else "the same vector, and only zeros in it"
+        return f"all {self._texts:,} texts have {same}"
+
     def _of_vectors(self, name: str) -> Iterator[str]:
         if self._texts < 2 or self._first is None:
             return
         n = f"{self._texts:,}"
-        if self._equal:
-            same = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
-            yield f"{name}: all {n} texts have {same}; its scores say nothing"
+        if self.says_nothing:
+            yield f"{name}: {self.says_nothing}; there is nothing to score"
             return
         if self._parallel and len(self._first) > 1:
             yield f"{name}: the vectors of all {n} texts have one direction, so every cosine is 1 or -1"

@@ -13,7 +13,7 @@ from embassay.contracts import Encoder, Ranked, Spread
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.search.exact import top_k
-from embassay.systems.cosine import Cosine, Vectors, lengths_of, part_with, unit
+from embassay.systems.cosine import Cosine, Transform, Vectors, lengths_of, part_with, unit
 
 Floats = NDArray[np.float64]
 COSINE = "cosine"
@@ -30,8 +30,9 @@ def own_similarity(encoder: Any) -> str:
     stated = COSINE if stating is None else stating.similarity
     name = str(getattr(stated, "value", stated))
     transform = getattr(part_with("transform", encoder), "transform", None)
-    rounded_off = transform is not None and transform.quantize != "float32"
-    at_length_1 = transform is not None and transform.normalize and name != "manhattan"
+    transform = transform if isinstance(transform, Transform) else Transform()
+    rounded_off = transform.quantize != "float32"
+    at_length_1 = transform.normalize and name != "manhattan"
     return COSINE if name not in NAMES or rounded_off or at_length_1 else name
 
 

@@ -294,3 +294,18 @@ def test_scripts_are_those_of_mteb() -> None:
     }
     assert len(usual) > 100
     assert {with_script(one.partition("-")[0]) for one in usual} == usual
+
+
+def test_a_mean_over_subsets_is_over_those_with_a_value(tmp_path: Path) -> None:
+    """Which are said, with those that have none; without any there is no mean."""
+    told = [
+        record(model="org/a", task="STS17", hf_subset=subset, main=main)
+        for subset, main in (("en-en", 0.9), ("fr-en", 0.5), ("ko-ko", math.nan))
+    ]
+    path = tmp_path / "published.json"
+    path.write_text(json.dumps({"results": told}))
+    run = import_results(path, tmp_path / "published").folder
+    (mean,) = rows_of(run, dataset="STS17", subset="", measure="main_score")
+    assert mean.value == pytest.approx(0.7)
+    assert mean.method == "mean over 2 of 3 subsets; 1 without a value"
+    assert "1 of 3 subsets have no value (published as NaN)" in (run / "faults.jsonl").read_text()

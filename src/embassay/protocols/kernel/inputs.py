@@ -23,7 +23,7 @@ from embassay.errors import UsageError
 from embassay.machine import cache_folder
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.randomness import generator
-from embassay.records import TaskOutcome
+from embassay.records import Component, TaskOutcome
 from embassay.runs.embeddings import CachedEncoder, CachedRagged, EmbeddingCache, RememberedEncoder
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest
@@ -226,8 +226,9 @@ class CachedSystem:
         encoder; where it `compares` vectors, also that a model was made to be compared in another way."""
         odd = [warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder)]
         odd += self.of_own(outcome, "", None) if compares else ()
+        nothing = self.encoders[0].conduct.says_nothing if len(self.encoders) == 1 else ""
         return replace(
-            outcome,
+            _without_values(outcome, nothing) if nothing else outcome,
             counts={**outcome.counts, **self.counts(), **calls},
             warnings=tuple(dict.fromkeys((*outcome.warnings, *odd))),
         )
@@ -266,6 +267,22 @@ class Job:
             self.system, tokenizer=open_tokenizer(self.tokenizer), seed=self.seed, cache=self.cache,
             advance=advance, ledger=ledger, spread=spread, **how,
         )  # fmt: skip
+
+
+def _without_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
+    """The outcome of a system that tells no texts apart: what ties happen to give is no score of it."""
+    return replace(
+        outcome,
+        scores=tuple(
+            replace(row, value=None, ci_low=None, ci_high=None, reason=reason) for row in outcome.scores
+        ),
+        components={
+            name: Component(None, component.n, reason=reason)
+            for name, component in outcome.components.items()
+        },
+        items={},
+        rankings={},
+    )
 
 
 def _headline(outcome: TaskOutcome, name: str) -> float | None:

@@ -92,6 +92,11 @@ def rows_of(
         yield from values
         if not variant and subset:
             mains.append((values[0].lang, values[0].value, values[0].reason))
+    without = [reason for _, value, reason in mains if value is None]
+    if mains and without and len(without) < len(mains) and told is not None:
+        told(
+            f"{len(without)} of {len(mains)} subsets have no value ({without[0]}): the mean is over the others"
+        )
     if mains:
         yield _over_subsets((PROTOCOL, task.kind, document.task, "", _shared(mains), "", system), mains)
 
@@ -220,9 +225,12 @@ def _said(name: Any, otherwise: str) -> str:
 def _over_subsets(where: Where, mains: list[tuple[str, float | None, str]]) -> Result:
     values = [value for _, value, _ in mains if value is not None]
     method = f"mean over {len(mains)} subsets" if len(mains) > 1 else "the only subset"
-    if len(values) < len(mains):
-        reason = f"{len(mains) - len(values)} of {len(mains)} subsets have no value"
+    missing = len(mains) - len(values)
+    if not values:
+        reason = f"{missing} of {len(mains)} subsets have no value"
         return Result(*where, MAIN, None, 0, method=method, reason=reason)
+    if missing:
+        method = f"mean over {len(values)} of {len(mains)} subsets; {missing} without a value"
     return Result(*where, MAIN, math.fsum(values) / len(values), 0, method=method)
 
 

@@ -97,6 +97,11 @@ class SweepEncoder:
             f"{self.name} was made for Manhattan distance, by which no index here searches: cosine is used",
         )
 
+    @property
+    def says_nothing(self) -> str:
+        """Why its vectors say nothing; empty where they do."""
+        return self._cached.conduct.says_nothing
+
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
         encode = self.system.rows if self.many else self.system.vectors
@@ -423,6 +428,8 @@ class Encoded:
             raise ModelError(f"{encoder.name} could not encode {len(lost):,} of {len(documents):,} passages.")
         if len(unasked):
             raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
+        if nothing := encoder.says_nothing:
+            raise ModelError(f"{encoder.name} tells no texts apart: {nothing}.")
         examples = ", ".join(bench.passages.ids[place] for place in lost[:3])
         warning = (
             f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({examples})",
