@@ -311,7 +311,7 @@ def test_runs_that_begin_within_a_second_have_folders_of_their_own(
 def test_a_spec_keeps_its_own_name() -> None:
     """A name that would be passed over in silence is refused; its own may stand in a mapping beside named objects."""
     with pytest.raises(UsageError, match="jaccard"):
-        given({"words": "jaccard"})
+        given({"jaccard": "jaccard"})
     assert given({"jaccard": "jaccard"}) == ("jaccard",)
 
 
@@ -370,7 +370,7 @@ def test_a_caller_outlives_a_system_that_calls_exit(tmp_path: Path) -> None:
         raise SystemExit(5)
 
     done = embassay.sage.run(
-        {"leaving": leave, "words": "jaccard"}, datasets=[ROWS], tasks=["preference"], tokenizer="words",
+        {"leaving": leave, "jaccard": "jaccard"}, datasets=[ROWS], tasks=["preference"], tokenizer="words",
         out=tmp_path / "run",
     )  # fmt: skip
     values = {row["system"]: row["value"] for row in done.results.to_dicts() if row["measure"] == "overall"}

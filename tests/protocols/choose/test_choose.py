@@ -436,9 +436,9 @@ def test_a_choice_compares_vectors_as_their_model_was_made_for(tmp_path: Path) -
     """The same vectors rank otherwise by dot product than by cosine, and each as by direct computation."""
     rows, first = corpus(), {}
     for similarity in ("dot", "cosine"):
-        systems = {"mine": Long(similarity), "words": "jaccard"}
+        systems = {"mine": Long(similarity), "jaccard": "jaccard"}
         out = tmp_path / similarity
-        eb.choose(systems, datasets=[rows], out=out, tokenizer="words", options=OPTIONS)
+        eb.choose(systems, rows, out=out, tokenizer="words", options=OPTIONS)
         (path,) = [file for file in out.glob("**/*rankings*.parquet") if "mine" in str(file)]
         first[similarity] = pl.read_parquet(path).filter(pl.col("rank") == 1)["doc_id"].to_list()
     assert first["dot"] != first["cosine"]

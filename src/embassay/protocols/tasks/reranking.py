@@ -44,13 +44,16 @@ Precision = Callable[[Values, Values], float]
 def evaluate(
     system: Similarity, data: RerankingSet, context: Context, precision: Precision | None = None
 ) -> TaskOutcome:
-    """Score one system; items are the average precision, `ap`, of each query."""
-    similar = nearest(system, data.queries, data.candidates)
-    return evaluated(system, data, similar, context, precision or worst_of_ties)
+    """Score one system; items are the average precision, `ap`, of each query, by default `worst_of_ties`."""
+    return evaluated(system, data, nearest(system, data.queries, data.candidates), context, precision)
 
 
 def evaluated(
-    system: Similarity, data: RerankingSet, similar: Sequence[Values], context: Context, precision: Precision
+    system: Similarity,
+    data: RerankingSet,
+    similar: Sequence[Values],
+    context: Context,
+    precision: Precision | None = None,
 ) -> TaskOutcome:
     """`evaluate` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
@@ -58,7 +61,7 @@ def evaluated(
     for lost in (queries, candidates):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
-    values = _precisions(data, similar, precision)
+    values = _precisions(data, similar, precision or worst_of_ties)
     items.add(data.ids, values, "ap")
     left = left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
     n = int((~np.isnan(values)).sum())
