@@ -127,7 +127,7 @@ def finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.fl
 
 def takes_task(model: Any) -> bool:
     """Whether a model of sentence-transformers reads queries and documents by modules of their own: it has a Router."""
-    names = getattr(model, "get_model_kwargs", list)()
+    names: list[str] = getattr(model, "get_model_kwargs", list)()
     return "task" in names
 
 
