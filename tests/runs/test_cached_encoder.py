@@ -310,7 +310,7 @@ class Odd:
         if self._vice == "some zero":
             vectors[[text.startswith("b") for text in texts]] = 0
         if self._vice == "shared":
-            vectors[[text[0] in "bc" for text in texts]] = 7
+            vectors[[text[0] in "bcd" for text in texts]] = 7
         if self._vice in ("long", "short"):
             vectors *= np.float32(1e30 if self._vice == "long" else 1e-30)
         if self._vice == "changing":
@@ -334,7 +334,7 @@ TEXTS = ["a", "bb", "ccc", "dada", "eeeee"]
         ("zero", ("all 5 texts have the same vector, and only zeros",)),
         ("one direction", ("the vectors of all 5 texts have one direction",)),
         ("some zero", ("1 of 5 texts have a vector of zeros",)),
-        ("shared", ("2 of 5 texts have the same vector",)),
+        ("shared", ("3 of 5 texts have the same vector",)),
         ("long", ("5 of 5 vectors are shorter than 1e-08 or longer than 1e+08",)),
         ("short", ("5 of 5 vectors are shorter than 1e-08 or longer than 1e+08",)),
         ("changing", ("other vectors when they were encoded again",)),

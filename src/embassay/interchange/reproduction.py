@@ -462,14 +462,14 @@ def _has(manifest: Mapping[str, Any], over: Over) -> bool:
         if over.task in (ALL, task)
     }
     names = {name for name, _ in wanted}
-    found = set()
+    there = set()
     for dataset in manifest.get("datasets", ()):
         # What judges and paraphrasers are tried on has no tasks.
         tasks = dataset.get("tasks") or [task for name, task in wanted if name == dataset.get("name")]
-        found |= {(dataset.get("name"), task) for task in tasks if over.task in (ALL, task)}
+        there |= {(dataset.get("name"), task) for task in tasks if over.task in (ALL, task)}
         if not dataset.get("tasks") and dataset.get("name") not in names:
             return False
-    return found == wanted
+    return there == wanted
 
 
 def unlike(recipe: Recipe, manifest: Mapping[str, Any]) -> list[str]:
@@ -478,10 +478,10 @@ def unlike(recipe: Recipe, manifest: Mapping[str, Any]) -> list[str]:
     options = {**arguments, **(arguments.get("options") or {})}
     told = []
     for name, value in recipe.settings.items():
-        found = options.get(name) or None
-        if name in options and str(found).rpartition(" ")[2] != str(value):
+        given = options.get(name) or None
+        if name in options and str(given).rpartition(" ")[2] != str(value):
             option = f"--{name.replace('_', '-')}"
-            told.append(f"{option} {found}" if found is not None else f"no {option}")
+            told.append(f"{option} {given}" if given is not None else f"no {option}")
     return told
 
 

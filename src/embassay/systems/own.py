@@ -114,12 +114,12 @@ def nearest(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
     """The k best of the corpus for each query by a similarity of `NAMES`; rows of NaN are not found, and find
     nothing."""
     left, right = (np.flatnonzero(~np.isnan(rows).any(axis=1)) for rows in (queries, corpus))
-    found = _exact(by, queries[left], corpus[right], k)
+    best = _exact(by, queries[left], corpus[right], k)
     indices = np.full((len(queries), k), -1, dtype=np.int64)
     scores = np.full((len(queries), k), -np.inf)
     # The -1 at the end is what the index -1, nothing found, points at.
-    indices[left] = np.append(right, -1)[found.indices]
-    scores[left] = found.scores
+    indices[left] = np.append(right, -1)[best.indices]
+    scores[left] = best.scores
     return Ranked(indices, scores)
 
 
@@ -127,8 +127,8 @@ def _exact(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
     if by == "dot":
         # Scores are rounded to 1e-6 there: at lengths about 1 that is float noise, and nothing else.
         units = power_of_two(queries), power_of_two(corpus)
-        found = exact_search(_float32(queries / units[0]), _float32(corpus / units[1]), k)
-        return Ranked(found.indices, found.scores * units[0] * units[1])
+        best = exact_search(_float32(queries / units[0]), _float32(corpus / units[1]), k)
+        return Ranked(best.indices, best.scores * units[0] * units[1])
     parts = [top_k(compared(by, queries[at : at + _ROWS], corpus), k) for at in range(0, len(queries), _ROWS)]
     if not parts:
         return Ranked(np.empty((0, k), dtype=np.int64), np.empty((0, k)))

@@ -212,12 +212,14 @@ class CachedSystem:
         of the `outcome`. `evaluate` does the task once more, None where that needs the cosine's scale. Of vectors of
         length 1, whose order is the same, nothing is said."""
         own = self.by_own()
-        if own is None or (own.by != "manhattan" and all(one.conduct.are_units for one in self.encoders)):
+        if own is None or (
+            own.by != "manhattan" and all(encoder.conduct.are_units for encoder in self.encoders)
+        ):
             return ()
         said = f"{own.name} was made for {NAMES[own.by]} and is compared by cosine here, as all systems are"
         if evaluate is None:
             return (said,)
-        values = (_headline(one, headline) for one in (outcome, evaluate(own)))
+        values = (_headline(scored, headline) for scored in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
         return (f"{said}: {headline} is {here}, and by its own similarity {there}",)
 

@@ -91,8 +91,8 @@ def _score(
     distances: NDArray[np.float32], data: LabelledTexts, rows: list[int], name: str, items: Items
 ) -> Score:
     """V-measure of the clusters of one set, whose distances are in the order of these rows."""
-    found = complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
-    clusters = in_place(np.argsort(np.argsort(rows)), found)
+    linked = complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
+    clusters = in_place(np.argsort(np.argsort(rows)), linked)
     rows = sorted(rows)
     labels = [data.labels[i] for i in rows]
     value = v_measure(labels, clusters.tolist())

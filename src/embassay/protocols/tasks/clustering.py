@@ -155,8 +155,8 @@ def _by_distances(system: Similarity, data: LabelledTexts, context: Context, giv
 
         # Linkage overwrites what it is given.
         space = squareform(np.clip(distances, 0, None), checks=False)
-        found = found_clusters(n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed")
-        return drawn, in_place(order, found)
+        clusters = found_clusters(n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed")
+        return drawn, in_place(order, clusters)
 
     return clustered
 

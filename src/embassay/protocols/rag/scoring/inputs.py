@@ -492,14 +492,14 @@ def own_first(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]
     import polars as pl
 
     relevant = grades.filter(pl.col("grade") > 1).select("query", "doc")
-    found = {}
+    selves = {}
     for name, run in inputs.runs.items():
         best = run.frame.filter(pl.col("value") == pl.col("value").max().over("query"))
         own = best.filter(pl.col("query").cast(pl.String) == pl.col("doc").cast(pl.String))
         first = own.join(relevant, on=("query", "doc"), how="anti")["query"].n_unique()
         if first:
-            found[name] = first, run.frame["query"].n_unique()
-    return found
+            selves[name] = first, run.frame["query"].n_unique()
+    return selves
 
 
 def _run(run: Any, name: str, mapping: Mapping[str, str], library: Library | None) -> Entries:
