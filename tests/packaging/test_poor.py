@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-import conftest
 import embassay
 
 HEAVY = ("torch", "datasets", "ray", "mteb", "openvino", "transformers", "sentence_transformers")
@@ -25,7 +24,8 @@ class Blocked:
             raise ModuleNotFoundError(name, name=name)
 sys.meta_path.insert(0, Blocked())
 """
-QUICK = Path(conftest.HERE) / "quick.txt"
+ROOT = Path(__file__).parents[2]
+QUICK = ROOT / "tests" / "quick.txt"
 
 
 @pytest.mark.skipif("EMBASSAY_POOR" not in os.environ, reason="this environment may hold any extra")
@@ -47,4 +47,4 @@ def test_the_core_needs_no_extra() -> None:
 @pytest.mark.parametrize("place", QUICK.read_text("utf-8").split())
 def test_every_place_of_the_short_list_is_there(place: str) -> None:
     """A folder or a file that was renamed would leave `make test` without a word."""
-    assert (conftest.ROOT / place.partition("::")[0]).exists()
+    assert (ROOT / place.partition("::")[0]).exists()

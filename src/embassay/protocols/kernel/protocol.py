@@ -24,7 +24,7 @@ from embassay.protocols.kernel.session import (
     lock,
     opened,
 )
-from embassay.protocols.kernel.unfetched import (
+from embassay.protocols.kernel.absentees import (
     Absent,
     absent_members,
     absent_names,
@@ -96,7 +96,7 @@ class Protocol:
         self, request: Any, ledger: Ledger | None, out: Path, absent: list[Absent], notes: tuple[str, ...]
     ) -> Forecasts:
         forecasts = Forecasts(())
-        alone = {one.record.name for one in absent}
+        alone = {item.record.name for item in absent}
         if getattr(request, "datasets", True):
             self.folder = RunFolder(out)
             plan = self.plan(request, None, ledger)
@@ -219,7 +219,7 @@ def _with_a_tokenizer_at_hand(request: Any) -> tuple[Any, tuple[str, ...]]:
     except ModelError:
         note = (
             f"The tokenizer {wanted} is neither on this machine nor to be downloaded now; tokens are counted with "
-            f"{STAND_IN}'s, which makes about a fifth more of English."
+            f"{STAND_IN}'s, which makes about a sixth more of English."
         )
         return replace(request, tokenizer=STAND_IN), (note,)
     return request, ()
