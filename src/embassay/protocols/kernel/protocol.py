@@ -10,6 +10,13 @@ from typing import Protocol as Contract
 
 from embassay.contracts import Spread
 from embassay.errors import ModelError
+from embassay.protocols.kernel.absentees import (
+    Absent,
+    absent_members,
+    absent_names,
+    foresee_absent,
+    name_absent,
+)
 from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, check_at_hand, in_short
@@ -23,13 +30,6 @@ from embassay.protocols.kernel.session import (
     check_same_arguments,
     lock,
     opened,
-)
-from embassay.protocols.kernel.absentees import (
-    Absent,
-    absent_members,
-    absent_names,
-    foresee_absent,
-    name_absent,
 )
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers

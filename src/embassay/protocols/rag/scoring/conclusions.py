@@ -437,8 +437,8 @@ def own_notes(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
     for name, (count, queries) in first.items():
         if count >= _SELF * queries:
             text = (
-                f"{name}: {count:,} of {counted(queries, 'query')} find the document with their own id first, "
-                "and it is not judged relevant: --exclude-self leaves it out."
+                f"{name}: in {count:,} of {counted(queries, 'query')} the document with the query's own id comes first "
+                "and is not judged relevant: --exclude-self leaves it out."
             )
             yield Note("own document first", text, name, count)
 
