@@ -148,11 +148,11 @@ def serving(answer):
         server.shutdown()
 
 
-def sent_as(pack):
+def sent_as(pack, always=False):
     """A server of OpenAI's API whose vectors in base64 are what `pack` makes of the numbers."""
 
     def answer(asked):
-        base64 = asked["encoding_format"] == "base64"
+        base64 = always or asked["encoding_format"] == "base64"
         vectors = [vector(text, asked.get("dimensions") or 64) for text in asked["input"]]
         return {
             "object": "list", "model": "m", "usage": {"prompt_tokens": len(vectors), "total_tokens": len(vectors)},
@@ -178,6 +178,15 @@ def test_bytes_in_base64_are_what_the_server_made_of_the_numbers(kind, more):
     forms = [request["encoding_format"] for request in requests]
     assert forms.count("float") == (0 if kind == "<f4" and more else 1)
     assert ledger.totals()["openai:m"].requests == len(requests)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_server_that_always_sends_base64_is_read_where_its_bytes_are_of_one_kind_alone(kind):
+    """Whatever form is asked for: by any other kind they would be no vectors."""
+    texts = [f"text {i}" for i in range(9)]
+    with serving(sent_as(lambda row: row.astype(kind).tobytes(), always=True)) as (url, _):
+        found = SYSTEMS.build(f"openai:m?base_url={url}/v1", name="x").encode(texts)
+    np.testing.assert_allclose(found, expected(texts), atol=1e-3 if kind == "<f2" else 1e-7)
 
 
 @pytest.mark.parametrize("pack", [lambda row: bytes(4 * len(row)), lambda row: bytes(3 * len(row))])

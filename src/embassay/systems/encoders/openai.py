@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from embassay.contracts import Role, Usage
-from embassay.errors import UsageError
+from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
@@ -85,13 +85,33 @@ class OpenAIEncoder(ServedEncoder):
         sent: Any = await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
         if isinstance(sent, np.ndarray):
             return sent
-        numbers = await super()._asked(texts[:1], role)
-        self._bytes = _kind_of(sent[0], numbers[0])
+        numbers = await self._first_in_numbers(texts[:1])
+        if isinstance(numbers, bytes):
+            self._bytes = _only_likely(sent)
+            if self._bytes is None:
+                raise ModelError(
+                    f"{self.name} sends base64 where numbers are asked for, and what its bytes are cannot be told.",
+                    mend="Say how many dimensions its vectors have: dimensions=N.",
+                )
+        else:
+            self._bytes = _kind_of(sent[0], numbers[0])
         if self._bytes is not None:
             return self._checked(_unpacked(sent, self._bytes), len(texts))
         self._format = "float"
         rest = [await self._asked(texts[1:], role)] if len(texts) > 1 else []
         return np.concatenate([numbers, *rest])
+
+    async def _first_in_numbers(self, texts: Sequence[str]) -> Any:
+        """The vector of a text (1, dim), asked for in numbers; its bytes where the server sends base64 all the same."""
+
+        async def send() -> Answer[Any]:
+            answer = await self._create(texts, "float")
+            (row,) = _rows(answer, 1)
+            sent: Any = row if isinstance(row, bytes) else self._checked(_stacked([_numbers(row)]), 1)
+            return Answer(sent, self._usage(answer, texts))
+
+        tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
+        return await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
 
     def _read(self, rows: Sequence[Any]) -> Vectors | None:
         """The vectors that were sent, as numbers or as their bytes; None for bytes that may be of any kind."""
@@ -203,6 +223,28 @@ def _are_there(vectors: Vectors) -> bool:
     finite is a fault of another kind."""
     finite = vectors[np.isfinite(vectors)]
     return bool((finite != 0).any() and not (np.abs(finite) > _LARGEST).any())
+
+
+_USUAL = (1e-5, 1e3)
+_MOST = 0.99
+
+
+def _only_likely(rows: Sequence[bytes]) -> np.dtype[Any] | None:
+    """The only kind of number by which these bytes are vectors as models give them: bytes of another kind come to
+    magnitudes all over. None where that is none, or several."""
+    likely = []
+    for kind in _KINDS:
+        if any(len(row) % kind.itemsize for row in rows):
+            continue
+        with np.errstate(invalid="ignore", over="ignore"):
+            sizes = np.abs(
+                np.concatenate([np.frombuffer(row, dtype=kind).astype(np.float64) for row in rows])
+            )
+        sizes = sizes[sizes != 0]
+        usual = (sizes >= _USUAL[0]) & (sizes <= _USUAL[1])
+        if len(sizes) and usual.mean() >= _MOST:
+            likely.append(kind)
+    return likely[0] if len(likely) == 1 else None
 
 
 def _kind_of(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
