@@ -45,10 +45,14 @@ def order_of_contents(texts: Sequence[str]) -> NDArray[np.int64]:
     """The positions of texts in an order that nothing but what they say decides, (n,).
 
     Where distances are equal, clusters depend on the order of the items; in this one they know neither rows nor ids,
-    and a file that is sorted by label gains nothing.
+    and a file that is sorted by label gains nothing. Texts of the same words in another order keep their place.
     """
-    digests = [blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest() for text in texts]
-    return np.array(sorted(range(len(texts)), key=digests.__getitem__), dtype=np.int64)
+    keys = [(_digest(" ".join(sorted(text.lower().split()))), _digest(text)) for text in texts]
+    return np.array(sorted(range(len(texts)), key=keys.__getitem__), dtype=np.int64)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def in_place(order: NDArray[np.int64], clusters: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -43,15 +43,18 @@ def test_it_is_scikit_learns_k_means(sample, context):
 
 
 def test_complete_linkage_without_vectors(sample, context):
-    """scikit-learn's partition of the system's distances, with texts in the order of their digests: ties follow it."""
+    """scikit-learn's partition of the system's distances; ties follow the order of the digests of texts' words."""
     from scipy.spatial.distance import squareform
 
     data = sample("clustering")
     system = open_system("levenshtein", tokenizer=open_tokenizer("words"))
     outcome = clustering.evaluate(system, data, context())
-    rows = sorted(
-        of_set(data, "1"), key=lambda row: blake2b(data.texts[row].encode(), digest_size=16).digest()
-    )
+
+    def digest(row):
+        words = " ".join(sorted(data.texts[row].lower().split()))
+        return blake2b(words.encode(), digest_size=16).digest()
+
+    rows = sorted(of_set(data, "1"), key=digest)
     labels = [data.labels[row] for row in rows]
     model = AgglomerativeClustering(len(set(labels)), metric="precomputed", linkage="complete")
     clusters = model.fit_predict(squareform(system.distances([data.texts[row] for row in rows])))
