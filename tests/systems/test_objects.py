@@ -311,7 +311,7 @@ def test_runs_that_begin_within_a_second_have_folders_of_their_own(
 def test_a_spec_keeps_its_own_name() -> None:
     """A name that would be passed over in silence is refused; its own may stand in a mapping beside named objects."""
     with pytest.raises(UsageError, match="jaccard"):
-        given({"jaccard": "jaccard"})
+        given({"words": "jaccard"})
     assert given({"jaccard": "jaccard"}) == ("jaccard",)
 
 
@@ -364,11 +364,20 @@ def test_a_system_that_tells_no_texts_apart_has_no_score(vector: Any, tmp_path: 
 
 
 def test_a_caller_outlives_a_system_that_calls_exit(tmp_path: Path) -> None:
-    """The cell has failed; the others and the caller go on."""
+    """Before the run it is an error as any other; within it the cell has failed, and the others go on."""
 
     def leave(texts: Sequence[str]) -> Any:
+        if list(texts) == ["dimensions"]:
+            return [[1.0, 2]]
         raise SystemExit(5)
 
+    def leave_at_once(texts: Sequence[str]) -> Any:
+        raise SystemExit(5)
+
+    with pytest.raises(ModelError, match="SystemExit: 5"):
+        embassay.sage.run(
+            {"leaving": leave_at_once}, datasets=[ROWS], tokenizer="words", out=tmp_path / "none"
+        )
     done = embassay.sage.run(
         {"leaving": leave, "jaccard": "jaccard"}, datasets=[ROWS], tasks=["preference"], tokenizer="words",
         out=tmp_path / "run",
