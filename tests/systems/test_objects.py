@@ -382,6 +382,6 @@ def test_a_caller_outlives_a_system_that_calls_exit(tmp_path: Path) -> None:
         {"leaving": leave, "jaccard": "jaccard"}, datasets=[ROWS], tasks=["preference"], tokenizer="words",
         out=tmp_path / "run",
     )  # fmt: skip
-    values = {row["system"]: row["value"] for row in done.results.to_dicts() if row["measure"] == "overall"}
-    assert values.get("own:leaving") is None
-    assert values["jaccard"] is not None
+    valued = {row["system"] for row in done.results.to_dicts() if row["value"] is not None}
+    assert "jaccard" in valued
+    assert "own:leaving" not in valued
