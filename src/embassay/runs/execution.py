@@ -212,7 +212,7 @@ def attempt(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how:
         outcome = work(job, advance, **how)
     except BudgetExceeded:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # what is evaluated may call exit(), which is not ours to follow
         return _without_outcome(error, time.perf_counter() - start)
     return Attempt(outcome, "", "", time.perf_counter() - start, memory.bytes)
 
@@ -241,7 +241,7 @@ def lost(reason: str) -> Attempt:
     return Attempt(None, reason, f"{reason}\n", 0.0)
 
 
-def _without_outcome(error: Exception, seconds: float) -> Attempt:
+def _without_outcome(error: BaseException, seconds: float) -> Attempt:
     return Attempt(None, in_words(error), "".join(traceback.format_exception(error)), seconds)
 
 
@@ -258,8 +258,10 @@ def in_words(error: BaseException) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return "out of memory"
+    if isinstance(error, SystemExit):
+        return f"it called exit({'' if error.code is None else repr(error.code)}){place_of_added(error)}"
     first_line = str(error).strip().partition("\n")[0]
-    where = place_of_added(error) if isinstance(error, Exception) else ""
+    where = place_of_added(error)
     return (f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__) + where
 
 

@@ -140,7 +140,7 @@ def _spelled(names: str) -> str:
     return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)
 
 
-VERSION = 7
+VERSION = 8
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

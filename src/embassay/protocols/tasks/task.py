@@ -108,8 +108,9 @@ class Task:
     with bootstrap replicates drawn per item (`context.stream`), so that two systems, or the same items in two wordings,
     are paired. `texts` are the (place, text) of every text that is paraphrased, in the order of the data;
     `reword` applies a wording to them, and `unworded` are the beginnings of the places whose texts keep their own words
-    under these options. `vectors` says that an encoder's vectors are needed and another method
-    stands in for systems that have none (design.md, similarity-only systems).
+    under these options. `own` says whether vectors are compared as their model was made for, and not by cosine.
+    `vectors` says that an encoder's vectors are needed and another method stands in for systems that have
+    none (design.md, similarity-only systems).
     """
 
     name: str
@@ -123,6 +124,7 @@ class Task:
     size: Callable[[Any], int] = len
     vectors: bool = False
     unworded: Callable[[PtebOptions], tuple[str, ...]] = lambda _: ()
+    own: Callable[[PtebOptions], bool] = lambda _: False
 
 
 T = TypeVar("T")

@@ -438,6 +438,21 @@ def self_notes(gone: Mapping[str, int]) -> Iterator[Note]:
         yield Note("own document", text, name, count)
 
 
+_SELF = 0.1
+"""From this share of queries on it is no accident that a document has the query's id."""
+
+
+def own_notes(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
+    """The runs whose queries find themselves, which costs each a place."""
+    for name, (count, queries) in first.items():
+        if count >= _SELF * queries:
+            text = (
+                f"{name}: in {count:,} of {counted(queries, 'query')} the document with the query's own id comes first "
+                "and is not judged relevant: --exclude-self leaves it out."
+            )
+            yield Note("own document first", text, name, count)
+
+
 def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:
     """What was odd about the files."""
     if judgements.dropped:

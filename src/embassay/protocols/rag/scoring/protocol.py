@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -36,6 +36,7 @@ from embassay.protocols.rag.scoring.inputs import (
     graded,
     held_inputs,
     named_path,
+    own_first,
     read_answers,
     read_inputs,
     tags_of,
@@ -188,13 +189,20 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
     read = (Note("reading", text) for text in inputs.notes)
-    notes = (*conclusions.self_notes(gone), *read, *_notes(record, judgements, board, taken, measures, right))
+    own = _of_own_documents(gone, inputs, judgements)
+    notes = (*own, *read, *_notes(record, judgements, board, taken, measures, right))
     record = replace(record, notes=notes)
     record = replace(record, verdict=verdict(record), lede=lede(record))
     if not request.tags:
         return Scored(record, measures, taken, board)
     by_tag = tag_table(taken, board.queries, tags_of(request.queries), measures[0], request)
     return Scored(record, measures, taken, board, by_tag)
+
+
+def _of_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Graded1To5) -> Iterator[Note]:
+    """What was left out of queries' own documents, and which runs have them first."""
+    yield from conclusions.self_notes(gone)
+    yield from conclusions.own_notes(own_first(inputs, judgements.frame))
 
 
 def _corrected(
