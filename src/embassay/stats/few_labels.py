@@ -146,11 +146,14 @@ def corrected(
         return Corrected(mean, mean, float(np.mean(every)), 0.0, n, total, float(n))
     rows = _rows(people, judge, every, units, bounds)
     skewed = len(rows.y) == n  # The corners do for labels of few values.
-    free = _freedom(units, exact=skewed or groups is not None)
-    own_mean, variance, off = _alone(rows, grouped=groups is not None)
-    (value, better), slope, left = _regressed(rows, every, all_units)
+    free = _freedom(units, all_units, exact=skewed or groups is not None)
+    own_mean, variance, off = _alone(rows)
+    (value, better), slope, left = _regressed(rows, every)
+    if all_units is not None:
+        variance = max(variance, _left_out(rows, every, all_units, _people_mean))
+        better = max(better, _left_out(rows, every, all_units, _regression)) if slope else better
     half = _half(variance, free(1), confidence)
-    lean = _lean(off, rows.group) if skewed else 0.0
+    lean = _lean(off, rows.group) if skewed or groups is not None else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
     # as is left of them.
     leans = [lean, lean * left**1.5]
@@ -219,25 +222,26 @@ def _rows(
     )  # fmt: skip
 
 
-def _freedom(group: Groups, *, exact: bool) -> Callable[[int], float]:
+def _freedom(group: Groups, every_group: Groups | None, *, exact: bool) -> Callable[[int], float]:
     """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
-    like, unless units are in groups, which are few."""
-    count = len(np.unique(group))
-    return lambda fitted: max(count - fitted, 1) if exact else np.inf
+    like, unless units are in groups, which are few; groups of unequal size count as so many equal ones as have the same
+    sum of squares (Kish)."""
+    count = float(len(np.unique(group)))
+    if every_group is not None:
+        sizes = np.unique(every_group, return_counts=True)[1]
+        count = min(count, float(sizes.sum()) ** 2 / float((sizes**2).sum()))
+    return lambda fitted: max(count - fitted, 1.0) if exact else np.inf
 
 
-def _alone(rows: _Labelled, *, grouped: bool) -> tuple[float, float, Floats]:
+def _alone(rows: _Labelled) -> tuple[float, float, Floats]:
     """The mean of people's labels, its variance, and what each label adds to its error."""
     count, mean = rows.weight.sum(), rows.mean(rows.y)
     off = rows.y - mean
     variance = rows.product(off, off) / (count - 1) / count
-    pull = rows.weight * off / count
-    return mean, max(variance, _between(pull, rows.group)) if grouped else variance, pull
+    return mean, variance, rows.weight * off / count
 
 
-def _regressed(
-    rows: _Labelled, every: Floats, every_groups: Groups | None
-) -> tuple[tuple[float, float], float, float]:
+def _regressed(rows: _Labelled, every: Floats) -> tuple[tuple[float, float], float, float]:
     """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
     the labels' variance that it leaves."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
@@ -253,19 +257,48 @@ def _regressed(
     shift = float(every.mean()) - center
     explained = max(whole / (count - 1) - noise, 0.0)
     variance = noise * (1 / count + shift**2 / spread) + explained / len(every)
-    if every_groups is not None:
-        pull = rows.weight * residual * (1 / count + shift * x / spread)
-        pulls = np.r_[pull, slope * (every - every.mean()) / len(every)]
-        # The corners have groups above all others; those of units are the same numbers on both sides.
-        variance = max(variance, _between(pulls, np.r_[rows.group, every_groups]))
     return (mean + slope * shift, variance), slope, min(unexplained / whole, 1.0) if whole > 0 else 1.0
 
 
-def _between(influence: Floats, group: Groups) -> float:
-    """The variance of a sum of influences that are independent between groups only."""
-    _, place = np.unique(group, return_inverse=True)
-    sums = np.bincount(place, weights=influence)
-    return float(sums @ sums * len(sums) / max(len(sums) - 1, 1))
+Sums = dict[str, Floats]
+"""Of people's labels y and the judge's x with their weights w, and of the judge's labels of all units: by name, of each
+group or of all but each."""
+
+
+def _left_out(
+    rows: _Labelled, every: Floats, every_groups: Groups, estimate: Callable[[Sums], Floats]
+) -> float:
+    """The variance of an estimate over groups, by leaving out each in turn (the jackknife). Of few groups the root of
+    the mean square of what they add is too small, for each of them has drawn the mean and the slope to itself."""
+    _, place = np.unique(np.r_[every_groups, rows.group], return_inverse=True)
+    units, labels = place[: len(every)], place[len(every) :]
+    w, x, y = rows.weight, rows.x, rows.y
+    products = {"w": w, "x": w * x, "y": w * y, "xx": w * x * x, "xy": w * x * y}
+    groups = int(place.max()) + 1
+    sums = {name: np.bincount(labels, weights=values, minlength=groups) for name, values in products.items()}
+    sums["every"] = np.bincount(units, weights=every, minlength=groups)
+    sums["units"] = np.bincount(units, minlength=groups).astype(np.float64)
+    # The corners are in groups of their own, which nobody drew and so are never left out.
+    drawn = sums["units"] > 0
+    without = {name: (values.sum() - values)[drawn] for name, values in sums.items()}
+    estimates = estimate(without)
+    off = estimates - estimates.mean()
+    return float(off @ off) * (len(off) - 1) / len(off)
+
+
+def _people_mean(sums: Sums) -> Floats:
+    return np.asarray(sums["y"] / sums["w"].clip(1e-12))
+
+
+def _regression(sums: Sums) -> Floats:
+    """The mean corrected by the judge."""
+    count = sums["w"].clip(1e-12)
+    mean, center = sums["y"] / count, sums["x"] / count
+    spread = sums["xx"] - count * center**2
+    # Where what is left of the judge's labels is all alike, it has no slope.
+    slope = np.where(spread > 1e-12, (sums["xy"] - count * center * mean) / spread.clip(1e-12), 0.0)
+    judge = sums["every"] / sums["units"].clip(1e-12)
+    return np.asarray(mean + slope * (judge - center))
 
 
 def _half(variance: float, freedom: float, confidence: float) -> float:
