@@ -8,6 +8,8 @@ plain interval held in 93 to 95%, the more so where the narrower of two is taken
 with labels added in the corners, as Agresti and Coull's. Where a judge who says yes or no leaves little of them, what
 it gets wrong is rare, and the normal law does not hold: there what it calls right and what it calls wrong have an
 interval each, put together as their distances from the estimate.
+What the judge refuses to label is a stratum of its own: there people's labels stand alone, and without them nothing is
+known of it.
 Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, power tuning); Cochran 1977, section 12.6; Hall 1992 (skewness);
 Agresti and Coull 1998, Agresti and Caffo 2000 (labels added); Brown, Cai and DasGupta 2001 (Jeffreys); Zou and Donner
 2008 (distances put together).
@@ -16,7 +18,7 @@ Agresti and Coull 1998, Agresti and Caffo 2000 (labels added); Brown, Cai and Da
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,10 @@ Groups = NDArray[np.int64]
 
 FEWEST = 5
 """Labels of people below which there is no interval."""
+FEWEST_REFUSED = 10
+"""Labels of people among what the judge refused that tell what it is, unless they are all of it."""
+MOST_REFUSED = 0.02
+"""So large a share of refusals may stay without labels: the interval then reaches as far as they could move it."""
 FEW_VALUES = 2
 """Labels with so few different values get two labels more, a half in each corner of what is possible."""
 _CORNER = 0.5
@@ -123,9 +129,11 @@ def corrected(
     """The mean over all units of what people would say, from `people` (n,), the `judge` on the same units (n,), and the
     judge on `every` unit (N,), those with a label included.
 
-    `bounds` are the least and the most that a label can be. Units of one of the `groups` (n,) and `every_groups` (N,)
-    are not independent, such as passages of one query: the interval is then over groups. The judge is left out where it
-    would make the interval wider. UsageError for shapes that do not fit.
+    `bounds` are the least and the most that a label can be. Where the judge refused, `judge` and `every` are NaN: such
+    units are a stratum by itself, and without enough labels of people there the value and its ends are NaN. Units of
+    one of the `groups` (n,) and `every_groups` (N,), numbers from 0 on, are not independent, such as passages of one
+    query: the interval is then over groups. The judge is left out where it would make the interval wider. UsageError
+    for shapes that do not fit.
 
     >>> people, judge = np.array([0.0, 1.0, 0.5, 1.0, 0.0, 0.5]), np.array([0.2, 0.9, 0.6, 1.0, 0.1, 0.5])
     >>> found = corrected(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
@@ -141,27 +149,39 @@ def corrected(
         )
     units = np.arange(n) if groups is None else groups
     all_units = None if groups is None else every_groups
-    if n < FEWEST:
+    refusals = Refusals.of(judge, every)
+    if n - refusals.n < FEWEST:
         mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
-        return Corrected(mean, mean, float(np.mean(every)), 0.0, n, total, float(n))
-    rows = _rows(people, judge, every, units, bounds)
+        return Corrected(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
+    if refusals.total and not refusals.are_known:
+        return _unknown(people, judge, every, (groups, every_groups), refusals, bounds, confidence)
+    said = every
+    judge, every, weight = refusals.filled(people, judge, every)
+    rows = _rows(people, judge, every, units, bounds, weight)
     skewed = len(rows.y) == n  # The corners do for labels of few values.
     free = _freedom(units, all_units, exact=skewed or groups is not None)
     own_mean, variance, off = _alone(rows)
     (value, better), slope, left = _regressed(rows, every)
-    if all_units is not None:
+    if all_units is not None or refusals.total:
+        all_units = n + np.arange(total) if all_units is None else all_units
         variance = max(variance, _left_out(rows, every, all_units, _people_mean))
         better = max(better, _left_out(rows, every, all_units, _regression)) if slope else better
+    if refusals.total:
+        unseen = refusals.unseen(people[refusals.labelled], bounds)
+        variance, better = variance + unseen, better + unseen
     half = _half(variance, free(1), confidence)
     lean = _lean(off, rows.group) if skewed or groups is not None else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
     # as is left of them.
     leans = [lean, lean * left**1.5]
     alone = _interval(own_mean, _ends(own_mean, variance, free(1), leans[0], confidence), bounds)
-    judged = float(every.mean())
+    judged = _mean_of_known(said)
     ends, arms = _ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half(better, free(2), confidence)
-    if groups is None and left <= _LITTLE and (by_shares := _told(people, judge, every, bounds, confidence)):
+    by_shares = None
+    if groups is None and not refusals.total and left <= _LITTLE:
+        by_shares = _told(people, judge, every, bounds, confidence)
+    if by_shares is not None:
         ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
         arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
@@ -174,6 +194,105 @@ def corrected(
                 narrowed, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1], arms
             )
     return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """Units that the judge refused to label, of `labelled` ones (n,) and of `every` one (N,)."""
+
+    labelled: NDArray[np.bool_]
+    every: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, judge: Floats, every: Floats) -> Refusals:
+        """Those that are NaN."""
+        return cls(np.isnan(judge), np.isnan(every))
+
+    @property
+    def n(self) -> int:
+        """How many people have labelled."""
+        return int(self.labelled.sum())
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return int(self.every.sum())
+
+    @property
+    def share(self) -> float:
+        """Of all units."""
+        return self.total / len(self.every)
+
+    @property
+    def are_known(self) -> bool:
+        """Whether people's labels among them tell what they are."""
+        return self.n >= min(FEWEST_REFUSED, self.total)
+
+    def filled(self, people: Floats, judge: Floats, every: Floats) -> tuple[Floats, Floats, Floats]:
+        """The judge's labels with people's mean in place of refusals, and the weight of each label: both strata count
+        as much as they have units, however many of each were labelled."""
+        weight = np.ones(len(people))
+        if not self.total:
+            return judge, every, weight
+        mean = float(people[self.labelled].mean())
+        counts = {True: (self.total, self.n), False: (len(every) - self.total, len(people) - self.n)}
+        for is_refused, (units, labels) in counts.items():
+            if labels:
+                weight[self.labelled == is_refused] = units / len(every) * len(people) / labels
+        return np.where(self.labelled, mean, judge), np.where(self.every, mean, every), weight
+
+    def unseen(self, people: Floats, bounds: tuple[float, float]) -> float:
+        """The variance that few labels of refusals do not show, where they are alike: that of a share with a label more
+        on either side, less their own."""
+        if self.n == self.total:
+            return 0.0
+        width, n = bounds[1] - bounds[0], len(people)
+        share = (float((people - bounds[0]).sum()) / width + 1) / (n + 2)
+        missing = share * (1 - share) * width**2 / (n + 2) - float(people.var()) / n
+        return self.share**2 * max(missing, 0.0)
+
+
+def _mean_of_known(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _unknown(
+    people: Floats,
+    judge: Floats,
+    every: Floats,
+    grouped: tuple[Groups | None, Groups | None],
+    refusals: Refusals,
+    bounds: tuple[float, float],
+    confidence: float,
+) -> Corrected:
+    """With refusals that people's labels don't tell: few of them move the ends by all that they could be; more leave
+    nothing that is known."""
+    answered, labelled = ~refusals.every, ~refusals.labelled
+    groups, every_groups = grouped
+    judged = corrected(
+        people[labelled], judge[labelled], every[answered], bounds=bounds,
+        groups=None if groups is None else groups[labelled],
+        every_groups=None if every_groups is None else every_groups[answered], confidence=confidence,
+    )  # fmt: skip
+    n, total, share = len(people), len(every), refusals.share
+    if share > MOST_REFUSED:
+        unknown = Mean(float("nan"), float("nan"), float("nan"))
+        return Corrected(unknown, unknown, judged.judge, 0.0, n, total, float(n))
+    # Taken to be as the others are, for want of better.
+    value, error = judged.value.value, (1 - share) * judged.error
+    low, high = judged.ends(confidence)
+    ends = low - share * (low - bounds[0]), high + share * (bounds[1] - high)
+    alone = judged.alone
+    widened = Mean(
+        alone.value,
+        alone.low - share * (alone.low - bounds[0]),
+        alone.high + share * (bounds[1] - alone.high),
+    )
+    return replace(
+        judged, value=_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
+        arms=(value - ends[0], ends[1] - value),
+    )  # fmt: skip
 
 
 def _told(
@@ -208,14 +327,14 @@ def _jeffreys(quantile: float, hits: int, n: int) -> float:
 
 
 def _rows(
-    people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float]
+    people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float], weight: Floats
 ) -> _Labelled:
     """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
-    weight = np.ones(len(people))
     if len(np.unique(people)) > FEW_VALUES:
         return _Labelled(people, judge, weight, group)
     low, high = float(every.min()), float(every.max())
-    more = group.max() + 1 + np.arange(4)
+    # Groups of their own: those of units are 0 and more.
+    more = -1 - np.arange(4)
     return _Labelled(
         np.r_[people, bounds[0], bounds[1], bounds[0], bounds[1]], np.r_[judge, low, high, high, low],
         np.r_[weight, np.full(4, _CORNER)], np.r_[group, more],
@@ -270,17 +389,16 @@ def _left_out(
 ) -> float:
     """The variance of an estimate over groups, by leaving out each in turn (the jackknife). Of few groups the root of
     the mean square of what they add is too small, for each of them has drawn the mean and the slope to itself."""
-    _, place = np.unique(np.r_[every_groups, rows.group], return_inverse=True)
+    numbers, place = np.unique(np.r_[every_groups, rows.group], return_inverse=True)
     units, labels = place[: len(every)], place[len(every) :]
     w, x, y = rows.weight, rows.x, rows.y
     products = {"w": w, "x": w * x, "y": w * y, "xx": w * x * x, "xy": w * x * y}
-    groups = int(place.max()) + 1
+    groups = len(numbers)
     sums = {name: np.bincount(labels, weights=values, minlength=groups) for name, values in products.items()}
     sums["every"] = np.bincount(units, weights=every, minlength=groups)
     sums["units"] = np.bincount(units, minlength=groups).astype(np.float64)
-    # The corners are in groups of their own, which nobody drew and so are never left out.
-    drawn = sums["units"] > 0
-    without = {name: (values.sum() - values)[drawn] for name, values in sums.items()}
+    # Nobody drew the corners, so they are never left out.
+    without = {name: (values.sum() - values)[numbers >= 0] for name, values in sums.items()}
     estimates = estimate(without)
     off = estimates - estimates.mean()
     return float(off @ off) * (len(off) - 1) / len(off)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -13,8 +14,22 @@ from embassay.protocols.rag.scoring.correction import Correction, _ahead, read_c
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
-JUDGED = qrels(60, 3)
-RUNS = {"good": run(JUDGED, 1, skill=3.0), "poor": run(JUDGED, 2, skill=0.1)}
+POOL = qrels(60, 3)
+RUNS = {"good": run(POOL, 1, skill=3.0), "poor": run(POOL, 2, skill=0.1)}
+
+
+def filled(pool, runs, depth=5):
+    """The judgements with the lowest grade for every other passage among the first of a run."""
+    judged = {query: dict(docs) for query, docs in pool.items()}
+    for ranked in runs.values():
+        for query, scores in ranked.items():
+            for doc in sorted(scores, key=scores.__getitem__)[-depth:]:
+                judged[query].setdefault(doc, 1)
+    return judged
+
+
+SAME = {"one": RUNS["poor"], "two": run(POOL, 7, skill=0.1)}
+JUDGED = filled(POOL, RUNS | SAME)
 WHOLE = [f"q{i}" for i in range(0, 60, 3)]
 """The queries that people have graded."""
 
@@ -122,9 +137,8 @@ def test_differences_are_corrected_and_what_is_open_has_an_outlook(tmp_path) -> 
     )
     pair = found.record.comparison("nDCG@5").pairs[0]
     assert (pair.difference, pair.better) == (gap.value, "good")
-    same = {"one": RUNS["poor"], "two": run(JUDGED, 7, skill=0.1)}
     again = eb.rag.score(
-        people(), same, measures=["nDCG@5"], resamples=50, out=tmp_path / "same",
+        people(), SAME, measures=["nDCG@5"], resamples=50, out=tmp_path / "same",
         judge_grades=written(tmp_path / "judge.jsonl", noisy(0.5)),
     )  # fmt: skip
     bought = read_corrections(tmp_path / "same" / "corrected.json").ahead
@@ -147,7 +161,13 @@ def test_single_passages_do_for_precision_and_for_nothing_else(tmp_path) -> None
     undefined = found.record.value("good", "nDCG@5")
     assert undefined.value is None
     assert "by the judge alone" in undefined.reason
-    assert any("whole" in note for note in corrections.notes)
+    assert [one.measure for one in corrections.lacking] == ["nDCG@5"]
+    assert "nDCG@5" in found.verdict
+    with (tmp_path / "scored" / "tables" / "rag_to_grade.csv").open(newline="") as lines:
+        wanted = list(csv.DictReader(lines))
+    [query] = {one["query_id"] for one in wanted[:1]}
+    proposed = {one["doc_id"] for one in wanted if one["query_id"] == query}
+    assert proposed | some.get(query, {}).keys() == JUDGED[query].keys()
 
 
 def test_grades_of_other_passages_are_refused(tmp_path) -> None:
