@@ -26,9 +26,11 @@ from embassay.document.blocks import (
     figures,
 )
 from embassay.document.marks import SHARES
+from embassay.protocols.calibration.check import Checked, Kept
 from embassay.protocols.calibration.options import costs_of
 from embassay.protocols.calibration.probability import Translation
-from embassay.protocols.calibration.protocol import CHANCE, HALF
+from embassay.protocols.calibration.protocol import CHANCE, GIVEN, HALF
+from embassay.protocols.calibration.shift import FEATURES
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
@@ -122,6 +124,8 @@ def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Res
             else f", and finds {numbers.percent(recall.value)} of them"
         )
         yield (f"That holds with {confidence} confidence for {_words(record).units} like these{reached}.",)
+        if said := _over_samples(record, best.system.name, result):
+            yield (said,)
     yield (
         f"Its {_words(record).measure} takes away {best.lead.text}",
         f" ({best.lead.interval})" if best.lead.interval else "",
@@ -129,6 +133,27 @@ def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Res
     )  # fmt: skip
     if worst := _worst(record, best, datasets):
         yield (worst,)
+
+
+def _over_samples(record: Record, system: str, threshold: Result) -> str:
+    """What the confidence is over, and what this sample has above the threshold."""
+    where = {"dataset": threshold.dataset, "variant": PRECISION}
+    given = record.find(task_of(record), system, GIVEN, **where)
+    seen = record.find(task_of(record), system, "sample_precision", **where)
+    if given is None or given.value is None or seen is None or seen.value is None:
+        return ""
+    broken = 1 - record.arguments["options"]["confidence"]
+    interval = (
+        "" if seen.ci_low is None or seen.ci_high is None else f" ({_percents(seen.ci_low, seen.ci_high)})"
+    )
+    gives = f"{numbers.percent(given.value)} of those like this one give a threshold"
+    breaks = f"at most {numbers.percent(broken)} of all give one that breaks its promise"
+    share = f"{numbers.percent(seen.value)}{interval} of the {seen.n:,} accepted {_words(record).are}"
+    return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
+
+
+def _percents(low: float, high: float) -> str:
+    return f"{numbers.percent(low)}–{numbers.percent(high)}"
 
 
 def _worst(record: Record, best: Row, datasets: Sequence[str]) -> str:
@@ -409,6 +434,48 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
         yield from _next_labels(record, board, dataset, price)
     if (run / "calibrations").is_dir():
         yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
+
+
+def checked_view(checked: Checked) -> Iterator[Block]:
+    """Whether new pairs are like those of a calibration, what differs, and what became of its promises."""
+    likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
+    broken = [one for one in checked.kept if one.is_broken]
+    heading = (
+        "These pairs are not like those of the calibration: none of its promises holds for them"
+        if not likeness.is_alike
+        else "These pairs look like those of the calibration"
+    )
+    sentences = [(f"{of}; {numbers.counted(likeness.n, 'new pair')}.",)]
+    sentences += [
+        (f"At least {numbers.percent(one.aim)} {one.measure} was promised; here it is {_kept_share(one)}.",)
+        for one in broken or checked.kept
+    ]
+    yield Verdict((heading,), tuple(sentences))
+    heads: list[str | Column] = ["", *figures("Calibrated, median", "New, median", "Apart", "p (Bonferroni)")]
+    rows = (
+        [FEATURES[one.name], f"{one.calibrated:.3g}", f"{one.new:.3g}", f"{one.distance:.2f}", f"{one.p:.2g}"]
+        for one in likeness.differences
+    )
+    yield Table.of("likeness", heads, rows)
+    shares = ", ".join(f"{measure} {numbers.percent(share)}" for measure, share in checked.accepted.items())
+    notes = [f"Share of the new pairs accepted at the threshold of each promise: {shares}."] if shares else []
+    if checked.left_out:
+        notes.append(f"{numbers.counted(checked.left_out, 'pair')} with an empty text left out.")
+    if not likeness.is_alike:
+        notes.append("Label some of the new pairs and calibrate on them.")
+    elif not checked.kept:
+        notes.append(
+            "Pairs that look alike may still mean something else: only labels show that a promise holds."
+        )
+    yield Care(tuple(notes))
+
+
+def _kept_share(one: Kept) -> str:
+    if one.share is None:
+        return "undefined: nothing is accepted"
+    return (
+        f"{numbers.percent(one.share)} ({numbers.percent(one.low)}–{numbers.percent(one.high)}, n {one.n:,})"
+    )
 
 
 def translation_view(found: Sequence[Translation]) -> Iterator[Block]:

@@ -147,41 +147,53 @@ def corrected(
             f"There are {n} labels of people, {len(judge)} of the judge beside them and {total} in all.",
             mend="Give the judge's label of each unit.",
         )
-    units = np.arange(n) if groups is None else groups
-    all_units = None if groups is None else every_groups
+    if (groups is None) is not (every_groups is None):
+        raise UsageError("Only some units have a group.", mend="Give the groups of labels and of all units.")
     refusals = Refusals.of(judge, every)
     if n - refusals.n < FEWEST:
         mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
         return Corrected(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
     if refusals.total and not refusals.are_known:
         return _unknown(people, judge, every, (groups, every_groups), refusals, bounds, confidence)
-    said = every
+    return _known(people, judge, every, (groups, every_groups), refusals, bounds, confidence)
+
+
+def _known(
+    people: Floats,
+    judge: Floats,
+    every: Floats,
+    grouped: tuple[Groups | None, Groups | None],
+    refusals: Refusals,
+    bounds: tuple[float, float],
+    confidence: float,
+) -> Corrected:
+    """Where there are enough labels, among refusals as well."""
+    n, total = len(people), len(every)
+    groups, every_groups = grouped
+    judged = _mean_of_known(every)
     judge, every, weight = refusals.filled(people, judge, every)
-    rows = _rows(people, judge, every, units, bounds, weight)
+    rows = _rows(people, judge, every, np.arange(n) if groups is None else groups, bounds, weight)
     skewed = len(rows.y) == n  # The corners do for labels of few values.
-    free = _freedom(units, all_units, exact=skewed or groups is not None)
+    free = _freedom(groups, every_groups, n, exact=skewed or groups is not None)
     own_mean, variance, off = _alone(rows)
     (value, better), slope, left = _regressed(rows, every)
-    if all_units is not None or refusals.total:
-        all_units = n + np.arange(total) if all_units is None else all_units
+    if groups is not None or refusals.total:
+        # Units of no group are independent of the labels, for want of better.
+        all_units = n + np.arange(total) if every_groups is None else every_groups
         variance = max(variance, _left_out(rows, every, all_units, _people_mean))
         better = max(better, _left_out(rows, every, all_units, _regression)) if slope else better
-    if refusals.total:
-        unseen = refusals.unseen(people[refusals.labelled], bounds)
-        variance, better = variance + unseen, better + unseen
+    unseen = refusals.unseen(people, bounds)
+    variance, better = variance + unseen, better + unseen
     half = _half(variance, free(1), confidence)
     lean = _lean(off, rows.group) if skewed or groups is not None else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
     # as is left of them.
     leans = [lean, lean * left**1.5]
     alone = _interval(own_mean, _ends(own_mean, variance, free(1), leans[0], confidence), bounds)
-    judged = _mean_of_known(said)
     ends, arms = _ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half(better, free(2), confidence)
-    by_shares = None
-    if groups is None and not refusals.total and left <= _LITTLE:
-        by_shares = _told(people, judge, every, bounds, confidence)
-    if by_shares is not None:
+    is_plain = groups is None and not refusals.total and left <= _LITTLE
+    if is_plain and (by_shares := _told(people, judge, every, bounds, confidence)):
         ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
         arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
@@ -246,9 +258,9 @@ class Refusals:
         on either side, less their own."""
         if self.n == self.total:
             return 0.0
-        width, n = bounds[1] - bounds[0], len(people)
-        share = (float((people - bounds[0]).sum()) / width + 1) / (n + 2)
-        missing = share * (1 - share) * width**2 / (n + 2) - float(people.var()) / n
+        own, n, width = people[self.labelled], self.n, bounds[1] - bounds[0]
+        share = (float((own - bounds[0]).sum()) / width + 1) / (n + 2)
+        missing = share * (1 - share) * width**2 / (n + 2) - float(own.var()) / n
         return self.share**2 * max(missing, 0.0)
 
 
@@ -341,14 +353,16 @@ def _rows(
     )  # fmt: skip
 
 
-def _freedom(group: Groups, every_group: Groups | None, *, exact: bool) -> Callable[[int], float]:
+def _freedom(
+    groups: Groups | None, every_groups: Groups | None, n: int, *, exact: bool
+) -> Callable[[int], float]:
     """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
     like, unless units are in groups, which are few; groups of unequal size count as so many equal ones as have the same
     sum of squares (Kish)."""
-    count = float(len(np.unique(group)))
-    if every_group is not None:
-        sizes = np.unique(every_group, return_counts=True)[1]
-        count = min(count, float(sizes.sum()) ** 2 / float((sizes**2).sum()))
+    count = float(n)
+    if groups is not None and every_groups is not None:
+        sizes = np.unique(every_groups, return_counts=True)[1]
+        count = min(float(len(np.unique(groups))), float(sizes.sum()) ** 2 / float((sizes**2).sum()))
     return lambda fitted: max(count - fitted, 1.0) if exact else np.inf
 
 
