@@ -209,3 +209,47 @@ def test_a_bar_is_held_against_the_corrected_value(tmp_path) -> None:
         assert f"{kind} {off.mean:+.2f}" in told
         assert f"{kind} {off.mean:+.2f}" in found.markdown()
     assert corrections.use in told
+
+
+def refusing(judge, share, seed=4):
+    """The judge without so many of its grades of relevant passages."""
+    rng = np.random.default_rng(seed)
+    return {
+        query: {
+            doc: grade
+            for doc, grade in docs.items()
+            if JUDGED[query][doc] < 4 or rng.random() >= share or len(docs) < 3
+        }
+        for query, docs in judge.items()
+    }
+
+
+def test_what_a_judge_refuses_is_no_zero(tmp_path) -> None:
+    """People graded what the judge graded, of whole queries: nothing tells what it refused, and no value is shown."""
+    judge = refusing(noisy(0.8), 0.5)
+    own = {query: {doc: JUDGED[query][doc] for doc in judge[query]} for query in WHOLE}
+    found, corrections = scored(tmp_path, judge, own)
+    assert found.record.value("good", "Precision4+@5").value is None
+    assert {one.measure for one in corrections.lacking} == {"nDCG@5", "Precision4+@5"}
+    # Graded whole, each run's first five as well, they are people's once more.
+    found, corrections = scored(tmp_path, judge, people(), name="whole")
+    truth = eb.rag.score(JUDGED, RUNS, measures=["Precision4+@5"], resamples=10)
+    value = found.record.value("good", "Precision4+@5")
+    assert value.low < truth.record.value("good", "Precision4+@5").value < value.high
+    assert not corrections.lacking
+
+
+def test_passages_that_the_judge_refused_count_as_people_say(tmp_path) -> None:
+    """Half of the passages are graded by people, refused or not: the interval holds all of people's grades."""
+    rng = np.random.default_rng(6)
+    some = {
+        query: own
+        for query, docs in JUDGED.items()
+        if (own := {doc: grade for doc, grade in docs.items() if rng.random() < 0.5})
+    }
+    _, corrections = scored(tmp_path, refusing(noisy(0.8), 0.5), some, measures=["Precision4+@5"])
+    truth = eb.rag.score(JUDGED, RUNS, measures=["Precision4+@5"], resamples=10)
+    for name in RUNS:
+        one = row(corrections, name, "Precision4+@5")
+        assert one.unit == "passages"
+        assert one.low < truth.record.value(name, "Precision4+@5").value < one.high
