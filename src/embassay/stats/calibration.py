@@ -299,8 +299,8 @@ def precise(
 
 
 LEAST_CHANCE = 0.3
-"""How often labels like these have to give a threshold, or none is given: of those that were given where fewer than 3
-of 10 samples give one, a quarter were broken (17 of 65, of real pairs), and 3 of 8 stay; where more do, 3% are broken."""
+"""How often labels like these have to give a threshold, or none is given. Of those given where fewer than 3 of 10
+samples give one, a quarter were broken (17 of 65, of real pairs), and 3 of 8 stay; where more do, 3% are broken."""
 TRIES = 100
 """Samples of labels by which that is found."""
 

@@ -36,8 +36,8 @@ def pairs(n: int, seed: int, *, length: int = 6, noise: float = 0.1) -> list[dic
         second = [*first[:kept], *(str(word) for word in rng.choice(WORDS, length - kept))]
         same = (kept > length / 2) != (rng.random() < noise)
         made.append({
-            "id": f"p{seed}-{place}", "text": f"{' '.join(first)} {seed} {place}.",
-            "text2": f"{' '.join(second)} {place}.", "label": int(same),
+            "id": f"p{seed}-{place}", "text": f"{' '.join(first)} {seed} {place:03}.",
+            "text2": f"{' '.join(second)} {place:03}.", "label": int(same),
         })  # fmt: skip
     return made
 

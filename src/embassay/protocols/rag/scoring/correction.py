@@ -458,7 +458,7 @@ def _use(rows: Sequence[Correction], headline: str) -> str:
 
 
 def _lacking(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]:
-    """The measures without a row, with the reason where it is what people or the judge graded."""
+    """The measures of which a run has no row, with the reason where it is what people or the judge graded."""
     having = {row.measure for row in rows}
     nothing = Missing(
         "no query that people graded whole has a value of it", "Grade more queries, drawn at random"
@@ -466,7 +466,7 @@ def _lacking(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]
     return tuple(
         Lacking(measure.name, *astuple(made.lacking.get(measure.name, nothing)))
         for measure in made.measures
-        if measure.name not in having
+        if measure.name not in having or measure.name in made.lacking
     )
 
 
@@ -489,9 +489,9 @@ def to_grade_table(made: Corrector) -> ColumnTable | None:
 def uncorrected(corrections: Corrections, headline: str) -> tuple[str, tuple[str, ...]] | None:
     """Heading and sentences where the headline has no corrected value: what is missing comes first."""
     lacking = next((one for one in corrections.lacking if one.measure == headline), None)
-    if lacking is None:
-        return None
     corrected_ones = list(dict.fromkeys(row.measure for row in corrections.rows))
+    if lacking is None or headline in corrected_ones:
+        return None
     others = f"{', '.join(corrected_ones)} have corrected values." if corrected_ones else ""
     sentences = (
         f"{lacking.reason[:1].upper()}{lacking.reason[1:]}.",
