@@ -24,7 +24,9 @@ Floats = NDArray[np.float64]
 Grades = Mapping[Key, int]
 
 SUSPICIOUS = 0.002
-"""So small a p-value is told. There are some five tests, so one of a hundred samples that were drawn is suspected."""
+"""So small a p-value is told of a sample: there are some four tests, so one of a hundred that were drawn is suspected."""
+DRIFTING = 0.01
+"""And so small a one of a judge."""
 FEWEST_TESTED = 8
 """Units below which no test finds anything."""
 TO_GRADE = 30
@@ -207,7 +209,7 @@ class Labelled:
             return
         from scipy.stats import spearmanr
 
-        if spearmanr(place, means).pvalue < SUSPICIOUS:
+        if spearmanr(place, means).pvalue < DRIFTING:
             parts = np.array_split(means, 3)
             yield (
                 f"The judge drifts: its grades minus people's are {parts[0].mean():+.2f} in the first third of its "
