@@ -15,7 +15,7 @@ import numpy as np
 from bench_corrected_judges import Sets, Values, read
 
 from embassay.data.judged_runs import entries_of
-from embassay.protocols.rag.scoring.labelled import Labelled
+from embassay.protocols.rag.scoring.sampling import Labelled
 from embassay.randomness import generator
 from embassay.stats.few_labels import corrected
 

@@ -439,22 +439,25 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
 def checked_view(checked: Checked) -> Iterator[Block]:
     """Whether new pairs are like those of a calibration, what differs, and what became of its promises."""
     likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
-    broken = [one for one in checked.kept if one.is_broken]
+    broken = [promise for promise in checked.kept if promise.is_broken]
     heading = (
         "These pairs are not like those of the calibration: none of its promises holds for them"
         if not likeness.is_alike
         else "These pairs look like those of the calibration"
     )
     sentences = [(f"{of}; {numbers.counted(likeness.n, 'new pair')}.",)]
-    sentences += [
-        (f"At least {numbers.percent(one.aim)} {one.measure} was promised; here it is {_kept_share(one)}.",)
-        for one in broken or checked.kept
-    ]
+    sentences += [(_outcome(promise),) for promise in broken or checked.kept]
     yield Verdict((heading,), tuple(sentences))
     heads: list[str | Column] = ["", *figures("Calibrated, median", "New, median", "Apart", "p (Bonferroni)")]
     rows = (
-        [FEATURES[one.name], f"{one.calibrated:.3g}", f"{one.new:.3g}", f"{one.distance:.2f}", f"{one.p:.2g}"]
-        for one in likeness.differences
+        [
+            FEATURES[difference.name],
+            f"{difference.calibrated:.3g}",
+            f"{difference.new:.3g}",
+            f"{difference.distance:.2f}",
+            f"{difference.p:.2g}",
+        ]
+        for difference in likeness.differences
     )
     yield Table.of("likeness", heads, rows)
     shares = ", ".join(f"{measure} {numbers.percent(share)}" for measure, share in checked.accepted.items())
@@ -470,12 +473,13 @@ def checked_view(checked: Checked) -> Iterator[Block]:
     yield Care(tuple(notes))
 
 
-def _kept_share(one: Kept) -> str:
-    if one.share is None:
-        return "undefined: nothing is accepted"
-    return (
-        f"{numbers.percent(one.share)} ({numbers.percent(one.low)}–{numbers.percent(one.high)}, n {one.n:,})"
-    )
+def _outcome(promise: Kept) -> str:
+    """What was promised, and what new labels show."""
+    asked = f"At least {numbers.percent(promise.aim)} {promise.measure} was promised"
+    if promise.share is None:
+        return f"{asked}; here it is undefined: nothing is accepted."
+    ends = f"{numbers.percent(promise.low)}–{numbers.percent(promise.high)}"
+    return f"{asked}; here it is {numbers.percent(promise.share)} ({ends}, n {promise.n:,})."
 
 
 def translation_view(found: Sequence[Translation]) -> Iterator[Block]:

@@ -316,12 +316,12 @@ def with_chance(
     """
     if threshold.value is None:
         return threshold
-    found, n = 0, len(scores)
+    given, n = 0, len(scores)
     for _ in range(TRIES):
         rows = rng.integers(0, n, n)
         same = rng.random(n) < probability[rows]
-        found += precise(scores[rows], same, threshold.aim, threshold.confidence, rng).value is not None
-    chance = found / TRIES
+        given += precise(scores[rows], same, threshold.aim, threshold.confidence, rng).value is not None
+    chance = given / TRIES
     if chance >= LEAST_CHANCE:
         return replace(threshold, chance=chance)
     return replace(threshold, value=None, accepted=0, right=0, chance=chance)

@@ -57,7 +57,7 @@ class Checked:
     @property
     def is_passed(self) -> bool:
         """Whether nothing speaks against using the calibration on such pairs."""
-        return self.likeness.is_alike and not any(one.is_broken for one in self.kept)
+        return self.likeness.is_alike and not any(promise.is_broken for promise in self.kept)
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values, with what follows from it."""
@@ -82,8 +82,8 @@ def check_calibration(
             "There are too few pairs to compare", path=str(dataset), expected=f"{FEWEST_COMPARED} or more",
             found=str(len(kept)), mend="Give more pairs of those that the calibration is to be used on.",
         )  # fmt: skip
-    one, other = ([column[row] for row in kept] for column in (first, second))
-    likeness, similar = saved.compared(one, other)
+    left, right = ([column[row] for row in kept] for column in (first, second))
+    likeness, similar = saved.compared(left, right)
     bars = {bar.measure: bar.value for bar in saved.curve.thresholds if bar.value is not None}
     accepted = {measure: float((similar >= value).mean()) for measure, value in bars.items()}
     truth = None if same is None else same[kept]

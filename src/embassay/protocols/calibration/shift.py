@@ -102,7 +102,7 @@ class Likeness:
     @property
     def is_alike(self) -> bool:
         """Whether nothing speaks against it."""
-        return all(one.p >= ALPHA for one in self.differences)
+        return all(difference.p >= ALPHA for difference in self.differences)
 
     def __str__(self) -> str:
         """What differs most, in words."""
@@ -121,15 +121,18 @@ def compare_pairs(reference: Reference, numbers: Mapping[str, Values]) -> Likene
     from scipy.stats import ks_2samp
 
     names = [name for name in FEATURES if name in reference and name in numbers]
-    found = []
+    differences = []
     for name in names:
         kept, new = np.array(reference[name]), np.round(numbers[name], _DIGITS)
         test = ks_2samp(kept, new, method="asymp")
         p = min(float(test.pvalue) * len(names), 1.0)
-        found.append(
+        differences.append(
             Difference(name, float(np.median(kept)), float(np.median(new)), float(test.statistic), p)
         )
-    return Likeness(len(numbers[SIMILARITY]), tuple(sorted(found, key=lambda one: (one.p, -one.distance))))
+    return Likeness(
+        len(numbers[SIMILARITY]),
+        tuple(sorted(differences, key=lambda difference: (difference.p, -difference.distance))),
+    )
 
 
 WATCHED = 100

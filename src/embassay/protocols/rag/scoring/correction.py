@@ -25,8 +25,8 @@ from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
-from embassay.protocols.rag.scoring.labelled import Labelled, Missing
 from embassay.protocols.rag.scoring.placement import place
+from embassay.protocols.rag.scoring.sampling import Labelled, Missing
 from embassay.protocols.rag.scoring.score import (
     CONFIDENCE,
     Columns,
@@ -488,7 +488,7 @@ def to_grade_table(made: Corrector) -> ColumnTable | None:
 
 def uncorrected(corrections: Corrections, headline: str) -> tuple[str, tuple[str, ...]] | None:
     """Heading and sentences where the headline has no corrected value: what is missing comes first."""
-    lacking = next((one for one in corrections.lacking if one.measure == headline), None)
+    lacking = next((missing for missing in corrections.lacking if missing.measure == headline), None)
     corrected_ones = list(dict.fromkeys(row.measure for row in corrections.rows))
     if lacking is None or headline in corrected_ones:
         return None
@@ -527,7 +527,7 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
     """A scoring by the judge with the corrected values and differences in place of the judge's; a value that people's
     grades are too few for is undefined, for the judge's own would look like one of people's."""
     rows = {(row.run, row.other, row.measure): row for row in corrections.rows}
-    lacking = {one.measure: f"{one.reason}. {one.mend}" for one in corrections.lacking}
+    lacking = {missing.measure: f"{missing.reason}. {missing.mend}" for missing in corrections.lacking}
     values = tuple(
         _value(value, rows.get((value.run, "", value.measure)), lacking.get(value.measure, ""))
         for value in score.values

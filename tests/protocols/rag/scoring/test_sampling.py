@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.data.judged_runs import entries_of
-from embassay.protocols.rag.scoring.labelled import Labelled
+from embassay.protocols.rag.scoring.sampling import Labelled
 
 QUERIES, DEPTH = 60, 10
 KEYS = [(f"q{i}", f"d{j}") for i in range(QUERIES) for j in range(DEPTH)]

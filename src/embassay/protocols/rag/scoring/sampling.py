@@ -1,7 +1,7 @@
 """What people graded beside a judge: which queries are whole, what nobody graded, and whether it looks drawn at random.
 
 A correction takes that people's units are a random sample of all. Nobody can prove that from grades, but what was not
-drawn often shows: the first thirty questions of a file, the passages at the top, what the judge found relevant.
+drawn often shows: the first thirty questions of a file, the passages at the top, what the judge by_query relevant.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 Grades = Mapping[Key, int]
 
 SUSPICIOUS = 0.002
-"""So small a p-value is told of a sample: there are some four tests, so one of a hundred that were drawn is suspected."""
+"""So small a p-value of a sample is told: there are some four tests, and one of a hundred random ones is suspected."""
 DRIFTING = 0.01
 """And so small a one of a judge."""
 FEWEST_TESTED = 8
@@ -192,10 +192,10 @@ class Labelled:
 
     def _mean_grades(self) -> Floats:
         """The judge's, of each query."""
-        found: dict[str, list[int]] = defaultdict(list)
+        by_query: dict[str, list[int]] = defaultdict(list)
         for key, grade in self.judge.items():
-            found[key[0]].append(grade)
-        return np.array([np.mean(found[query]) for query in self.queries])
+            by_query[key[0]].append(grade)
+        return np.array([np.mean(by_query[query]) for query in self.queries])
 
     def _drift(self) -> Iterator[str]:
         """Whether the judge's distance from people changes along its file."""
