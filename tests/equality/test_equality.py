@@ -18,7 +18,7 @@ from equality.runs import RUNS, make
 def test_a_run_gives_what_was_recorded(name, tmp_path):
     """Results, items, tables, texts, comparisons, headlines, cell keys and manifest are the same bytes."""
     if RUNS[name].served:
-        pytest.importorskip("httpx")
+        pytest.importorskip("httpx2")
     said = differences(name, read(name), files_of(name, make(name, tmp_path)))
     assert not said, "\n".join(said)
 
