@@ -26,9 +26,11 @@ from embassay.document.blocks import (
     figures,
 )
 from embassay.document.marks import SHARES
+from embassay.protocols.calibration.check import Checked, Kept
 from embassay.protocols.calibration.options import costs_of
 from embassay.protocols.calibration.probability import Translation
-from embassay.protocols.calibration.protocol import CHANCE, HALF
+from embassay.protocols.calibration.protocol import CHANCE, GIVEN, HALF
+from embassay.protocols.calibration.shift import FEATURES
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
@@ -156,6 +158,8 @@ def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Res
             else f", and finds {numbers.percent(recall.value)} of them"
         )
         yield (f"That holds with {confidence} confidence for {_words(record).units} like these{reached}.",)
+        if said := _over_samples(record, best.system.name, result):
+            yield (said,)
     yield (
         f"Its {_words(record).measure} takes away {best.lead.text}",
         f" ({best.lead.interval})" if best.lead.interval else "",
@@ -163,6 +167,27 @@ def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Res
     )  # fmt: skip
     if worst := _worst(record, best, datasets):
         yield (worst,)
+
+
+def _over_samples(record: Record, system: str, threshold: Result) -> str:
+    """What the confidence is over, and what this sample has above the threshold."""
+    where = {"dataset": threshold.dataset, "variant": PRECISION}
+    given = record.find(task_of(record), system, GIVEN, **where)
+    seen = record.find(task_of(record), system, "sample_precision", **where)
+    if given is None or given.value is None or seen is None or seen.value is None:
+        return ""
+    broken = 1 - record.arguments["options"]["confidence"]
+    interval = (
+        "" if seen.ci_low is None or seen.ci_high is None else f" ({_percents(seen.ci_low, seen.ci_high)})"
+    )
+    gives = f"{numbers.percent(given.value)} of those like this one give a threshold"
+    breaks = f"at most {numbers.percent(broken)} of all give one that breaks its promise"
+    share = f"{numbers.percent(seen.value)}{interval} of the {seen.n:,} accepted {_words(record).are}"
+    return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
+
+
+def _percents(low: float, high: float) -> str:
+    return f"{numbers.percent(low)}–{numbers.percent(high)}"
 
 
 def _worst(record: Record, best: Row, datasets: Sequence[str]) -> str:
@@ -443,6 +468,52 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
         yield from _next_labels(record, board, dataset, price)
     if (run / "calibrations").is_dir():
         yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
+
+
+def checked_view(checked: Checked) -> Iterator[Block]:
+    """Whether new pairs are like those of a calibration, what differs, and what became of its promises."""
+    likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
+    broken = [promise for promise in checked.kept if promise.is_broken]
+    heading = (
+        "These pairs are not like those of the calibration: none of its promises holds for them"
+        if not likeness.is_alike
+        else "These pairs look like those of the calibration"
+    )
+    sentences = [(f"{of}; {numbers.counted(likeness.n, 'new pair')}.",)]
+    sentences += [(_outcome(promise),) for promise in broken or checked.kept]
+    yield Verdict((heading,), tuple(sentences))
+    heads: list[str | Column] = ["", *figures("Calibrated, median", "New, median", "Apart", "p (Bonferroni)")]
+    rows = (
+        [
+            FEATURES[difference.name],
+            f"{difference.calibrated:.3g}",
+            f"{difference.new:.3g}",
+            f"{difference.distance:.2f}",
+            f"{difference.p:.2g}",
+        ]
+        for difference in likeness.differences
+    )
+    yield Table.of("likeness", heads, rows)
+    shares = ", ".join(f"{measure} {numbers.percent(share)}" for measure, share in checked.accepted.items())
+    notes = [f"Share of the new pairs accepted at the threshold of each promise: {shares}."] if shares else []
+    if checked.left_out:
+        notes.append(f"{numbers.counted(checked.left_out, 'pair')} with an empty text left out.")
+    if not likeness.is_alike:
+        notes.append("Label some of the new pairs and calibrate on them.")
+    elif not checked.kept:
+        notes.append(
+            "Pairs that look alike may still mean something else: only labels show that a promise holds."
+        )
+    yield Care(tuple(notes))
+
+
+def _outcome(promise: Kept) -> str:
+    """What was promised, and what new labels show."""
+    asked = f"At least {numbers.percent(promise.aim)} {promise.measure} was promised"
+    if promise.share is None:
+        return f"{asked}; here it is undefined: nothing is accepted."
+    ends = f"{numbers.percent(promise.low)}–{numbers.percent(promise.high)}"
+    return f"{asked}; here it is {numbers.percent(promise.share)} ({ends}, n {promise.n:,})."
 
 
 def translation_view(found: Sequence[Translation]) -> Iterator[Block]:

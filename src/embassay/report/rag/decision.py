@@ -156,11 +156,15 @@ def quantities_blocks(
 
 
 def _figures(quantity: Quantity) -> Iterator[str]:
-    yield f"{quantity.value:.3f} {_ends(quantity.low, quantity.high)}"
-    yield f"{quantity.alone:.3f} {_ends(quantity.alone_low, quantity.alone_high)}"
+    yield f"{_number(quantity.value)} {_ends(quantity.low, quantity.high)}".rstrip()
+    yield f"{_number(quantity.alone)} {_ends(quantity.alone_low, quantity.alone_high)}".rstrip()
     yield f"{quantity.judge:.3f}"
     yield f"{quantity.n:,} of {quantity.total:,}"
     yield f"{quantity.worth:,.0f}" if quantity.is_helped else "judge unused"
+
+
+def _number(value: float | None) -> str:
+    return numbers.NONE if value is None else f"{value:.3f}"
 
 
 def _ends(low: float | None, high: float | None) -> str:

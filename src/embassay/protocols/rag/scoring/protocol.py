@@ -25,6 +25,8 @@ from embassay.protocols.rag.scoring.correction import (
     Corrector,
     corrected_record,
     corrections_of,
+    to_grade_table,
+    uncorrected,
 )
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
@@ -138,6 +140,8 @@ class Scored:
     by_tag: ColumnTable | None = None
     """The headline by tag of the questions, where that was asked for."""
     corrections: Corrections | None = None
+    to_grade: ColumnTable | None = None
+    """What people should grade, where a measure has no corrected value."""
 
     def per_query(self) -> pl.DataFrame:
         """`run`, `query_id`, `measure`, `value` and `reason` (why there is no value), a row for each."""
@@ -214,13 +218,15 @@ def _corrected(
     )
     corrector = Corrector(
         inputs, graded(inputs.qrels, request.grades or "identity"), graded(judge, request.grades or "identity"),
-        by_judge.measures, by_judge.measured, by_judge.board.queries,
+        by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed,
     )  # fmt: skip
     corrections = corrections_of(corrector, judge, by_judge.record.headline)
     record = corrected_record(by_judge.record, corrections)
+    heading, sentences = uncorrected(corrections, record.headline) or (verdict(record), lede(record))
     return replace(
-        by_judge, record=replace(record, verdict=verdict(record), lede=lede(record)), corrections=corrections
-    )
+        by_judge, record=replace(record, verdict=heading, lede=sentences), corrections=corrections,
+        to_grade=to_grade_table(corrector),
+    )  # fmt: skip
 
 
 def _resampled(
@@ -299,7 +305,8 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
         _write_items(folder.items_path(TASK, score.judgements.name, run.name), rows)
     folder.write_results(result_rows(score))
     write_atomic(folder.path / "comparisons.json", to_json(comparisons(score), indent=1) + "\n")
-    write_tables(folder.path, [*tables(score), *([scored.by_tag] if scored.by_tag else [])])
+    more = [table for table in (scored.by_tag, scored.to_grade) if table is not None]
+    write_tables(folder.path, [*tables(score), *more])
     write_atomic(folder.path / "tables" / "rag_per_query.csv", _sheet(_wide(frame)))
     write_score(folder.path / "score.json", score)
     if scored.corrections is not None:
