@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import embassay as eb
 from embassay.data.judged_runs import read_qrels
-from embassay.data.retrieval import GRADE_MAPS, fitting_map, grade_map
+from embassay.data.retrieval import fitting_map, grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
     counts_by_grade,
@@ -52,13 +54,14 @@ def test_grade_maps(
     [
         ((1, 0), None, r":2: the judgement is not in the grades 1 to 5 .*found 0.*--grades binary"),
         ((1, 2, 0, 3), None, r":3: .*--grades trec3"),
-        ((1, 2, 3, -1), None, r":4: .*found -1.*--grades cranfield"),
+        ((1, 2, 3, -1), None, r":4: .*found -1.*If 1 is the best value.*--grades cranfield"),
         (
             (1, 2),
             "binary",
-            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*--grades trec3",
+            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No map is sure",
         ),
-        ((10, 20, 30), None, r":1: .*--grades 10=1,20=3,30=5"),
+        ((10, 20, 30), None, r":1: .*found 10.*No map is sure"),
+        ((-2, 0, 1, 2, 3), None, r":1: .*--grades -2=1,0=1,1=2,2=3,3=4"),
         ((1, 1, 1), None, r":1: every judgement is 1.*--grades binary"),
         ((-1, -1), "cranfield", r"the grade map leaves no judgement"),
         ((0.5, 1), "binary", r":1: .*found 0.5"),
@@ -73,13 +76,43 @@ def test_values_outside_the_map(
 
 
 @pytest.mark.parametrize(
-    "values", [[0, 1], [1], [0, 1, 2, 3], [1, 2, 3, 4, 5], [-1, 1, 2, 3, 4], [0, 7, 9], [3.5]]
+    ("values", "gains"),
+    [
+        ([0, 1], [0, 4]),
+        ([-1, 0, 1], [0, 0, 4]),
+        ([-2, 0, 1, 2, 3], [0, 0, 1, 2, 3]),
+        ([-2, 0, 1, 2, 3, 4], [0, 0, 1, 2, 3, 4]),
+        ([-1, 0, 1, 2], [0, 0, 2, 4]),
+        ([0, 0.5, 1], [0, 2, 4]),
+        ([0, 25, 50, 100], [0, 1, 2, 4]),
+        ([0, 1 / 3, 2 / 3, 1], [0, 1, 2, 3]),
+        ([-1, 1], [0, 4]),
+        ([-3, -2], [0, 0]),
+    ],
 )
-def test_a_fitting_map_fits(values: list[float]) -> None:
-    """What a message names can be given, and has all the values."""
-    named = fitting_map(values)
-    assert set(values) <= set(grade_map(named))
-    assert named in GRADE_MAPS or "=" in named
+def test_a_fitting_map_keeps_what_is_not_relevant(values: list[float], gains: list[int]) -> None:
+    """All that is 0 or less has grade 1, which gains nothing; the others gain as they are to one another, so that nDCG
+    is pytrec_eval's on the file's own values."""
+    grades = grade_map(fitting_map(values))
+    assert [(grades[value] or 0) - 1 for value in values] == gains
+
+
+@pytest.mark.parametrize(
+    "values", [[1], [3.5], [1, 2], [10, 20, 30], [0, 1, 2, 3, 4, 5], [0, 7, 9], [-1, 1, 2], [-1, 1, 2, 3, 4]]
+)
+def test_no_map_is_offered_where_none_is_sure(values: list[float]) -> None:
+    """Without a value that is not relevant, with more values than grades, and where 1 may be the best or the least."""
+    assert not fitting_map(values)
+
+
+@given(st.sets(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 100.0]), min_size=1))
+def test_a_fitting_map_never_makes_relevant_what_is_not(values: set[float]) -> None:
+    """Whatever the values: a map that is offered has them all, and rises where they do."""
+    if offered := fitting_map(values):
+        grades = grade_map(offered)
+        rising = [grades[value] for value in sorted(values) if value > 0]
+        assert all(grades[value] == 1 for value in values if value <= 0)
+        assert offered == "identity" or rising == sorted(set(rising), key=lambda grade: grade or 0)
 
 
 def test_judged_twice(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from embassay.data.documents import passage_places
 from embassay.data.documents.folder import identifier
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
 from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
-from embassay.data.retrieval import fitting_map, grade_map
+from embassay.data.retrieval import grade_map, map_advice
 from embassay.data.rows import key_of, missing_column, number_of, text_of, texts_of, wrong
 from embassay.data.tables import table
 from embassay.data.views import Renamed
@@ -168,7 +168,6 @@ def _unfitting(
     values: Iterable[float],
     unknown: list[float],
 ) -> Exception:
-    fitting = fitting_map(values)
     if not unknown:
         return qrels.fault(
             0, "every judgement is 1, the lowest of five grades", expected="grades from 1 to 5", found="only 1",
@@ -179,7 +178,7 @@ def _unfitting(
     named = f"the grade map {grades}" if grades else "the grades 1 to 5"
     return qrels.fault(
         first, f"the judgement is not in {named}", expected=", ".join(f"{value_:g}" for value_ in sorted(table)),
-        found=f"{value:g}", mend=f"The file's values fit --grades {fitting}; or write a map as value=grade,...",
+        found=f"{value:g}", mend=map_advice(values),
     )  # fmt: skip
 
 
