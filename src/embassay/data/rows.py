@@ -205,6 +205,20 @@ def key_of(row: Row, column: str) -> str:
     return value
 
 
+def identifier(value: Any) -> str:
+    """An id as text, without the blanks around it: what pandas made a decimal of is the integer again. Empty for what is
+    none.
+
+    >>> identifier(" d1"), identifier(7), identifier(11.0), identifier(True), identifier(None)
+    ('d1', '7', '11', '', '')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return ""
+    return str(value).strip()
+
+
 def plain_number(value: str | int | float | Decimal) -> float:
     """A number, or the one that a text spells in ASCII digits: Python reads `1_0` as 10 and Arabic digits too, and no
     file that other programs write or read means that. ValueError or OverflowError for what is none.

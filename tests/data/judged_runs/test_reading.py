@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from embassay.data.judged_runs import Entries, entries_of, read_qrels, read_run
 from embassay.data.judged_runs import runs as careful
 from embassay.data.judged_runs import runs as columns
-from embassay.data.judged_runs.runs import QRELS, RUN, Layout, layout_of
+from embassay.data.judged_runs.layouts import QRELS, RUN, Layout, layout_of
 from embassay.errors import DataError
 
 RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", -0.25), ("q2", "d1", 1e-7), ("q10", "dé", 3.0)]
@@ -303,7 +303,7 @@ def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spac
     fast = columns.text_columns(content, layout)
     assert slow == rows
     assert fast is not None
-    assert fast.rows() == rows
+    assert fast.select("query", "doc", "value").rows() == rows
 
 
 def test_layouts_say_what_they_are() -> None:

@@ -494,6 +494,7 @@ class Answered:
     lines: list[int]
     places: dict[str, tuple[str, int, int]]
     notes: tuple[str, ...]
+    is_scored: bool = True
 
 
 REPEATS = "!again"

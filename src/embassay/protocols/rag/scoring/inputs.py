@@ -260,6 +260,8 @@ class Inputs:
     notes: tuple[str, ...] = ()
     judge: Entries | None = None
     """A judge's grades, which the `qrels` of people correct."""
+    corpus: Collection[str] = ()
+    """The ids of all passages, where the corpus is known."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -330,7 +332,8 @@ def _together(
     name = stem(qrels.resolve().name) if isinstance(qrels, Path) else "qrels"
     grades = request.judge_grades
     judge = None if grades is None else read_qrels(Path(grades).expanduser(), request.mapping)
-    return Inputs(name, judged, runs, _per_run(pools, len(runs)), tuple(notes), judge)
+    corpus = () if library is None else library.known.passages.keys()
+    return Inputs(name, judged, runs, _per_run(pools, len(runs)), tuple(notes), judge, corpus)
 
 
 def _once(lists: Sequence[Entries]) -> Iterator[Entries]:
