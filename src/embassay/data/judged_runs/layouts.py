@@ -20,7 +20,7 @@ RANKS = ("rank", "position", "pos", "ranking", "place")
 DISTANCES = ("distance", "dist", "_distance", "vector_distance")
 """What a column of distances is called. Some engines call similarities so, too."""
 
-_NAMES = {
+NAMES = {
     "query": ("query_id", "query-id", "qid", "query"),
     "doc": ("doc_id", "corpus-id", "document_id", "docid", "doc-id", "corpus_id", "docno", "pid", "doc"),
 }
@@ -119,7 +119,7 @@ def chosen_columns(
     for one that is missing. `rank` is among them where a run has such a column besides its scores."""
     chosen = {}
     for key, target in kind.targets.items():
-        usual = kind.names if key == "value" else _NAMES[key]
+        usual = kind.names if key == "value" else NAMES[key]
         names = (mapping[target], *usual) if target in mapping else usual
         name = next((name for name in names if name in columns), None)
         if name is None:
@@ -140,7 +140,7 @@ def _headed(path: Path, kind: Kind, layout: Layout, first: str, mapping: Mapping
     names = [field.strip() for field in layout.split(first)]
     lowered = {name.lower() for name in names}
     mapped = {mapping[target] for target in kind.targets.values() if target in mapping}
-    if not (mapped & set(names) or all(lowered & set(_NAMES[key]) for key in _NAMES)):
+    if not (mapped & set(names) or all(lowered & set(NAMES[key]) for key in NAMES)):
         return None
     if len(names) < 3:
         return None

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from embassay.data.judged_runs.content import PARQUET, first_line, nth_line, read_content
 from embassay.data.judged_runs.direction import directed
-from embassay.data.judged_runs.engines import Known, answered, is_answer
+from embassay.data.judged_runs.engines import answered, is_answer
 from embassay.data.judged_runs.layouts import (
     KEYS,
     QRELS,
@@ -29,6 +29,7 @@ from embassay.data.judged_runs.layouts import (
     chosen_columns,
     layout_of,
 )
+from embassay.data.judged_runs.texts import Known
 from embassay.data.rows import identifier, plain_number, shown
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
