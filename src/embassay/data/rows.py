@@ -192,7 +192,23 @@ def text_of(row: Row, column: str) -> str | None:
         return None
     if not isinstance(value, str):
         raise wrong(row, column, "a text")
-    return value if value.strip() else None
+    return None if is_blank(value) else value
+
+
+_UNSEEN = "".join(
+    map(chr, (*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xAD, 0x180E, 0xFEFF))
+)
+"""Signs that nobody sees."""
+_BLANK = _UNSEEN + "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing that anybody sees: white space, and signs without width.
+
+    >>> is_blank(" \u200b\ufeff"), is_blank("\u200bx")
+    (True, False)
+    """
+    return not text.strip(_BLANK)
 
 
 def key_of(row: Row, column: str) -> str:
@@ -306,7 +322,7 @@ def texts_of(row: Row, column: str) -> list[str | None]:
     values = value if isinstance(value, list) else [] if value is None else [value]
     if not all(text is None or isinstance(text, str) for text in values):
         raise wrong(row, column, "texts")
-    return [text if text is not None and text.strip() else None for text in values]
+    return [None if text is None or is_blank(text) else text for text in values]
 
 
 def label_of(row: Row, column: str) -> str | None:

@@ -66,7 +66,9 @@ def is_answer(content: bytes) -> bool:
 
 def _is_row(value: Mapping[str, Any]) -> bool:
     """Whether an object is a line of a run: a query, a document and its score."""
-    named = {key: [value.get(name) for name in names] for key, names in (*NAMES.items(), ("value", RUN.names))}
+    named = {
+        key: [value.get(name) for name in names] for key, names in (*NAMES.items(), ("value", RUN.names))
+    }
     return all(any(isinstance(cell, str | int | float) for cell in cells) for cells in named.values())
 
 
@@ -367,13 +369,15 @@ def _scores_of(by_query: Mapping[str, Sequence[Hit]]) -> _Scored:
         # One hit an answer shows no direction: what is called a score is one, a distance is not.
         is_shown = any(len(set(column)) > 1 for column in columns.values())
         if all(falls.values()) and (is_shown or not is_distance(name)):
-            numbers = {query: falling(column) if query in ordered else column for query, column in columns.items()}
+            numbers = {
+                query: falling(column) if query in ordered else column for query, column in columns.items()
+            }
             return _Scored(numbers, name)
         risen = risen or name
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
     if not risen:
         return _Scored(ranks, "")
-    note = f"{risen} does not fall with the rank in every answer, as of distances: the order of the answers counts"
+    note = f"{risen} rises with the rank in an answer, as distances do: the order of the answers counts"
     return _Scored(ranks, "", (note,))
 
 

@@ -32,7 +32,8 @@ _FORMS: Mapping[str, Writing] = {
     "with letters before the number": lambda name: re.sub(r"^\D+(?=\d+$)", "", name),
 }
 """How ids may be written otherwise -> what undoes it."""
-_NUMBERED = "with letters before the number"
+_LOSSY = ("of chunks of the documents", "with letters before the number")
+"""Ways of writing that are undone on one side alone: undone on both, all ids would be one."""
 
 
 @dataclass(frozen=True)
@@ -51,23 +52,32 @@ class Form:
 
 
 def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
-    """The way of writing under which most of the `given` ids, none of them known, are known; None where there is none."""
-    ids = list(given)
-    forms = (
-        _form(words, plain, ids, known) for words, plain in {**_FORMS, "written otherwise": _all}.items()
-    )
-    return max((form for form in forms if form is not None), key=lambda form: form.matched, default=None)
+    """The way of writing under which most of the `given` ids, none of them known, are known; None where there is
+    none."""
+    ids, forms = list(given), {**_FORMS, "written otherwise": _usual}
+    found = [
+        Form(words, len(pairs), *pairs[0])
+        for words, plain in forms.items()
+        if (pairs := _lossy_pairs(ids, known, plain) if words in _LOSSY else _pairs(ids, known, plain))
+    ]
+    return max(found, key=lambda form: form.matched, default=None)
 
 
-def _all(name: str) -> str:
+def _usual(name: str) -> str:
+    """An id with all ways of writing undone that lose nothing."""
     for words, plain in _FORMS.items():
-        name = name if words == _NUMBERED else plain(name)
+        name = name if words in _LOSSY else plain(name)
     return name
 
 
-def _form(words: str, plain: Writing, ids: Iterable[str], known: Iterable[str]) -> Form | None:
+def _pairs(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tuple[str, str]]:
     by_form = {plain(name): name for name in known}
-    pairs = [(name, by_form[plain(name)]) for name in ids if plain(name) and plain(name) in by_form]
-    if words == _NUMBERED:  # p3 and d3 are no two writings of one id; 3 and d3 are
-        pairs = [(a, b) for a, b in pairs if a.isdecimal() or b.isdecimal()]
-    return Form(words, len(pairs), *pairs[0]) if pairs else None
+    return [(name, by_form[form]) for name in ids if (form := plain(name)) and form in by_form]
+
+
+def _lossy_pairs(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
+    """Pairs of which one id is the other with something left out, whichever side has more."""
+    here = [(name, form) for name in ids if (form := plain(name)) in known]
+    by_form = {plain(name): name for name in known}
+    there = [(name, by_form[name]) for name in ids if name in by_form and by_form[name] != name]
+    return max(here, there, key=len)

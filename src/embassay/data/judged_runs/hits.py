@@ -27,7 +27,19 @@ _IDS = (
 )  # fmt: skip
 """What an id is called, without its signs between words, the likeliest first."""
 _SUFFIXED = re.compile(r"(?:[_\-. ]id_?|[a-z]I[dD])$")
-_NAMES_OF_SOURCES = ("source", "url", "uri", "link", "path", "filepath", "filename", "file", "name", "title", "key")
+_NAMES_OF_SOURCES = (
+    "source",
+    "url",
+    "uri",
+    "link",
+    "path",
+    "filepath",
+    "filename",
+    "file",
+    "name",
+    "title",
+    "key",
+)
 """What may be an id where the judgements or the corpus say so."""
 _TEXTS = (
     "pagecontent", "text", "content", "body", "passage", "chunk", "document", "contents", "chunktext", "pagetext",
@@ -129,7 +141,9 @@ def number_of(value: Any) -> float | None:
 def levels_of(item: Mapping[str, Any]) -> Levels:
     """The objects of a hit: the document that it wraps, itself, and what stands in them, the outer ones first."""
     inner, path = item, ""
-    while (key := next((key for key in _WRAPPERS if isinstance(inner.get(key), dict)), "")) and len(path) < 40:
+    while (key := next((key for key in _WRAPPERS if isinstance(inner.get(key), dict)), "")) and len(
+        path
+    ) < 40:
         inner, path = inner[key], f"{path}{key}."
     levels = [(path, inner)] if inner is not item else []
     waiting = [("", item)]
@@ -235,7 +249,11 @@ def _shown_text(item: Mapping[str, Any]) -> str:
         if isinstance(hits, list) and hits and isinstance(hits[0], dict):
             return text_of_levels(hits[0], levels_of(hits[0]))
     marked = item.get("highlight")
-    parts = next((parts for parts in marked.values() if isinstance(parts, list)), []) if isinstance(marked, dict) else []
+    parts = (
+        next((parts for parts in marked.values() if isinstance(parts, list)), [])
+        if isinstance(marked, dict)
+        else []
+    )
     return " ".join(_MARK.sub("", part) for part in parts if isinstance(part, str))
 
 

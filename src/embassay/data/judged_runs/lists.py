@@ -62,7 +62,11 @@ class SeveralQuestions(Exception):
 
 def lists_in(answer: Any) -> list[Found]:
     """The lists of hits in an answer, equal ones once. Usual keys hide unusual ones, and lists with hits empty ones."""
-    if isinstance(answer, dict) and not any(key in answer for key in LISTS) and (scored := scored_ids(answer)):
+    if (
+        isinstance(answer, dict)
+        and not any(key in answer for key in LISTS)
+        and (scored := scored_ids(answer))
+    ):
         return [Found((), scored, is_ordered=False)]
     found = list(_walk(answer, ()))
     listed = [one for one in found if not one.path or any(_LISTED.search(key) for key in one.path)]
@@ -77,7 +81,8 @@ def _heads(items: Sequence[Any]) -> list[Any]:
     """What tells a list from another: its items, without what is said of each."""
     plain = ("id", "_id", "id_", "doc_id", "text", "page_content", "content")
     return [
-        {key: item[key] for key in plain if key in item} or item if isinstance(item, dict) else item for item in items
+        {key: item[key] for key in plain if key in item} or item if isinstance(item, dict) else item
+        for item in items
     ]
 
 
@@ -98,13 +103,19 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[Found]:
     for key, part in value.items():
         if not _NONE.search(key) and not (columns and key in columns[2]):
             scored = scored_ids(part) if isinstance(part, dict) and _SCORED_UNDER.search(key) else []
-            yield from [Found((*path, key), scored, is_ordered=False)] if scored else _walk(part, (*path, key))
+            yield from (
+                [Found((*path, key), scored, is_ordered=False)] if scored else _walk(part, (*path, key))
+            )
 
 
 def _of_list(value: list[Any], path: tuple[str, ...]) -> Iterator[Found]:
     items = _unnested(value)
     if len(items) == 1 and isinstance(items[0], dict):
-        within = [one for one in _walk(items[0], path) if one.items and any(map(_LISTED.search, one.path[len(path):]))]
+        within = [
+            one
+            for one in _walk(items[0], path)
+            if one.items and any(map(_LISTED.search, one.path[len(path) :]))
+        ]
         objects = [one for one in within if all(isinstance(item, dict) for item in one.items)]
         if objects:
             yield from objects
@@ -126,7 +137,11 @@ def _unnested(value: list[Any]) -> list[Any]:
 def _columns(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | None:
     """The hits that stand in columns, ids in one list and texts or distances in others: a name, the hits, and the keys
     that are columns; None where there are none."""
-    lists = {key: _flat(value) for key, value in answer.items() if isinstance(value, list) and not _NONE.search(key)}
+    lists = {
+        key: _flat(value)
+        for key, value in answer.items()
+        if isinstance(value, list) and not _NONE.search(key)
+    }
     ids = [key for key in lists if _ID_COLUMN.search(key) and _are_plain(lists[key])]
     texts = [key for key in lists if _TEXT_COLUMN.search(key)]
     scores = [key for key in lists if _SCORE_COLUMN.search(key) and _are_numbers(lists[key])]
@@ -163,7 +178,9 @@ def _flat(value: list[Any]) -> list[Any]:
 
 
 def _are_plain(values: Sequence[Any]) -> bool:
-    return bool(values) and all(isinstance(value, str | int) and not isinstance(value, bool) for value in values)
+    return bool(values) and all(
+        isinstance(value, str | int) and not isinstance(value, bool) for value in values
+    )
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from embassay.data.judged_runs.content import PARQUET, first_line, nth_line, read_content
 from embassay.data.judged_runs.direction import directed
 from embassay.data.judged_runs.engines import answered, is_answer
+from embassay.data.judged_runs.hits import is_pair
 from embassay.data.judged_runs.layouts import (
     KEYS,
     QRELS,
@@ -208,7 +209,8 @@ def checked(frame: pl.DataFrame) -> pl.DataFrame | None:
 
     frame = frame.with_columns(pl.col("query", "doc").str.strip_chars())
     if "rank" in frame.columns:
-        frame = frame.with_columns(pl.col("rank").cast(pl.Float64, strict=False))
+        text = pl.col("rank").cast(pl.String, strict=False).str.strip_chars()
+        frame = frame.with_columns(text.cast(pl.Float64, strict=False))
     sound = frame.select(
         pl.col("value").is_finite().all(), *((pl.col(key) != "").all() for key in ("query", "doc"))
     )
@@ -292,7 +294,11 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
     what = RUN if kind == "run" else QRELS
     if isinstance(held, pl.DataFrame):
         return _of_frame(held, Path(name), what, _NOTHING, "polars frame")
-    rows = [(str(query), str(doc), value) for query, pairs in held.items() for doc, value in _pairs(pairs)]
+    rows = [
+        (identifier(query) or str(query), identifier(doc) or str(doc), value)
+        for query, pairs in held.items()
+        for doc, value in _pairs(pairs)
+    ]
     frame = pl.DataFrame(
         rows, schema=dict.fromkeys(KEYS[:2], pl.String) | {"value": pl.Float64}, orient="row"
     )
@@ -301,11 +307,18 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
             f"the {what.name} has no entries" if len(frame) == 0 else "a value is not a finite number",
             path=name, mend="Give query -> document -> number.",
         )  # fmt: skip
-    return Entries(name, "mapping", frame)
+    entries = _entries(Path(name), what, "mapping", frame, lambda _: None, "")
+    is_order = any(_are_alone(pairs) for pairs in held.values())
+    return replace(entries, path=name, is_scored=not is_order)
+
+
+def _are_alone(pairs: Any) -> bool:
+    """Whether they are documents in order, without scores."""
+    return not isinstance(pairs, Mapping) and not all(map(is_pair, pairs))
 
 
 def _pairs(values: Any) -> Sequence[tuple[str, float]]:
-    """Documents with their numbers; documents in order get falling ones."""
+    """Documents with their numbers, alone or in pairs; documents in order get falling ones."""
     if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
         raise DataError(
             "a query's documents cannot be read", expected="document -> number, or documents in order",
@@ -313,6 +326,8 @@ def _pairs(values: Any) -> Sequence[tuple[str, float]]:
         )  # fmt: skip
     if isinstance(values, Mapping):
         return list(values.items())
+    if values and not _are_alone(values):
+        return [(doc, float(score)) for doc, score in values]
     return [(doc, -float(i)) for i, doc in enumerate(values)]
 
 
@@ -372,7 +387,7 @@ def _json_lines(
 ) -> Entries:
     try:
         keys = list(json.loads(first_line(content)))
-    except ValueError:
+    except (ValueError, RecursionError):
         keys = list(kind.targets.values())
     names = chosen_columns(path, kind, keys, mapping)
     if split is not None and "split" in keys:
@@ -392,7 +407,7 @@ def _of_split(path: Path, content: bytes, split: str) -> bytes:
     def kept(line: bytes) -> bool:
         try:
             return not line.strip() or json.loads(line).get("split") == split
-        except (ValueError, AttributeError):
+        except (ValueError, AttributeError, RecursionError):
             return True  # for the careful reader to find
 
     chosen = [line if kept(line) else b"" for line in content.split(b"\n")]

@@ -12,7 +12,7 @@ import html
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -110,7 +110,7 @@ class Texts:
         return Match()
 
     def like(self, text: str) -> Match:
-        """The texts that are this one; else those that hold it, that it holds, or that it shares half with."""
+        """The texts that are this one; else those that are cut otherwise, with half of the shorter in common."""
         same = self.equal(text)
         return same if same.ids else self._overlapping(text)
 
@@ -150,7 +150,8 @@ class Texts:
         if most < len(wanted) and len(inside) > 1:
             best = self._outermost(inside)
         least = min(len(wanted), *(len(self._runs[name]) for name in best))
-        if 2 * most < least:
+        best = [name for name in best if _is_cut_otherwise(text, self._texts[name])]
+        if 2 * most < least or not best:
             return Match()
         return Match(tuple(best), len({self._texts[name] for name in best}) == 1)
 
@@ -164,6 +165,43 @@ class Texts:
         return kept
 
 
+def _is_cut_otherwise(text: str, passage: str) -> bool:
+    """Whether two texts are parts of one, or one of the other: they have half of the shorter in common, word for word,
+    and before and after it one of them ends. A word that differs within is another text."""
+    here, there = _WORDS.findall(bare(text)), _WORDS.findall(bare(passage))
+    places: dict[tuple[str, ...], list[int]] = {}
+    for place in range(len(there) - RUN + 1):
+        places.setdefault(tuple(there[place : place + RUN]), []).append(place)
+    shifts = {
+        other - place
+        for place in range(len(here) - RUN + 1)
+        for other in places.get(tuple(here[place : place + RUN]), ())
+    }
+    return here == there or any(_is_overlap(here, there, shift) for shift in shifts)
+
+
+def _is_overlap(here: Sequence[str], there: Sequence[str], shift: int) -> bool:
+    """Whether all words that stand over one another are the same, `there` moved by `shift`; the first and the last may
+    be cut off within."""
+    start, end = max(0, -shift), min(len(here), len(there) - shift)
+    pairs = [(here[place], there[place + shift]) for place in range(start, end)]
+    if 2 * len(pairs) < min(len(here), len(there)):
+        return False
+    if any(a != b for a, b in pairs[1:-1]):
+        return False
+    (first, other_first), (last, other_last) = pairs[0], pairs[-1]
+    begin_together, end_together = shift == 0, len(here) == len(there) - shift
+    begins = not begin_together and _is_cut_off(first[::-1], other_first[::-1])
+    ends = not end_together and _is_cut_off(last, other_last)
+    return (first == other_first or begins) and (last == other_last or ends)
+
+
+def _is_cut_off(word: str, other: str) -> bool:
+    """Whether one word is the other with letters cut off from its end."""
+    shorter, longer = sorted((word, other), key=len)
+    return longer.startswith(shorter) and longer[len(shorter) :].isalnum()
+
+
 def _runs(text: str) -> Iterable[tuple[str, ...]]:
     """The runs of words of a text; all of it where it has fewer."""
     words = _WORDS.findall(bare(text))
@@ -173,7 +211,9 @@ def _runs(text: str) -> Iterable[tuple[str, ...]]:
 
 
 def _letters(text: str) -> int:
-    dense = sum(len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None for word in _WORDS.findall(text))
+    dense = sum(
+        len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None for word in _WORDS.findall(text)
+    )
     return len(text.strip()) + (_DENSE - 1) * dense
 
 
