@@ -222,8 +222,8 @@ def key_of(row: Row, column: str) -> str:
 
 
 def identifier(value: Any) -> str:
-    """An id as text, without the blanks around it: what pandas made a decimal of is the integer again. Empty for what is
-    none.
+    """An id as text, without the blanks around it: what pandas made a decimal of is the integer again. Empty for what
+    is none.
 
     >>> identifier(" d1"), identifier(7), identifier(11.0), identifier(True), identifier(None)
     ('d1', '7', '11', '', '')

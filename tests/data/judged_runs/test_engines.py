@@ -349,56 +349,129 @@ def test_a_csv_of_ragas_that_was_cut(tmp_path: Path) -> None:
 
 JUDGED = {"q1": {"d1": 5.0, "d2": 1.0, "d3": 1.0}}
 OTHERS: dict[str, Any] = {
-    "Pinecone": {"matches": [{"id": "d2", "score": 0.9, "values": []}, {"id": "d1", "score": 0.8}], "namespace": ""},
-    "Qdrant": {"result": [{"id": 17, "score": 0.9, "payload": {"doc_id": "d2"}}, {"id": 3, "payload": {"doc_id": "d1"}}]},
-    "Qdrant, points": {"result": {"points": [{"id": 1, "payload": {"text": HELMET}}, {"id": 2, "payload": {"text": REFUND}}]}},
-    "Weaviate": {"data": {"Get": {"Page": [
-        {"text": HELMET, "_additional": {"id": "u1", "distance": 0.1}},
-        {"text": REFUND, "_additional": {"id": "u2", "distance": 0.3}},
-    ]}}},
-    "Milvus": {"results": [[{"id": "d2", "distance": 0.9, "entity": {}}, {"id": "d1", "distance": 0.8, "entity": {}}]]},
-    "Chroma": {"ids": [["d2", "d1"]], "distances": [[0.1, 0.3]], "documents": [[HELMET, REFUND]], "metadatas": [[{}, {}]]},
-    "Chroma, texts": {"ids": [["u", "v"]], "documents": [[HELMET, REFUND]], "metadatas": [[None, None]], "embeddings": None},
+    "Pinecone": {
+        "matches": [{"id": "d2", "score": 0.9, "values": []}, {"id": "d1", "score": 0.8}],
+        "namespace": "",
+    },
+    "Qdrant": {
+        "result": [
+            {"id": 17, "score": 0.9, "payload": {"doc_id": "d2"}},
+            {"id": 3, "payload": {"doc_id": "d1"}},
+        ]
+    },
+    "Qdrant, points": {
+        "result": {"points": [{"id": 1, "payload": {"text": HELMET}}, {"id": 2, "payload": {"text": REFUND}}]}
+    },
+    "Weaviate": {
+        "data": {
+            "Get": {
+                "Page": [
+                    {"text": HELMET, "_additional": {"id": "u1", "distance": 0.1}},
+                    {"text": REFUND, "_additional": {"id": "u2", "distance": 0.3}},
+                ]
+            }
+        }
+    },
+    "Milvus": {
+        "results": [
+            [{"id": "d2", "distance": 0.9, "entity": {}}, {"id": "d1", "distance": 0.8, "entity": {}}]
+        ]
+    },
+    "Chroma": {
+        "ids": [["d2", "d1"]],
+        "distances": [[0.1, 0.3]],
+        "documents": [[HELMET, REFUND]],
+        "metadatas": [[{}, {}]],
+    },
+    "Chroma, texts": {
+        "ids": [["u", "v"]],
+        "documents": [[HELMET, REFUND]],
+        "metadatas": [[None, None]],
+        "embeddings": None,
+    },
     "columns": {"doc_ids": ["d2", "d1"], "scores": [0.9, 0.9]},
-    "Vespa": {"root": {"children": [
-        {"id": "id:ns:page::2", "relevance": 0.9, "fields": {"doc_id": "d2"}},
-        {"id": "id:ns:page::1", "relevance": 0.9, "fields": {"doc_id": "d1"}},
-    ]}},
-    "Solr": {"response": {"numFound": 2, "docs": [{"id": "d2", "text": [HELMET]}, {"id": "d1", "text": [REFUND]}]}},
-    "Typesense": {"found": 2, "hits": [{"document": {"id": "d2"}, "text_match": 5}, {"document": {"id": "d1"}, "text_match": 5}]},
-    "Algolia": {"hits": [{"objectID": "d2", "_highlightResult": {"text": {"value": "x"}}}, {"objectID": "d1"}], "nbHits": 2},
-    "Azure": {"value": [
-        {"@search.score": 0.03, "@search.rerankerScore": 2.9, "chunk_id": "d2"},
-        {"@search.score": 0.04, "@search.rerankerScore": 1.9, "chunk_id": "d1"},
-    ]},
+    "Vespa": {
+        "root": {
+            "children": [
+                {"id": "id:ns:page::2", "relevance": 0.9, "fields": {"doc_id": "d2"}},
+                {"id": "id:ns:page::1", "relevance": 0.9, "fields": {"doc_id": "d1"}},
+            ]
+        }
+    },
+    "Solr": {
+        "response": {"numFound": 2, "docs": [{"id": "d2", "text": [HELMET]}, {"id": "d1", "text": [REFUND]}]}
+    },
+    "Typesense": {
+        "found": 2,
+        "hits": [{"document": {"id": "d2"}, "text_match": 5}, {"document": {"id": "d1"}, "text_match": 5}],
+    },
+    "Algolia": {
+        "hits": [{"objectID": "d2", "_highlightResult": {"text": {"value": "x"}}}, {"objectID": "d1"}],
+        "nbHits": 2,
+    },
+    "Azure": {
+        "value": [
+            {"@search.score": 0.03, "@search.rerankerScore": 2.9, "chunk_id": "d2"},
+            {"@search.score": 0.04, "@search.rerankerScore": 1.9, "chunk_id": "d1"},
+        ]
+    },
     "Mongo": {"documents": [{"_id": {"$oid": "d2"}, "score": 0.9}, {"_id": {"$oid": "d1"}, "score": 0.8}]},
-    "Bedrock": {"retrievalResults": [{"content": {"text": HELMET}, "score": 0.6}, {"content": {"text": REFUND}, "score": 0.5}]},
-    "Cohere": {"results": [
-        {"index": 1, "relevance_score": 0.9, "document": {"text": HELMET}},
-        {"index": 0, "relevance_score": 0.7, "document": {"text": REFUND}},
-    ]},
-    "vector store": {"search_query": "x", "data": [
-        {"file_id": "f", "score": 0.9, "content": [{"type": "text", "text": HELMET}]},
-        {"file_id": "f", "score": 0.8, "content": [{"type": "text", "text": REFUND}]},
-    ]},
+    "Bedrock": {
+        "retrievalResults": [
+            {"content": {"text": HELMET}, "score": 0.6},
+            {"content": {"text": REFUND}, "score": 0.5},
+        ]
+    },
+    "Cohere": {
+        "results": [
+            {"index": 1, "relevance_score": 0.9, "document": {"text": HELMET}},
+            {"index": 0, "relevance_score": 0.7, "document": {"text": REFUND}},
+        ]
+    },
+    "vector store": {
+        "search_query": "x",
+        "data": [
+            {"file_id": "f", "score": 0.9, "content": [{"type": "text", "text": HELMET}]},
+            {"file_id": "f", "score": 0.8, "content": [{"type": "text", "text": REFUND}]},
+        ],
+    },
     "pairs": {"documents": [["d2", 0.5], ["d1", 0.5]]},
     "two texts": {"contexts": [HELMET, REFUND]},
     "equal scores": {"documents": [{"id": "d2", "score": 0.5}, {"id": "d1", "score": 0.5}]},
     "distances": {"documents": [{"id": "d2", "distance": 0.1}, {"id": "d1", "distance": 0.5}]},
     "ranks": {"documents": [{"id": "d1", "rank": 2}, {"id": "d2", "rank": 1}]},
     "ids": {"query": "x", "expected_ids": ["d1"], "retrieved_ids": ["d2", "d1"], "metric_dict": {"mrr": 0.5}},
-    "with what is expected": {"retrieved_contexts": [HELMET, REFUND], "reference_contexts": [REFUND], "reference": "x"},
-    "with messages": {"documents": [{"id": "d2"}, {"id": "d1"}], "chat_history": [{"role": "user", "content": "Hi"}]},
-    "with buckets": {"hits": {"hits": [{"_id": "d2"}, {"_id": "d1"}]}, "aggregations": {"by": {"buckets": [{"key": "a"}]}}},
+    "with what is expected": {
+        "retrieved_contexts": [HELMET, REFUND],
+        "reference_contexts": [REFUND],
+        "reference": "x",
+    },
+    "with messages": {
+        "documents": [{"id": "d2"}, {"id": "d1"}],
+        "chat_history": [{"role": "user", "content": "Hi"}],
+    },
+    "with buckets": {
+        "hits": {"hits": [{"_id": "d2"}, {"_id": "d1"}]},
+        "aggregations": {"by": {"buckets": [{"key": "a"}]}},
+    },
     "twice the same": {"nodes": [{"id": "d2"}, {"id": "d1"}], "source_nodes": [{"id": "d2"}, {"id": "d1"}]},
     "with none": {"documents": [{"id": "d2"}, {"id": "d1"}], "reranked": []},
-    "id of a chunk": {"source_nodes": [
-        {"node": {"id_": "d2", "metadata": {"doc_id": "file-9", "document_id": "file-9"}}, "score": 0.8},
-        {"node": {"id_": "d1", "metadata": {"doc_id": "file-9", "document_id": "file-9"}}, "score": 0.8},
-    ]},
-    "a source's id": {"hits": {"hits": [{"_id": "d2", "_source": {"id": 9002}}, {"_id": "d1", "_source": {"id": 9001}}]}},
-    "a path": {"documents": [{"page_content": "x", "metadata": {"source": "d2"}}, {"page_content": "y", "metadata": {"source": "d1"}}]},
-}  # fmt: skip
+    "id of a chunk": {
+        "source_nodes": [
+            {"node": {"id_": "d2", "metadata": {"doc_id": "file-9", "document_id": "file-9"}}, "score": 0.8},
+            {"node": {"id_": "d1", "metadata": {"doc_id": "file-9", "document_id": "file-9"}}, "score": 0.8},
+        ]
+    },
+    "a source's id": {
+        "hits": {"hits": [{"_id": "d2", "_source": {"id": 9002}}, {"_id": "d1", "_source": {"id": 9001}}]}
+    },
+    "a path": {
+        "documents": [
+            {"page_content": "x", "metadata": {"source": "d2"}},
+            {"page_content": "y", "metadata": {"source": "d1"}},
+        ]
+    },
+}
 
 
 @pytest.mark.parametrize("answer", OTHERS.values(), ids=OTHERS)

@@ -351,8 +351,8 @@ def made(
 
 @pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
 def test_distances_are_not_taken_for_scores(written: Callable[[Lines], str | bytes], tmp_path: Path) -> None:
-    """Where the score rises with the rank the last would be ranked first: in long lists and short ones, from rank 0 too,
-    with ties and with a step that falls. Ranks of 0, a tie and scores that go up and down say nothing."""
+    """Where the score rises with the rank the last would be ranked first: in long lists and short ones, from rank 0
+    too, with ties and with a step that falls. Ranks of 0, a tie and scores that go up and down say nothing."""
 
     def run(score: Callable[[int], float], rank: Callable[[int], int], *size: int) -> Entries:
         return read("run", tmp_path / "run", written(made(score, rank, *size)))
@@ -387,8 +387,8 @@ def test_rising_scores_without_ranks_are_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["distance", "dist", "vector_distance"])
 def test_what_is_called_a_distance(name: str, tmp_path: Path) -> None:
-    """Where it rises with the order the least is the best, where it falls (Milvus' similarities) the most; an order that
-    tells neither is asked about, also through --map."""
+    """Where it rises with the order the least is the best, where it falls (Milvus' similarities) the most; an order
+    that tells neither is asked about, also through --map."""
     for values, best in (([0.1, 0.2, 0.3], "d0"), ([0.9, 0.8, 0.7], "d0")):
         content = jsonl([("q", f"d{i}", value) for i, value in enumerate(values)], name)
         for mapping in ({}, {"score": name}):

@@ -29,11 +29,11 @@ _FORMS: Mapping[str, Writing] = {
     "with a path or namespace before them": lambda name: re.split(r"[/\\]|::?", name)[-1],
     "with the ending of a file": lambda name: re.sub(r"\.[A-Za-z]\w{0,4}$", "", name),
     "of chunks of the documents": _document_of_chunk,
-    "with letters before the number": lambda name: re.sub(r"^\D+(?=\d+$)", "", name),
+    "with letters before the number": lambda name: re.sub(r"^\D*0*(?=\d+$)", "", name),
 }
 """How ids may be written otherwise -> what undoes it."""
-_LOSSY = ("of chunks of the documents", "with letters before the number")
-"""Ways of writing that are undone on one side alone: undone on both, all ids would be one."""
+_CHUNKED, _NUMBERED = "of chunks of the documents", "with letters before the number"
+"""Ways of writing that one side alone has: p3 and d3 are no two writings of one id, 3 and d3 are."""
 
 
 @dataclass(frozen=True)
@@ -55,18 +55,17 @@ def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
     """The way of writing under which most of the `given` ids, none of them known, are known; None where there is
     none."""
     ids, forms = list(given), {**_FORMS, "written otherwise": _usual}
-    found = [
-        Form(words, len(pairs), *pairs[0])
-        for words, plain in forms.items()
-        if (pairs := _lossy_pairs(ids, known, plain) if words in _LOSSY else _pairs(ids, known, plain))
-    ]
+    by_form = {words: _pairs(ids, known, plain) for words, plain in forms.items()}
+    by_form[_CHUNKED] = _parts(ids, known)
+    by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
+    found = [Form(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
     return max(found, key=lambda form: form.matched, default=None)
 
 
 def _usual(name: str) -> str:
     """An id with all ways of writing undone that lose nothing."""
     for words, plain in _FORMS.items():
-        name = name if words in _LOSSY else plain(name)
+        name = name if words in (_CHUNKED, _NUMBERED) else plain(name)
     return name
 
 
@@ -75,9 +74,9 @@ def _pairs(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tup
     return [(name, by_form[form]) for name in ids if (form := plain(name)) and form in by_form]
 
 
-def _lossy_pairs(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
-    """Pairs of which one id is the other with something left out, whichever side has more."""
-    here = [(name, form) for name in ids if (form := plain(name)) in known]
-    by_form = {plain(name): name for name in known}
+def _parts(ids: Collection[str], known: Collection[str]) -> list[tuple[str, str]]:
+    """Pairs of which one id is a document and the other a chunk of it, whichever side has chunks."""
+    here = [(name, form) for name in ids if (form := _document_of_chunk(name)) in known]
+    by_form = {_document_of_chunk(name): name for name in known}
     there = [(name, by_form[name]) for name in ids if name in by_form and by_form[name] != name]
     return max(here, there, key=len)

@@ -213,7 +213,8 @@ def _sources(levels: Levels) -> dict[str, str]:
 
 
 def text_of_levels(item: Mapping[str, Any], levels: Levels) -> str:
-    """The text of a hit; of a _search that doesn't return it what it shows of it: its best inner hits, what is marked."""
+    """The text of a hit; of a _search that doesn't return it what it shows of it: its best inner hits, what is
+    marked."""
     for name in _TEXTS:
         for _, level in levels[:2]:
             if text := _text_under(level, name):

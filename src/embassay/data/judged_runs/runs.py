@@ -104,9 +104,11 @@ def _number(path: Path, line: int, cell: Any, kind: Kind) -> float:
             number = math.nan
     if not math.isfinite(number):
         what = "score" if kind.name == "run" else "grade"
+        is_truth = isinstance(cell, bool)
+        mend = "Write 1 for true and 0 for false." if is_truth else "Correct the line, or leave it out."
         raise DataError(
-            f"the {what} is not a number", path=path, line=line, expected="a finite number", found=shown(cell),
-            mend="Write 1 for true and 0 for false." if isinstance(cell, bool) else "Correct the line, or leave it out.",
+            f"the {what} is not a number", path=path, line=line, expected="a finite number",
+            found=shown(cell), mend=mend,
         )  # fmt: skip
     return number
 

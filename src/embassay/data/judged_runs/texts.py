@@ -2,8 +2,8 @@
 
 A text is looked for as it is, then with one kind of difference after another passed over: blanks, then letter case and
 the kinds of quotation marks and dashes, then Markdown's marks and the punctuation at the end of words. Signs that mean
-something stay: C++ is not C#, +5 not -5, 1.5 not 1,5. Last, a part of a passage is looked for, or a text that holds one.
-What fits several passages alike is none of them.
+something stay: C++ is not C#, +5 not -5, 1.5 not 1,5. Last, a part of a passage is looked for, or a text that holds
+one. What fits several passages alike is none of them.
 """
 
 from __future__ import annotations
@@ -271,8 +271,8 @@ class Known:
     def place(self, text: str, query: str, taken: Iterable[str] = ()) -> str | None:
         """The passage that a text is in an answer to `query`, counted; None where there is none or several fit.
 
-        Passages of one text are one to a reader: of these a judged one is it, if no two of them were judged differently,
-        and each is only once in an answer (`taken`)."""
+        Passages of one text are one to a reader: of these a judged one is it, if no two of them were judged
+        differently, and each is only once in an answer (`taken`)."""
         match = self._passages.like(text)
         name = match.ids[0] if len(match.ids) == 1 else self._of_one_text(match, query, set(taken))
         if name is not None:

@@ -136,9 +136,7 @@ def test_runs_without_a_judged_query() -> None:
 
 
 DOCS = [f"doc-{i:03}" for i in range(1, 13)]
-JUDGED = {
-    f"Q{i % 3}": {doc: 5 if k % 4 == 0 else 1 for k, doc in enumerate(DOCS) if k % 3 == i} for i in range(3)
-}
+JUDGED = {f"Q{i % 3}": {doc: 5 if k < 3 else 1 for k, doc in enumerate(DOCS) if k % 3 == i} for i in range(3)}
 
 
 def run_of(rename: Callable[[str], str], query: Callable[[str], str] = str) -> dict[str, dict[str, float]]:
@@ -184,8 +182,8 @@ def test_queries_that_are_written_otherwise(rename: Callable[[str], str]) -> Non
 
 
 def test_ids_of_other_passages() -> None:
-    """A run of ten documents and more, none of them judged and none like one, is of other passages; one whose ids a good
-    run has, or the corpus, finds nothing; where few are judged it is a word."""
+    """A run of ten documents and more, none of them judged and none like one, is of other passages; one whose ids a
+    good run has, or the corpus, finds nothing; where few are judged it is a word."""
     other = {q: {f"x{q}{i}y": 9.0 - i for i in range(5)} for q in JUDGED}
     with pytest.raises(DataError, match="no document of the run is judged"):
         eb.rag.score(JUDGED, {"good": run_of(str), "other": other}, measures=["RR"])

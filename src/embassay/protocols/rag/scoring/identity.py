@@ -62,8 +62,8 @@ def own_documents(runs: Mapping[str, Entries]) -> Iterator[str]:
 def check_identity(
     runs: Mapping[str, Entries], judged: pl.DataFrame, corpus: Collection[str]
 ) -> Iterator[str]:
-    """What is to be said of runs that share few documents with the judgements (`query`, `doc`). DataError for a run that
-    has next to none of them, unless the `corpus` or another run shows that its ids are right."""
+    """What is to be said of runs that share few documents with the judgements (`query`, `doc`). DataError for a run
+    that has next to none of them, unless the `corpus` or another run shows that its ids are right."""
     queries, docs = (_distinct(judged[name]) for name in ("query", "doc"))
     own = {name: _distinct(entries.frame["doc"]) for name, entries in runs.items()}
     sound = set().union(*(ids.keys() for ids in own.values() if not _is_foreign(ids, docs)))
@@ -95,7 +95,8 @@ def _is_foreign(ids: Collection[str], docs: Collection[str]) -> bool:
 
 
 def _check_queries(entries: Entries, asked: Collection[str], queries: Collection[str]) -> None:
-    """DataError where a run answers hardly any judged query, and its other queries are judged ones written otherwise."""
+    """DataError where a run answers hardly any judged query, and its other queries are judged ones written
+    otherwise."""
     common = sum(query in queries for query in asked)
     if common >= HARDLY * len(queries):
         return
@@ -112,8 +113,8 @@ def _partly(name: str, ids: Collection[str], unknown: Sequence[str], form: Form 
     if form is None or form.matched < max(2, ALSO * min(len(ids), LOOKED_AT)):
         return
     yield (
-        f"{name}: {form.matched:,} of {len(unknown):,} documents without a grade would have one if ids were written alike: "
-        f"{form.given!r} is {form.known!r} in the judgements ({form.words})."
+        f"{name}: {form.matched:,} of {len(unknown):,} documents without a grade would have one if ids were written "
+        f"alike: {form.given!r} is {form.known!r} in the judgements ({form.words})."
     )
 
 
@@ -121,12 +122,12 @@ def _foreign_documents(
     entries: Entries, ids: Iterable[str], docs: Iterable[str], form: Form | None
 ) -> DataError:
     mend = (
-        "Check that their ids are of the same passages; with --corpus the ids of a run are held against it. Judgements of "
-        "spans fit any passages (export/spans.jsonl)."
+        "Check that their ids are of the same passages; with --corpus the ids of a run are held against it. Judgements "
+        "of spans fit any passages (export/spans.jsonl)."
     )
     return DataError(
-        "no document of the run is judged", path=entries.path, expected=f"ids of the judgements, such as {_shown(docs)}",
-        found=_shown(ids), mend=form.told if form else mend,
+        "no document of the run is judged", path=entries.path,
+        expected=f"ids of the judgements, such as {_shown(docs)}", found=_shown(ids), mend=form.told if form else mend,
     )  # fmt: skip
 
 
