@@ -534,7 +534,7 @@ def test_several_lists_are_asked_about(answer: dict[str, Any], tmp_path: Path) -
 def test_a_list_of_several_lists_is_named(tmp_path: Path) -> None:
     found = run_of(tmp_path, {"query_id": "q1", **TWO}, documents="ranker.documents")
     assert found.frame["doc"].to_list() == ["d1", "d2"]
-    with pytest.raises(DataError, match="several questions"):
+    with pytest.raises(DataError, match="lists within its list"):
         run_of(tmp_path, {"query_id": "q1", "ids": [["d1"], ["d2"]]})
     with pytest.raises(DataError, match="no list stands under 'x'"):
         run_of(tmp_path, {"query_id": "q1", **TWO}, documents="x")

@@ -5,8 +5,9 @@ Where a run has ranks, or an order that its engine gave, numbers are held agains
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +22,10 @@ MOSTLY = 19
 """Numbers rise with the rank where so many steps from a rank to the next rise for each that falls."""
 LEAST_STEPS = 3
 """Rising steps from which on the order of a file's lines is worth a word."""
+RISING = (
+    "the scores rise from line to line in every query: if they are distances, the last was taken for the best. Put a "
+    "minus before each"
+)
 
 
 @dataclass(frozen=True)
@@ -71,11 +76,7 @@ def directed(frame: pl.DataFrame, named: str, fault: Callable[..., DataError], *
     if called in DISTANCES:
         return _by_distance(frame, steps, fault)
     if ranked is None and steps.are_rising and steps.rises >= LEAST_STEPS:
-        note = (
-            "the scores rise from line to line in every query: if they are distances, the last was taken for the best. "
-            "Put a minus before each"
-        )
-        return _without_rank(frame, "", True, note)
+        return _without_rank(frame, "", True, RISING)
     if ranked is not None and not by_trec:
         frame = _apart(frame)
     return _without_rank(frame, "", True)
@@ -165,6 +166,13 @@ def _apart(frame: pl.DataFrame) -> pl.DataFrame:
     told = pl.DataFrame({"row": order["row"], "apart": pl.Series(values, dtype=pl.Float64)})
     joined = rows.join(told, on="row", how="left", maintain_order="left")
     return joined.with_columns(value=pl.coalesce("apart", "value")).select(frame.columns)
+
+
+def rising_note(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
+    """A word on scores that rise from one to the next in all columns, each of a query."""
+    steps = [after - before for column in columns for before, after in pairwise(column)]
+    counted = Steps(sum(step > 0 for step in steps), sum(step < 0 for step in steps), 0)
+    return (RISING,) if counted.are_rising and counted.rises >= LEAST_STEPS else ()
 
 
 def falling(scores: Sequence[float]) -> list[float]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.direction import falling
+from embassay.data.judged_runs.direction import falling, rising_note
 from embassay.data.judged_runs.hits import Hit, clean, hit_of, is_distance
 from embassay.data.judged_runs.layouts import NAMES, RUN
 from embassay.data.judged_runs.lists import LISTS, Found, SeveralQuestions, lists_in, table_rows
@@ -133,8 +133,9 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
         found = lists_in(answer)
     except SeveralQuestions:
         raise DataError(
-            "an answer holds lists to several questions", path=path, line=line, expected="one list of documents",
-            found=shown(answer), mend="Write one object per question, each with its own list.",
+            "an answer holds lists within its list", path=path, line=line,
+            expected="one list of documents, or of pairs of a document and its score", found=shown(answer),
+            mend="Write one object per question, and of each document an object with its id and score.",
         ) from None  # fmt: skip
     wanted = mapping.get("documents")
     chosen = [one for one in found if wanted is None or one.name == wanted]
@@ -372,7 +373,7 @@ def _scores_of(by_query: Mapping[str, Sequence[Hit]]) -> _Scored:
             numbers = {
                 query: falling(column) if query in ordered else column for query, column in columns.items()
             }
-            return _Scored(numbers, name)
+            return _Scored(numbers, name, () if ordered else rising_note(columns.values()))
         risen = risen or name
     ranks = {query: [-float(rank) for rank in range(1, len(hits) + 1)] for query, hits in by_query.items()}
     if not risen:

@@ -19,6 +19,10 @@ def _document_of_chunk(name: str) -> str:
     return re.sub(r"(?:[#@|:]+|[ _.-](?:chunk|part|passage|split|para|sent|p|c)?[ _.:-]?)\d+$", "", name)
 
 
+def _without_prefix(name: str) -> str:
+    return re.sub(r"^[^_:/#|.-]+[_:/#|.-]+", "", name)
+
+
 _FORMS: Mapping[str, Writing] = {
     "in quotation marks or brackets": _without_quotes,
     "in another normal form of Unicode": lambda name: unicodedata.normalize("NFKC", name),
@@ -29,10 +33,12 @@ _FORMS: Mapping[str, Writing] = {
     "with a path or namespace before them": lambda name: re.split(r"[/\\]|::?", name)[-1],
     "with the ending of a file": lambda name: re.sub(r"\.[A-Za-z]\w{0,4}$", "", name),
     "of chunks of the documents": _document_of_chunk,
+    "with a name before them": _without_prefix,
     "with letters before the number": lambda name: re.sub(r"^\D*0*(?=\d+$)", "", name),
 }
 """How ids may be written otherwise -> what undoes it."""
-_CHUNKED, _NUMBERED = "of chunks of the documents", "with letters before the number"
+_CHUNKED, _PREFIXED = "of chunks of the documents", "with a name before them"
+_NUMBERED = "with letters before the number"
 """Ways of writing that one side alone has: p3 and d3 are no two writings of one id, 3 and d3 are."""
 
 
@@ -56,7 +62,8 @@ def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
     none."""
     ids, forms = list(given), {**_FORMS, "written otherwise": _usual}
     by_form = {words: _pairs(ids, known, plain) for words, plain in forms.items()}
-    by_form[_CHUNKED] = _parts(ids, known)
+    by_form[_CHUNKED] = _parts(ids, known, _document_of_chunk)
+    by_form[_PREFIXED] = _parts(ids, known, _without_prefix)
     by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
     found = [Form(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
     return max(found, key=lambda form: form.matched, default=None)
@@ -65,7 +72,7 @@ def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
 def _usual(name: str) -> str:
     """An id with all ways of writing undone that lose nothing."""
     for words, plain in _FORMS.items():
-        name = name if words in (_CHUNKED, _NUMBERED) else plain(name)
+        name = name if words in (_CHUNKED, _PREFIXED, _NUMBERED) else plain(name)
     return name
 
 
@@ -74,9 +81,9 @@ def _pairs(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tup
     return [(name, by_form[form]) for name in ids if (form := plain(name)) and form in by_form]
 
 
-def _parts(ids: Collection[str], known: Collection[str]) -> list[tuple[str, str]]:
-    """Pairs of which one id is a document and the other a chunk of it, whichever side has chunks."""
-    here = [(name, form) for name in ids if (form := _document_of_chunk(name)) in known]
-    by_form = {_document_of_chunk(name): name for name in known}
+def _parts(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
+    """Pairs of which one id is a part of the other, whichever side has the longer ones."""
+    here = [(name, form) for name in ids if (form := plain(name)) in known]
+    by_form = {plain(name): name for name in known}
     there = [(name, by_form[name]) for name in ids if name in by_form and by_form[name] != name]
     return max(here, there, key=len)

@@ -240,7 +240,8 @@ def _joined(value: Any) -> str:
     if not isinstance(value, list):
         return ""
     parts = [part.get("text") if isinstance(part, dict) else part for part in value]
-    return "\n".join(parts) if parts and all(isinstance(part, str) for part in parts) else ""
+    texts = [part for part in parts if isinstance(part, str)]
+    return "\n".join(texts) if len(texts) == len(parts) else ""
 
 
 def _shown_text(item: Mapping[str, Any]) -> str:

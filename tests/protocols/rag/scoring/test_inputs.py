@@ -151,6 +151,7 @@ WRITTEN = {
     "chunks": lambda doc: f"{doc}#4",
     "parts": lambda doc: f"{doc}_chunk_2",
     "a path": lambda doc: f"/srv/texts/{doc}",
+    "a collection": lambda doc: f"msmarco_{doc}",
     "an ending": lambda doc: f"{doc}.md",
     "quotes": lambda doc: f"'{doc}'",
     "a namespace": lambda doc: f"id:ns:texts::{doc}",
