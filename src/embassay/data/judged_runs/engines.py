@@ -58,10 +58,10 @@ def is_answer(content: bytes) -> bool:
     if "responses" in value or _refusal(value):
         return True
     try:
-        found = lists_in(value)
+        lists = lists_in(value)
     except SeveralQuestions:
         return True
-    return bool(found) or (bool(value) and all(isinstance(value, list | dict) for value in value.values()))
+    return bool(lists) or (bool(value) and all(isinstance(value, list | dict) for value in value.values()))
 
 
 def _is_row(value: Mapping[str, Any]) -> bool:
@@ -114,14 +114,14 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str], known: Known
                 "the engine answered with an error", path=path, line=line, found=refusal,
                 mend="Ask it again, or leave the question out: then it counts as not answered.",
             )  # fmt: skip
-        found = _list_of(path, line, answer, mapping)
+        chosen = _list_of(path, line, answer, mapping)
         is_partial = _is_partial(answer)
-        for rank, item in enumerate(_by_rank(found.items), 1):
+        for rank, item in enumerate(_by_rank(chosen.items), 1):
             hit = hit_of(query, item, rank, line, mapping)
             is_known = known is not None and any(name in known.documents for name in hit.sources.values())
             if not hit.ids and not hit.text.strip() and not is_known:
                 raise _unnamed(path, line, item)
-            hits.append(replace(hit, is_partial=is_partial, is_ordered=found.is_ordered))
+            hits.append(replace(hit, is_partial=is_partial, is_ordered=chosen.is_ordered))
     if not hits:
         raise DataError("no answer holds a document", path=path, mend="Check that the engine found anything.")
     return hits
@@ -130,7 +130,7 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str], known: Known
 def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> Found:
     """The list of hits in an answer. DataError where there is none, or nobody knows which of several it is."""
     try:
-        found = lists_in(answer)
+        lists = lists_in(answer)
     except SeveralQuestions:
         raise DataError(
             "an answer holds lists within its list", path=path, line=line,
@@ -138,15 +138,15 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
             mend="Write one object per question, and of each document an object with its id and score.",
         ) from None  # fmt: skip
     wanted = mapping.get("documents")
-    chosen = [one for one in found if wanted is None or one.name == wanted]
+    chosen = [entry for entry in lists if wanted is None or entry.name == wanted]
     if len(chosen) == 1:
         return chosen[0]
-    names = ", ".join(one.name for one in found)
-    if found:
+    names = ", ".join(entry.name for entry in lists)
+    if lists:
         raise DataError(
             "the answer holds several lists of documents" if wanted is None else f"no list stands under {wanted!r}",
             path=path, line=line, expected="the list that the engine returned last", found=names,
-            mend=f"Name it: --map documents={found[-1].name}.",
+            mend=f"Name it: --map documents={lists[-1].name}.",
         )  # fmt: skip
     if table := table_rows(answer):
         raise _unnamed(path, line, table[0])
@@ -290,12 +290,12 @@ def _lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
 
 def _queries(record: Any, mapping: Mapping[str, str]) -> dict[str, str]:
     """Key -> question, or its id, for all keys of an answer under which one stands."""
-    found: dict[str, str] = {}
+    questions: dict[str, str] = {}
     for name in (*((mapping["query_id"],) if "query_id" in mapping else ()), *QUERIES):
         value = record.get(name) if isinstance(record, dict) else None
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-            found.setdefault(name, clean(str(value)).strip())
-    return found
+            questions.setdefault(name, clean(str(value)).strip())
+    return questions
 
 
 @dataclass(frozen=True)

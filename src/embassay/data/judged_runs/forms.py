@@ -65,8 +65,8 @@ def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
     by_form[_CHUNKED] = _parts(ids, known, _document_of_chunk)
     by_form[_PREFIXED] = _parts(ids, known, _without_prefix)
     by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
-    found = [Form(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
-    return max(found, key=lambda form: form.matched, default=None)
+    candidates = [Form(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
+    return max(candidates, key=lambda form: form.matched, default=None)
 
 
 def _usual(name: str) -> str:

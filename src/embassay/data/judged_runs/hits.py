@@ -189,8 +189,8 @@ def _named(levels: Levels, is_named: Callable[[str], bool]) -> dict[str, str]:
     named: dict[str, str] = {}
     for place, level in levels:
         for key, value in level.items():
-            if is_named(key) and (found := _id(value)):
-                named.setdefault(f"{place}{key}", found)
+            if is_named(key) and (value_id := _id(value)):
+                named.setdefault(f"{place}{key}", value_id)
     return named
 
 
@@ -263,13 +263,13 @@ def _scores(levels: Levels, wanted: str | None) -> dict[str, float]:
     """The numbers of a hit that may be its score, the likeliest first; distances last."""
     if wanted is not None and (number := number_of(dotted(levels, wanted))) is not None:
         return {wanted: number}
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for place, level in levels:
         for key, value in level.items():
             name, number = plain_name(key), number_of(value)
             if number is not None and (name in _SCORES or _SCORED.search(name) or is_distance(name)):
-                found.setdefault(f"{place}{key}", number)
-    return dict(sorted(found.items(), key=lambda pair: is_distance(pair[0])))
+                numbers.setdefault(f"{place}{key}", number)
+    return dict(sorted(numbers.items(), key=lambda pair: is_distance(pair[0])))
 
 
 def is_distance(path: str) -> bool:

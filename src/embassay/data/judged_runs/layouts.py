@@ -99,9 +99,9 @@ def layout_of(path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str]
     """The layout of a text file by its first line that is not blank; DataError if that fits none."""
     first = first_line(content).decode("utf-8")
     for separator in "\t", ",", " ":
-        found = _headed(path, kind, _blank_layout(separator, first), first, mapping)
-        if found is not None:
-            return found
+        headed = _headed(path, kind, _blank_layout(separator, first), first, mapping)
+        if headed is not None:
+            return headed
     by_tabs = _blank_layout("\t", first)
     tabs, blanks = by_tabs.split(first), Layout("", " ", ()).split(first)
     # Tabs alone separate where ids hold blanks: the two then differ in number.

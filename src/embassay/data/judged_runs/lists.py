@@ -68,13 +68,17 @@ def lists_in(answer: Any) -> list[Found]:
         and (scored := scored_ids(answer))
     ):
         return [Found((), scored, is_ordered=False)]
-    found = list(_walk(answer, ()))
-    listed = [one for one in found if not one.path or any(_LISTED.search(key) for key in one.path)]
+    lists = list(_walk(answer, ()))
+    listed = [hits for hits in lists if not hits.path or any(_LISTED.search(key) for key in hits.path)]
     if not listed:
-        listed = [one for one in found if all(isinstance(item, dict) or is_pair(item) for item in one.items)]
-    listed = [one for one in listed if one.items] or listed[:1]
-    distinct = {json.dumps(_heads(one.items), sort_keys=True, default=str): one for one in reversed(listed)}
-    return [one for one in listed if one in distinct.values()]
+        listed = [
+            hits for hits in lists if all(isinstance(item, dict) or is_pair(item) for item in hits.items)
+        ]
+    listed = [hits for hits in listed if hits.items] or listed[:1]
+    distinct = {
+        json.dumps(_heads(hits.items), sort_keys=True, default=str): hits for hits in reversed(listed)
+    }
+    return [hits for hits in listed if hits in distinct.values()]
 
 
 def _heads(items: Sequence[Any]) -> list[Any]:
@@ -112,11 +116,11 @@ def _of_list(value: list[Any], path: tuple[str, ...]) -> Iterator[Found]:
     items = _unnested(value)
     if len(items) == 1 and isinstance(items[0], dict):
         within = [
-            one
-            for one in _walk(items[0], path)
-            if one.items and any(map(_LISTED.search, one.path[len(path) :]))
+            hits
+            for hits in _walk(items[0], path)
+            if hits.items and any(map(_LISTED.search, hits.path[len(path) :]))
         ]
-        objects = [one for one in within if all(isinstance(item, dict) for item in one.items)]
+        objects = [hits for hits in within if all(isinstance(item, dict) for item in hits.items)]
         if objects:
             yield from objects
             return

@@ -46,7 +46,7 @@ _OF_OTHER_WIDTH = re.compile("[\u00a0\u2007\u202f\u3000\ufb00-\ufb06\uff01-\uffe
 _HEADING = re.compile(r"(?m)^[ \t]*(?:#{1,6}|[-*+\u2022>])[ \t]+(?=\S)")
 _EMPHASIS = re.compile(r"(?<!\w)(\*{1,3}|_{1,3}|~~)(?=\S)(.{1,500}?)(?<=\S)\1(?!\w)", re.DOTALL)
 _LINK = re.compile(r"!?\[([^\[\]]{0,500})\]\([^()\s]{0,500}\)")
-_ENDS = re.compile(r"(?<=[^\W\d])['\"]*[.,;:!?]+['\"]*(?=\s|$)|(?<=\d)[.,;:]+(?=\s|$)")
+_ENDS = re.compile(r"(?<=[^\W\d])['\"]*[.,;:!?]+['\"]*(?=\s|$)|(?<=[^\s.,;:!?])[.,;:]+(?=\s|$)")
 _CLOSED = "\u3001\u3002\uff0c\uff0e\uff1b\uff1a\uff01\uff1f"
 """Punctuation of Chinese and Japanese."""
 
@@ -63,7 +63,7 @@ def _spaced(text: str) -> str:
 
 def _folded(text: str) -> str:
     """Without letter case, and with one kind of quotation mark, of dash and of width."""
-    usual = _OF_OTHER_WIDTH.sub(lambda found: unicodedata.normalize("NFKC", found.group()), text)
+    usual = _OF_OTHER_WIDTH.sub(lambda match: unicodedata.normalize("NFKC", match.group()), text)
     return _spaced(usual.translate(_ALIKE).casefold())
 
 
@@ -71,7 +71,7 @@ def bare(text: str) -> str:
     """A text without what converters change: letter case, blanks, Markdown's marks, quotation marks around words and
     punctuation after them.
 
-    >>> bare("# The  **plug-in** works, with C#."), bare("Set it to +5, not to -5!")
+    >>> bare("# The  **plug-in** works, with C#."), bare("Set it to +5, not to -5.")
     ('the plug-in works with c#', 'set it to +5 not to -5')
     """
     lines = _HEADING.sub("", html.unescape(text))
@@ -117,21 +117,21 @@ class Texts:
     def _step(self, number: int) -> dict[str, list[str]]:
         while len(self._by_step) <= number:
             step = _STEPS[len(self._by_step)]
-            found: dict[str, list[str]] = {}
+            names: dict[str, list[str]] = {}
             for name, text in self._texts.items():
                 if _spaced(text):
-                    found.setdefault(step(text), []).append(name)
-            self._by_step.append(found)
+                    names.setdefault(step(text), []).append(name)
+            self._by_step.append(names)
         return self._by_step[number]
 
     @cached_property
     def _by_run(self) -> dict[tuple[str, ...], list[str]]:
         """The texts by their runs of words."""
-        found: dict[tuple[str, ...], list[str]] = {}
+        names: dict[tuple[str, ...], list[str]] = {}
         for name, runs in self._runs.items():
             for run in runs:
-                found.setdefault(run, []).append(name)
-        return found
+                names.setdefault(run, []).append(name)
+        return names
 
     @cached_property
     def _runs(self) -> dict[str, frozenset[tuple[str, ...]]]:
@@ -254,10 +254,10 @@ class Known:
         """The id of a question given by its id or its text; as given where it is neither, or fits several."""
         if asked in self.questions or asked in self.judged:
             return asked
-        found = self._questions.equal(asked).ids
-        judged = [name for name in found if name in self.judged]
-        one = found if len(found) == 1 else judged
-        return one[0] if len(one) == 1 else asked
+        names = self._questions.equal(asked).ids
+        judged = [name for name in names if name in self.judged]
+        chosen = names if len(names) == 1 else judged
+        return chosen[0] if len(chosen) == 1 else asked
 
     def is_question(self, asked: str) -> bool:
         """Whether it is the id of a question that is asked or judged, or its text."""

@@ -162,7 +162,9 @@ def evaluate(
     """Answer and grade all questions of a run. Servers do the work: there is nothing to spread."""
     del spread
     request, collection = job.request, collection_of(job.request)
-    questions = list(prompted(collection, read_ranking(job.run, collection), request.k, references_of(request)))
+    questions = list(
+        prompted(collection, read_ranking(job.run, collection), request.k, references_of(request))
+    )
     kinds = {"": questions}
     if request.distractors:
         index = BM25Index.of(collection.ids, collection.texts, asked=collection.queries)
@@ -375,7 +377,9 @@ class Answering(Protocol):
         collection, references = collection_of(request), references_of(request)
         cells = []
         for cell in plan.cells:
-            prompts = list(prompted(collection, read_ranking(cell.job.run, collection), request.k, references))
+            prompts = list(
+                prompted(collection, read_ranking(cell.job.run, collection), request.k, references)
+            )
             cells.append(_forecast(cell, prompts, collection.texts, request))
         return Forecasts(tuple(cells))
 

@@ -83,10 +83,10 @@ def calibrate_runs(request: RunCalibrationRequest, out: Path, command: str = "")
     check_same_arguments(folder, request)
     inputs = read_inputs(request.files)
     board = place(inputs, graded(inputs.qrels, request.files.grades))
-    found = list(answered(inputs, board, request.cutoff))
-    for run, entries in zip(found, inputs.runs.values(), strict=True):
+    runs = list(answered(inputs, board, request.cutoff))
+    for run, entries in zip(runs, inputs.runs.values(), strict=True):
         _check_scores(run, entries)
-    cells = [_Cell(run, inputs, request) for run in found]
+    cells = [_Cell(run, inputs, request) for run in runs]
     with folder.locked():
         _write(folder, inputs, request, cells, command)
     return Run(folder.path)
@@ -101,17 +101,17 @@ _NEAR = 2e-6
 def _check_scores(run: Answered, entries: Entries) -> None:
     """DataError where a run's numbers were made from ranks: they say nothing of how near a passage is to its question,
     and no threshold of them can."""
-    found = ""
+    why = ""
     if not entries.is_scored:
-        found = "an order alone, or distances that rise with the rank"
+        why = "an order alone, or distances that rise with the rank"
     elif len(run.best) > 1 and run.best.min() == run.best.max():
-        found = f"{run.best[0]:g} at the top of every list, as ranks or one constant give it"
+        why = f"{run.best[0]:g} at the top of every list, as ranks or one constant give it"
     elif len(run.best) > 1 and _are_fused(run.best):
-        found = "sums of 1 / (60 + rank), as reciprocal rank fusion gives them"
-    if found:
+        why = "sums of 1 / (60 + rank), as reciprocal rank fusion gives them"
+    if why:
         raise DataError(
             "the run has no scores that a threshold could be set on", path=entries.path,
-            expected="the similarity or probability of each passage", found=found,
+            expected="the similarity or probability of each passage", found=why,
             mend="Write the engine's own scores into the run, distances with a minus before each.",
         )  # fmt: skip
 
