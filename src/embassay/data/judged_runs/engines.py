@@ -194,7 +194,7 @@ def _answers(
         if not any(key in whole for key in LISTS):
             yield from ((1, clean(str(query)).strip(), answer) for query, answer in whole.items())
             return
-        within = next((whole[key] for key in LISTS if isinstance(whole.get(key), list)), [])
+        within: list[Any] = next((whole[key] for key in LISTS if isinstance(whole.get(key), list)), [])
         if within and all(_queries(record, mapping) and _has_list(record) for record in within):
             whole = within
     if isinstance(whole, list | dict):
