@@ -33,6 +33,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, Row
+from embassay.report.cards.findings import Finding, finding
 from embassay.report.notes import care, notes_of, outlook_table
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
@@ -89,8 +90,8 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     rows = [row for row in board.ranked if row.lead.value is not None]
     if not rows:
         return Verdict(("Nothing could be calibrated",), ((_why(record),),))
-    best = rows[0]
     datasets = record.datasets(task_of(record))
+    best = _leader(record, rows, datasets)
     aim = numbers.percent(record.arguments["options"]["precision"])
     bars = [row for dataset in datasets if (row := _threshold(record, best, dataset, PRECISION)) is not None]
     held = [row for row in bars if row.value is not None]
@@ -102,9 +103,42 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
         )
     elif held:
         heading = (name, f" keeps {aim} precision on {len(held)} of {len(datasets)} datasets")
-    else:
+    elif len(rows) == 1:
         heading = ("No threshold of ", name, f" is sure to keep {aim} precision")
+    else:
+        heading = (f"No threshold of any of {len(rows)} systems is sure to keep {aim} precision",)
     return Verdict(heading, tuple(_lede(record, best, datasets, held or bars)))
+
+
+def _leader(record: Record, rows: Sequence[Row], datasets: Sequence[str]) -> Row:
+    """The system that the verdict is about: of those with a threshold on most datasets the one of most skill."""
+    return max(rows, key=lambda row: (len(_held(record, row, datasets)), -rows.index(row)))
+
+
+def _held(record: Record, row: Row, datasets: Sequence[str]) -> list[Result]:
+    """The promised thresholds of a system, one per dataset that has one."""
+    thresholds = (_threshold(record, row, dataset, PRECISION) for dataset in datasets)
+    return [threshold for threshold in thresholds if threshold is not None and threshold.value is not None]
+
+
+def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+    """That it has a threshold that keeps the precision asked for."""
+    record, row = run.record, run.board.row(system)
+    datasets = record.datasets(task_of(record))
+    aim = numbers.percent(record.arguments["options"]["precision"])
+    if held := _held(record, row, datasets):
+        said = f"keeps {aim} precision from {SCORE.text(held[0].value or 0.0)} on ({held[0].dataset})"
+        more = f", on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
+        yield finding(run, f"{said}{more}", weight=2)
+
+
+def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
+    """That no threshold of it is sure to keep it."""
+    record, row = run.record, run.board.row(system)
+    datasets = record.datasets(task_of(record))
+    if datasets and row.lead.value is not None and not _held(record, row, datasets):
+        aim = numbers.percent(record.arguments["options"]["precision"])
+        yield finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
 
 
 def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Result]) -> Iterator[Sentence]:

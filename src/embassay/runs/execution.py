@@ -16,12 +16,14 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from multiprocessing import resource_tracker
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Spread
 from embassay.errors import BudgetExceeded, EmbassayError, ModelError, TextRefused, UsageError
+from embassay.machine import HANGUP
 from embassay.records import TaskOutcome
 from embassay.registry import place_of_added
 from embassay.runs.folder import Cell, CellRecord, RunFolder, failed, finished, write_columns
@@ -413,6 +415,7 @@ class _Pool:
     ) -> None:
         # A fork would copy locks that the threads of numeric libraries hold, but not the threads.
         context = multiprocessing.get_context("spawn")
+        _start_tracker()
         self.broken = False
         # Written by the worker itself: a Queue has a thread for that, which dies with its last words.
         self._events = context.SimpleQueue()
@@ -461,6 +464,19 @@ class _Pool:
                 self._listener.advanced(cell, texts)
 
 
+def _start_tracker() -> None:
+    """Start the library's process that looks after semaphores, which knows of Ctrl-C and TERM, but would die of a
+    terminal that closes. A signal that is ignored now stays so in what is started."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in HANGUP}
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        for number, answer in before.items():
+            signal.signal(number, answer)
+
+
 _worker: dict[str, Any] = {}
 
 
@@ -470,9 +486,10 @@ def _start_worker(events: Any, folder: str, work: Work) -> None:
 
 
 def be_a_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when it ends, however it does."""
-    # Ctrl-C reaches the whole group; only the parent answers it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave Ctrl-C and a terminal that closes to the parent, and end when it ends, however it does."""
+    # Both reach the whole group; only the parent answers them.
+    for number in (signal.SIGINT, *HANGUP):
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

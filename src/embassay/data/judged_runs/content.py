@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path
 
 from embassay.errors import DataError
-from embassay.limits import WHOLE, read_bounded, unpacked
+from embassay.limits import ROWS, WHOLE, read_bounded, reading, unpacked
 
 PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -23,7 +23,8 @@ def read_content(path: Path) -> bytes:
     there is one.
     """
     try:
-        content = read_bounded(path, WHOLE)
+        with reading(path.name):
+            content = read_bounded(path, WHOLE)
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
@@ -37,6 +38,8 @@ def read_content(path: Path) -> bytes:
         raise DataError(
             "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
         )
+    if len(content) > ROWS.most and content.count(b"\n") > ROWS.most:
+        raise ROWS.exceeded(path)
     return _text(path, content)
 
 

@@ -183,7 +183,8 @@ def compared(by: str, left: Any, right: Any) -> NDArray[np.float64]:
 
 def _factory(name: str) -> Callable[[], Task]:
     def make() -> Task:
-        task = replace(PTEB.build(name), unworded=_unworded)
+        reworded = PTEB.build(name)
+        task = replace(reworded, unworded=lambda options: (*_unworded(options), *reworded.unworded(options)))
         if name == "reranking":
             return replace(task, evaluate=evaluate_candidates)
         if name != "retrieval":

@@ -24,7 +24,7 @@ from embassay.protocols.kernel.forecast import (
     token_bytes,
     vectors,
 )
-from embassay.protocols.kernel.request import STATISTICS, check_options, option
+from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_options, option
 from embassay.records import Component, LabelledTexts, Loaded, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.memory import Footprint
 from embassay.stats.resampling import resampled_rows, row_counts
@@ -62,7 +62,9 @@ class PtebOptions:
     clustering_cap: int = option(
         10_000, "Most texts that a system without vectors clusters; larger sets are sampled by label."
     )
-    resamples: int = option(1_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
+    resamples: int = option(
+        1_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
+    )
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -9,14 +9,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from embassay.contracts import Role, Usage
+from embassay.contracts import Role
 from embassay.errors import UsageError
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OpenAIClient, Server, openai_address
-from embassay.systems.remote.ledger import believed, likely_tokens, most_tokens, own_tokenizer
+from embassay.systems.remote.ledger import own_tokenizer
 
 
 class OpenAIEncoder(ServedEncoder):
@@ -68,10 +68,7 @@ class OpenAIEncoder(ServedEncoder):
             self._format = "float"
             answer = await self._create(texts)
         vectors = _vectors(answer, len(texts))
-        counted = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
-        used = believed(counted, most_tokens(texts), likely_tokens(texts))
-        price = self.served.price
-        return Answer(vectors, Usage(used, 0, 1, price.usd(used) if price is not None else None))
+        return Answer(vectors, self.usage(_counted(answer), texts))
 
     async def _create(self, texts: Sequence[str]) -> Any:
         shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
@@ -84,6 +81,13 @@ class OpenAIEncoder(ServedEncoder):
 
 
 _ROLES: tuple[Role | None, ...] = ("query", "document", None)
+
+
+def _counted(answer: Any) -> object:
+    """The tokens that the server says it has read; None where it does not say."""
+    usage = getattr(answer, "usage", None)
+    counts = (getattr(usage, name, None) for name in ("prompt_tokens", "total_tokens"))
+    return next((count for count in counts if count), None)
 
 
 def _identity(model: str, dimensions: int | None, place: str, prompts: dict[Role | None, str]) -> str:

@@ -10,6 +10,7 @@ import pytest
 import embassay as eb
 from embassay.errors import DataError
 from embassay.protocols.rag.scoring.correction import Correction, _ahead, read_corrections
+from embassay.protocols.rag.scoring.tables import tables
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
@@ -21,6 +22,16 @@ WHOLE = [f"q{i}" for i in range(0, 60, 3)]
 
 def people(queries=WHOLE):
     return {query: JUDGED[query] for query in queries}
+
+
+def scattered():
+    """Half of the passages of the longer queries."""
+    rng = np.random.default_rng(1)
+    return {
+        query: own
+        for query, docs in JUDGED.items()
+        if (own := {doc: grade for doc, grade in docs.items() if rng.random() < 0.5 and len(docs) > 4})
+    }
 
 
 def written(path, grades):
@@ -135,19 +146,30 @@ def test_differences_are_corrected_and_what_is_open_has_an_outlook(tmp_path) -> 
 
 def test_single_passages_do_for_precision_and_for_nothing_else(tmp_path) -> None:
     """A measure of a whole pool has then no value, and says what the judge alone would."""
-    rng = np.random.default_rng(1)
-    some = {
-        query: own
-        for query, docs in JUDGED.items()
-        if (own := {doc: grade for doc, grade in docs.items() if rng.random() < 0.5 and len(docs) > 4})
-    }
-    found, corrections = scored(tmp_path, noisy(0.7), some)
+    found, corrections = scored(tmp_path, noisy(0.7), scattered())
     one = row(corrections, "good", "Precision4+@5")
     assert (one.unit, one.n < one.total) == ("passages", True)
     undefined = found.record.value("good", "nDCG@5")
     assert undefined.value is None
     assert "by the judge alone" in undefined.reason
     assert any("whole" in note for note in corrections.notes)
+
+
+def test_what_is_counted_is_called_what_it_is(tmp_path) -> None:
+    """69 labelled passages are no queries, in no table; and the footers name the test that was made."""
+    found, corrections = scored(tmp_path, noisy(0.5), own=scattered())
+    one = row(corrections, "good", "Precision4+@5")
+    value = found.record.value("good", "Precision4+@5")
+    assert (value.n, value.total, value.unit) == (one.n, one.total, "passages")
+    [pair] = found.record.comparison("Precision4+@5").pairs
+    assert pair.unit == "passages"
+    made = {table.name: table for table in tables(found.record)}
+    for name in ("rag_score", "rag_pairs"):
+        heads = [column.name for column in made[name].columns]
+        assert "Queries" not in heads
+        assert "Unit" in heads
+        assert "np.float64" not in made[name].as_csv()
+        assert "bootstrap" not in made[name].note
 
 
 def test_grades_of_other_passages_are_refused(tmp_path) -> None:

@@ -230,17 +230,6 @@ def test_a_run_that_broke_off_is_not_tested() -> None:
     assert fifth.values["value"].to_list() == [0.25]
 
 
-def test_queries_that_find_themselves_are_said() -> None:
-    """Where most do, and not where one number is by chance a query's and a document's."""
-    judged = {f"a{i}": {f"b{i}": 5} for i in range(4)}
-    own = {q: {q: 9.0, f"b{q[1:]}": 8.0} for q in judged}
-    found = eb.rag.score(judged, {"r": own}, measures=["RR"], resamples=50)
-    assert any("--exclude-self" in note.text for note in found.record.notes)
-    found = eb.rag.score(judged, {"r": own}, measures=["RR"], resamples=50, exclude_self=True)
-    assert not any("--exclude-self" in note.text for note in found.record.notes)
-    assert found.values["value"].to_list() == [1.0]
-
-
 def test_names_of_runs(tmp_path: Path) -> None:
     """A run is called as its file, with its folder where two files have one name, or as it is told."""
     for folder in ("a", "b"):

@@ -24,6 +24,7 @@ from embassay.protocols.rag.decision.population import NOT_FOUND, Population, po
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place
 from embassay.protocols.rag.scoring.score import (
+    BY_PEOPLE,
     CONFIDENCE,
     Columns,
     Comparison,
@@ -50,6 +51,8 @@ STEPS = (50, 100, 200, 400)
 BANDS = ((1, 3), (4, 10), (11, 30))
 """Best ranks by which the judge is looked at."""
 _TURNS = 4
+CORRECTED_TEST = "two-sided t test of the difference that people's grades correct"
+"""What `p` is of in a corrected scoring."""
 
 
 @dataclass(frozen=True)
@@ -448,9 +451,11 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
         else ()
     )
     notes = (*(Note("judge", text) for text in (corrections.use, *corrections.notes)), *score.notes)
+    settings = replace(score.settings, test=CORRECTED_TEST, intervals=BY_PEOPLE)
     return replace(
-        score, values=values, comparisons=comparisons, readings=(), guidance=(), sensitivity=(), notes=notes
-    )
+        score, settings=settings, values=values, comparisons=comparisons, readings=(), guidance=(), sensitivity=(),
+        notes=notes,
+    )  # fmt: skip
 
 
 def _value(judge: Value, row: Correction | None) -> Value:
@@ -463,7 +468,10 @@ def _value(judge: Value, row: Correction | None) -> Value:
         f"judge corrected by people's grades of {row.n:,} of {row.total:,} {row.unit}, worth {row.effective:,.0f}; "
         f"people alone {row.alone:.3f}, judge alone {row.judge:.3f}; 95% interval by Student's t"
     )
-    return replace(judge, value=row.value, low=row.low, high=row.high, n=row.n, method=method, reason="")
+    return replace(
+        judge, value=row.value, low=row.low, high=row.high, n=row.n, total=row.total, method=method, reason="",
+        unit=row.unit,
+    )  # fmt: skip
 
 
 def _compared(
@@ -492,6 +500,7 @@ def _compared(
                 correction.p,
                 correction.p,
                 correction.n,
+                unit=correction.unit,
             )
         )
     if not pairs:

@@ -47,18 +47,6 @@ def idle_runs(answered: Mapping[str, int], total: int) -> dict[str, str]:
     }
 
 
-def own_documents(runs: Mapping[str, Entries]) -> Iterator[str]:
-    """A word on runs in which most queries find the document that has their own id: few tasks mean that."""
-    import polars as pl
-
-    for name, entries in runs.items():
-        frame = entries.frame.select(pl.col("query", "doc").cast(pl.String))
-        finding = frame.filter(pl.col("query") == pl.col("doc"))["query"].n_unique()
-        if finding and finding * 2 >= frame["query"].n_unique():
-            asked = "query finds" if finding == 1 else "queries find"
-            yield f"{name}: {finding:,} {asked} the document with its own id: --exclude-self leaves that out."
-
-
 def check_identity(
     runs: Mapping[str, Entries], judged: pl.DataFrame, corpus: Collection[str]
 ) -> Iterator[str]:

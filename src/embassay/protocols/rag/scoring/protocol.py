@@ -26,7 +26,7 @@ from embassay.protocols.rag.scoring.correction import (
     corrected_record,
     corrections_of,
 )
-from embassay.protocols.rag.scoring.identity import check_identity, idle_runs, own_documents
+from embassay.protocols.rag.scoring.identity import check_identity, idle_runs
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
@@ -82,6 +82,7 @@ from embassay.protocols.rag.scoring.tables import (
     tables,
     tag_table,
 )
+from embassay.protocols.rag.scoring.uneven import spare_unjudged
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 
 if TYPE_CHECKING:
@@ -162,7 +163,6 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     # Spans are held against places, which are known or not whatever the ids.
     is_of_spans = inputs.qrels.format == "spans"
     told = [] if is_of_spans else list(check_identity(inputs.runs, judgements.frame, inputs.corpus))
-    told += [] if request.exclude_self else own_documents(inputs.runs)
     idle = idle_runs({run.name: int((run.sizes > 0).sum()) for run in board.runs}, len(board.queries))
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
     every = (measured(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
@@ -182,7 +182,9 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         tuple(measure.facts for measure in measures),
         measures[0].name,
         values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
-        _comparisons(resampled, taken, measures, request),
+        spare_unjudged(
+            _comparisons(resampled, taken, measures, request), board, measures, ks, request.unjudged, right,
+        ),
         likeness(tested, ks, resamples=request.resamples, seed=request.seed),
         sensitivity(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
         readings=readings(tested, facts, ks, resampled),
@@ -367,7 +369,8 @@ class Scoring:
 
     @property
     def values(self) -> pl.DataFrame:
-        """`run`, `measure`, `value`, `low`, `high`, `n`, `total`, `method`, `reason`: a row per run and measure."""
+        """`run`, `measure`, `value`, `low`, `high`, `n`, `total`, `method`, `reason`, `unit` (of `n`): a row per run
+        and measure."""
         import polars as pl
 
         numbers = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
