@@ -90,19 +90,70 @@ class Gains:
 
 
 def fitting_map(values: Iterable[float]) -> str:
-    """What to give `--grades` for judgements of these values: a named map that has them all, or one that spreads them
-    over the grades 1 to 5.
+    """What to give `--grades` for judgements of these values; empty where no map is sure to mean what the file means.
 
-    >>> fitting_map([0, 1]), fitting_map([0, 1, 2, 3]), fitting_map([-1, 1, 2, 3, 4]), fitting_map([0, 10])
-    ('binary', 'trec3', 'cranfield', '0=1,10=5')
+    A named map where the values are just its own. Otherwise all that is 0 or less is not relevant (grade 1, gain 0),
+    and gains are as the positive values are to one another, so that nDCG is what it is on the file. No map is sure of
+    values that are all positive (is the least of them relevant?), nor of those that no four grades hold in proportion.
+
+    >>> fitting_map([0, 1]), fitting_map([0, 1, 2, 3]), fitting_map([-1, 0, 1, 2]), fitting_map([0, 10])
+    ('binary', 'trec3', '-1=1,0=1,1=3,2=5', '0=1,10=5')
+    >>> fitting_map([10, 20]), fitting_map([0, 1, 2, 3, 4, 5]), fitting_map([-1, 1, 2, 3, 4])
+    ('', '', '')
     """
     levels = sorted(set(values))
-    for name in ("binary", "trec3", "identity", "cranfield"):
-        if set(levels) <= set(GRADE_MAPS[name]):
+    for name in ("binary", "trec3", "identity"):
+        if levels == sorted(GRADE_MAPS[name]):
             return name
-    step = 4 / max(1, len(levels) - 1)
-    spread = [1 + round(i * step) for i in range(len(levels))] if len(levels) > 1 else [5]
-    return ",".join(f"{value:g}={grade}" for value, grade in zip(levels, spread, strict=True))
+    positive = [level for level in levels if level > 0]
+    # 1 is Cranfield's best grade, and the least of others' scales: with -1 and no 0 a file may be of either.
+    if len(positive) == len(levels) or (set(levels) <= set(GRADE_MAPS["cranfield"]) and len(positive) > 1):
+        return ""
+    gains = _gains_in_proportion(positive)
+    if gains is None:
+        return ""
+    grades = [1] * (len(levels) - len(positive)) + [1 + gain for gain in gains]
+    return ",".join(f"{_written(value)}={grade}" for value, grade in zip(levels, grades, strict=True))
+
+
+def _written(value: float) -> str:
+    """A value as a map has to write it to be found again: in short where that is the same number."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(float(value))
+
+
+_ROUNDED = 0.05
+"""How far a gain may be from a whole one: a third is written 0.33 in files."""
+
+
+def _gains_in_proportion(positive: Sequence[float]) -> list[int] | None:
+    """Whole gains from 1 to 4 that are to one another as the positive values (rising) are, the highest as high as can
+    be; None where there are none."""
+    if not positive:
+        return []
+    for highest in (4, 3, 2, 1):
+        exact = [value / positive[-1] * highest for value in positive]
+        gains = [round(gain) for gain in exact]
+        near = all(abs(gain - whole) <= _ROUNDED for gain, whole in zip(exact, gains, strict=True))
+        if near and len(set(gains)) == len(gains) and min(gains) >= 1:
+            return gains
+    return None
+
+
+def map_advice(values: Iterable[float]) -> str:
+    """What to do about judgements of these values: the map that fits them, or what somebody has to decide."""
+    levels = sorted(set(values))
+    if fitting := fitting_map(levels):
+        return f"The file's values fit --grades {fitting}; or write a map as value=grade,..."
+    if set(levels) <= set(GRADE_MAPS["cranfield"]) and levels[0] < 0:
+        return (
+            "If 1 is the best value, as in Cranfield, add --grades cranfield; if it is the least, write a map as "
+            "value=grade,... in which what is not relevant has grade 1."
+        )
+    return (
+        "No map is sure to fit these values: write one with --grades, as value=grade,... with grades from 1 to 5; what "
+        "is not relevant has grade 1."
+    )
 
 
 Judgements = Mapping[str, Mapping[str, float]]

@@ -193,7 +193,23 @@ def text_of(row: Row, column: str) -> str | None:
         return None
     if not isinstance(value, str):
         raise wrong(row, column, "a text")
-    return value if value.strip() else None
+    return None if is_blank(value) else value
+
+
+_UNSEEN = "".join(
+    map(chr, (*range(0x200B, 0x2010), *range(0x2028, 0x202F), *range(0x2060, 0x2070), 0xAD, 0x180E, 0xFEFF))
+)
+"""Signs that nobody sees."""
+_BLANK = _UNSEEN + "".join(sign for sign in map(chr, range(0x3001)) if sign.isspace())
+
+
+def is_blank(text: str) -> bool:
+    """Whether a text has nothing that anybody sees: white space, and signs without width.
+
+    >>> is_blank(" \u200b\ufeff"), is_blank("\u200bx")
+    (True, False)
+    """
+    return not text.strip(_BLANK)
 
 
 def key_of(row: Row, column: str) -> str:
@@ -204,6 +220,20 @@ def key_of(row: Row, column: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise wrong(row, column, "an identifier (text or integer)")
     return value
+
+
+def identifier(value: Any) -> str:
+    """An id as text, without the blanks around it: what pandas made a decimal of is the integer again. Empty for what
+    is none.
+
+    >>> identifier(" d1"), identifier(7), identifier(11.0), identifier(True), identifier(None)
+    ('d1', '7', '11', '', '')
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return ""
+    return str(value).strip()
 
 
 def plain_number(value: str | int | float | Decimal) -> float:
@@ -293,7 +323,7 @@ def texts_of(row: Row, column: str) -> list[str | None]:
     values = value if isinstance(value, list) else [] if value is None else [value]
     if not all(text is None or isinstance(text, str) for text in values):
         raise wrong(row, column, "texts")
-    return [text if text is not None and text.strip() else None for text in values]
+    return [None if text is None or is_blank(text) else text for text in values]
 
 
 def label_of(row: Row, column: str) -> str | None:

@@ -7,13 +7,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data.judged_runs import Entries, Known, entries_of, read_run
-from embassay.data.judged_runs.engines import hits_of, plain
+from embassay.data.judged_runs.engines import hits_of
 from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
+from embassay.data.judged_runs.texts import _spaced
 from embassay.errors import DataError
 
 REFUND = "A refund takes five days, and is asked for in the shop on weekdays."
@@ -203,7 +205,7 @@ def test_what_comes_twice_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("known", [True, False])
 def test_documents_with_scores_and_lists_of_ids(known: bool, tmp_path: Path) -> None:
     """As pytrec_eval, ranx and BEIR keep runs, numbers as text too; and the ids alone, best first."""
-    rows = [("q1", "d2", 2.5), ("q1", "d1", 1.0), ("q2", "d3", 0.5)]
+    rows = [("q1", "d1", 1.0), ("q1", "d2", 2.5), ("q2", "d3", 0.5)]
     for number in (float, str):
         run = {"q1": {"d1": number(1), "d2": number(2.5)}, "q2": {"d3": number(0.5)}}
         assert run_of(tmp_path, run, known).frame.rows() == rows
@@ -222,7 +224,7 @@ def test_places_are_taken_along(tmp_path: Path) -> None:
         ('{"responses": [{"hits": {"hits": []}}]}', "_msearch"),
         ('{"q1": [], "q2": []}', "no answer holds"),
         ('{"query_id": "q1", "hits": {"hits": 3}}', "cannot be read"),
-        ('{"query_id": "q1", "documents": [3]}', "cannot be read"),
+        ('{"query_id": "q1", "documents": [3.5]}', "cannot be read"),
         ('{"q1": {"d1": "nan"}}', "document -> score"),
         (
             '{"query_id": "q1", "error": {"type": "index_not_found_exception", "reason": "no such index [x]"}}',
@@ -237,10 +239,10 @@ def test_what_is_no_answer_is_named(content: str, said: str, tmp_path: Path) -> 
 
 
 @given(st.text(max_size=80))
-def test_texts_are_found_whatever_their_spaces_and_case(text: str) -> None:
+def test_texts_are_found_whatever_their_spaces(text: str) -> None:
+    """A text that nobody sees is equal to none."""
     known = Known({"d": text})
-    assert known.passage(f"  {text}\n") == "d"
-    assert plain(plain(text)) == plain(text)
+    assert known.passage(f"  {text}\n") == ("d" if _spaced(text) else None)
 
 
 SPANS = [
@@ -314,7 +316,7 @@ def test_rows_that_name_no_document() -> None:
     assert hits_of(Path("run.json"), json.dumps(partial).encode(), {})[0].is_partial
     mapped = {"query_id": "q1", "columns": [{"name": "key.keyword"}], "values": [["d1"]]}
     [hit] = hits_of(Path("run.json"), json.dumps(mapped).encode(), {"doc_id": "key.keyword"})
-    assert hit.ids == ("d1",)
+    assert hit.ids == {"key.keyword": "d1"}
 
 
 @pytest.mark.parametrize(
@@ -343,3 +345,213 @@ def test_a_csv_of_ragas_that_was_cut(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="to_jsonl") as raised:
         read_run(path, {}, Known(KNOWN, ASKED))
     assert raised.value.line == 3
+
+
+JUDGED = {"q1": {"d1": 5.0, "d2": 1.0, "d3": 1.0}}
+OTHERS: dict[str, Any] = {
+    "Pinecone": {
+        "matches": [{"id": "d2", "score": 0.9, "values": []}, {"id": "d1", "score": 0.8}],
+        "namespace": "",
+    },
+    "Qdrant": {
+        "result": [
+            {"id": 17, "score": 0.9, "payload": {"doc_id": "d2"}},
+            {"id": 3, "payload": {"doc_id": "d1"}},
+        ]
+    },
+    "Qdrant, points": {
+        "result": {"points": [{"id": 1, "payload": {"text": HELMET}}, {"id": 2, "payload": {"text": REFUND}}]}
+    },
+    "Weaviate": {
+        "data": {
+            "Get": {
+                "Page": [
+                    {"text": HELMET, "_additional": {"id": "u1", "distance": 0.1}},
+                    {"text": REFUND, "_additional": {"id": "u2", "distance": 0.3}},
+                ]
+            }
+        }
+    },
+    "Milvus": {
+        "results": [
+            [{"id": "d2", "distance": 0.9, "entity": {}}, {"id": "d1", "distance": 0.8, "entity": {}}]
+        ]
+    },
+    "Chroma": {
+        "ids": [["d2", "d1"]],
+        "distances": [[0.1, 0.3]],
+        "documents": [[HELMET, REFUND]],
+        "metadatas": [[{}, {}]],
+    },
+    "Chroma, texts": {
+        "ids": [["u", "v"]],
+        "documents": [[HELMET, REFUND]],
+        "metadatas": [[None, None]],
+        "embeddings": None,
+    },
+    "columns": {"doc_ids": ["d2", "d1"], "scores": [0.9, 0.9]},
+    "Vespa": {
+        "root": {
+            "children": [
+                {"id": "id:ns:page::2", "relevance": 0.9, "fields": {"doc_id": "d2"}},
+                {"id": "id:ns:page::1", "relevance": 0.9, "fields": {"doc_id": "d1"}},
+            ]
+        }
+    },
+    "Solr": {
+        "response": {"numFound": 2, "docs": [{"id": "d2", "text": [HELMET]}, {"id": "d1", "text": [REFUND]}]}
+    },
+    "Typesense": {
+        "found": 2,
+        "hits": [{"document": {"id": "d2"}, "text_match": 5}, {"document": {"id": "d1"}, "text_match": 5}],
+    },
+    "Algolia": {
+        "hits": [{"objectID": "d2", "_highlightResult": {"text": {"value": "x"}}}, {"objectID": "d1"}],
+        "nbHits": 2,
+    },
+    "Azure": {
+        "value": [
+            {"@search.score": 0.03, "@search.rerankerScore": 2.9, "chunk_id": "d2"},
+            {"@search.score": 0.04, "@search.rerankerScore": 1.9, "chunk_id": "d1"},
+        ]
+    },
+    "Mongo": {"documents": [{"_id": {"$oid": "d2"}, "score": 0.9}, {"_id": {"$oid": "d1"}, "score": 0.8}]},
+    "Bedrock": {
+        "retrievalResults": [
+            {"content": {"text": HELMET}, "score": 0.6},
+            {"content": {"text": REFUND}, "score": 0.5},
+        ]
+    },
+    "Cohere": {
+        "results": [
+            {"index": 1, "relevance_score": 0.9, "document": {"text": HELMET}},
+            {"index": 0, "relevance_score": 0.7, "document": {"text": REFUND}},
+        ]
+    },
+    "vector store": {
+        "search_query": "x",
+        "data": [
+            {"file_id": "f", "score": 0.9, "content": [{"type": "text", "text": HELMET}]},
+            {"file_id": "f", "score": 0.8, "content": [{"type": "text", "text": REFUND}]},
+        ],
+    },
+    "pairs": {"documents": [["d2", 0.5], ["d1", 0.5]]},
+    "two texts": {"contexts": [HELMET, REFUND]},
+    "equal scores": {"documents": [{"id": "d2", "score": 0.5}, {"id": "d1", "score": 0.5}]},
+    "distances": {"documents": [{"id": "d2", "distance": 0.1}, {"id": "d1", "distance": 0.5}]},
+    "ranks": {"documents": [{"id": "d1", "rank": 2}, {"id": "d2", "rank": 1}]},
+    "ids": {"query": "x", "expected_ids": ["d1"], "retrieved_ids": ["d2", "d1"], "metric_dict": {"mrr": 0.5}},
+    "with what is expected": {
+        "retrieved_contexts": [HELMET, REFUND],
+        "reference_contexts": [REFUND],
+        "reference": "x",
+    },
+    "with messages": {
+        "documents": [{"id": "d2"}, {"id": "d1"}],
+        "chat_history": [{"role": "user", "content": "Hi"}],
+    },
+    "with buckets": {
+        "hits": {"hits": [{"_id": "d2"}, {"_id": "d1"}]},
+        "aggregations": {"by": {"buckets": [{"key": "a"}]}},
+    },
+    "twice the same": {"nodes": [{"id": "d2"}, {"id": "d1"}], "source_nodes": [{"id": "d2"}, {"id": "d1"}]},
+    "with none": {"documents": [{"id": "d2"}, {"id": "d1"}], "reranked": []},
+    "id of a chunk": {
+        "source_nodes": [
+            {"node": {"id_": "d2", "metadata": {"doc_id": "file-9", "document_id": "file-9"}}, "score": 0.8},
+            {"node": {"id_": "d1", "metadata": {"doc_id": "file-9", "document_id": "file-9"}}, "score": 0.8},
+        ]
+    },
+    "a source's id": {
+        "hits": {"hits": [{"_id": "d2", "_source": {"id": 9002}}, {"_id": "d1", "_source": {"id": 9001}}]}
+    },
+    "a path": {
+        "documents": [
+            {"page_content": "x", "metadata": {"source": "d2"}},
+            {"page_content": "y", "metadata": {"source": "d1"}},
+        ]
+    },
+}
+
+
+@pytest.mark.parametrize("answer", OTHERS.values(), ids=OTHERS)
+def test_the_engines_order_and_the_judged_ids(answer: dict[str, Any], tmp_path: Path) -> None:
+    """d2 before d1, however it is written, on a line and as query -> answer: no hit is lost, equal scores keep the
+    order, and ids are those of the corpus."""
+    path = tmp_path / "run.json"
+    for content in ({"query_id": "q1", **answer}, {"q1": answer}):
+        path.write_text(json.dumps(content))
+        run = read_run(path, {}, Known(KNOWN, ASKED, lambda: JUDGED))
+        best = run.frame.with_columns(single=pl.col("value").cast(pl.Float32)).sort(
+            "single", "doc", descending=True
+        )
+        assert best.select("query", "doc").rows() == [("q1", "d2"), ("q1", "d1")]
+
+
+def test_judgements_decide_between_ids(tmp_path: Path) -> None:
+    """Without a corpus too, and where both are known it is said, with what takes the other."""
+    hits = [{"_id": f"d{i}", "_source": {"id": f"x{i}", "ref": {"doc_id": f"d{4 - i}"}}} for i in (1, 2, 3)]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps({"q1": {"hits": {"hits": hits}}}))
+    run = read_run(path, {}, Known({}, {}, lambda: JUDGED))
+    assert run.frame["doc"].to_list() == ["d1", "d2", "d3"]
+    [note] = [note for note in run.notes if "known too" in note]
+    assert "--map doc_id=_source.ref.doc_id" in note
+    mapped = read_run(path, {"doc_id": "_source.ref.doc_id"}, Known({}, {}, lambda: JUDGED))
+    assert mapped.frame["doc"].to_list() == ["d3", "d2", "d1"]
+
+
+def test_judgements_decide_between_questions(tmp_path: Path) -> None:
+    """An answer's own id is no question's where another key holds one."""
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps([{"id": "resp-1", "query": ASKED["q1"], "documents": ["d1"]}]))
+    assert read_run(path, {}, Known(KNOWN, ASKED)).frame["query"].to_list() == ["q1"]
+
+
+TWO = {
+    "bm25": {"documents": [{"id": "d2", "score": 9.1}, {"id": "d1", "score": 3.0}]},
+    "ranker": {"documents": [{"id": "d1", "score": 0.98}, {"id": "d2", "score": 0.1}]},
+}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        TWO,
+        {"documents": [{"id": "d2"}], "reranked": [{"id": "d1"}]},
+        {"hits": {"hits": [{"_id": "d2"}]}, "rescored": {"hits": [{"_id": "d1"}]}},
+        {"documents": ["d1"], "nodes": ["d2"]},
+    ],
+)
+def test_several_lists_are_asked_about(answer: dict[str, Any], tmp_path: Path) -> None:
+    """None is taken for the answer, unless it is named."""
+    with pytest.raises(DataError, match="several lists") as caught:
+        run_of(tmp_path, {"query_id": "q1", **answer})
+    name = caught.value.mend.rpartition("documents=")[2].rstrip(".")
+    assert run_of(tmp_path, {"query_id": "q1", **answer}, documents=name).frame["query"][0] == "q1"
+
+
+def test_a_list_of_several_lists_is_named(tmp_path: Path) -> None:
+    found = run_of(tmp_path, {"query_id": "q1", **TWO}, documents="ranker.documents")
+    assert found.frame["doc"].to_list() == ["d1", "d2"]
+    with pytest.raises(DataError, match="lists within its list"):
+        run_of(tmp_path, {"query_id": "q1", "ids": [["d1"], ["d2"]]})
+    with pytest.raises(DataError, match="no list stands under 'x'"):
+        run_of(tmp_path, {"query_id": "q1", **TWO}, documents="x")
+
+
+def test_numbers_that_are_none(tmp_path: Path) -> None:
+    """Halves of signs and numbers beyond all are no crash, and no score."""
+    content = '{"q1": [{"id": "a\\ud800", "score": 1' + "0" * 400 + '}, {"id": "b", "text": "\\udfff"}]}'
+    run = run_of(tmp_path, content, known=False)
+    assert run.frame["value"].to_list() == [-1.0, -2.0]
+    assert not run.is_scored
+
+
+def test_scores_are_the_engines_or_none_are(tmp_path: Path) -> None:
+    """Where distances rise in one answer, no answer's numbers are scores; so a scale is never mixed."""
+    one, two = [["d1", 0.1]], [["d1", 0.1], ["d2", 0.7]]
+    assert run_of(tmp_path, {"q1": one}).is_scored
+    mixed = run_of(tmp_path, {"q1": one, "q2": two})
+    assert (mixed.frame["value"].to_list(), mixed.is_scored) == ([-1.0, -1.0, -2.0], False)
+    assert any("rises with the rank" in note for note in mixed.notes)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from embassay.data.judged_runs import Entries, entries_of, read_qrels, read_run
 from embassay.data.judged_runs import runs as careful
 from embassay.data.judged_runs import runs as columns
-from embassay.data.judged_runs.runs import QRELS, RUN, Layout, layout_of
+from embassay.data.judged_runs.layouts import QRELS, RUN, Layout, layout_of
 from embassay.errors import DataError
 
 RUN_ROWS = [("q1", "d1", 2.5), ("q1", "d2", -0.25), ("q2", "d1", 1e-7), ("q10", "dé", 3.0)]
@@ -303,7 +303,7 @@ def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spac
     fast = columns.text_columns(content, layout)
     assert slow == rows
     assert fast is not None
-    assert fast.rows() == rows
+    assert fast.select("query", "doc", "value").rows() == rows
 
 
 def test_layouts_say_what_they_are() -> None:
@@ -314,22 +314,156 @@ def test_layouts_say_what_they_are() -> None:
     assert Layout("", ",", ()).split('a,"b,c"') == ["a", "b,c"]
 
 
-@pytest.mark.parametrize("end", ["trec", "csv"])
-def test_distances_are_not_taken_for_scores(end: str, tmp_path: Path) -> None:
-    """Where the score rises with every rank the last would be ranked first; ranks of 0 or a tie say nothing."""
+Lines = list[tuple[str, str, int, float]]
+WRITTEN: dict[str, Callable[[Lines], str | bytes]] = {
+    "trec": lambda lines: "".join(f"{q} Q0 {d} {r} {s} x\n" for q, d, r, s in lines),
+    "csv": lambda lines: (
+        "query_id,doc_id,rank,score\n" + "".join(f"{q},{d},{r},{s}\n" for q, d, r, s in lines)
+    ),
+    "spaced csv": lambda lines: (
+        "qid, pid, Rank, score\n" + "".join(f"{q}, {d}, {r}, {s}\n" for q, d, r, s in lines)
+    ),
+    "tsv": lambda lines: (
+        "qid\tpid\tposition\tscore\n" + "".join(f"{q}\t{d}\t{r}\t{s}\n" for q, d, r, s in lines)
+    ),
+    "jsonl": lambda lines: "".join(
+        json.dumps({"query_id": q, "doc_id": d, "rank": r, "score": s}) + "\n" for q, d, r, s in lines
+    ),
+    "odd jsonl": lambda lines: "".join(
+        json.dumps({"query_id": q, "doc_id": d, "rank": str(r), "score": str(s)}) + "\n"
+        for q, d, r, s in lines
+    ),
+    "parquet": lambda lines: _parquet(lines, ["query_id", "doc_id", "rank", "score"]),
+}
 
-    def run(score: Callable[[int], float], rank: Callable[[int], int]) -> Path:
-        lines = [(f"q{n}", f"d{i}", rank(i), score(i)) for n in range(3) for i in range(1, 7)]
-        rows = [f"{q} Q0 {d} {r} {s} x" if end == "trec" else f"{q},{d},{r},{s}" for q, d, r, s in lines]
-        path = tmp_path / f"run.{end}"
-        path.write_text("\n".join([*(["query_id,doc_id,rank,score"] if end == "csv" else []), *rows]))
-        return path
 
-    with pytest.raises(DataError, match="rise with the rank"):
-        read_run(run(lambda i: 0.1 * i, lambda i: i))
+def _parquet(lines: Lines, names: list[str]) -> bytes:
+    buffer = io.BytesIO()
+    pl.DataFrame(lines, schema=names, orient="row").write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def made(
+    score: Callable[[int], float], rank: Callable[[int], int], queries: int = 3, depth: int = 6
+) -> Lines:
+    return [(f"q{n}", f"d{i}", rank(i), score(i)) for n in range(queries) for i in range(1, depth + 1)]
+
+
+@pytest.mark.parametrize("written", WRITTEN.values(), ids=WRITTEN)
+def test_distances_are_not_taken_for_scores(written: Callable[[Lines], str | bytes], tmp_path: Path) -> None:
+    """Where the score rises with the rank the last would be ranked first: in long lists and short ones, from rank 0
+    too, with ties and with a step that falls. Ranks of 0, a tie and scores that go up and down say nothing."""
+
+    def run(score: Callable[[int], float], rank: Callable[[int], int], *size: int) -> Entries:
+        return read("run", tmp_path / "run", written(made(score, rank, *size)))
+
+    for score, rank, *size in (
+        (lambda i: 0.1 * i, lambda i: i),
+        (lambda i: 0.1 * i, lambda i: i - 1),
+        (lambda i: 0.1 * i, lambda i: i, 1, 2),
+        (lambda i: 0.1 * max(i, 2), lambda i: i),
+        (lambda i: 0.05 if i == 25 else 0.1 * i, lambda i: i, 1, 30),
+    ):
+        with pytest.raises(DataError, match="rise with the rank") as caught:
+            run(score, rank, *size)
+        assert caught.value.line
     for score, rank in (
         (lambda i: 0.1 * i, lambda _: 0),
         (lambda i: -0.1 * i, lambda i: i),
-        (lambda _: 0, lambda i: i),
+        (lambda _: 0.0, lambda i: i),
+        (lambda i: (-1.0) ** i, lambda i: i),
     ):
-        assert len(read_run(run(score, rank)).frame) == 18
+        assert len(run(score, rank).frame) == 18
+
+
+def test_rising_scores_without_ranks_are_said(tmp_path: Path) -> None:
+    """Such a run may be of distances; one that was sorted otherwise is scored without a word."""
+    rows = [("q1", f"d{i}", 0.1 * i) for i in range(1, 6)]
+    found = read("run", tmp_path / "up", jsonl(rows, "score"))
+    assert [note for note in found.notes if "rise from line to line" in note]
+    assert not read("run", tmp_path / "down", jsonl(rows[::-1], "score")).notes
+    assert entries_of({"q": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}}, "run", "r").notes
+
+
+@pytest.mark.parametrize("name", ["distance", "dist", "vector_distance"])
+def test_what_is_called_a_distance(name: str, tmp_path: Path) -> None:
+    """Where it rises with the order the least is the best, where it falls (Milvus' similarities) the most; an order
+    that tells neither is asked about, also through --map."""
+    for values, best in (([0.1, 0.2, 0.3], "d0"), ([0.9, 0.8, 0.7], "d0")):
+        content = jsonl([("q", f"d{i}", value) for i, value in enumerate(values)], name)
+        for mapping in ({}, {"score": name}):
+            found = read("run", tmp_path / "run", content, mapping=mapping)
+            assert found.frame.sort("value", descending=True)["doc"][0] == best
+            assert found.notes
+    with pytest.raises(DataError, match="does not tell which is the best"):
+        read("run", tmp_path / "run", jsonl([("q", "a", 0.2), ("q", "b", 0.1), ("q", "c", 0.3)], name))
+
+
+@pytest.mark.parametrize("content", [
+    "qid\tpid\trank\nq1\td1\t1\nq1\td2\t2\nq2\td9\t1\nq2\td5\t2\n",
+    '{"qid": "q1", "pid": "d1", "rank": 1}\n{"qid": "q1", "pid": "d2", "rank": 2}\n'
+    '{"qid": "q2", "pid": "d9", "rank": 1}\n{"qid": "q2", "pid": "d5", "rank": 2}\n',
+    _parquet([("q1", "d1", 1), ("q1", "d2", 2), ("q2", "d9", 1), ("q2", "d5", 2)], ["qid", "pid", "rank"]),  # type: ignore[list-item]
+])  # fmt: skip
+def test_ranks_are_no_scores(content: str | bytes, tmp_path: Path) -> None:
+    """The first rank is the best, by its own name and as the score; nothing else may be made of such numbers."""
+    for mapping in ({}, {"score": "rank"}):
+        found = read("run", tmp_path / "run", content, mapping=mapping)
+        best = found.frame.sort("value", descending=True).unique("query", keep="first", maintain_order=True)
+        assert sorted(best["doc"]) == ["d1", "d9"]
+        assert not found.is_scored
+        assert found.notes
+
+
+def test_ranks_tell_equal_scores_apart(tmp_path: Path) -> None:
+    """In tables; trec_eval goes by the id in TREC files, and so does a run of one."""
+    lines: Lines = [("q", "a", 1, 0.5), ("q", "z", 2, 0.5), ("q", "m", 3, 0.25)]
+    for name, written in WRITTEN.items():
+        values = dict(read("run", tmp_path / "run", written(lines)).frame.select("doc", "value").iter_rows())
+        assert (values["a"] == values["z"]) is (name == "trec")
+        assert values["a"] >= values["z"] > values["m"]
+
+
+IDS = {
+    "CSV": 'query_id, doc_id, score\nq1, d1, 1\nq1, "d, 2", 0.5\n',
+    "TSV": "query_id\tdoc_id\tscore\nq1 \t d1\t1\nq1\td, 2 \t0.5\n",
+    "quoted TSV": '"query_id"\t"doc_id"\t"score"\n"q1"\t"d1"\t1\n"q1"\t"d, 2"\t0.5\n',
+    "JSON": '{"query_id": " q1", "doc_id": "d1 ", "score": 1}\n{"query_id": "q1", "doc_id": "d, 2", "score": 0.5}\n',
+    "Parquet": parquet([(" q1", "d1 ", 1.0), ("q1", "d, 2", 0.5)], "score"),
+}
+
+
+@pytest.mark.parametrize("content", IDS.values(), ids=IDS)
+def test_ids_without_what_stands_around_them(content: str | bytes, tmp_path: Path) -> None:
+    """Blanks at their ends, and the quotation marks of CSV, are no part of ids."""
+    assert read("run", tmp_path / "r", content).frame.rows() == [("q1", "d1", 1.0), ("q1", "d, 2", 0.5)]
+
+
+def test_ids_that_became_decimals(tmp_path: Path) -> None:
+    """Where a file has numbers they are the integers that they were; in texts nobody knows (`scoring.identity`)."""
+    frame = pl.DataFrame({"query_id": [1.0, 2.0], "doc_id": [11.0, 12.0], "score": [0.5, 0.25]})
+    assert entries_of(frame, "run", "r").frame.rows() == [("1", "11", 0.5), ("2", "12", 0.25)]
+    content = '{"query_id": 1.0, "doc_id": 11.0, "score": "0.5"}\n'
+    assert read("run", tmp_path / "r", content).frame.rows() == [("1", "11", 0.5)]
+
+
+def test_blanks_that_separate_nothing(tmp_path: Path) -> None:
+    """In TREC files a no-break space belongs to an id, in the first line too."""
+    content = "q1 Q0 doc\u00a07 1 2 x\nq1 Q0 doc\u30008 2 1 x\n"
+    assert read("run", tmp_path / "r", content).frame["doc"].to_list() == ["doc\u00a07", "doc\u30008"]
+
+
+@pytest.mark.parametrize("content", ["q1 d1 1\nq1 d2 2\n", "q1\td1\t0.9\n", "q1 d1 1 0.9\n"])
+def test_short_runs_are_told_to_name_their_columns(content: str, tmp_path: Path) -> None:
+    """Nobody knows whether a third column is a rank or a score."""
+    with pytest.raises(DataError, match="name its columns in a first line"):
+        read("run", tmp_path / "r", content)
+
+
+def test_lists_in_memory() -> None:
+    """Documents in order, and pairs of a document and its score."""
+    assert entries_of({"q": [("a", 0.5), ("b", 0.25)]}, "run", "r").frame.rows() == [
+        ("q", "a", 0.5),
+        ("q", "b", 0.25),
+    ]
+    assert not entries_of({"q": ["b", "a"]}, "run", "r").is_scored

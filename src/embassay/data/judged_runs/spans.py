@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from embassay.data.judged_runs.content import first_line, line_at, read_content
 from embassay.data.judged_runs.engines import REPEATS
-from embassay.data.judged_runs.runs import Entries, first_line, line_at, read_content
+from embassay.data.judged_runs.runs import Entries
 from embassay.data.rows import shown
 from embassay.errors import DataError
 

@@ -194,7 +194,7 @@ def test_what_is_counted_is_called_what_it_is(tmp_path) -> None:
 
 def test_grades_of_other_passages_are_refused(tmp_path) -> None:
     others = {query: {f"x{doc}": grade for doc, grade in docs.items()} for query, docs in JUDGED.items()}
-    with pytest.raises(DataError, match=r"no document of any run is judged .*found 'x"):
+    with pytest.raises(DataError, match=r"no document of the run is judged .*such as 'x"):
         scored(tmp_path, others)
     with pytest.raises(DataError, match="graded by people and by the judge"):
         scored(tmp_path, JUDGED, others)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import embassay as eb
 from embassay.data.judged_runs import read_qrels
-from embassay.data.retrieval import GRADE_MAPS, fitting_map, grade_map
+from embassay.data.retrieval import fitting_map, grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
     counts_by_grade,
@@ -52,13 +55,14 @@ def test_grade_maps(
     [
         ((1, 0), None, r":2: the judgement is not in the grades 1 to 5 .*found 0.*--grades binary"),
         ((1, 2, 0, 3), None, r":3: .*--grades trec3"),
-        ((1, 2, 3, -1), None, r":4: .*found -1.*--grades cranfield"),
+        ((1, 2, 3, -1), None, r":4: .*found -1.*If 1 is the best value.*--grades cranfield"),
         (
             (1, 2),
             "binary",
-            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*--grades trec3",
+            r":2: the judgement is not in the grade map binary .*0, 1; found 2.*No map is sure",
         ),
-        ((10, 20, 30), None, r":1: .*--grades 10=1,20=3,30=5"),
+        ((10, 20, 30), None, r":1: .*found 10.*No map is sure"),
+        ((-2, 0, 1, 2, 3), None, r":1: .*--grades -2=1,0=1,1=2,2=3,3=4"),
         ((1, 1, 1), None, r":1: every judgement is 1.*--grades binary"),
         ((-1, -1), "cranfield", r"the grade map leaves no judgement"),
         ((0.5, 1), "binary", r":1: .*found 0.5"),
@@ -73,13 +77,43 @@ def test_values_outside_the_map(
 
 
 @pytest.mark.parametrize(
-    "values", [[0, 1], [1], [0, 1, 2, 3], [1, 2, 3, 4, 5], [-1, 1, 2, 3, 4], [0, 7, 9], [3.5]]
+    ("values", "gains"),
+    [
+        ([0, 1], [0, 4]),
+        ([-1, 0, 1], [0, 0, 4]),
+        ([-2, 0, 1, 2, 3], [0, 0, 1, 2, 3]),
+        ([-2, 0, 1, 2, 3, 4], [0, 0, 1, 2, 3, 4]),
+        ([-1, 0, 1, 2], [0, 0, 2, 4]),
+        ([0, 0.5, 1], [0, 2, 4]),
+        ([0, 25, 50, 100], [0, 1, 2, 4]),
+        ([0, 1 / 3, 2 / 3, 1], [0, 1, 2, 3]),
+        ([-1, 1], [0, 4]),
+        ([-3, -2], [0, 0]),
+    ],
 )
-def test_a_fitting_map_fits(values: list[float]) -> None:
-    """What a message names can be given, and has all the values."""
-    named = fitting_map(values)
-    assert set(values) <= set(grade_map(named))
-    assert named in GRADE_MAPS or "=" in named
+def test_a_fitting_map_keeps_what_is_not_relevant(values: list[float], gains: list[int]) -> None:
+    """All that is 0 or less has grade 1, which gains nothing; the others gain as they are to one another, so that nDCG
+    is pytrec_eval's on the file's own values."""
+    grades = grade_map(fitting_map(values))
+    assert [(grades[value] or 0) - 1 for value in values] == gains
+
+
+@pytest.mark.parametrize(
+    "values", [[1], [3.5], [1, 2], [10, 20, 30], [0, 1, 2, 3, 4, 5], [0, 7, 9], [-1, 1, 2], [-1, 1, 2, 3, 4]]
+)
+def test_no_map_is_offered_where_none_is_sure(values: list[float]) -> None:
+    """Without a value that is not relevant, with more values than grades, and where 1 may be the best or the least."""
+    assert not fitting_map(values)
+
+
+@given(st.sets(st.sampled_from([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 100.0]), min_size=1))
+def test_a_fitting_map_never_makes_relevant_what_is_not(values: set[float]) -> None:
+    """Whatever the values: a map that is offered has them all, and rises where they do."""
+    if offered := fitting_map(values):
+        grades = grade_map(offered)
+        rising = [grades[value] for value in sorted(values) if value > 0]
+        assert all(grades[value] == 1 for value in values if value <= 0)
+        assert offered == "identity" or rising == sorted(set(rising), key=lambda grade: grade or 0)
 
 
 def test_judged_twice(tmp_path: Path) -> None:
@@ -101,19 +135,99 @@ def test_runs_without_a_judged_query() -> None:
         eb.rag.score({"1": {"a": 5}}, {"r": {"q1": ["a"]}})
 
 
-def test_runs_without_a_judged_document() -> None:
-    """Ids of other passages are no run that finds nothing; one of two runs may find nothing that is judged, and where
-    few are judged both."""
-    docs = list("abcdefghij")
-    judged = {"1": {f"{doc}#1": 5 for doc in docs}}
-    with pytest.raises(
-        DataError, match=r"no document of any run is judged \(expected .* 'a', .*; found 'a#1'"
-    ):
-        eb.rag.score(judged, {"r": {"1": docs}})
-    found = eb.rag.score(judged, {"r": {"1": ["a#1"]}, "s": {"1": docs}}, measures=["RR"])
-    assert dict(found.values.select("run", "value").iter_rows()) == {"r": 1.0, "s": 0.0}
-    few = eb.rag.score({"1": {"a": 5}}, {"r": {"1": docs[1:]}}, measures=["RR"])
+DOCS = [f"doc-{i:03}" for i in range(1, 13)]
+JUDGED = {f"Q{i % 3}": {doc: 5 if k < 3 else 1 for k, doc in enumerate(DOCS) if k % 3 == i} for i in range(3)}
+
+
+def run_of(rename: Callable[[str], str], query: Callable[[str], str] = str) -> dict[str, dict[str, float]]:
+    """A run that finds all that is judged, under other ids."""
+    return {query(q): {rename(doc): 20.0 - i for i, doc in enumerate(docs)} for q, docs in JUDGED.items()}
+
+
+WRITTEN = {
+    "upper case": str.upper,
+    "no leading zeros": lambda doc: f"doc-{int(doc[-3:])}",
+    "decimals": lambda doc: f"{doc}.0",
+    "chunks": lambda doc: f"{doc}#4",
+    "parts": lambda doc: f"{doc}_chunk_2",
+    "a path": lambda doc: f"/srv/texts/{doc}",
+    "a collection": lambda doc: f"msmarco_{doc}",
+    "an ending": lambda doc: f"{doc}.md",
+    "quotes": lambda doc: f"'{doc}'",
+    "a namespace": lambda doc: f"id:ns:texts::{doc}",
+    "the number alone": lambda doc: doc[-3:],
+    "invisible signs": lambda doc: f"\u200b{doc}",
+    "several": lambda doc: f"/srv/{doc.upper()}.txt",
+}
+
+
+@pytest.mark.parametrize("rename", WRITTEN.values(), ids=WRITTEN)
+def test_ids_that_are_written_otherwise(rename: Callable[[str], str]) -> None:
+    """They are refused with two ids that would match, beside a good run too: no run of them is beaten."""
+    for runs in ({"bad": run_of(rename)}, {"good": run_of(str), "bad": run_of(rename)}):
+        with pytest.raises(DataError, match="no document of the run is judged") as caught:
+            eb.rag.score(JUDGED, runs, measures=["RR"])
+        assert repr(rename("doc-001")) in caught.value.mend
+        assert repr("doc-001") in caught.value.mend
+
+
+@pytest.mark.parametrize("rename", [str.casefold, lambda q: f"{q}.0", lambda q: f"000{q[1:]}"])
+def test_queries_that_are_written_otherwise(rename: Callable[[str], str]) -> None:
+    """None of them, or all but one."""
+    for kept in ("", "Q0"):
+        queries = {f"Q{i}": {"a": 5, "b": 1} for i in range(20)}
+        run = {q if q == kept else rename(q): {"a": 2.0} for q in queries}
+        with pytest.raises(DataError, match=r"quer(y|ies) of the run is judged") as caught:
+            eb.rag.score(queries, {"bad": run}, measures=["RR"])
+        assert "They match if" in caught.value.mend
+
+
+def test_ids_of_other_passages() -> None:
+    """A run of ten documents and more, none of them judged and none like one, is of other passages; one whose ids a
+    good run has, or the corpus, finds nothing; where few are judged it is a word."""
+    other = {q: {f"x{q}{i}y": 9.0 - i for i in range(5)} for q in JUDGED}
+    with pytest.raises(DataError, match="no document of the run is judged"):
+        eb.rag.score(JUDGED, {"good": run_of(str), "other": other}, measures=["RR"])
+    shared = {q: {**docs, "xQ00y": 0.5} for q, docs in run_of(str).items()}
+    found = eb.rag.score(JUDGED, {"good": shared, "other": other}, measures=["RR"], resamples=50)
+    assert dict(found.values.select("run", "value").iter_rows()) == {"good": 1.0, "other": 0.0}
+    few = eb.rag.score({"1": {"a": 5}}, {"r": {"1": list("bcdefghijk")}}, measures=["RR"])
     assert few.values["value"].to_list() == [0.0]
+    assert any(note.text.startswith("No document of r is judged") for note in few.record.notes)
+
+
+def test_ids_of_the_corpus_are_right(tmp_path: Path) -> None:
+    """A run that finds nothing judged is scored where the corpus has its ids."""
+    other = {q: {f"x{q}{i}y": 9.0 - i for i in range(5)} for q in JUDGED}
+    corpus = tmp_path / "corpus.jsonl"
+    ids = [*DOCS, *(doc for docs in other.values() for doc in docs)]
+    corpus.write_text("".join(f'{{"id": "{name}", "text": "Text {name} of the hall."}}\n' for name in ids))
+    found = eb.rag.score(JUDGED, {"other": other}, measures=["RR"], corpus=str(corpus), resamples=50)
+    assert found.values["value"].to_list() == [0.0]
+
+
+def test_some_ids_that_are_written_otherwise() -> None:
+    """Numbers that lost their zeros where they had some: the run is scored, and it is said."""
+    judged = {f"q{i}": {f"{i:02}": 5} for i in range(20)}
+    run = {q: {str(int(doc)): 1.0 for doc in docs} for q, docs in judged.items()}
+    found = eb.rag.score(judged, {"r": run}, measures=["RR"], resamples=50)
+    assert found.values["value"].to_list() == [0.5]
+    assert any("would have one if ids were written alike" in note.text for note in found.record.notes)
+
+
+def test_a_run_that_broke_off_is_not_tested() -> None:
+    """One that answers under a fifth of the judged queries has no value, and nobody beats it."""
+    judged = {f"q{i}": {f"d{i}": 5, f"e{i}": 1} for i in range(12)}
+    good = {q: {doc: float(grade) for doc, grade in docs.items()} for q, docs in judged.items()}
+    broken = {q: good[q] for q in ("q0", "q1")}
+    found = eb.rag.score(judged, {"good": good, "broken": broken}, measures=["RR"], resamples=200)
+    assert dict(found.values.select("run", "value").iter_rows()) == {"good": 1.0, "broken": None}
+    assert not found.record.comparisons[0].pairs
+    assert all("broken" not in reading.run for reading in found.record.readings)
+    alone = eb.rag.score(judged, {"broken": broken}, measures=["RR"], resamples=50, sensitivity=True)
+    assert alone.verdict == "RR is not tested"
+    fifth = eb.rag.score(judged, {"r": {q: good[q] for q in ("q0", "q1", "q2")}}, measures=["RR"])
+    assert fifth.values["value"].to_list() == [0.25]
 
 
 def test_names_of_runs(tmp_path: Path) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from embassay import calibration
-from embassay.errors import UsageError
+from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration.options import CalibrationOptions
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest, ScoreRequest
 from embassay.protocols.rag.scoring.threshold import calibrate_runs
@@ -62,3 +65,32 @@ def test_calibrate_runs_needs_evidence_within_reach(files: ScoreRequest, tmp_pat
         calibrate_runs(RunCalibrationRequest(files, 2), tmp_path / "run")
     with pytest.raises(UsageError, match="-k is 0"):
         RunCalibrationRequest(files, 0)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        lambda query, rank: 0.1 * rank + query / 1000,
+        lambda query, rank: 1 / (60 + rank) + (1 / (60 + rank + query % 7) if query % 3 else 0.0),
+        lambda query, rank: 1.0 / rank,
+        lambda query, rank: 1.0,
+    ],
+    ids=["distances", "fused by rank", "ranks", "a constant"],
+)
+def test_numbers_made_from_ranks_are_no_scores(
+    scores: Callable[[int, int], float], files: ScoreRequest, tmp_path: Path
+) -> None:
+    """No threshold of them says whether there is evidence: refused, and nothing is written."""
+    path = tmp_path / "store.jsonl"
+    answers = [
+        {
+            "query_id": f"q{query}",
+            "documents": [{"id": f"d{query}-{rank - 1}", "score": scores(query, rank)} for rank in (1, 2, 3)],
+        }
+        for query in range(120)
+    ]
+    path.write_text("".join(json.dumps(answer) + "\n" for answer in answers))
+    request = RunCalibrationRequest(replace(files, runs=(str(path),)))
+    with pytest.raises(DataError, match="no scores that a threshold could be set on"):
+        calibrate_runs(request, tmp_path / "run")
+    assert not (tmp_path / "run" / "manifest.json").exists()

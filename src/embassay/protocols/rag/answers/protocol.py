@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Spread
-from embassay.data.judged_runs import read_run
+from embassay.data.judged_runs import Known, read_run
 from embassay.data.rows import key_of, missing_column
 from embassay.data.tables import table
 from embassay.protocols.kernel import plan as planning
@@ -133,11 +133,15 @@ def with_distractors(one: Prompted, collection: Collection, index: BM25Index, n:
     return Prompted(one.row, one.question, (*planted, *own_places), one.reference)
 
 
-def read_ranking(given: str) -> dict[str, list[str]]:
-    """Documents by question, best first: highest score first, equal scores by document id, last first (trec_eval)."""
-    frame = read_run(named_path(given)[1]).frame.sort(
-        ["query", "value", "doc"], descending=[False, True, True]
+def read_ranking(given: str, collection: Collection) -> dict[str, list[str]]:
+    """Documents of the collection by question, best first: highest score first, equal scores by document id, last first
+    (trec_eval)."""
+    known = Known(
+        dict(zip(collection.ids, collection.texts, strict=True)),
+        dict(zip(collection.query_ids, collection.queries, strict=True)),
     )
+    run = read_run(named_path(given)[1], {}, known)
+    frame = run.frame.sort(["query", "value", "doc"], descending=[False, True, True])
     ranking: dict[str, list[str]] = {}
     for query, doc, _ in frame.select("query", "doc", "value").iter_rows():
         ranking.setdefault(query, []).append(doc)
@@ -158,7 +162,9 @@ def evaluate(
     """Answer and grade all questions of a run. Servers do the work: there is nothing to spread."""
     del spread
     request, collection = job.request, collection_of(job.request)
-    questions = list(prompted(collection, read_ranking(job.run), request.k, references_of(request)))
+    questions = list(
+        prompted(collection, read_ranking(job.run, collection), request.k, references_of(request))
+    )
     kinds = {"": questions}
     if request.distractors:
         index = BM25Index.of(collection.ids, collection.texts, asked=collection.queries)
@@ -322,7 +328,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
         identity = [generating.identity("answer"), judging.identity("correct")]
         settings = {"generator": dict(generating.about()), "judge": dict(judging.about())}
         prices = {answerer.name: getattr(answerer.model, "price", None) for answerer in (generating, judging)}
-    asked = list(prompted(collection, read_ranking(request.runs[0]), request.k, references))
+    asked = list(prompted(collection, read_ranking(request.runs[0], collection), request.k, references))
     people = {"references": fingerprint_of(references)} if references else {}
     systems, cells = [], []
     for name, run in zip(names, request.runs, strict=True):
@@ -371,7 +377,9 @@ class Answering(Protocol):
         collection, references = collection_of(request), references_of(request)
         cells = []
         for cell in plan.cells:
-            prompts = list(prompted(collection, read_ranking(cell.job.run), request.k, references))
+            prompts = list(
+                prompted(collection, read_ranking(cell.job.run, collection), request.k, references)
+            )
             cells.append(_forecast(cell, prompts, collection.texts, request))
         return Forecasts(tuple(cells))
 

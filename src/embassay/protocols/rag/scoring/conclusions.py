@@ -21,6 +21,7 @@ from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
 from embassay.protocols.kernel.tables import counted, interval, score
+from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
     DEPTHS,
@@ -302,7 +303,9 @@ def verdict(score: Score) -> str:
         if value and value.value is not None
     ]
     if not valued:
-        return f"{score.headline} is undefined on these judgements"
+        reasons = [value.reason for value in score.values if value.measure == score.headline]
+        is_idle = all(reason.endswith(IDLE) for reason in reasons)
+        return f"{score.headline} is {IDLE if is_idle else 'undefined on these judgements'}"
     if len(score.runs) == 1:
         return f"{valued[0].run} scores {numbers.score(valued[0].value or 0.0)} {on}"
     if comparison is None or not comparison.pairs:
@@ -474,7 +477,9 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
     for run in facts:
         if run.missing:
             lacking = f"{run.missing:,} of {counted(total, 'judged query')}"
-            text = f"{run.name} lacks {lacking}: they count as having retrieved nothing."
+            nothing = "they count as having retrieved nothing"
+            is_idle = run.queries < HARDLY * total
+            text = f"{run.name} lacks {lacking}: {'it is not tested' if is_idle else nothing}."
             yield Note("missing", text, run.name, run.missing, total)
         if run.unknown:
             text = f"{run.name} has {counted(run.unknown, 'query')} without judgements, left out."

@@ -17,7 +17,8 @@ from embassay.data.documents import passage_places
 from embassay.data.documents.folder import identifier
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
 from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
-from embassay.data.retrieval import fitting_map, grade_map
+from embassay.data.judged_runs.texts import Judged
+from embassay.data.retrieval import grade_map, map_advice
 from embassay.data.rows import key_of, missing_column, number_of, text_of, texts_of, wrong
 from embassay.data.tables import table
 from embassay.data.views import Renamed
@@ -168,7 +169,6 @@ def _unfitting(
     values: Iterable[float],
     unknown: list[float],
 ) -> Exception:
-    fitting = fitting_map(values)
     if not unknown:
         return qrels.fault(
             0, "every judgement is 1, the lowest of five grades", expected="grades from 1 to 5", found="only 1",
@@ -179,7 +179,7 @@ def _unfitting(
     named = f"the grade map {grades}" if grades else "the grades 1 to 5"
     return qrels.fault(
         first, f"the judgement is not in {named}", expected=", ".join(f"{value_:g}" for value_ in sorted(table)),
-        found=f"{value:g}", mend=f"The file's values fit --grades {fitting}; or write a map as value=grade,...",
+        found=f"{value:g}", mend=map_advice(values),
     )  # fmt: skip
 
 
@@ -261,6 +261,8 @@ class Inputs:
     notes: tuple[str, ...] = ()
     judge: Entries | None = None
     """A judge's grades, which the `qrels` of people correct."""
+    corpus: Collection[str] = ()
+    """The ids of all passages, where the corpus is known."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -272,13 +274,49 @@ def read_inputs(request: ScoreRequest) -> Inputs:
             f"{request.qrels} is given as the judgements and as a run.", mend="Give --run what was retrieved."
         )
     library = open_library(request.corpus, request.queries)
+    judged = _read_judgements(qrels_path, request)
+    known = _known(library, judged, request)
     read: dict[Path, Entries] = {}
     pooled = () if _is_union(request.pools) else request.pools
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
         if path not in read:
-            read[path] = read_run(path, request.mapping, None if library is None else library.known)
+            read[path] = read_run(path, request.mapping, known)
     pools = [read[Path(pool).expanduser()] for pool in pooled]
-    return _together(request, qrels_path, {name: read[path] for name, path in named}, pools, library)
+    return _together(request, judged, {name: read[path] for name, path in named}, pools, library)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """What judgements are called, and their entries; of spans of documents the file."""
+
+    name: str
+    entries: Entries | None
+    spans: Path | None = None
+
+
+def _read_judgements(qrels: Path, request: ScoreRequest) -> _Judged:
+    name = stem(qrels.resolve().name)
+    if are_spans(qrels):
+        return _Judged(name, None, qrels)
+    return _Judged(name, read_qrels(qrels, request.mapping, split=request.split))
+
+
+def _known(library: Library | None, judged: _Judged, request: ScoreRequest) -> Known:
+    """What the answers of engines are held against: the corpus and the questions, and what is judged."""
+
+    def judge() -> Judged:
+        files = [judged.entries] if judged.entries is not None else []
+        if request.judge_grades is not None:
+            files.append(read_qrels(Path(request.judge_grades).expanduser(), request.mapping))
+        values: dict[str, dict[str, float]] = {}
+        for entries in reversed(files):
+            for query, doc, value in entries.frame.select("query", "doc", "value").iter_rows():
+                values.setdefault(query, {})[doc] = value
+        return values
+
+    if library is None:
+        return Known({}, {}, judge)
+    return replace(library.known, judge=judge)
 
 
 def described(
@@ -303,7 +341,7 @@ def _is_union(pools: Sequence[Any]) -> bool:
 
 def _together(
     request: ScoreRequest,
-    qrels: Path | Entries,
+    judgements: _Judged,
     runs: Mapping[str, Entries],
     pools: Sequence[Entries],
     library: Library | None,
@@ -311,16 +349,13 @@ def _together(
     """Runs with their judgements, by evidence where those are of spans, and with the pool that is asked for."""
     lists = [*runs.values(), *pools]
     notes = [f"{Path(run.path).name}: {note}." for run in _once(lists) for note in run.notes]
-    if isinstance(qrels, Path) and are_spans(qrels):
-        spans = read_spans(qrels)
+    judged = judgements.entries
+    if judgements.spans is not None:
+        spans = read_spans(judgements.spans)
         held, told = _by_spans(spans, lists, library)
-        judged = qrels_of(spans, qrels)
+        judged = qrels_of(spans, judgements.spans)
         notes += told
         runs, pools = dict(zip(runs, held, strict=False)), held[len(runs) :]
-    else:
-        judged = (
-            qrels if isinstance(qrels, Entries) else read_qrels(qrels, request.mapping, split=request.split)
-        )
     if _is_union(request.pools):
         pools = [_union(runs)]
     if len({pool.path for pool in pools}) > 1:
@@ -328,10 +363,11 @@ def _together(
             "The runs have pools that differ, so PROC and %PROC of one cannot be compared with another's: --pool union "
             "gives all of them one."
         )
-    name = stem(qrels.resolve().name) if isinstance(qrels, Path) else "qrels"
+    assert judged is not None  # a file that is not of spans was read
     grades = request.judge_grades
     judge = None if grades is None else read_qrels(Path(grades).expanduser(), request.mapping)
-    return Inputs(name, judged, runs, _per_run(pools, len(runs)), tuple(notes), judge)
+    corpus = () if library is None else library.known.passages.keys()
+    return Inputs(judgements.name, judged, runs, _per_run(pools, len(runs)), tuple(notes), judge, corpus)
 
 
 def _once(lists: Sequence[Entries]) -> Iterator[Entries]:
@@ -441,10 +477,13 @@ def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], reque
         raise UsageError("There is no run to score.", mend="Give name -> run.")
     library = open_library(request.corpus, request.queries)
     judged = (
-        Path(qrels).expanduser() if isinstance(qrels, str | Path) else entries_of(qrels, "qrels", "qrels")
+        _read_judgements(Path(qrels).expanduser(), request)
+        if isinstance(qrels, str | Path)
+        else _Judged("qrels", entries_of(qrels, "qrels", "qrels"))
     )
-    read = {name: _run(run, name, request.mapping, library) for name, run in runs.items()}
-    pooled = [] if _is_union(pools) else [_run(pool, "pool", request.mapping, library) for pool in pools]
+    known = _known(library, judged, request)
+    read = {name: _run(run, name, request.mapping, known) for name, run in runs.items()}
+    pooled = [] if _is_union(pools) else [_run(pool, "pool", request.mapping, known) for pool in pools]
     return _together(request, judged, read, pooled, library)
 
 
@@ -502,9 +541,9 @@ def own_first(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]
     return selves
 
 
-def _run(run: Any, name: str, mapping: Mapping[str, str], library: Library | None) -> Entries:
+def _run(run: Any, name: str, mapping: Mapping[str, str], known: Known) -> Entries:
     if isinstance(run, str | Path):
-        return read_run(Path(run).expanduser(), mapping, None if library is None else library.known)
+        return read_run(Path(run).expanduser(), mapping, known)
     return entries_of(run, "run", name)
 
 

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.request import (
 
 Unjudged = Literal["zero", "grade1", "condense", "error"]
 Test = Literal["bootstrap", "randomization"]
-TARGETS = {"query_id", "doc_id", "score", "relevance", "correct"}
+TARGETS = {"query_id", "doc_id", "score", "relevance", "correct", "documents"}
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
-from embassay.errors import DataError
 from embassay.measures import evaluate_graded, sensitivity_grid
 from embassay.measures.judgements import ABSENT, GRADES, UNJUDGED, Graded, treat_unjudged
 from embassay.measures.sets import Cell
+from embassay.protocols.rag.scoring.identity import foreign_queries
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
@@ -62,10 +62,6 @@ class Placed:
     unknown: int
     repeated: int
     tied: int
-
-
-FEWEST = 10
-"""Judged documents from which on a run that has none of them is of other passages."""
 
 
 @dataclass(frozen=True)
@@ -141,7 +137,7 @@ def _placed(entries: Entries, codes: _Coded, numbers: Ints, judged: _Judged, que
     query = numbers[codes.query]
     is_judged = query >= 0
     if not is_judged.any():
-        raise _foreign(entries, queries)
+        raise foreign_queries(entries, queries.to_list())
     ranked, tied = _ranked(query[is_judged], codes.doc[is_judged], codes.frame.filter(is_judged))
     query_of, doc = ranked
     single = _first_of_each(query_of, doc)
@@ -223,35 +219,6 @@ def _keys(query: Ints, doc: Ints) -> NDArray[np.uint64]:
     return query.astype(np.uint64) << np.uint64(32) | doc.astype(np.uint64)
 
 
-def _foreign(entries: Entries, queries: pl.Series) -> DataError:
-    queries_of = entries.frame["query"].unique(maintain_order=True).head(3).to_list()
-    return DataError(
-        "no query of the run is judged", path=entries.path,
-        expected="queries of the qrels, such as " + ", ".join(map(repr, queries.head(3).to_list())),
-        found=", ".join(map(repr, queries_of)), mend="Check that the run and the qrels belong together.",
-    )  # fmt: skip
-
-
-def check_documents(board: Board, inputs: Inputs, judgements: Graded1To5) -> None:
-    """DataError where ten documents and more are judged, and no run has any of them: then ids are of other passages."""
-    import polars as pl
-
-    if any(run.hits.query.size for run in board.runs):
-        return
-    docs, *lists = (
-        frame["doc"].cast(pl.String).unique(maintain_order=True)
-        for frame in (judgements.frame, *(run.frame for run in inputs.runs.values()))
-    )
-    if min(len(docs), *map(len, lists)) < FEWEST or any(ids.is_in(docs.implode()).any() for ids in lists):
-        return
-    raise DataError(
-        "no document of any run is judged", path=inputs.qrels.path,
-        expected="documents of the runs, such as " + ", ".join(map(repr, lists[0].head(3).to_list())),
-        found=", ".join(map(repr, docs.head(3).to_list())),
-        mend="Check that their ids are of the same passages; judgements of spans fit any (export/spans.jsonl).",
-    )  # fmt: skip
-
-
 def sensitivity(board: Board, cutoffs: Iterable[int], unjudged: str) -> tuple[SensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
     return tuple(chain.from_iterable(_cells(board, k, unjudged) for k in cutoffs))
@@ -317,7 +284,7 @@ class Beside:
 
     def with_columns(self, measured: Measured) -> Measured:
         """The run's values with these columns beside them."""
-        return replace(measured, columns={**measured.columns, **self.columns[measured.run]})
+        return replace(measured, columns={**measured.columns, **self.columns.get(measured.run, {})})
 
 
 def beside(board: Board, cutoffs: Sequence[int], unjudged: Any) -> Beside:

@@ -28,6 +28,7 @@ from embassay.protocols.rag.scoring.correction import (
     to_grade_table,
     uncorrected,
 )
+from embassay.protocols.rag.scoring.identity import check_identity, idle_runs
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
     Inputs,
@@ -50,7 +51,6 @@ from embassay.protocols.rag.scoring.placement import (
     Board,
     Placed,
     beside,
-    check_documents,
     place,
     sensitivity,
 )
@@ -68,6 +68,7 @@ from embassay.protocols.rag.scoring.score import (
     asked,
     measured,
     per_query,
+    untested,
     values,
     write_score,
 )
@@ -164,14 +165,19 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     board = place(
         inputs, judgements, request.separator if any(measure.needs_sources for measure in measures) else None
     )
-    check_documents(board, inputs, judgements)
+    # Spans are held against places, which are known or not whatever the ids.
+    is_of_spans = inputs.qrels.format == "spans"
+    told = [] if is_of_spans else list(check_identity(inputs.runs, judgements.frame, inputs.corpus))
+    idle = idle_runs({run.name: int((run.sizes > 0).sum()) for run in board.runs}, len(board.queries))
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
-    taken = tuple(measured(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
+    every = (measured(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
+    taken = tuple(untested(run, idle[run.run]) if run.run in idle else run for run in every)
+    tested = replace(board, runs=tuple(run for run in board.runs if run.name not in idle))
     ks = (
         tuple(sorted({measure.facts.cutoff for measure in measures if measure.facts.cutoff}))
         or request.cutoffs
     )
-    extra = beside(board, ks, request.unjudged)
+    extra = beside(tested, ks, request.unjudged)
     resampled = _resampled(taken, measures, extra, request)
     facts = run_facts(inputs, board)
     record = Score(
@@ -180,19 +186,16 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         facts,
         tuple(measure.facts for measure in measures),
         measures[0].name,
-        values(
-            resampled, [run.name for run in board.runs], measures,
-            total=len(board.queries), resamples=request.resamples,
-        ),
+        values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
         spare_unjudged(
             _comparisons(resampled, taken, measures, request), board, measures, ks, request.unjudged, right,
         ),
-        likeness(board, ks, resamples=request.resamples, seed=request.seed),
-        sensitivity(board, ks, request.unjudged) if request.sensitivity else (),
-        readings=readings(board, facts, ks, resampled),
-        guidance=guidance(board, ks, extra, resampled),
+        likeness(tested, ks, resamples=request.resamples, seed=request.seed),
+        sensitivity(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
+        readings=readings(tested, facts, ks, resampled),
+        guidance=guidance(tested, ks, extra, resampled),
     )  # fmt: skip
-    read = (Note("reading", text) for text in inputs.notes)
+    read = (Note("reading", text) for text in (*inputs.notes, *told))
     own = _of_own_documents(gone, inputs, judgements)
     notes = (*own, *read, *_notes(record, judgements, board, taken, measures, right))
     record = replace(record, notes=notes)
@@ -274,7 +277,10 @@ def _notes(
 ) -> Iterable[Note]:
     total = len(board.queries)
     yield from conclusions.input_notes(judgements, record.runs, total)
-    yield from conclusions.grade_notes(board, measures, record.values)
+    idle = {run.run for run in taken if run.reason}
+    yield from conclusions.grade_notes(
+        board, measures, [value for value in record.values if value.run not in idle]
+    )
     yield from conclusions.run_notes(board, taken, measures, record.settings.unjudged)
     yield from conclusions.test_notes(len(taken), record.settings.resamples)
     if right is not None:

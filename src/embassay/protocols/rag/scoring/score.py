@@ -327,10 +327,22 @@ class Columns:
 
 @dataclass(frozen=True)
 class Measured:
-    """A run's values per query by measure."""
+    """A run's values per query by measure; `reason` says why it has none at all, where that is so."""
 
     run: str
     columns: Mapping[str, Columns]
+    reason: str = ""
+
+
+def untested(measured: Measured, reason: str) -> Measured:
+    """A run whose values are left out, for a `reason`."""
+    columns = {
+        name: Columns(
+            np.full_like(column.value, np.nan), tuple(np.full_like(part, np.nan) for part in column.parts)
+        )
+        for name, column in measured.columns.items()
+    }
+    return Measured(measured.run, columns, reason)
 
 
 def asked(measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool) -> tuple[RequestedMeasure, ...]:
@@ -498,7 +510,9 @@ def per_query(
                     measure=pl.lit(measure.name),
                     value=value,
                 ).with_columns(
-                    reason=pl.when(value.is_null()).then(pl.lit(_reason(measure))).otherwise(pl.lit(""))
+                    reason=pl.when(value.is_null())
+                    .then(pl.lit(run.reason or _reason(measure)))
+                    .otherwise(pl.lit(""))
                 )
             )
     return pl.concat(parts)
@@ -590,7 +604,7 @@ CONFIDENCE = 0.95
 
 def values(
     resampled: Resampled,
-    runs: Iterable[str],
+    runs: Iterable[Measured],
     measures: Sequence[RequestedMeasure],
     *,
     total: int,
@@ -598,7 +612,9 @@ def values(
 ) -> tuple[Value, ...]:
     """The values of each run, measures in their order."""
     return tuple(
-        _value(run, measure, resampled.quantity(measure.name, run), total, resamples)
+        Value(run.run, measure.name, None, None, None, 0, total, reason=run.reason)
+        if run.reason
+        else _value(run.run, measure, resampled.quantity(measure.name, run.run), total, resamples)
         for run in runs
         for measure in measures
     )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
+from embassay.errors import DataError
 from embassay.measures.judgements import RELEVANT
 from embassay.protocols.calibration.probability import Calibration, Curve, reference_numbers, too_few
 from embassay.protocols.calibration.protocol import (
@@ -84,10 +85,45 @@ def calibrate_runs(request: RunCalibrationRequest, out: Path, command: str = "")
     check_same_arguments(folder, request)
     inputs = read_inputs(request.files)
     board = place(inputs, graded(inputs.qrels, request.files.grades))
-    cells = [_Cell(run, inputs, request) for run in answered(inputs, board, request.cutoff)]
+    runs = list(answered(inputs, board, request.cutoff))
+    for run, entries in zip(runs, inputs.runs.values(), strict=True):
+        _check_scores(run, entries)
+    cells = [_Cell(run, inputs, request) for run in runs]
     with folder.locked():
         _write(folder, inputs, request, cells, command)
     return Run(folder.path)
+
+
+_RRF = 60
+"""The usual constant of reciprocal rank fusion."""
+_NEAR = 2e-6
+"""How far a score in a file may be from the sum that it is."""
+
+
+def _check_scores(run: Answered, entries: Entries) -> None:
+    """DataError where a run's numbers were made from ranks: they say nothing of how near a passage is to its question,
+    and no threshold of them can."""
+    why = ""
+    if not entries.is_scored:
+        why = "an order alone, or distances that rise with the rank"
+    elif len(run.best) > 1 and run.best.min() == run.best.max():
+        why = f"{run.best[0]:g} at the top of every list, as ranks or one constant give it"
+    elif len(run.best) > 1 and _are_fused(run.best):
+        why = "sums of 1 / (60 + rank), as reciprocal rank fusion gives them"
+    if why:
+        raise DataError(
+            "the run has no scores that a threshold could be set on", path=entries.path,
+            expected="the similarity or probability of each passage", found=why,
+            mend="Write the engine's own scores into the run, distances with a minus before each.",
+        )  # fmt: skip
+
+
+def _are_fused(best: Values) -> bool:
+    """Whether numbers are the best scores of fusions by rank: high in one list, somewhere in another or not there."""
+    first = 1 / (_RRF + np.arange(10))
+    second = np.append(1 / (_RRF + np.arange(200)), 0.0)
+    sums = (first[:, None] + second).ravel()
+    return bool(np.all(np.abs(best[:, None] - sums).min(axis=1) < _NEAR))
 
 
 class _Cell:

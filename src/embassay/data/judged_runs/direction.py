@@ -1,0 +1,194 @@
+"""Which end of a run's numbers is the best: scores fall from rank to rank, distances rise, and ranks are neither.
+
+Where a run has ranks, or an order that its engine gave, numbers are held against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embassay.data.judged_runs.layouts import DISTANCES, RANKS
+from embassay.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOSTLY = 19
+"""Numbers rise with the rank where so many steps from a rank to the next rise for each that falls."""
+LEAST_STEPS = 3
+"""Rising steps from which on the order of a file's lines is worth a word."""
+RISING = (
+    "the scores rise from line to line in every query: if they are distances, the last was taken for the best. Put a "
+    "minus before each"
+)
+
+
+@dataclass(frozen=True)
+class Directed:
+    """A run with the best number highest: `query`, `doc` and `value` in the file's order; whether the numbers are
+    scores, not made from ranks; and what is to be said of them."""
+
+    frame: pl.DataFrame
+    is_scored: bool
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How often a number rises and falls from an entry to the next of its query; `row` is the first entry that it rises
+    to."""
+
+    rises: int
+    falls: int
+    row: int
+
+    @property
+    def are_rising(self) -> bool:
+        """Whether they rise, but for a few."""
+        return self.rises > MOSTLY * self.falls
+
+    @property
+    def are_falling(self) -> bool:
+        """Whether they fall, but for a few."""
+        return self.falls > MOSTLY * self.rises
+
+
+def directed(frame: pl.DataFrame, named: str, fault: Callable[..., DataError], *, by_trec: bool) -> Directed:
+    """A run's entries (`query`, `doc`, `value`, and `rank` where there is one) with the best number highest.
+
+    `named` is what the numbers are called in the file, `fault` makes the error for a row. Ranks alone are an order.
+    DataError where scores rise with the rank, and for distances of which nobody knows the direction. Equal scores are
+    told apart by the rank, but not `by_trec`: trec_eval looks at no ranks.
+    """
+    called = named.strip().lower()
+    if called in RANKS:
+        note = "it has ranks and no scores: documents are in the order of their ranks"
+        return _without_rank(frame, "-", False, note)
+    ranked = _ranked_steps(frame)
+    if ranked is not None and (ranked.are_rising and ranked.rises):
+        return _rising_with_rank(frame, called, ranked, fault)
+    steps = ranked or _steps(frame)
+    if called in DISTANCES:
+        return _by_distance(frame, steps, fault)
+    if ranked is None and steps.are_rising and steps.rises >= LEAST_STEPS:
+        return _without_rank(frame, "", True, RISING)
+    if ranked is not None and not by_trec:
+        frame = _apart(frame)
+    return _without_rank(frame, "", True)
+
+
+def _rising_with_rank(
+    frame: pl.DataFrame, called: str, steps: Steps, fault: Callable[..., DataError]
+) -> Directed:
+    if called in DISTANCES:
+        return _by_distance(frame, steps, fault)
+    value, rank = (frame[name][steps.row] for name in ("value", "rank"))
+    raise fault(
+        steps.row, "the scores rise with the rank", expected="the highest score at the first rank",
+        found=f"{steps.rises:,} of {steps.rises + steps.falls:,} steps rise, as to {value:g} at rank {rank:g}",
+        mend="If they are distances, put a minus before each; else leave the ranks away (0).",
+    )  # fmt: skip
+
+
+def _by_distance(frame: pl.DataFrame, steps: Steps, fault: Callable[..., DataError]) -> Directed:
+    """Numbers that are called distances: the smallest is the best where they rise, and where they fall they are
+    similarities, as Milvus gives them for inner products."""
+    if steps.are_rising and steps.rises:
+        return _without_rank(frame, "-", True, "distances: the smallest is the best")
+    if steps.are_falling and steps.falls:
+        note = "what is called a distance falls from rank to rank: the highest is taken for the best"
+        return _without_rank(frame, "", True, note)
+    raise fault(
+        0, "the numbers are called distances, and their order does not tell which is the best",
+        expected="scores, of which the highest is the best, or a column of ranks",
+        found=f"{steps.rises:,} steps that rise from line to line and {steps.falls:,} that fall",
+        mend="Put a minus before each if the smallest is the best, and call the column score.",
+    )  # fmt: skip
+
+
+def _without_rank(frame: pl.DataFrame, sign: str, is_scored: bool, *notes: str) -> Directed:
+    import polars as pl
+
+    value = -pl.col("value") if sign else pl.col("value")
+    return Directed(frame.select("query", "doc", value.alias("value")), is_scored, notes)
+
+
+def _ranked_steps(frame: pl.DataFrame) -> Steps | None:
+    """The steps from rank to rank; None where there are no ranks, or they are all one."""
+    import polars as pl
+
+    if "rank" not in frame.columns:
+        return None
+    rows = frame.with_row_index("row").filter(pl.col("rank").is_not_null() & pl.col("rank").is_finite())
+    rows = rows.sort("query", "rank", maintain_order=True)
+    onward = (pl.col("query") == pl.col("query").shift()) & (pl.col("rank") > pl.col("rank").shift())
+    rows = rows.select("row", "value", onward=onward.fill_null(value=False))
+    return _counted(rows) if rows["onward"].any() else None
+
+
+def _steps(frame: pl.DataFrame) -> Steps:
+    """The steps from line to line of each query."""
+    import polars as pl
+
+    rows = frame.with_row_index("row").sort("query", maintain_order=True)
+    onward = pl.col("query") == pl.col("query").shift()
+    return _counted(rows.select("row", "value", onward=onward.fill_null(value=False)))
+
+
+def _counted(rows: pl.DataFrame) -> Steps:
+    import polars as pl
+
+    change = pl.col("value") - pl.col("value").shift()
+    risen = rows.filter(pl.col("onward") & (change > 0))
+    fallen = rows.select((pl.col("onward") & (change < 0)).sum()).item()
+    first = int(risen["row"].min()) if len(risen) else 0  # type: ignore[arg-type]
+    return Steps(len(risen), int(fallen or 0), first)
+
+
+def _apart(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with equal scores of a query told apart by their ranks."""
+    import polars as pl
+
+    single = pl.col("value").cast(pl.Float32, strict=False)
+    tied = pl.struct("query", single.alias("single")).is_duplicated()
+    if "rank" not in frame.columns or not frame.select(tied).to_series().any():
+        return frame
+    rows = frame.with_row_index("row").with_columns(several=tied.any().over("query"))
+    order = rows.filter("several").sort(
+        ["query", "value", "rank", "row"], descending=[False, True, False, False], nulls_last=True
+    )
+    values = [value for group in order.partition_by("query") for value in falling(group["value"].to_list())]
+    told = pl.DataFrame({"row": order["row"], "apart": pl.Series(values, dtype=pl.Float64)})
+    joined = rows.join(told, on="row", how="left", maintain_order="left")
+    return joined.with_columns(value=pl.coalesce("apart", "value")).select(frame.columns)
+
+
+def rising_note(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
+    """A word on scores that rise from one to the next in all columns, each of a query."""
+    steps = [after - before for column in columns for before, after in pairwise(column)]
+    counted = Steps(sum(step > 0 for step in steps), sum(step < 0 for step in steps), 0)
+    return (RISING,) if counted.are_rising and counted.rises >= LEAST_STEPS else ()
+
+
+def falling(scores: Sequence[float]) -> list[float]:
+    """Scores that fall in single precision, which rankings are made in: each as it is where it is below the one before,
+    else the next number below that.
+
+    >>> falling([2.0, 1.0, 1.0])
+    [2.0, 1.0, 0.9999999403953552]
+    """
+    apart: list[float] = []
+    last = np.float32(np.inf)
+    for score in scores:
+        if np.float32(score) < last:
+            last = np.float32(score)
+            apart.append(score)
+        else:
+            last = np.nextafter(last, np.float32(-np.inf))
+            apart.append(float(last))
+    return apart

@@ -1,0 +1,89 @@
+"""Ids that are the same but for how they are written: what stands between the ids of a run and those of judgements."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+Writing = Callable[[str], str]
+
+
+def _without_quotes(name: str) -> str:
+    return "".join(sign for sign in name if unicodedata.category(sign) != "Cf").strip(" \t\"'`<>[](){}")
+
+
+def _document_of_chunk(name: str) -> str:
+    return re.sub(r"(?:[#@|:]+|[ _.-](?:chunk|part|passage|split|para|sent|p|c)?[ _.:-]?)\d+$", "", name)
+
+
+def _without_prefix(name: str) -> str:
+    return re.sub(r"^[^_:/#|.-]+[_:/#|.-]+", "", name)
+
+
+_FORMS: Mapping[str, Writing] = {
+    "in quotation marks or brackets": _without_quotes,
+    "in another normal form of Unicode": lambda name: unicodedata.normalize("NFKC", name),
+    "as decimals (pandas makes them of integers)": lambda name: re.sub(r"\.0+$", "", name),
+    "with leading zeros": lambda name: re.sub(r"(?<!\d)0+(?=\d)", "", name),
+    "in other letter case": str.casefold,
+    "with escaped signs (%20)": unquote,
+    "with a path or namespace before them": lambda name: re.split(r"[/\\]|::?", name)[-1],
+    "with the ending of a file": lambda name: re.sub(r"\.[A-Za-z]\w{0,4}$", "", name),
+    "of chunks of the documents": _document_of_chunk,
+    "with a name before them": _without_prefix,
+    "with letters before the number": lambda name: re.sub(r"^\D*0*(?=\d+$)", "", name),
+}
+"""How ids may be written otherwise -> what undoes it."""
+_CHUNKED, _PREFIXED = "of chunks of the documents", "with a name before them"
+_NUMBERED = "with letters before the number"
+"""Ways of writing that one side alone has: p3 and d3 are no two writings of one id, 3 and d3 are."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """A way of writing under which `matched` ids of one side are ids of the other; `given` and `known` are such two."""
+
+    words: str
+    matched: int
+    given: str
+    known: str
+
+    @property
+    def told(self) -> str:
+        """What to do about it."""
+        return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Write both alike."
+
+
+def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
+    """The way of writing under which most of the `given` ids, none of them known, are known; None where there is
+    none."""
+    ids, forms = list(given), {**_FORMS, "written otherwise": _usual}
+    by_form = {words: _pairs(ids, known, plain) for words, plain in forms.items()}
+    by_form[_CHUNKED] = _parts(ids, known, _document_of_chunk)
+    by_form[_PREFIXED] = _parts(ids, known, _without_prefix)
+    by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
+    candidates = [Form(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
+    return max(candidates, key=lambda form: form.matched, default=None)
+
+
+def _usual(name: str) -> str:
+    """An id with all ways of writing undone that lose nothing."""
+    for words, plain in _FORMS.items():
+        name = name if words in (_CHUNKED, _PREFIXED, _NUMBERED) else plain(name)
+    return name
+
+
+def _pairs(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tuple[str, str]]:
+    by_form = {plain(name): name for name in known}
+    return [(name, by_form[form]) for name in ids if (form := plain(name)) and form in by_form]
+
+
+def _parts(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
+    """Pairs of which one id is a part of the other, whichever side has the longer ones."""
+    here = [(name, form) for name in ids if (form := plain(name)) in known]
+    by_form = {plain(name): name for name in known}
+    there = [(name, by_form[name]) for name in ids if name in by_form and by_form[name] != name]
+    return max(here, there, key=len)
