@@ -160,7 +160,8 @@ def test_differences_are_corrected_and_what_is_open_has_an_outlook(tmp_path) -> 
 
 def test_single_passages_do_for_precision_and_for_nothing_else(tmp_path) -> None:
     """A measure of a whole pool has then no value, and says what the judge alone would."""
-    found, corrections = scored(tmp_path, noisy(0.7), scattered())
+    some = scattered()
+    found, corrections = scored(tmp_path, noisy(0.7), some)
     one = row(corrections, "good", "Precision4+@5")
     assert (one.unit, one.n < one.total) == ("passages", True)
     undefined = found.record.value("good", "nDCG@5")
