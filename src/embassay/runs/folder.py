@@ -26,8 +26,10 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.limits import WHOLE, read_bounded
+from embassay.limits import WHOLE, bounded_walk, read_bounded
 from embassay.records import Component, Result, Score, Skipped, TaskOutcome
+
+MANIFEST = "manifest.json"
 
 
 def tails(folders: Sequence[Path]) -> tuple[str, ...]:
@@ -44,6 +46,28 @@ def tails(folders: Sequence[Path]) -> tuple[str, ...]:
     while depth < max(map(len, parts)) and len({part[-depth:] for part in parts}) < len(set(parts)):
         depth += 1
     return tuple("/".join(part[-depth:]) for part in parts)
+
+
+def run_folders(folder: Path) -> Iterator[Path]:
+    """Every run that a folder is or holds, at any depth, in the order of their names. What lies inside a run belongs to
+    it. Links are not followed, and folders whose name starts with a dot are passed over."""
+    for path, names, files in bounded_walk(folder):
+        if MANIFEST in files and is_run(Path(path)):
+            names.clear()
+            yield Path(path)
+        names[:] = sorted(name for name in names if not name.startswith("."))
+
+
+def is_run(folder: Path) -> bool:
+    """Whether the manifest of a folder is that of a run, or too damaged to say: reading it says what is wrong. Sets of
+    paraphrases and the stages of a golden set have manifests too, but of no protocol."""
+    try:
+        manifest = json.loads(read_bounded(folder / MANIFEST).decode("utf-8"))
+    except FileNotFoundError:
+        return False
+    except (DataError, OSError, ValueError, RecursionError):
+        return True
+    return isinstance(manifest, dict) and "protocol" in manifest
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
@@ -342,7 +366,7 @@ class RunFolder:
 
     def read_manifest(self) -> dict[str, Any] | None:
         """The manifest, or None if there is no run here yet; DataError if it is damaged or of another schema."""
-        path = self.path / "manifest.json"
+        path = self.path / MANIFEST
         if not path.exists():
             return None
         try:
@@ -369,7 +393,7 @@ class RunFolder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        write_atomic(self.path / "manifest.json", to_json({"schema": SCHEMA, **manifest}, indent=1) + "\n")
+        write_atomic(self.path / MANIFEST, to_json({"schema": SCHEMA, **manifest}, indent=1) + "\n")
 
     @contextmanager
     def locked(self) -> Iterator[None]:

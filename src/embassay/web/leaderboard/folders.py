@@ -22,9 +22,9 @@ from embassay.limits import FILES, bounded_lines, read_bounded
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.report.record import KINDS, kind_of
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import MANIFEST, RunFolder, is_run
 
-MANIFEST, RESULTS, HEADLINES, REPORT = "manifest.json", "results.jsonl", "headlines.parquet", "report.html"
+RESULTS, HEADLINES, REPORT = "results.jsonl", "headlines.parquet", "report.html"
 _CELLS = "cells"
 _DEPTH = 12
 Stamp = tuple[tuple[int, int], ...]
@@ -66,12 +66,7 @@ def _under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
 
 @lru_cache(maxsize=20_000)
 def _is_run(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a changed file is another question
-    """Whether a manifest is one of a run, or too damaged to say: other things have manifests too."""
-    try:
-        manifest = json.loads(read_bounded(Path(path)))
-    except (DataError, OSError, ValueError, RecursionError):
-        return True
-    return isinstance(manifest, dict) and "protocol" in manifest
+    return is_run(Path(path).parent)
 
 
 def _folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> Folder:
