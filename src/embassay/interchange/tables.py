@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embassay.errors import DataError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded, record_json
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.tables import csv_row, inert
 from embassay.records import Result
@@ -120,8 +119,8 @@ def _read_scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        scopes = json.loads(read_bounded(path)).get("scopes", {})
-    except (ValueError, AttributeError, RecursionError) as error:
+        scopes = record_json(read_bounded(path)).get("scopes", {})
+    except (ValueError, AttributeError) as error:
         raise DataError(
             "The comparisons cannot be read", path=path, found=str(error)[:80],
             mend="Run the same command again: it rebuilds them from the finished cells.",

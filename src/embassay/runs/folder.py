@@ -26,7 +26,7 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.limits import WHOLE, bounded_walk, read_bounded
+from embassay.limits import WHOLE, bounded_walk, read_bounded, record_json
 from embassay.records import Component, Result, Score, Skipped, TaskOutcome
 
 MANIFEST = "manifest.json"
@@ -62,10 +62,10 @@ def is_run(folder: Path) -> bool:
     """Whether the manifest of a folder is that of a run, or too damaged to say: reading it says what is wrong. Sets of
     paraphrases and the stages of a golden set have manifests too, but of no protocol."""
     try:
-        manifest = json.loads(read_bounded(folder / MANIFEST).decode("utf-8"))
+        manifest = record_json(read_bounded(folder / MANIFEST).decode("utf-8"))
     except FileNotFoundError:
         return False
-    except (DataError, OSError, ValueError, RecursionError):
+    except (DataError, OSError, ValueError):
         return True
     return isinstance(manifest, dict) and "protocol" in manifest
 
@@ -370,11 +370,11 @@ class RunFolder:
         if not path.exists():
             return None
         try:
-            manifest = dict(json.loads(read_bounded(path).decode("utf-8")))
+            manifest = dict(record_json(read_bounded(path).decode("utf-8")))
             schema = manifest["schema"]
             if schema == SCHEMA:
                 check_shape(manifest)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 "the manifest cannot be read",
                 path=path,
@@ -415,10 +415,10 @@ class RunFolder:
         warning where there is something else in its place."""
         path = self.cell_path(cell)
         try:
-            return record_from_json(json.loads(read_bounded(path).decode("utf-8")))
+            return record_from_json(record_json(read_bounded(path).decode("utf-8")))
         except FileNotFoundError:
             return None
-        except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
             warnings.warn(
                 f"{path} is not as this version wrote it: damaged, changed by hand, or of another version. "
                 f"{cell.task} on {cell.dataset} with {cell.system} is done again.",
@@ -475,8 +475,8 @@ class RunFolder:
         rows = []
         for number, line in enumerate(read_bounded(self.results, WHOLE).splitlines(), start=1):
             try:
-                rows.append(_result(json.loads(line)))
-            except (ValueError, TypeError, RecursionError) as error:
+                rows.append(_result(record_json(line)))
+            except (ValueError, TypeError) as error:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
                     found=line[:80].decode("utf-8", "replace"),
@@ -536,9 +536,9 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
     """The record, called `what`, that a JSON file of a run holds; DataError, with the `mend`, if it holds none or one
     of another schema."""
     try:
-        plain = json.loads(read_bounded(path).decode("utf-8"))
+        plain = record_json(read_bounded(path).decode("utf-8"))
         written = plain["schema"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"the record of {what} cannot be read", path=path, found=str(error), mend=mend
         ) from error

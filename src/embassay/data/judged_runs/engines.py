@@ -23,13 +23,14 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from embassay.data.rows import plain_number, shown
 from embassay.errors import DataError
-from embassay.limits import LINE
+from embassay.limits import LINE, bounded_json
 
 LISTS = (
     "source_nodes", "nodes", "documents", "source_documents", "docs", "context", "retrieved_contexts", "contexts",
@@ -132,7 +133,10 @@ def is_answer(content: bytes) -> bool:
     first = content.lstrip()[:1]
     if first not in (b"{", b"["):
         return False
-    value = _first_value(content)
+    try:
+        value = _first_value(content)
+    except ValueError:
+        return True  # whose reader says why it cannot be used
     if isinstance(value, list):
         value = value[0] if value else None
     if not isinstance(value, dict):
@@ -177,13 +181,14 @@ def _refusal(record: Any) -> str:
 
 
 def _first_value(content: bytes) -> Any:
+    """The value in the first line, or in all lines; None for what is no JSON. ValueError for JSON that cannot be used."""
     line = content.lstrip().partition(b"\n")[0]
-    for part in (line, content):
-        try:
-            return json.loads(part)
-        except (ValueError, RecursionError):
-            continue
-    return None
+    with suppress(ValueError):
+        return bounded_json(line)
+    try:
+        return bounded_json(content)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
 
 
 def hits_of(path: Path, content: bytes, mapping: Mapping[str, str]) -> list[Hit]:
@@ -217,10 +222,11 @@ def _answers(path: Path, content: bytes, mapping: Mapping[str, str]) -> Iterator
     if _listed(content):
         yield from _of_table(path, content)
         return
+    whole, fault = None, None
     try:
-        whole = json.loads(content)
-    except (ValueError, RecursionError):
-        whole = None
+        whole = bounded_json(content)
+    except ValueError as error:
+        fault = error
     if isinstance(whole, dict) and "responses" in whole:
         raise DataError(
             "the answers of an _msearch do not say to which questions they are", path=path,
@@ -233,7 +239,7 @@ def _answers(path: Path, content: bytes, mapping: Mapping[str, str]) -> Iterator
     if isinstance(whole, list | dict):
         records = ((1, record) for record in (whole if isinstance(whole, list) else [whole]))
     else:
-        records = _lines(path, content)
+        records = _lines(path, content, fault)
     for line, record in records:
         query = _query(record, mapping)
         if query is None:
@@ -273,9 +279,9 @@ def _of_table(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
 def _printed(cell: str) -> list[str] | None:
     """The texts of a list as JSON, Python or numpy print it; None for what is none, as one that was cut."""
     try:
-        ids = json.loads(cell)
+        ids = bounded_json(cell)
         return list(map(str, ids)) if isinstance(ids, list) else None
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     try:
         parts = list(tokenize.generate_tokens(io.StringIO(cell).readline))
@@ -301,15 +307,18 @@ def _table(answer: Any) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=False)) for row in rows]
 
 
-def _lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
+def _lines(path: Path, content: bytes, fault: ValueError | None) -> Iterator[tuple[int, Any]]:
+    """The object of each line; `fault` is why the whole is none."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line)
-        except (ValueError, RecursionError) as error:
+            yield number, bounded_json(line)
+        except ValueError as error:
+            # JSON over several lines that cannot be used is not JSON by lines at fault.
+            is_cut = isinstance(error, json.JSONDecodeError) and not isinstance(fault, json.JSONDecodeError)
             raise DataError(
-                "the line is not valid JSON", path=path, line=number, found=str(error),
+                "the line is not valid JSON", path=path, line=number, found=str(fault if is_cut else error),
                 mend="Write one object per line, or one object of query -> answer.",
             ) from error  # fmt: skip
 

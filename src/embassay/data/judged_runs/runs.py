@@ -9,7 +9,6 @@ TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what a fil
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from embassay.data.judged_runs.engines import Known, answered, is_answer
 from embassay.data.rows import nearest, plain_number, shown
 from embassay.errors import DataError
-from embassay.limits import WHOLE, read_bounded, unpacked
+from embassay.limits import WHOLE, bounded_json, may_hold_halves, read_bounded, unpacked
 from embassay.parquet import read_parquet
 
 if TYPE_CHECKING:
@@ -284,8 +283,8 @@ def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str
     entries = []
     for number, line in _lines(content):
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            value = bounded_json(line)
+        except ValueError as error:
             raise DataError(
                 "the line is not valid JSON", path=path, line=number, found=str(error),
                 mend="JSONL holds one complete JSON object per line.",
@@ -391,6 +390,8 @@ def json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | Non
     import polars as pl
     from polars.exceptions import PanicException, PolarsError
 
+    if may_hold_halves(content):
+        return None
     kinds = {names[key]: pl.Float64 if key == "value" else pl.String for key in KEYS}
     try:
         frame = pl.read_ndjson(content, schema=kinds)
@@ -482,20 +483,36 @@ def read_qrels(path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str 
 def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
     """The entries of a run (`kind` "run") or qrels ("qrels") in memory, called `name` in errors."""
     import polars as pl
+    from polars.exceptions import PolarsError
 
     what = RUN if kind == "run" else QRELS
     if isinstance(held, pl.DataFrame):
         return _of_frame(held, Path(name), what, _NOTHING, "polars frame")
     rows = [(str(query), str(doc), value) for query, pairs in held.items() for doc, value in _pairs(pairs)]
-    frame = pl.DataFrame(
-        rows, schema=dict.fromkeys(KEYS[:2], pl.String) | {"value": pl.Float64}, orient="row"
-    )
-    if len(frame) == 0 or not frame["value"].is_finite().all():
+    schema = dict.fromkeys(KEYS[:2], pl.String) | {"value": pl.Float64}
+    try:
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+    except (PolarsError, TypeError, OverflowError, UnicodeEncodeError) as error:
+        odd = next((row for row in rows if not _is_entry(*row)), None)
+        raise DataError(
+            f"the {what.name} cannot be read", path=name, expected="ids of whole characters, and numbers",
+            found=shown(odd), mend="Give query -> document -> number.",
+        ) from error  # fmt: skip
+    if len(frame) == 0 or not frame["value"].is_finite().fill_null(value=False).all():
         raise DataError(
             f"the {what.name} has no entries" if len(frame) == 0 else "a value is not a finite number",
             path=name, mend="Give query -> document -> number.",
         )  # fmt: skip
     return Entries(name, "mapping", frame)
+
+
+def _is_entry(query: str, doc: str, value: Any) -> bool:
+    try:
+        float(value)
+        (query + doc).encode()
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _pairs(values: Any) -> Sequence[tuple[str, float]]:
@@ -578,7 +595,7 @@ def _json_lines(
     path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str], split: str | None
 ) -> Entries:
     try:
-        keys = list(json.loads(first_line(content)))
+        keys = list(bounded_json(first_line(content)))
     except ValueError:
         keys = list(kind.targets.values())
     names = chosen_columns(path, kind, keys, mapping)
@@ -595,7 +612,7 @@ def _of_split(path: Path, content: bytes, split: str) -> bytes:
 
     def kept(line: bytes) -> bool:
         try:
-            return not line.strip() or json.loads(line).get("split") == split
+            return not line.strip() or bounded_json(line).get("split") == split
         except (ValueError, AttributeError):
             return True  # for the careful reader to find
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded, record_json
 from embassay.parquet import read_parquet
 from embassay.protocols.calibration.options import Promises
 from embassay.protocols.tasks.task import similarity
@@ -238,11 +237,8 @@ def calibration(path: str | Path) -> Calibration:
             )  # fmt: skip
         file = files[0]
     try:
-        plain = json.loads(read_bounded(file).decode("utf-8"))
-        if (plain.pop("format", ""), plain.pop("version", "")) != (FORMAT, VERSION):
-            raise ValueError("another format")
-        return Calibration(**plain | {"curve": _curve(plain["curve"])})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return _calibration(record_json(read_bounded(file)))
+    except (OSError, ValueError) as error:
         raise DataError(
             "This is not a calibration",
             path=file, expected=f"{FORMAT} {VERSION}", found=str(error) or "something else",
@@ -250,17 +246,53 @@ def calibration(path: str | Path) -> Calibration:
         ) from None  # fmt: skip
 
 
-def _curve(plain: dict[str, Any]) -> Curve:
-    lines = {name: tuple(map(float, plain[name])) for name in ("scores", "probabilities", "low", "high")}
-    _check_lines(*map(np.array, lines.values()))
-    thresholds = tuple(
-        Threshold(**threshold | {"ahead": tuple(Outlook(**step) for step in threshold.get("ahead", ()))})
-        for threshold in plain["thresholds"]
-    )
-    if not all(threshold.value is None or math.isfinite(threshold.value) for threshold in thresholds):
-        raise ValueError("a threshold that is no number")
-    cost = Cost(**plain["cost"]) if plain["cost"] else None
-    return Curve(**plain | lines | {"thresholds": thresholds, "cost": cost})
+def _calibration(plain: Any) -> Calibration:
+    """A calibration from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
+    no calibration has: a file may have been edited."""
+    from pydantic import TypeAdapter, ValidationError
+
+    if not isinstance(plain, dict) or (plain.pop("format", ""), plain.pop("version", "")) != (
+        FORMAT,
+        VERSION,
+    ):
+        raise ValueError("another format")
+    try:
+        # As JSON, since that has lists where a record has tuples.
+        made = TypeAdapter(Calibration).validate_json(to_json(plain), strict=True)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    if unknown := _unknown(plain, json.loads(to_json(asdict(made)))):
+        raise ValueError(f"there is no field {unknown!r}")
+    _check_curve(made.curve)
+    if made.seed < 0:
+        raise ValueError(f"the seed is {made.seed}")
+    return made
+
+
+def _unknown(given: Any, known: Any) -> str:
+    """The first field that a record does not have; empty where it has all."""
+    if isinstance(given, list) and isinstance(known, list):
+        return next(filter(None, map(_unknown, given, known)), "")
+    if not isinstance(given, dict) or not isinstance(known, dict):
+        return ""
+    extra = next((name for name in given if name not in known), "")
+    return extra or next(filter(None, (_unknown(value, known[name]) for name, value in given.items())), "")
+
+
+def _check_curve(curve: Curve) -> None:
+    """ValueError for a curve that nothing fits: counts that don't add up, and lines that fall or leave their range."""
+    _check_lines(*map(np.array, (curve.scores, curve.probabilities, curve.low, curve.high)))
+    if not 0 <= curve.positives <= curve.n or not 0 < curve.units <= curve.n:
+        raise ValueError(f"{curve.positives} positives and {curve.units} units of {curve.n} pairs")
+    measures = [threshold.measure for threshold in curve.thresholds]
+    if len(set(measures)) < len(measures):
+        raise ValueError("two thresholds of one measure")
+    for one in curve.thresholds:
+        if not 0 < one.confidence < 1 or not 0 <= one.aim <= 1:
+            raise ValueError(f"a promise of {one.aim:g} with {one.confidence:g} confidence")
+        if not 0 <= one.right <= one.accepted <= one.n:
+            raise ValueError(f"{one.right} right of {one.accepted} accepted of {one.n} pairs")
 
 
 def _check_lines(scores: Values, probabilities: Values, low: Values, high: Values) -> None:

@@ -9,7 +9,6 @@ questions come with their judgements, and a language model writes some more: com
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -27,7 +26,7 @@ from embassay.data import Dataset, open_dataset
 from embassay.data.documents import passage_places
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
-from embassay.limits import WHOLE, read_bounded
+from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.options import ChoiceOptions
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.questions import QuestionsOptions
@@ -476,7 +475,7 @@ def read_posed(path: str, dataset: str) -> tuple[Posed, ...]:
     """The questions of a run's file about one dataset; none where there is no file."""
     if not path or not Path(path).is_file():
         return ()
-    rows = [json.loads(line) for line in read_bounded(Path(path), WHOLE).splitlines() if line.strip()]
+    rows = [record_json(line) for line in read_bounded(Path(path), WHOLE).splitlines() if line.strip()]
     return tuple(
         Posed(row["id"], row["kind"], row["text"], row["passage"])
         for row in rows

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ragged, Role, ragged
 from embassay.errors import ModelError, UsageError
+from embassay.limits import bounded_json
 from embassay.machine import asked_device
 from embassay.systems.encoders.batches import Batch, TokenLimit, of_similar_length, on_all_cores
 from embassay.systems.models import (
@@ -166,8 +167,8 @@ def _configs(weights: Weights) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
     for name in names:
         path = folder / name
         try:
-            held = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-        except (OSError, ValueError, RecursionError) as error:
+            held = bounded_json(path.read_text("utf-8"), halves=True) if path.is_file() else {}
+        except (OSError, ValueError) as error:
             raise ModelError(f"{path} cannot be read: {error}.") from error
         configs.append(held if isinstance(held, dict) else {})
     return configs[0], configs[1]

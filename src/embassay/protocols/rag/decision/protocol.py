@@ -24,7 +24,7 @@ from embassay.data.judged_runs import read_qrels, read_run
 from embassay.data.rows import text_of
 from embassay.data.tables import table
 from embassay.errors import DataError, TextRefused, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.tables import counted
@@ -401,8 +401,8 @@ def open_study(path: Path) -> Study:
     """The study in a folder. DataError for one that holds none."""
     mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
-        head = json.loads(read_bounded(path / TERMS))
-        rows = [json.loads(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
+        head = bounded_json(read_bounded(path / TERMS))
+        rows = [bounded_json(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
         if head["schema"] != SAVED:
             raise ValueError(f"schema {head['schema']}")
         asked = asked_of(head["measure"], bar=head["bar"] is not None)

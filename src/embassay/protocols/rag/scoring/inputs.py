@@ -87,9 +87,14 @@ def named_path(given: str) -> tuple[str, Path]:
     name, equals, rest = given.partition("=")
     # A file whose name has an equals sign is a file.
     if equals and name and rest and not Path(given).exists():
-        return name, Path(rest).expanduser()
+        return _writable(name), Path(rest).expanduser()
     path = Path(given).expanduser()
-    return stem(path.name), path
+    return _writable(stem(path.name)), path
+
+
+def _writable(name: str) -> str:
+    """A name that every file can hold: what is half of a surrogate pair, or no UTF-8, becomes a question mark."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def stem(name: str) -> str:
@@ -443,7 +448,7 @@ def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], reque
     judged = (
         Path(qrels).expanduser() if isinstance(qrels, str | Path) else entries_of(qrels, "qrels", "qrels")
     )
-    read = {name: _run(run, name, request.mapping, library) for name, run in runs.items()}
+    read = {_writable(name): _run(run, name, request.mapping, library) for name, run in runs.items()}
     pooled = [] if _is_union(pools) else [_run(pool, "pool", request.mapping, library) for pool in pools]
     return _together(request, judged, read, pooled, library)
 
