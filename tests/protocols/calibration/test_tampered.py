@@ -28,7 +28,7 @@ CURVE = Curve(
     Cost(0.5, 1.0, 1.0, 0.95, 20, 0.1, 0.2, 0.5, 0.5),
 )  # fmt: skip
 ODD = (
-    None, True, -1, 0.5, 1e308, 10**400, "", "x", "1", "\ud800", "jaccard?x=1", "jaccard?weight=[1]", "python:os:getcwd",
+    None, True, -1, 0.5, 1e308, 10**400, "", "x", "1", "\ud800", "jaccard?x=1", "jaccard?w=[1]", "python:os:getcwd",
     "(((", [], [1], ["a"], {}, {"a": 1},
 )  # fmt: skip
 
