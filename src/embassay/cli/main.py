@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -252,7 +254,17 @@ def start() -> str:
 def run() -> None:
     """Entry point: run the app; a known error is one line on stderr, its mend, and its exit code."""
     with only_visible():
+        warnings.formatwarning = _warning
         _run()
+
+
+def _warning(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """A warning of ours as a note; one of a library as Python has it."""
+    if category is RuntimeWarning and "embassay" in Path(filename).parts:
+        return f"Note: {message}\n"
+    return f"{filename}:{lineno}: {category.__name__}: {message}\n"
 
 
 def _run() -> None:

@@ -181,7 +181,7 @@ def _refusal(record: Any) -> str:
 
 
 def _first_value(content: bytes) -> Any:
-    """The value in the first line, or in all lines; None for what is no JSON. ValueError for JSON that cannot be used."""
+    """The value in the first line, or in all; None for what is no JSON, ValueError for JSON that cannot be used."""
     line = content.lstrip().partition(b"\n")[0]
     with suppress(ValueError):
         return bounded_json(line)

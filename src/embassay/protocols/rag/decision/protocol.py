@@ -22,6 +22,7 @@ from embassay.data import open_dataset
 from embassay.data.documents import passage_places
 from embassay.data.judged_runs import Known, read_qrels, read_run
 from embassay.data.rows import text_of
+from embassay.data.sources import own_first
 from embassay.data.tables import table
 from embassay.errors import DataError, TextRefused, UsageError
 from embassay.limits import bounded_json, read_bounded
@@ -287,7 +288,9 @@ def _study(request: DecisionRequest) -> Study:
             mend="Give the judge's grades of these runs' passages.",
         )  # fmt: skip
     return Study(
-        population, Terms(request.alpha, request.seed, request.block, guide), _texts(request, population, known)
+        population,
+        Terms(request.alpha, request.seed, request.block, guide),
+        _texts(request, population, known),
     )
 
 
@@ -304,7 +307,9 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
     path = Path(request.corpus or "").expanduser()
     if path.is_file():
         return _read_texts(path, request.mapping)
-    return {passage.id: passage.body for passage in passage_places(open_dataset(request.corpus or ""))}
+    return {
+        passage.id: passage.body for passage in passage_places(open_dataset(own_first(request.corpus or "")))
+    }
 
 
 def _texts(request: DecisionRequest, population: Population, known: Known | None) -> Texts | None:

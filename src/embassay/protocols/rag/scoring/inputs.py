@@ -19,6 +19,7 @@ from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, re
 from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
 from embassay.data.retrieval import fitting_map, grade_map
 from embassay.data.rows import key_of, missing_column, number_of, text_of, texts_of, wrong
+from embassay.data.sources import own_first
 from embassay.data.tables import table
 from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
@@ -408,7 +409,7 @@ def open_library(corpus: str, queries: str) -> Library | None:
     if not corpus and not queries:
         return None
     texts, places = {}, {}
-    for p in passage_places(open_dataset(corpus)) if corpus else ():
+    for p in passage_places(open_dataset(own_first(corpus))) if corpus else ():
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
     return Library(Known(texts, questions_of(queries) if queries else {}), places)
