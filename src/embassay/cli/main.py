@@ -282,9 +282,25 @@ def _run() -> None:
         readable = of_files(error)
         readable.__cause__ = error
         _say(readable)
+    except (MemoryError, ImportError) as error:
+        if not _lacks_memory(error):
+            _show_traceback(error)
+            sys.exit(1)
+        _say(
+            UsageError(
+                "There is not enough memory.", mend="Allow more (ulimit -v), or give it less to do: --limit."
+            )
+        )
     except Exception as error:  # a mistake of ours keeps its traceback
         _show_traceback(error)
         sys.exit(1)
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether a limit of the shell or the system was reached, also while a library was loaded."""
+    return isinstance(error, MemoryError) or any(
+        words in str(error) for words in ("failed to map segment", "llocate memory", "annot allocate")
+    )
 
 
 def _say(error: EmbassayError) -> NoReturn:

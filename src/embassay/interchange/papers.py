@@ -17,7 +17,7 @@ from embassay.errors import UsageError
 from embassay.interchange.tables import Column, RunTables, Wide, find_runs, wide_of
 from embassay.limits import read_bounded
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import Unit, escape, unit_of
+from embassay.protocols.kernel.tables import Unit, escape, printable, unit_of
 from embassay.records import Result
 from embassay.runs.folder import write_atomic
 
@@ -503,5 +503,6 @@ def _finished(name: str, figure: Figure, rows: int, left: int) -> Drawn:
     for end, said in ENDS.items():
         buffer = io.BytesIO()
         figure.savefig(buffer, format=end, metadata=said)
-        files[end] = buffer.getvalue()
+        # Names of strangers may hold what XML cannot.
+        files[end] = printable(buffer.getvalue().decode()).encode() if end == "svg" else buffer.getvalue()
     return Drawn(name, files, rows, left)

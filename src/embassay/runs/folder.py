@@ -30,6 +30,9 @@ from embassay.limits import WHOLE, bounded_walk, read_bounded, record_json
 from embassay.records import Component, Result, Score, Skipped, TaskOutcome
 
 MANIFEST = "manifest.json"
+RANKINGS = ".rankings"
+"""Ends the name of a file of rankings, before its suffix."""
+_PARQUET = b"PAR1"
 
 
 def tails(folders: Sequence[Path]) -> tuple[str, ...]:
@@ -415,7 +418,11 @@ class RunFolder:
         warning where there is something else in its place."""
         path = self.cell_path(cell)
         try:
-            return record_from_json(record_json(read_bounded(path).decode("utf-8")))
+            record = record_from_json(record_json(read_bounded(path).decode("utf-8")))
+            if (damaged := self._damaged(cell)) is None:
+                return record
+            path = damaged
+            raise ValueError("not all of the file is there")
         except FileNotFoundError:
             return None
         except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -426,6 +433,14 @@ class RunFolder:
                 stacklevel=2,
             )
             return None
+
+    def _damaged(self, cell: Cell) -> Path | None:
+        """The file of the cell's items, or of its rankings, of which a part is missing."""
+        places = (
+            self.items_path(cell.task, cell.dataset, cell.system, suffix, variant=cell.variant)
+            for suffix in ("", RANKINGS)
+        )
+        return next((place for place in places if place.exists() and not is_whole_parquet(place)), None)
 
     def write_cell(self, cell: Cell, record: CellRecord) -> None:
         """Keep a cell's record: from here on it counts as done."""
@@ -453,7 +468,7 @@ class RunFolder:
     def keep_texts(self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
         """Write the texts that a task judges on a dataset, unless they are there: then `columns` is not called."""
         path = self.texts_path(task, dataset)
-        if not path.exists():
+        if not is_whole_parquet(path):
             write_columns(path, columns())
 
     def append_results(self, rows: Iterable[Result]) -> None:
@@ -504,6 +519,18 @@ def _result(plain: Any) -> Result:
     if isinstance(row.n, bool) or not isinstance(row.n, int):
         raise TypeError("n is not a whole number")
     return row
+
+
+def is_whole_parquet(path: Path) -> bool:
+    """Whether a file is there and begins and ends as Parquet does: half of one, as a full disk or a copy that broke off
+    leaves it, has no end."""
+    try:
+        with path.open("rb") as stream:
+            begins = stream.read(len(_PARQUET)) == _PARQUET
+            stream.seek(-len(_PARQUET), os.SEEK_END)
+            return begins and stream.tell() >= 2 * len(_PARQUET) and stream.read() == _PARQUET
+    except OSError:
+        return False
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
