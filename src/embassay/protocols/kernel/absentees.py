@@ -90,8 +90,8 @@ def absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Absent]
         for member in suite.members
     }
     tasks: dict[str, dict[str, None]] = {}
-    for suite in suites:
-        for part in suite.parts:
+    for planned in suites:
+        for part in planned.parts:
             if not part.present and part.dataset in members:
                 tasks.setdefault(part.dataset, {}).update(dict.fromkeys(part.tasks))
     return [_absent(members[name], tuple(names)) for name, names in tasks.items() if members[name].record]
@@ -141,7 +141,7 @@ class _Miniatures:
         place = self.folder / str(which)
         sources = tuple(self._write(item, item.sizes[which], place) for item in absent)
         # Mappings, splits and limits are of the real data: the miniature has canonical columns and no more than it has.
-        settings = {"mapping": {}, "split": None, "grades": None, "limit": None}
+        settings: dict[str, Any] = {"mapping": {}, "split": None, "grades": None, "limit": None}
         known = {name: value for name, value in settings.items() if hasattr(self.request, name)}
         forecasts = self.foresee(replace(self.request, datasets=sources, **known), timed)
         return {(cell.task, cell.dataset, cell.system): cell for cell in forecasts.cells}
