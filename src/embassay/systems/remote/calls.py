@@ -84,8 +84,8 @@ def _forms(secret: str) -> set[str]:
     """How a key may come back: as it is, from its end, and as headers, addresses and JSON have it."""
     if len(secret) < _SHORT:
         return {secret}
-    kept = base64.b64encode(secret.encode()).decode()
-    return {secret, secret[::-1], quote(secret, safe=""), kept, kept.rstrip("="), json.dumps(secret)[1:-1]}
+    encoded = base64.b64encode(secret.encode()).decode()
+    return {secret, secret[::-1], quote(secret, safe=""), encoded, encoded.rstrip("="), json.dumps(secret)[1:-1]}
 
 
 def redacted(text: str) -> str:

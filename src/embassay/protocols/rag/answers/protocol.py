@@ -368,8 +368,8 @@ def _ungraded(records: Sequence[CellRecord]) -> Iterator[str]:
             continue
         reasons = "; ".join(f"{skip.reason} ({skip.count:,})" for skip in record.skipped) or "no question was asked"
         graded = record.components[HEADLINE].n
-        what = f"only {graded:,} answers were graded" if graded else "no answer could be graded, so nothing is known"
-        yield f"{record.system}: {what}. {reasons}."
+        verdict = f"only {graded:,} answers were graded" if graded else "no answer could be graded, so nothing is known"
+        yield f"{record.system}: {verdict}. {reasons}."
 
 
 class Answering(Protocol):
