@@ -462,7 +462,9 @@ def _lines(
             axes.plot(across, up, label=_name(drawing, row), **line)
             shown += 1
     upright = max(map(len, heads), default=0) > 10
-    axes.set_xticks(range(len(heads)), labels=list(map(printable, heads)), rotation=90 if upright else 0, fontsize=7)
+    axes.set_xticks(
+        range(len(heads)), labels=list(map(printable, heads)), rotation=90 if upright else 0, fontsize=7
+    )
     axes.grid(axis="y", color="#DDE1E6", linewidth=0.6)
     axes.set_title(drawing.title)
     axes.set_ylabel(drawing.axis)

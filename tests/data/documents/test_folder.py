@@ -243,11 +243,12 @@ def test_the_survey_opens_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_for_programs_is_left_out_and_counted(tmp_path: Path) -> None:
-    """Licences, lock files, CNAME and templates; a guide to licence keys, and a page that shows a template, are read."""
+    """Licences, lock files, CNAME and templates; a guide to licence keys and a page showing one are read."""
     page = "<html><body><p>Tides turn twice.</p>%s</body></html>"
     for name, text in {
         "CNAME": "docs.example.org", "LICENSE": "Permission is granted", "LICENSE-MIT.txt": "Permission",
-        "COPYING": "x", "requirements-dev.txt": "numpy==2", "robots.txt": "User-agent: *", "poetry.lock": "x", "yarn.lock": "x",
+        "COPYING": "x", "requirements-dev.txt": "numpy==2", "robots.txt": "User-agent: *", "poetry.lock": "x",
+        "yarn.lock": "x",
         "base.html": page % "{% extends 'x' %}", "list.html": page % "{{ range .Pages }}",
         "old.html": page % "<?php x ?>",
         "page.html": page % "<pre>{% for x in y %}</pre>", "licences.md": "# Which licence", "README": "Read this.",

@@ -143,7 +143,7 @@ The ferry leaves an hour after high water on every day of the week.
 {% for boat in boats %} the boat called {{ boat }} leaves at noon. {% endfor %} And then it returns at night.
 ```
 
-See https://example.org/a/long/path.html and www.example.org/other/page for more. | a | row | of | seven | cells | here |
+See https://example.org/a/long/path.html and www.example.org/other/page for more. | a | row | of | six | cells |
 
 - an entry of a list that goes on for quite some words. {{ page.title }} is written by the template engine at night.
 """

@@ -288,11 +288,13 @@ def _check_curve(curve: Curve) -> None:
     measures = [threshold.measure for threshold in curve.thresholds]
     if len(set(measures)) < len(measures):
         raise ValueError("two thresholds of one measure")
-    for one in curve.thresholds:
-        if not 0 < one.confidence < 1 or not 0 <= one.aim <= 1:
-            raise ValueError(f"a promise of {one.aim:g} with {one.confidence:g} confidence")
-        if not 0 <= one.right <= one.accepted <= one.n:
-            raise ValueError(f"{one.right} right of {one.accepted} accepted of {one.n} pairs")
+    for threshold in curve.thresholds:
+        if not 0 < threshold.confidence < 1 or not 0 <= threshold.aim <= 1:
+            raise ValueError(f"a promise of {threshold.aim:g} with {threshold.confidence:g} confidence")
+        if not 0 <= threshold.right <= threshold.accepted <= threshold.n:
+            raise ValueError(
+                f"{threshold.right} right of {threshold.accepted} accepted of {threshold.n} pairs"
+            )
 
 
 def _check_lines(scores: Values, probabilities: Values, low: Values, high: Values) -> None:

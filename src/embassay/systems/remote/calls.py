@@ -85,7 +85,14 @@ def _forms(secret: str) -> set[str]:
     if len(secret) < _SHORT:
         return {secret}
     encoded = base64.b64encode(secret.encode()).decode()
-    return {secret, secret[::-1], quote(secret, safe=""), encoded, encoded.rstrip("="), json.dumps(secret)[1:-1]}
+    return {
+        secret,
+        secret[::-1],
+        quote(secret, safe=""),
+        encoded,
+        encoded.rstrip("="),
+        json.dumps(secret)[1:-1],
+    }
 
 
 def redacted(text: str) -> str:

@@ -366,9 +366,15 @@ def _ungraded(records: Sequence[CellRecord]) -> Iterator[str]:
         failed = [skip for skip in record.skipped if skip.reason != UNKNOWN]
         if not failed and record.components[HEADLINE].n:
             continue
-        reasons = "; ".join(f"{skip.reason} ({skip.count:,})" for skip in record.skipped) or "no question was asked"
+        reasons = (
+            "; ".join(f"{skip.reason} ({skip.count:,})" for skip in record.skipped) or "no question was asked"
+        )
         graded = record.components[HEADLINE].n
-        verdict = f"only {graded:,} answers were graded" if graded else "no answer could be graded, so nothing is known"
+        verdict = (
+            f"only {graded:,} answers were graded"
+            if graded
+            else "no answer could be graded, so nothing is known"
+        )
         yield f"{record.system}: {verdict}. {reasons}."
 
 
