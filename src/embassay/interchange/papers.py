@@ -481,7 +481,7 @@ def _number(row: Mapping[str, str], name: str) -> float | None:
 
 
 def _name(drawing: Drawing, row: Mapping[str, str]) -> str:
-    return printable(", ".join(row[name] for name in drawing.names if row[name]))
+    return str(printable(", ".join(row[name] for name in drawing.names if row[name])))
 
 
 def _kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
