@@ -20,14 +20,12 @@ from embassay.report.answers import (
     MOST_MORE,
     QUESTIONS,
     Answer,
-    Contender,
-    Evidence,
     _answer,
-    _people,
     answers_of,
     recommendation,
     times_of,
 )
+from embassay.report.cards.evidence import Contender, Evidence, _people
 from embassay.report.overview import overview
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import render_answers
@@ -208,13 +206,16 @@ def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None:
-    """It is never the answer; the answer says that it is faster. Times stand on one scale on every page."""
+    """It is never the answer, which says that it is faster. Times stand on one scale on every page."""
     write_sweep_run(tmp_path / "sweep")
     runs = read_runs([tmp_path / "sweep"])
     free = times_of(runs, Answer(BY_NAME["search"], "not run"))
     fast, slow = free.all[:2]
     assert free.names == (fast.name,)
-    search = replace(_answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,))
+    search = replace(
+        _answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,), may=(slow.name,),
+        all=(slow, fast),
+    )  # fmt: skip
     found = times_of(runs, search)
     assert found.names == (slow.name,)
     assert fast.name in found.said
@@ -228,7 +229,8 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
     assert use.count("use a") == 1
     assert "b" not in use.replace("like these", "").split()
     other = replace(by["reworded"], names=("b",))
-    both, _ = recommendation([by["search"], other])
+    alone = replace(by["search"], all=by["search"].all[:1])
+    both, _ = recommendation([alone, other])
     assert "a for search" in both
     assert "b where texts are reworded" in both
     unsure = _answer(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))

@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
-from embassay.data import open_dataset
+from embassay.data import open_dataset, sources
 from embassay.data.documents import passage_places
 from embassay.data.documents.folder import identifier
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
 from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
 from embassay.data.retrieval import fitting_map, grade_map
 from embassay.data.rows import key_of, missing_column, number_of, text_of, texts_of, wrong
-from embassay.data.sources import own_first
 from embassay.data.tables import table
 from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
@@ -409,7 +408,7 @@ def open_library(corpus: str, queries: str) -> Library | None:
     if not corpus and not queries:
         return None
     texts, places = {}, {}
-    for p in passage_places(open_dataset(own_first(corpus))) if corpus else ():
+    for p in passage_places(open_dataset(sources.own_first(corpus))) if corpus else ():
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
     return Library(Known(texts, questions_of(queries) if queries else {}), places)
@@ -492,6 +491,22 @@ def without_self(inputs: Inputs) -> tuple[Inputs, dict[str, int]]:
     return replace(inputs, qrels=qrels, runs=runs, pools=pools), gone
 
 
+def own_first(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    """Of every run in how many of its queries the first document has the query's own id and is not among those that
+    `grades` has as relevant; and how many queries it answers. Runs without such a query are left out."""
+    import polars as pl
+
+    relevant = grades.filter(pl.col("grade") > 1).select("query", "doc")
+    selves = {}
+    for name, run in inputs.runs.items():
+        best = run.frame.filter(pl.col("value") == pl.col("value").max().over("query"))
+        own = best.filter(pl.col("query").cast(pl.String) == pl.col("doc").cast(pl.String))
+        first = own.join(relevant, on=("query", "doc"), how="anti")["query"].n_unique()
+        if first:
+            selves[name] = first, run.frame["query"].n_unique()
+    return selves
+
+
 def _run(run: Any, name: str, mapping: Mapping[str, str], library: Library | None) -> Entries:
     if isinstance(run, str | Path):
         return read_run(Path(run).expanduser(), mapping, None if library is None else library.known)
@@ -533,7 +548,7 @@ def retrieve(
 ) -> Retrieved:
     """The `k` passages (id -> text) that a system finds most similar to each question (id -> text)."""
     opened = opening.CachedSystem(
-        system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None
+        system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None, compared="own"
     ).system
     ids = list(passages)
     ranked = opened.search(list(questions.values()), list(passages.values()), min(k, len(ids)))

@@ -79,7 +79,8 @@ class MeasureFacts:
 
 @dataclass(frozen=True)
 class Value:
-    """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval.
+    """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval. Of a value that
+    people's grades correct, `n` and `total` are of the `unit` that people labelled.
 
     `value` is None where it is undefined, and `reason` says why; `low` and `high` are None without an interval.
     """
@@ -93,12 +94,14 @@ class Value:
     total: int
     method: str = ""
     reason: str = ""
+    unit: str = "queries"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Run `a` less run `b` over the `n` queries where both are defined, with interval and test; `better` is the run
-    that beats the other, empty where they cannot be told apart."""
+    """Run `a` less run `b` over the `n` queries (or what `unit` says) where both are defined, with interval and test;
+    `better` is the run that beats the other, empty where they cannot be told apart, or where the test tells them apart
+    and `judged_less` names the run of which too little is judged for a verdict."""
 
     a: str
     b: str
@@ -109,12 +112,15 @@ class Pair:
     p_adjusted: float
     n: int
     better: str = ""
+    unit: str = "queries"
+    judged_less: str = ""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Who can be told apart from whom by one measure: runs best first with the ranks the tests allow, and all pairs;
-    `reason` says why there is no comparison."""
+    `reason` says why there is no comparison. `unjudged` is, where it matters, the share of the passages before the
+    cutoff of each run that have no grade."""
 
     measure: str
     runs: tuple[str, ...] = ()
@@ -122,6 +128,7 @@ class Comparison:
     rank_high: tuple[int, ...] = ()
     pairs: tuple[Pair, ...] = ()
     reason: str = ""
+    unjudged: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -203,6 +210,10 @@ class Guidance:
     evidence: tuple[Evidence, ...] = ()
 
 
+BOOTSTRAP, BY_PEOPLE = "percentile bootstrap over queries", "Student's t over what people graded"
+"""How intervals are made: of a scoring, and of one whose judge people's grades correct."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How the scoring was done."""
@@ -217,6 +228,8 @@ class Settings:
     confidence: float
     ties: str
     cutoffs: tuple[int, ...]
+    intervals: str = BOOTSTRAP
+    """How the intervals were made."""
 
 
 @dataclass(frozen=True)
