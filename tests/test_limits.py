@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.limits import COLUMNS, DOCUMENT, LIMITS, TABLE, Limit, shown_size, size_of
+from embassay.limits import (
+    COLUMNS,
+    DOCUMENT,
+    LIMITS,
+    TABLE,
+    Limit,
+    bounded_json,
+    record_json,
+    shown_size,
+    size_of,
+)
 
 DOCS = Path(__file__).parents[1] / "docs" / "limits.md"
 
@@ -63,3 +74,36 @@ def test_a_size_that_is_shown_is_read(number: int) -> None:
 def test_counts_are_shown_as_numbers() -> None:
     assert COLUMNS.shown(10_000) == "10,000"
     assert TABLE.shown(TABLE.usual) == "8 GiB"
+
+
+@pytest.mark.parametrize(
+    "content", ["[" * 100 + "]" * 100, '{"a": [1e308, "😀"]}', r'"\ud83d\ude00"', "9" * 300]
+)
+def test_json_that_is_read(content: str) -> None:
+    assert (
+        bounded_json(content) == bounded_json(content.encode()) == record_json(content) == json.loads(content)
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "fault"),
+    [
+        ("[" * 101 + "]" * 101, "100 deep"), ("[" * 100_000, "100 deep"), ('{"a":' * 5_000 + "1" + "}" * 5_000, "deep"),
+        ("1" + "0" * 400, "401 digits"), ('{"a": [-1' + "0" * 400 + "]}", "digits"), ("1" * 5_000, "4,000 digits"),
+        (r'["a\ud83d"]', "surrogate"), (r'{"\udc00": 1}', "surrogate"), ("{", "Expecting"),
+    ],
+)  # fmt: skip
+def test_json_that_is_refused(content: str, fault: str) -> None:
+    """As text and as bytes: what is no JSON, and what nothing behind can take."""
+    for form in (content, content.encode()):
+        with pytest.raises(ValueError, match=fault):
+            bounded_json(form)
+
+
+def test_json_of_ours() -> None:
+    """A text may hold half of a pair, and no number is infinite; what others write may hold both."""
+    assert record_json(r'"a\ud83d"') == "a\ud83d"
+    for content in ("NaN", "[-Infinity]", '{"a": 1e999}'):
+        bounded_json(content)
+        with pytest.raises(ValueError, match="no number"):
+            record_json(content)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
+import math
 import os
 import re
 import shlex
@@ -308,6 +310,113 @@ def being_read() -> Progress | None:
     """What this process is reading now, for whoever tells people that wait."""
     now = _read_now[-1:]
     return now[0] if now else None
+
+
+DEPTH = 100
+"""Most brackets within one another in JSON: what engines and annotation tools write has ten at most."""
+_LONG_NUMBER, _LARGE_NUMBER = r"\d{309}", r"\d{309}|[eE]\+?\d{3}"
+_HALF = r"\\u[dD][89a-fA-F]"
+
+
+def bounded_json(content: str | bytes, *, halves: bool = False) -> Any:
+    """The value that JSON holds, as `json.loads` gives it.
+
+    ValueError for what is no JSON, and for what nothing behind can take: brackets more than DEPTH deep, an integer that
+    no float holds, and half of a surrogate pair in a text, which no file in UTF-8 can hold, unless `halves` are kept.
+
+    >>> bounded_json('{"a": [1, 2.5]}')
+    {'a': [1, 2.5]}
+    >>> bounded_json("[" * 101 + "]" * 101)
+    Traceback (most recent call last):
+    ValueError: brackets are more than 100 deep
+    """
+    value = _parsed(content)
+    # Most lines have too few brackets, digits and escapes to be looked through.
+    if _count(content, "[") + _count(content, "{") > DEPTH:
+        _check_depth(value)
+    if _occurs(_LONG_NUMBER, content):
+        _check_numbers(value)
+    if not halves and may_hold_halves(content):
+        _check_characters(value)
+    return value
+
+
+def record_json(content: str | bytes) -> Any:
+    """The value in a file that Embassay wrote: halves of pairs are kept, as a text may hold them. ValueError as of
+    `bounded_json`, and for a number that is not finite: somebody changed it."""
+    value = bounded_json(content, halves=True)
+    if _occurs(_LARGE_NUMBER, content) or _occurs("NaN|Infinity", content):
+        _check_finite(value)
+    return value
+
+
+def may_hold_halves(content: str | bytes) -> bool:
+    """Whether JSON has an escape of a surrogate, whole pairs included: readers other than ours take halves for NUL."""
+    return _occurs(_HALF, content)
+
+
+def _parsed(content: str | bytes) -> Any:
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise _too_deep() from None
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:
+        raise ValueError("an integer of over 4,000 digits") from None
+
+
+def _count(content: str | bytes, sign: str) -> int:
+    return content.count(sign) if isinstance(content, str) else content.count(sign.encode())
+
+
+def _occurs(pattern: str, content: str | bytes) -> bool:
+    if isinstance(content, str):
+        return re.search(pattern, content) is not None
+    return re.search(pattern.encode(), content) is not None
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"brackets are more than {DEPTH} deep")
+
+
+def _check_depth(value: Any) -> None:
+    level = [value]
+    for _ in range(DEPTH):
+        level = [inner for outer in level for inner in _within(outer) if isinstance(inner, list | dict)]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _within(value: Any) -> Iterable[Any]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def _check_numbers(value: Any) -> None:
+    if isinstance(value, int):
+        try:
+            float(value)
+        except OverflowError:
+            raise ValueError(f"an integer of {len(str(value)):,} digits") from None
+    for inner in _within(value):
+        _check_numbers(inner)
+
+
+def _check_finite(value: Any) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value} is no number")
+    for inner in _within(value):
+        _check_finite(inner)
+
+
+def _check_characters(value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("half of a surrogate pair, as of an emoji that was cut in two") from None
 
 
 def bounded_walk(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from embassay.data import DATASETS, SHAPES, Dataset, open_dataset, parse_mapping
+from embassay.data.sources import own_first
 from embassay.errors import DataError, UsageError
 
 TABLE = "id,text,body,summary,topic,split,lang\n1,a,A,s1,x,train,en\n2,b,B,s2,y,test,fr\n3,c,C,s3,x,test,fr\n"
@@ -131,6 +132,27 @@ def test_unknown_spec(spec: str, says: list[str], table: Path, monkeypatch: pyte
     with pytest.raises(UsageError) as caught:
         open_dataset(spec)
     assert [part for part in says if part not in str(caught.value)] == []
+
+
+def test_a_path_of_ones_own_wins_over_the_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file or a folder of data, for a dataset or a suite, with a warning; neither a folder of runs, nor an empty one,
+    and the bundled sample never."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("beir", "sample"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "notes.txt").write_text("Tides turn twice a day.")
+    (tmp_path / "scifact").write_text(TABLE)
+    (tmp_path / "pteb" / "may").mkdir(parents=True)
+    (tmp_path / "pteb" / "may" / "manifest.json").write_text("{}")
+    (tmp_path / "pteb" / "notes.txt").write_text("Not data.")
+    (tmp_path / "sage").mkdir()
+    for name in ("beir", "scifact", "beir?chunk=100"):
+        with pytest.warns(RuntimeWarning, match="your own"):
+            assert own_first(name) == f"./{name}"
+    for name in ("sample", "pteb", "sage", "sts17", "./beir", "other", str(tmp_path / "beir")):
+        assert own_first(name) == name
+    with pytest.warns(RuntimeWarning, match="suite of that name"):
+        assert open_dataset(own_first("beir")).shapes() == ("documents",)
 
 
 def test_name_wins_over_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

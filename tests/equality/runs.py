@@ -130,8 +130,12 @@ RUNS = {
 
 
 def make(name: str, folder: Path, *more: str) -> Path:
-    """Do a run in an empty folder, the last command with `more` options; the folder of the run."""
-    run = RUNS[name]
+    """Do one of the ten in an empty folder, the last command with `more` options; the folder of the run."""
+    return carry_out(RUNS[name], name, folder, *more)
+
+
+def carry_out(run: Recorded, name: str, folder: Path, *more: str) -> Path:
+    """The same for any run."""
     for file, text in run.inputs.items():
         (folder / file).write_text(text, encoding="utf-8")
     with ExitStack() as stack:

@@ -73,6 +73,28 @@ def spending(content: bytes, folder: Path) -> object:
     return Spending(path, "now").by_account()
 
 
+def calibration(content: bytes, folder: Path) -> object:
+    """What `embassay calibrate` saved, and what it says of a score."""
+    from embassay.protocols.calibration.probability import calibration as load
+
+    path = folder / "calibration.json"
+    path.write_bytes(content)
+    return load(path).of([0.5])
+
+
+def calibration_file() -> bytes:
+    """A calibration through three scores."""
+    from embassay.protocols.calibration.probability import Calibration, Curve
+    from embassay.stats.calibration import Threshold
+
+    lines = (0.0, 0.5, 1.0), (0.1, 0.5, 0.9), (0.0, 0.4, 0.8), (0.2, 0.6, 1.0)
+    curve = Curve("beta", 40, 20, 40, *lines, (Threshold("precision", 0.9, 0.95, 0.5, 40, 20, 10, 9),))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "calibration.json"
+        Calibration("jaccard", "jaccard", "jaccard/1", "sample", "f", "words", 1, None, curve).save(path)
+        return path.read_bytes()
+
+
 def exported(name: str) -> Read:
     """Every form in which runs leave for other tools."""
 

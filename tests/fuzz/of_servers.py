@@ -161,7 +161,7 @@ def openai_vectors(content: bytes, folder: Path) -> object:
     for module in (openai, voyage):
         try:
             made.append(module._row(found))
-        except (AttributeError, LookupError, TypeError, ValueError):
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             continue
     return made
 

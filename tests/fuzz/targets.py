@@ -209,6 +209,13 @@ _OF_USERS: tuple[Target, ...] = (
         lambda: readers.run_files()["results.jsonl"],
     ),
     Target(
+        "calibration",
+        of_runs.calibration,
+        (),
+        (*JSON, "curve", "thresholds", "scores", "spec", "jaccard"),
+        of_runs.calibration_file,
+    ),
+    Target(
         "comparisons",
         readers.run_folder("comparisons.json"),
         (lines({"scopes": {}}),),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -13,6 +14,7 @@ from embassay.interchange import export
 from embassay.interchange.papers import DRAWINGS, figures_of, plot
 from embassay.interchange.tables import find_runs
 from embassay.protocols.kernel.outcome import open_run
+from written_runs import write_run
 
 pytest.importorskip("matplotlib")
 
@@ -89,3 +91,17 @@ def test_without_matplotlib_there_is_a_command_to_paste(
     with pytest.raises(UsageError) as told:
         plot(real_runs / "sage")
     assert "embassay[figures]" in told.value.mend
+
+
+def test_names_with_control_characters_leave_a_figure_and_a_table_whole(tmp_path: Path) -> None:
+    """What steers a terminal, and what XML cannot hold, is a � in every form that is text."""
+    forged = "good\x1b[2J\x07\x00\u202egnp.exe"
+    run = write_run(tmp_path / "run", {forged: [0.25, 0.75] * 10, "other": [0.2, 0.7] * 10})
+    export([run], "csv", tmp_path / "out.csv")
+    text = (tmp_path / "out.csv").read_text("utf-8")
+    assert "good�[2J" in text
+    assert not set(text) & set("\x1b\x07\x00\u202e")
+    [scores] = [one for one in figures_of(find_runs([run])[0]) if one.name == "scores"]
+    content = scores.files["svg"].decode()
+    assert not set(content) & set("\x1b\x07\x00\u202e")
+    ElementTree.fromstring(content)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
-from embassay.text.chunking import sentence_ends
+from embassay.text.chunking import fenced, sentence_ends
 from embassay.text.tokenizers import Words, passage_ends, token_ends, word_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -223,3 +223,25 @@ def test_on_articles_with_cl100k(shared: Path, cl100k: Tokenizer) -> None:
         for one in chunk(text, ends=ends):
             assert one.tokens <= limit
             assert abs(len(cl100k.encode(one.body)) - one.tokens) <= 4
+
+
+def test_fenced_code_is_not_cut_where_it_fits() -> None:
+    """Full stops and blank lines within end no passage; what is longer than a passage is cut as ever."""
+    code = "```python\nprint(1). \n\nprint(2). \n\nprint(3).\n```\n"
+    text = "One two three. Four five six.\n\n" + code + "\nSeven eight nine. Ten eleven twelve."
+    cut = chunk(text, chunking=Chunking(limit=25, overlap=0))
+    assert [code.strip() in one.body for one in cut].count(True) == 1
+    assert all(one.body.count("```") in (0, 2) for one in cut)
+    assert "".join(text[one.start : one.end] for one in cut) == text
+    assert len(chunk(text, chunking=Chunking(limit=5, overlap=0))) > len(cut)
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("~~~\n```\n~~~\n", [(0, 11)]), ("````\n```\n````", [(0, 13)]), ("```\nnever closed", [(0, 16)]),
+        ("a ``` b", []), ("```a\n```\n\n   ```\nx\n   ```", [(0, 8), (10, 25)]),
+    ],
+)  # fmt: skip
+def test_fences(text: str, places: list[tuple[int, int]]) -> None:
+    assert fenced(text) == places

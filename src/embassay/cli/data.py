@@ -119,7 +119,9 @@ def show(
     """
     from embassay.data.catalogue.entries import card
     from embassay.data.catalogue.suites import suite_of
+    from embassay.data.sources import own_first
 
+    name = own_first(name)
     if suite := suite_of(name):
         _show_suite(suite, json=shown.json)
         return

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from itertools import pairwise
+from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -252,7 +254,21 @@ def start() -> str:
 def run() -> None:
     """Entry point: run the app; a known error is one line on stderr, its mend, and its exit code."""
     with only_visible():
+        warnings.formatwarning = _warning
         _run()
+
+
+def _warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,  # noqa: ARG001 - what `warnings` calls it with
+) -> str:
+    """A warning of ours as a note; one of a library as Python has it."""
+    if category is RuntimeWarning and "embassay" in Path(filename).parts:
+        return f"Note: {message}\n"
+    return f"{filename}:{lineno}: {category.__name__}: {message}\n"
 
 
 def _run() -> None:
@@ -271,9 +287,25 @@ def _run() -> None:
         readable = of_files(error)
         readable.__cause__ = error
         _say(readable)
+    except (MemoryError, ImportError) as error:
+        if not _lacks_memory(error):
+            _show_traceback(error)
+            sys.exit(1)
+        _say(
+            UsageError(
+                "There is not enough memory.", mend="Allow more (ulimit -v), or give it less to do: --limit."
+            )
+        )
     except Exception as error:  # a mistake of ours keeps its traceback
         _show_traceback(error)
         sys.exit(1)
+
+
+def _lacks_memory(error: Exception) -> bool:
+    """Whether a limit of the shell or the system was reached, also while a library was loaded."""
+    return isinstance(error, MemoryError) or any(
+        words in str(error) for words in ("failed to map segment", "llocate memory", "annot allocate")
+    )
 
 
 def _say(error: EmbassayError) -> NoReturn:

@@ -82,8 +82,6 @@ def paraphrasers(request: SelectionRequest, running: Running) -> None:
         return
     selection = done.manifest["selection"]
     typer.echo(f"Selected: {selection['selected'] or 'none'}, {selection['because']}.", err=True)
-    for warning in done.manifest["warnings"]:
-        typer.echo(f"Warning: {warning}", err=True)
 
 
 UNTIL_CI = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -398,6 +399,40 @@ def open_dataset(
     source, tasks = chosen_tasks(str(spec))
     opened = _opened(source, mapping, split, grades)
     return replace(opened, tasks={"": tasks}) if tasks else opened
+
+
+BUNDLED = "sample"
+"""The dataset that commands take where none is named; a path of the name is written ./sample."""
+
+
+def own_first(spec: str, place: Path | None = None) -> str:
+    """What a user names: where it is a path that holds data and a name of the catalogue or a suite as well, `./spec`,
+    with a warning; else as it is. `place` is where the path leads from a folder other than this.
+
+    A suite's members and a manifest's datasets are no user's words, and mean the catalogue.
+    """
+    from embassay.data.catalogue.suites import suites
+
+    name = spec.partition("?")[0]
+    if name == BUNDLED or not (name.partition(":")[0] in DATASETS or name in suites()):
+        return spec
+    if not _holds_data(place or Path(name)):
+        return spec
+    kind = "suite" if name in suites() else "dataset"
+    warnings.warn(
+        f"{name!r} is your own {place or './' + name}. The catalogue has a {kind} of that name, too: to use that, work "
+        "in another folder, or rename yours.", RuntimeWarning, stacklevel=2,
+    )  # fmt: skip
+    return f"./{spec}"
+
+
+def _holds_data(path: Path) -> bool:
+    """Whether a path is a file, or a folder of tables or documents; one of runs is none."""
+    if path.is_file():
+        return True
+    if not path.is_dir() or any(path.glob("manifest.json")) or any(path.glob("*/manifest.json")):
+        return False
+    return has_tables(path) or has_documents(path)
 
 
 def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:

@@ -23,7 +23,7 @@ from embassay.data.lines import (
 from embassay.data.rows import File, Origin, Row, Source, fault, key_of, label_of, wrong
 from embassay.data.views import View, distinct
 from embassay.errors import DataError, UsageError
-from embassay.limits import COLUMNS
+from embassay.limits import COLUMNS, bounded_json
 from embassay.parquet import parquet_batches, parquet_columns
 
 _PEEKED = 1000
@@ -80,14 +80,10 @@ class JsonLines:
 
     def _object(self, number: int, line: str) -> dict[str, Any]:
         try:
-            value = json.loads(line)
-            if "\\u" in line:  # only escapes can make halves, and few lines have any
-                _check_surrogates(value)
+            value = bounded_json(line)
         except json.JSONDecodeError as error:
             raise self._invalid(number, line, f"{error.msg.lower()} at character {error.pos + 1}") from error
-        except UnicodeEncodeError as error:
-            raise self._invalid(number, line, "half of a surrogate pair") from error
-        except (ValueError, RecursionError) as error:  # an integer of too many digits; brackets too deep
+        except ValueError as error:
             raise self._invalid(number, line, str(error)) from error
         if isinstance(value, list):
             name = self.path.name.partition(".")[0]
@@ -241,11 +237,6 @@ _JSON_NAMES = {
     bool: "truth value",
     type(None): "null",
 }
-
-
-def _check_surrogates(value: Any) -> None:
-    """ValueError if a text holds half of a surrogate pair, which no tokenizer or UTF-8 file can take."""
-    json.dumps(value, ensure_ascii=False).encode("utf-8")
 
 
 def unrolled(source: Source, lists: tuple[str, ...]) -> Source:

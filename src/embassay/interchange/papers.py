@@ -17,7 +17,7 @@ from embassay.errors import UsageError
 from embassay.interchange.tables import Column, RunTables, Wide, find_runs, wide_of
 from embassay.limits import read_bounded
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import Unit, escape, unit_of
+from embassay.protocols.kernel.tables import Unit, escape, printable, unit_of
 from embassay.records import Result
 from embassay.runs.folder import write_atomic
 
@@ -364,7 +364,7 @@ def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
         if mark.value is not None:
             inside = colour if filled else "white"
             axes.plot([mark.value], [place], sign, color=colour, markersize=4.5, markerfacecolor=inside)
-    shown = list(names or [mark.name for mark in marks])
+    shown = [printable(name) for name in names or [mark.name for mark in marks]]
     axes.set_yticks(range(len(shown)), labels=shown)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.grid(axis="x", color="#DDE1E6", linewidth=0.6)
@@ -462,7 +462,9 @@ def _lines(
             axes.plot(across, up, label=_name(drawing, row), **line)
             shown += 1
     upright = max(map(len, heads), default=0) > 10
-    axes.set_xticks(range(len(heads)), labels=heads, rotation=90 if upright else 0, fontsize=7)
+    axes.set_xticks(
+        range(len(heads)), labels=list(map(printable, heads)), rotation=90 if upright else 0, fontsize=7
+    )
     axes.grid(axis="y", color="#DDE1E6", linewidth=0.6)
     axes.set_title(drawing.title)
     axes.set_ylabel(drawing.axis)
@@ -479,7 +481,7 @@ def _number(row: Mapping[str, str], name: str) -> float | None:
 
 
 def _name(drawing: Drawing, row: Mapping[str, str]) -> str:
-    return ", ".join(row[name] for name in drawing.names if row[name])
+    return str(printable(", ".join(row[name] for name in drawing.names if row[name])))
 
 
 def _kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
@@ -503,5 +505,6 @@ def _finished(name: str, figure: Figure, rows: int, left: int) -> Drawn:
     for end, said in ENDS.items():
         buffer = io.BytesIO()
         figure.savefig(buffer, format=end, metadata=said)
-        files[end] = buffer.getvalue()
+        # Names of strangers may hold what XML cannot.
+        files[end] = printable(buffer.getvalue().decode()).encode() if end == "svg" else buffer.getvalue()
     return Drawn(name, files, rows, left)

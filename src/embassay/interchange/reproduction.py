@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from functools import cache
@@ -19,7 +18,7 @@ from typing import Any, Literal
 from embassay.data.catalogue.suites import suites
 from embassay.errors import DataError, UsageError
 from embassay.interchange.layouts import ALL, LAYOUTS, Layout, Over, Row
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 
 Arguments = tuple[tuple[str, str], ...]
 """Options with their values, in the order of the command; an option may stand several times."""
@@ -411,7 +410,7 @@ def _checked(run: Path) -> Mapping[str, Any]:
             f"{run} is not the folder of a run: it has no manifest.json.", mend="Name one that --out made."
         )
     try:
-        content = json.loads(read_bounded(path))
+        content = bounded_json(read_bounded(path))
     except ValueError as error:
         raise DataError(
             f"is not JSON: {error}", path=path, mend="Take the run from its folder as it was."

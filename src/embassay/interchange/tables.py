@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embassay.errors import DataError
-from embassay.limits import bounded_entries, read_bounded
+from embassay.limits import read_bounded, record_json
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.tables import csv_row, inert
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, digest
+from embassay.runs.folder import RunFolder, digest, run_folders
 
 if TYPE_CHECKING:
     import polars as pl
@@ -94,7 +93,7 @@ def find_runs(folders: Sequence[Path]) -> list[RunTables]:
     """The runs in folders, each itself a run or above some. DataError for a folder without one."""
     runs: dict[Path, Path] = {}
     for folder in folders:
-        paths = list(_below(Path(folder)))
+        paths = list(run_folders(Path(folder)))
         if not paths:
             raise DataError(
                 "There is no run here", path=folder, mend="Give the folder of a run, or one above runs."
@@ -116,34 +115,12 @@ def read_run(path: Path) -> RunTables:
     )
 
 
-def _below(folder: Path) -> Iterator[Path]:
-    if _is_run(folder):
-        yield folder
-    elif folder.is_dir():
-        for path in sorted(bounded_entries(folder.iterdir(), folder)):
-            # What a link leads to may be above it.
-            if path.is_dir() and not path.is_symlink() and not path.name.startswith("."):
-                yield from _below(path)
-
-
-def _is_run(folder: Path) -> bool:
-    """A stage inside a golden set has a manifest too, but of no protocol."""
-    try:
-        manifest = json.loads(read_bounded(folder / "manifest.json"))
-    except OSError:
-        return False
-    # A manifest that is broken is still a run's: reading it says what is wrong, and passing it over would not.
-    except (DataError, ValueError, RecursionError):
-        return True
-    return isinstance(manifest, dict) and "protocol" in manifest
-
-
 def _read_scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        scopes = json.loads(read_bounded(path)).get("scopes", {})
-    except (ValueError, AttributeError, RecursionError) as error:
+        scopes = record_json(read_bounded(path)).get("scopes", {})
+    except (ValueError, AttributeError) as error:
         raise DataError(
             "The comparisons cannot be read", path=path, found=str(error)[:80],
             mend="Run the same command again: it rebuilds them from the finished cells.",

@@ -47,13 +47,22 @@ def _answer(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
     try:
         if content is None:
             # An OSError as any file has it; later ones are polars' words for what a file brings about.
-            with open(asked["path"], "rb"):  # noqa: PTH123
-                pass
+            with open(asked["path"], "rb") as stream:  # noqa: PTH123
+                content = None if _is_unicode(asked["path"]) else stream.read()
     except OSError as error:
         _send(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
     else:
         _send_tables(asked, asked["path"] if content is None else content, answers)
     answers.flush()
+
+
+def _is_unicode(path: str) -> bool:
+    """Whether polars can take the name: that of a file may be bytes that are no UTF-8."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:

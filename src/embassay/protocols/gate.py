@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -34,7 +34,7 @@ from embassay.protocols.kernel.quantities import REACH, found_at
 from embassay.protocols.kernel.tables import counted
 from embassay.protocols.run_values import wanted
 from embassay.records import Result
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import RunFolder, run_folders
 from embassay.stats import holm
 from embassay.stats.few_labels import Outlook, outlook
 
@@ -46,7 +46,7 @@ OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
 }  # fmt: skip
 KEYS = ("dataset", "variant", "lang", "subset")
 _BAR = re.compile(
-    r"^\s*(?P<protocol>[a-z]+)\.(?P<what>[^\[\]]+)\[(?P<inside>[^\[\]]*)\]\s*(?P<sign>>=|<=|>|<)\s*"
+    r"^\s*(?P<protocol>[\w-]+)\.(?P<what>[^\[]+)\[(?P<inside>.*)\]\s*(?P<sign>>=|<=|>|<)\s*"
     r"(?P<number>[-+0-9.eE]+)\s*(?:@\s*(?P<end>lower|upper|value))?\s*$"
 )
 _KEY = re.compile(rf",\s*({'|'.join(KEYS)})\s*=")
@@ -177,7 +177,17 @@ class Rows:
             raise UsageError(
                 f"{bar.text} means {len(rows)} rows.", mend="Name more of dataset, variant, subset, lang."
             )
+        self._check_number(bar, rows[0])
         return rows[0]
+
+    def _check_number(self, bar: Bar, row: Result) -> None:
+        """UsageError for a bar in points, as tables show them, on a headline that counts from 0 to 1."""
+        is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
+        if is_headline and numbers.unit_of(bar.protocol) is numbers.POINTS and abs(bar.number) > 1:
+            raise UsageError(
+                f"{bar.text}: no score can reach {bar.number:g}. Bars count from 0 to 1; tables show points.",
+                mend=f"Write {bar.number / 100:g}.",
+            )
 
     def _headline(self, rows: Sequence[Result], bar: Bar) -> Sequence[Result]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
@@ -197,8 +207,8 @@ class Rows:
 
 
 def read_rows(folder: Path) -> Rows:
-    """The rows of the run in a folder, or of the runs one level below it. Raises DataError where there is none."""
-    runs = [path for path in (folder, *_below(folder)) if (path / "manifest.json").is_file()]
+    """The rows of the run in a folder, or of all runs below it. Raises DataError where there is none."""
+    runs = list(run_folders(folder))
     if not runs:
         raise DataError(
             "There is no run here", path=folder, mend="Give the folder of a run, or one that holds runs."
@@ -211,10 +221,6 @@ def read_rows(folder: Path) -> Rows:
         results += run.read_results()
         headlines |= {(protocol, standing.task, standing.measure) for standing in read_standings(path)}
     return Rows(tuple(results), frozenset(headlines))
-
-
-def _below(folder: Path) -> Iterable[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else ()
 
 
 def _having(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequence[Result]:
@@ -276,7 +282,7 @@ def more(verdict: Verdict) -> str:
     'undecided at n 100; with 50 more ± 0.049, a chance of 5%; with 400 more ± 0.027, a chance of 45%'
     """
     if verdict.ahead:
-        return _steps(verdict.n, verdict.ahead)
+        return _steps(verdict, verdict.ahead)
     if (
         not verdict.near
         or verdict.is_change
@@ -287,12 +293,15 @@ def more(verdict: Verdict) -> str:
         return ""
     half, away = (verdict.high - verdict.low) / 2, abs(verdict.value - read_bar(verdict.bar).number)
     steps = outlook(away, half, verdict.n, 10**9, steps=MORE, finite=False)
-    return _steps(verdict.n, steps) if steps else ""
+    return _steps(verdict, steps) if steps else ""
 
 
-def _steps(n: int, steps: Sequence[Outlook]) -> str:
-    told = [f"with {step.more} more ± {step.half:.3f}, a chance of {step.chance:.0%}" for step in steps]
-    return "; ".join([f"undecided at n {n:,}", *told])
+def _steps(verdict: Verdict, steps: Sequence[Outlook]) -> str:
+    unit = numbers.unit_of(verdict.scale)
+    told = [
+        f"with {step.more} more ± {unit.text(step.half)}, a chance of {step.chance:.0%}" for step in steps
+    ]
+    return "; ".join([f"undecided at n {verdict.n:,}", *told])
 
 
 def why(verdict: Verdict) -> str:
@@ -526,7 +535,7 @@ def judge_off(folder: Path) -> Iterator[str]:
     """How far the judge of a run is from the people who corrected it, by their grade and by rank."""
     from embassay.protocols.rag.scoring.correction import CORRECTED, read_corrections
 
-    for path in (folder, *_below(folder)):
+    for path in run_folders(folder):
         if not (path / CORRECTED).is_file():
             continue
         corrections = read_corrections(path / CORRECTED)

@@ -139,13 +139,17 @@ def read_values(folder: Path) -> RunValues:
         seed = int((manifest.get("arguments") or {}).get("seed") or 0)
         standings = tuple(from_items(items, run.read_results(), seed))
     if not standings:
-        raise DataError(
-            "This run has no headlines to compare", path=folder,
-            mend="A sweep compares its stacks itself; see its report."
-            if manifest.get("kind") == "sweep"
-            else "Run its command once more with the same --out: finished cells are kept, and it writes them.",
-        )  # fmt: skip
+        raise DataError("This run has no headlines to compare", path=folder, mend=_instead(manifest))
     return RunValues(folder, manifest, standings, items)
+
+
+def _instead(manifest: Mapping[str, Any]) -> str:
+    """What to do with a run that has nothing to compare: one that has ended never writes any."""
+    if manifest.get("kind") == "sweep":
+        return "A sweep compares its stacks itself; see its report."
+    if manifest.get("status") == "finished":
+        return "Runs of its kind are not compared with others; hold its scores with `embassay gate --min` or `--max`."
+    return "Run its command once more with the same --out: finished cells are kept, and it writes them."
 
 
 def wanted(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:

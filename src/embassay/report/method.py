@@ -16,7 +16,8 @@ from embassay.report.board import Board, Task, has_board
 from embassay.report.kinds import Wording, defaults_of, wording_of
 from embassay.report.notes import Note, notes_of
 from embassay.report.record import Record, labels
-from embassay.report.runs import MANIFEST, Left, ReportRun
+from embassay.report.runs import Left, ReportRun
+from embassay.runs.folder import MANIFEST
 from embassay.runs.memory import in_words
 from embassay.runs.spending import dollars, in_one_line
 

@@ -297,23 +297,27 @@ def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, 
 
 
 def _warnings(record: Record) -> Iterator[Note]:
-    for warning in record.manifest.get("warnings", ()):
-        yield Note("warning", str(warning))
+    of_run = [str(warning) for warning in record.manifest.get("warnings", ())]
+    yield from (Note("warning", warning) for warning in dict.fromkeys(of_run))
     where: dict[str, dict[str, None]] = {}
     for dataset in record.manifest.get("datasets", ()):
         for task, facts in (dataset.get("tasks") or {}).items():
             for warning in facts.get("warnings", ()):
                 where.setdefault(warning, {})[f"{task} on {dataset['name']}"] = None
-    yield from _cell_warnings(record, where)
+    yield from _cell_warnings(record, where, of_run)
 
 
-def _cell_warnings(record: Record, where: dict[str, dict[str, None]] | None = None) -> Iterator[Note]:
-    """What cells warn of, after what is known already; each once with its places."""
+def _cell_warnings(
+    record: Record, where: dict[str, dict[str, None]] | None = None, of_run: Collection[str] = ()
+) -> Iterator[Note]:
+    """What cells warn of, after what is known already; each once with its places, and what the run says not again."""
     where = {} if where is None else where
     for cell in record.cells:
         for warning in cell.warnings:
             where.setdefault(warning, {})[f"{cell.task} on {cell.dataset}"] = None
     for warning, places in where.items():
+        if warning in of_run:
+            continue
         yield Note("warning", f"{warning.rstrip('.')} ({', '.join(places)}).")
 
 

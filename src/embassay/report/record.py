@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 from embassay.contracts import Kind
 from embassay.errors import DataError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded, record_json
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, tails
 
@@ -264,8 +263,8 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        return dict(json.loads(read_bounded(path).decode("utf-8")))
-    except (ValueError, TypeError, RecursionError) as error:
+        return dict(record_json(read_bounded(path).decode("utf-8")))
+    except (ValueError, TypeError) as error:
         raise DataError(
             "the comparisons cannot be read", path=path, found=str(error),
             mend="Run the same command again: it rebuilds them from the finished cells.",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -12,17 +11,15 @@ from typing import TYPE_CHECKING, get_args
 from embassay.contracts import Kind
 from embassay.document.blocks import Block, Verdict
 from embassay.errors import DataError, EmbassayError
-from embassay.limits import bounded_walk, read_bounded
 from embassay.registry import Entry, Registry
 from embassay.report.board import Board, Row, has_board, make_board
 from embassay.report.record import KINDS, Record, System, labels, read_record, run_names
+from embassay.runs.folder import MANIFEST, run_folders
 
 if TYPE_CHECKING:
     from embassay.protocols.hume.record import Summary
     from embassay.protocols.rag.scoring.score import Score
     from embassay.protocols.rag.sweep.findings.record import Findings
-
-MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
@@ -58,15 +55,6 @@ def find_records(paths: Sequence[Path]) -> Found:
     return Found(tuple(records.values()), tuple(left.values()))
 
 
-def run_folders(folder: Path) -> Iterator[Path]:
-    """Every run in a folder, at any depth, in the order of their names. What lies inside a run belongs to it."""
-    for path, names, files in bounded_walk(folder):
-        if MANIFEST in files and _is_run(Path(path) / MANIFEST):
-            names.clear()
-            yield Path(path)
-        names[:] = sorted(name for name in names if not name.startswith("."))
-
-
 def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
     """The run that a path is, or all in it: each with its record or why there is none."""
     if (path / MANIFEST).exists() or not path.is_dir():
@@ -80,15 +68,6 @@ def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
     if any(isinstance(run, Record) for _, run in records):
         return records
     raise next((data_error for _, data_error in records if isinstance(data_error, DataError)), _nothing(path))
-
-
-def _is_run(path: Path) -> bool:
-    """Whether a manifest is one of a run, or too damaged to say; sets of paraphrases have manifests too."""
-    try:
-        manifest = json.loads(read_bounded(path).decode("utf-8"))
-    except (DataError, OSError, ValueError, RecursionError):
-        return True
-    return isinstance(manifest, dict) and "schema" in manifest and "protocol" in manifest
 
 
 def _nothing(path: Path) -> DataError:

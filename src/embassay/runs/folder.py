@@ -26,8 +26,13 @@ from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.limits import WHOLE, read_bounded
+from embassay.limits import WHOLE, bounded_walk, read_bounded, record_json
 from embassay.records import Component, Result, Score, Skipped, TaskOutcome
+
+MANIFEST = "manifest.json"
+RANKINGS = ".rankings"
+"""Ends the name of a file of rankings, before its suffix."""
+_PARQUET = b"PAR1"
 
 
 def tails(folders: Sequence[Path]) -> tuple[str, ...]:
@@ -44,6 +49,28 @@ def tails(folders: Sequence[Path]) -> tuple[str, ...]:
     while depth < max(map(len, parts)) and len({part[-depth:] for part in parts}) < len(set(parts)):
         depth += 1
     return tuple("/".join(part[-depth:]) for part in parts)
+
+
+def run_folders(folder: Path) -> Iterator[Path]:
+    """Every run that a folder is or holds, at any depth, in the order of their names. What lies inside a run belongs to
+    it. Links are not followed, and folders whose name starts with a dot are passed over."""
+    for path, names, files in bounded_walk(folder):
+        if MANIFEST in files and is_run(Path(path)):
+            names.clear()
+            yield Path(path)
+        names[:] = sorted(name for name in names if not name.startswith("."))
+
+
+def is_run(folder: Path) -> bool:
+    """Whether the manifest of a folder is that of a run, or too damaged to say: reading it says what is wrong. Sets of
+    paraphrases and the stages of a golden set have manifests too, but of no protocol."""
+    try:
+        manifest = record_json(read_bounded(folder / MANIFEST).decode("utf-8"))
+    except FileNotFoundError:
+        return False
+    except (DataError, OSError, ValueError):
+        return True
+    return isinstance(manifest, dict) and "protocol" in manifest
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
@@ -342,15 +369,15 @@ class RunFolder:
 
     def read_manifest(self) -> dict[str, Any] | None:
         """The manifest, or None if there is no run here yet; DataError if it is damaged or of another schema."""
-        path = self.path / "manifest.json"
+        path = self.path / MANIFEST
         if not path.exists():
             return None
         try:
-            manifest = dict(json.loads(read_bounded(path).decode("utf-8")))
+            manifest = dict(record_json(read_bounded(path).decode("utf-8")))
             schema = manifest["schema"]
             if schema == SCHEMA:
                 check_shape(manifest)
-        except (ValueError, KeyError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise DataError(
                 "the manifest cannot be read",
                 path=path,
@@ -369,7 +396,7 @@ class RunFolder:
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Replace the manifest."""
-        write_atomic(self.path / "manifest.json", to_json({"schema": SCHEMA, **manifest}, indent=1) + "\n")
+        write_atomic(self.path / MANIFEST, to_json({"schema": SCHEMA, **manifest}, indent=1) + "\n")
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -398,10 +425,14 @@ class RunFolder:
         warning where there is something else in its place."""
         path = self.cell_path(cell)
         try:
-            return record_from_json(json.loads(read_bounded(path).decode("utf-8")))
+            record = record_from_json(record_json(read_bounded(path).decode("utf-8")))
+            if (damaged := self._damaged(cell)) is None:
+                return record
+            path = damaged
+            raise ValueError("not all of the file is there")
         except FileNotFoundError:
             return None
-        except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError):
             warnings.warn(
                 f"{path} is not as this version wrote it: damaged, changed by hand, or of another version. "
                 f"{cell.task} on {cell.dataset} with {cell.system} is done again.",
@@ -409,6 +440,14 @@ class RunFolder:
                 stacklevel=2,
             )
             return None
+
+    def _damaged(self, cell: Cell) -> Path | None:
+        """The file of the cell's items, or of its rankings, of which a part is missing."""
+        places = (
+            self.items_path(cell.task, cell.dataset, cell.system, suffix, variant=cell.variant)
+            for suffix in ("", RANKINGS)
+        )
+        return next((place for place in places if place.exists() and not is_whole_parquet(place)), None)
 
     def write_cell(self, cell: Cell, record: CellRecord) -> None:
         """Keep a cell's record: from here on it counts as done."""
@@ -436,7 +475,7 @@ class RunFolder:
     def keep_texts(self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
         """Write the texts that a task judges on a dataset, unless they are there: then `columns` is not called."""
         path = self.texts_path(task, dataset)
-        if not path.exists():
+        if not is_whole_parquet(path):
             write_columns(path, columns())
 
     def append_results(self, rows: Iterable[Result]) -> None:
@@ -458,8 +497,8 @@ class RunFolder:
         rows = []
         for number, line in enumerate(read_bounded(self.results, WHOLE).splitlines(), start=1):
             try:
-                rows.append(_result(json.loads(line)))
-            except (ValueError, TypeError, RecursionError) as error:
+                rows.append(_result(record_json(line)))
+            except (ValueError, TypeError) as error:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
                     found=line[:80].decode("utf-8", "replace"),
@@ -487,6 +526,18 @@ def _result(plain: Any) -> Result:
     if isinstance(row.n, bool) or not isinstance(row.n, int):
         raise TypeError("n is not a whole number")
     return row
+
+
+def is_whole_parquet(path: Path) -> bool:
+    """Whether a file is there and begins and ends as Parquet does: half of one, as a full disk or a copy that broke off
+    leaves it, has no end."""
+    try:
+        with path.open("rb") as stream:
+            begins = stream.read(len(_PARQUET)) == _PARQUET
+            stream.seek(-len(_PARQUET), os.SEEK_END)
+            return begins and stream.tell() >= 2 * len(_PARQUET) and stream.read() == _PARQUET
+    except OSError:
+        return False
 
 
 def write_columns(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
@@ -519,9 +570,9 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
     """The record, called `what`, that a JSON file of a run holds; DataError, with the `mend`, if it holds none or one
     of another schema."""
     try:
-        plain = json.loads(read_bounded(path).decode("utf-8"))
+        plain = record_json(read_bounded(path).decode("utf-8"))
         written = plain["schema"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             f"the record of {what} cannot be read", path=path, found=str(error), mend=mend
         ) from error

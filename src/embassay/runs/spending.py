@@ -7,7 +7,6 @@ billed. A session that ends in order leaves one line per account.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields, replace
@@ -18,6 +17,7 @@ from types import NoneType
 from typing import Any
 
 from embassay.contracts import Usage
+from embassay.limits import record_json
 from embassay.runs.folder import to_json, write_atomic
 
 _PATIENCE = 40
@@ -194,9 +194,9 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
         return
     for line in path.read_bytes().splitlines():
         try:
-            row = json.loads(line)
+            row = record_json(line)
             whole = isinstance(row, dict) and _is_whole(row)
-        except (ValueError, RecursionError):  # the end of a full disk
+        except ValueError:  # the end of a full disk
             continue
         if whole:
             yield row

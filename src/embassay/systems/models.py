@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,7 @@ from typing import Any
 
 from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
-from embassay.limits import bounded_entries, forbidden, permission_mend
+from embassay.limits import bounded_entries, bounded_json, forbidden, permission_mend
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ def mend_of_folder(folder: Path, target: str) -> str:
     """What to write for a folder that says that it is no embedding model: a sparse or multi-vector one, a reranker.
     Empty for any other folder, or none."""
     try:
-        said = json.loads((folder / "config_sentence_transformers.json").read_text("utf-8"))
+        said = bounded_json((folder / "config_sentence_transformers.json").read_text("utf-8"), halves=True)
     except (OSError, ValueError):
         return ""
     kind = said.get("model_type") if isinstance(said, dict) else ""
@@ -372,7 +371,7 @@ def configuration(weights: Weights, name: str = "config.json") -> dict[str, Any]
     be read."""
     path = fetched(weights, (name,)) / name
     try:
-        held = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+        held = bounded_json(path.read_text("utf-8"), halves=True) if path.is_file() else {}
     except (OSError, ValueError, RecursionError) as error:
         raise ModelError(f"{path} cannot be read: {error}.") from error
     return held if isinstance(held, dict) else {}
@@ -381,9 +380,11 @@ def configuration(weights: Weights, name: str = "config.json") -> dict[str, Any]
 def foreign_code(weights: Weights) -> tuple[str, ...]:
     """The repositories other than its own that a model's configuration takes code from."""
     path = fetched(weights, ("config.json",)) / "config.json"
+    if not path.is_file():
+        return ()
     try:
-        classes = json.loads(path.read_text("utf-8")).get("auto_map", {}).values() if path.is_file() else ()
-    except (OSError, ValueError, AttributeError, RecursionError):
+        classes = bounded_json(path.read_text("utf-8"), halves=True).get("auto_map", {}).values()
+    except (OSError, ValueError, AttributeError):
         # Whoever loads the model says what is wrong with its configuration.
         return ()
     names = [name for value in classes for name in (value if isinstance(value, list) else [value]) if name]

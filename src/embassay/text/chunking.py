@@ -7,7 +7,7 @@ never at a blank line. Here a wrong end costs a passage its context, so what is 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -82,6 +82,38 @@ def _starts_line(text: str, place: int) -> bool:
     """Whether nothing but a few blanks is before `place` on its line."""
     before = text[max(0, place - _REACH) : place].rstrip(" \t")
     return before.endswith("\n") or (not before and place < _REACH)
+
+
+_FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
+
+
+def fenced(text: str) -> list[tuple[int, int]]:
+    """Where fenced code begins and ends in Markdown, with the lines of its marks; to the end of the text where it is
+    not closed.
+
+    >>> fenced("Run:\\n```sh\\nmake\\n```\\nDone.")
+    [(5, 19)]
+    """
+    places: list[tuple[int, int]] = []
+    start, marks = -1, ""
+    for match in _FENCE.finditer(text):
+        if start < 0:
+            start, marks = match.start(), match["marks"]
+        elif match[0].strip().startswith(marks) and not match[0].strip().strip(marks[0]):
+            places.append((start, match.end()))
+            start = -1
+    return [*places, (start, len(text))] if start >= 0 else places
+
+
+def _outside(ends: Iterator[int], fences: Sequence[tuple[int, int]]) -> Iterator[int]:
+    """The ends of sentences that are not within a fence: code is one sentence, and cut only where it is too long."""
+    waiting = iter(fences)
+    start, end = next(waiting, (-1, -1))
+    for place in ends:
+        while 0 <= end <= place:
+            start, end = next(waiting, (-1, -1))
+        if not start < place < end:
+            yield place
 
 
 Headings = Literal["markdown", "capitals", "none"]
@@ -250,7 +282,9 @@ def chunk(
 
 
 def _chunks(text: str, section: Section, crumb: str, cutter: _Cutter) -> list[Chunk]:
-    cuts = cutter.units([0, *sentence_ends(text[section.start : section.end])], section.start)
+    part = text[section.start : section.end]
+    fences = fenced(part) if cutter.chunking.headings == "markdown" else []
+    cuts = cutter.units([0, *_outside(sentence_ends(part), fences)], section.start)
     counts = cutter.before(cuts)
     chunks: list[Chunk] = []
     start = section.start

@@ -240,3 +240,24 @@ def test_the_survey_opens_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened"))
     found = survey(folder)
     assert [one.kind for one in found.entries if one.path.suffix == ".html"] == ["HTML"]
+
+
+def test_what_is_for_programs_is_left_out_and_counted(tmp_path: Path) -> None:
+    """Licences, lock files, CNAME and templates; a guide to licence keys and a page showing one are read."""
+    page = "<html><body><p>Tides turn twice.</p>%s</body></html>"
+    for name, text in {
+        "CNAME": "docs.example.org", "LICENSE": "Permission is granted", "LICENSE-MIT.txt": "Permission",
+        "COPYING": "x", "requirements-dev.txt": "numpy==2", "robots.txt": "User-agent: *", "poetry.lock": "x",
+        "yarn.lock": "x",
+        "base.html": page % "{% extends 'x' %}", "list.html": page % "{{ range .Pages }}",
+        "old.html": page % "<?php x ?>",
+        "page.html": page % "<pre>{% for x in y %}</pre>", "licences.md": "# Which licence", "README": "Read this.",
+        "license-keys.md": "How keys are made.", "Makefile": "all:",
+    }.items():  # fmt: skip
+        (tmp_path / name).write_text(text)
+    found = Folder(tmp_path).found
+    assert found.ids == {"page.html", "README", "license-keys.md"}
+    left = {skip.reason.partition(",")[0]: skip.count for skip in found.skipped}
+    assert left == {
+        "licences": 4, "files for programs": 4, "templates of pages": 3, "files that are not documents": 2,
+    }  # fmt: skip

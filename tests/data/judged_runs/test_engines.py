@@ -540,12 +540,12 @@ def test_a_list_of_several_lists_is_named(tmp_path: Path) -> None:
         run_of(tmp_path, {"query_id": "q1", **TWO}, documents="x")
 
 
-def test_numbers_that_are_none(tmp_path: Path) -> None:
-    """Halves of signs and numbers beyond all are no crash, and no score."""
-    content = '{"q1": [{"id": "a\\ud800", "score": 1' + "0" * 400 + '}, {"id": "b", "text": "\\udfff"}]}'
-    run = run_of(tmp_path, content, known=False)
-    assert run.frame["value"].to_list() == [-1.0, -2.0]
-    assert not run.is_scored
+@pytest.mark.parametrize("score", ["1" + "0" * 400, '1, "text": "\\ud800"'])
+def test_numbers_and_signs_that_are_none(score: str, tmp_path: Path) -> None:
+    """Numbers beyond all, and halves of signs, are refused with the line, and are no crash."""
+    content = '{"q1": [{"id": "a", "score": ' + score + "}]}"
+    with pytest.raises(DataError, match=r":1: "):
+        run_of(tmp_path, content, known=False)
 
 
 def test_scores_are_the_engines_or_none_are(tmp_path: Path) -> None:

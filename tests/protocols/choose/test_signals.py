@@ -133,3 +133,42 @@ def test_hardly_any_text_asks_hardly_anything(n: int) -> None:
     """No passage, or one: nothing fails."""
     found = probe([HARBOUR] * n, [""] * n, 5, 1)
     assert len(found.questions.get("sentence", ())) == n
+
+
+DOCUMENT = """# Tides and the 2. edition of the harbour guide for visitors
+
+The ferry leaves an hour after high water on every day of the week.
+
+```jinja
+{% for boat in boats %} the boat called {{ boat }} leaves at noon. {% endfor %} And then it returns at night.
+```
+
+See https://example.org/a/long/path.html and www.example.org/other/page for more. | a | row | of | six | cells |
+
+- an entry of a list that goes on for quite some words. {{ page.title }} is written by the template engine at night.
+"""
+
+
+def test_people_are_asked_about_prose_alone() -> None:
+    """Of a page of documentation: neither the second half of a heading, nor code, addresses, a table or a template."""
+    asked = {(taken_out(DOCUMENT, generator(seed, "x")) or ("",))[0] for seed in range(40)}
+    assert not any(
+        sign in one for one in asked for sign in ("edition", "{", "boat", "example.org", "|", "entry")
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{% block content %} {{ title }} and more words for all to read here {% endblock %} until the end",
+        "https://example.org/one https://example.org/two https://example.org/three https://example.org/four",
+        "```sh\nmake test and then make check and then wait for what it says of them all\n```",
+        "## A heading of many words that stands alone in a passage with nothing below it",
+    ],
+)
+def test_what_is_no_prose_asks_nothing(body: str) -> None:
+    """Nor does a half of it; and it is counted."""
+    assert taken_out(body, generator(1, "x")) is None
+    found = probe([body, HARBOUR], ["", ""], 20, 7)
+    assert found.unasked == 1
+    assert {question.row for group in found.questions.values() for question in group} == {1}

@@ -137,7 +137,15 @@ def test_a_run_grows_by_systems_tasks_and_datasets(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "lost",
-    ["half the cells", "a torn results line", "a damaged cell", "an edited cell", "the manifest's end"],
+    [
+        "half the cells",
+        "a torn results line",
+        "a damaged cell",
+        "an edited cell",
+        "the manifest's end",
+        "half of a cell",
+        "half of the texts",
+    ],
 )
 def test_an_interrupted_run_ends_with_the_same_bytes(finished, tmp_path, lost):
     """Whatever a crash left behind, the resumed run is the uninterrupted one."""
@@ -159,6 +167,10 @@ def test_an_interrupted_run_ends_with_the_same_bytes(finished, tmp_path, lost):
         cells[3].write_bytes(cells[3].read_bytes()[:100])
     elif lost == "an edited cell":
         cells[3].write_text(re.sub(r'"value": 0\.\d', '"value": 0.9', cells[3].read_text()))
+    elif lost.startswith("half of"):
+        folder = path / ("texts" if lost.endswith("texts") else "items")
+        file = sorted(folder.rglob("*.parquet"))[0]
+        file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     else:
         (path / "comparisons.json").unlink()
     with pytest.warns(RuntimeWarning, match="done again") if lost.endswith("cell") else nullcontext():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+from urllib.parse import quote
+
 import pytest
 
 from embassay.errors import ModelError, UsageError
 from embassay.systems.remote import Address, keyless, read_key, redacted
+from embassay.systems.remote.http import openai_address
 
 
 def test_the_first_that_is_set(monkeypatch):
@@ -89,3 +93,32 @@ def test_a_plan_needs_no_key(monkeypatch):
         assert read_key("OpenAI", ["OPENAI_API_KEY"])
     with pytest.raises(ModelError, match="OPENAI_API_KEY is not set"):
         read_key("OpenAI", ["OPENAI_API_KEY"])
+
+
+def test_a_key_that_comes_back_in_another_form(monkeypatch) -> None:
+    """From its end, in base64, and as addresses have it."""
+    secret = "Zq7/secret+value=99"
+    monkeypatch.setenv("MY_KEY", secret)
+    read_key("x", ["MY_KEY"])
+    for form in (secret, secret[::-1], base64.b64encode(secret.encode()).decode(), quote(secret, safe="")):
+        assert redacted(f"wrong: {form}!") == "wrong: [key]!"
+
+
+@pytest.mark.parametrize(
+    "path", ["v1/abc123def456ghi789", "4f9d2c7a8b1e4f9d2c7a8b1e/v1", "v1/%61bc123def456ghi7"]
+)
+def test_a_key_in_the_path_of_an_address_is_not_kept(path, monkeypatch) -> None:
+    """What a command says is refused; what the environment says shows a digest in its place."""
+    with pytest.raises(UsageError, match="looks like a key") as caught:
+        openai_address(f"http://host/{path}")
+    assert not any(part in str(caught.value) for part in path.split("/") if part != "v1")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://host/{path}")
+    found = openai_address(None)
+    assert found.url == f"http://host/{path}"
+    assert "hidden-" in found.place
+    assert not any(part in found.place for part in path.split("/") if part != "v1")
+
+
+@pytest.mark.parametrize("path", ["v1", "api/openai/v1beta", "deployments/gpt-4o-mini-2024-07-18", "ollama"])
+def test_paths_of_models_are_no_keys(path) -> None:
+    assert openai_address(f"http://host/{path}").place == f"host/{path}"

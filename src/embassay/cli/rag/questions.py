@@ -71,9 +71,11 @@ def _show_answers(path: Path, display: Display, report: bool) -> None:
     del report
     from embassay.runs.folder import RunFolder, to_json
 
-    rows = RunFolder(path).read_results()
+    folder = RunFolder(path)
+    rows, warnings = folder.read_results(), (folder.read_manifest() or {}).get("warnings", [])
     if display.json:
-        typer.echo(to_json({"run": str(path), "results": [row.as_dict() for row in rows]}))
+        results = [row.as_dict() for row in rows]
+        typer.echo(to_json({"run": str(path), "results": results, "warnings": warnings}))
         return
     from embassay.cli.terminal import show_table
     from embassay.protocols.kernel.tables import interval, score
@@ -86,4 +88,6 @@ def _show_answers(path: Path, display: Display, report: bool) -> None:
         for row in rows
     ]  # fmt: skip
     show_table(["run", "measure", "prompt", "value", "95%", "n"], lines, wide=display.wide, numbers=True)
+    for warning in warnings:
+        typer.echo(f"\n{warning}")
     typer.echo(f"\nAnswers: {path / 'answers'}")

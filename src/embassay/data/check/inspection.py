@@ -52,7 +52,7 @@ from embassay.data.shapes import (
     table_shapes,
     usual_pairs,
 )
-from embassay.data.sources import chosen_tasks, open_dataset
+from embassay.data.sources import chosen_tasks, open_dataset, own_first
 from embassay.data.tables import known_suffix, table_of
 from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
@@ -386,7 +386,7 @@ class Check:
             return None
 
     def _open(self, spec: str, split: str | None) -> Dataset:
-        return open_dataset(spec, mapping=self.mapping, split=split, grades=self.grades)
+        return open_dataset(own_first(spec), mapping=self.mapping, split=split, grades=self.grades)
 
     def _paths(self, dataset: Dataset | None) -> list[Path]:
         """The files of the dataset; of one that cannot be opened, those that lie there."""

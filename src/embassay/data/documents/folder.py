@@ -37,11 +37,31 @@ HIDDEN, LINKS, SAVED = (
 )  # fmt: skip
 ARCHIVES, OTHERS = "archives, which are not unpacked", "files that are not documents"
 EMPTY, PIPES = "empty files", "pipes, devices and sockets"
-EXPECTED = frozenset({HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES})
+LICENCES, TEMPLATES = "licences", "templates of pages"
+FOR_PROGRAMS = "files for programs, as CNAME and requirements.txt"
+EXPECTED = frozenset(
+    {HIDDEN, LINKS, SAVED, ARCHIVES, OTHERS, EMPTY, PIPES, LICENCES, TEMPLATES, FOR_PROGRAMS}
+)
 """Why something is left out that is no document: said after what is one and could not be read."""
 _ARCHIVES = frozenset({".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".zst", ".7z", ".rar", ".jar", ".lz4"})
 _KIND_OF = {suffix: kind for kind, suffixes in KINDS.items() for suffix in suffixes}
 _BARE = re.compile(r"[^.]+")
+_LICENCE = re.compile(
+    r"(un)?licen[cs]es?([-_.](mit|apache|bsd|a?l?gpl|mpl|isc|cc|third).*)?|copying([-_.].*)?|notice",
+    re.IGNORECASE,
+)
+_FOR_PROGRAMS = re.compile(
+    r"cname|codeowners|manifest|version|_redirects|_headers|robots|ads|cmakelists|"
+    r"((make|docker|container|gem|pip|rake|just|brew|proc|vagrant|jenkins|cart|pod|guard|cap|fast|danger)file)|"
+    r".*[-_.]lock|(.*[-_])?(requirements|constraints)([-_].*)?",
+    re.IGNORECASE,
+)
+"""Names, without a suffix or with one of text, of what is written for programs."""
+_STATEMENT = re.compile(
+    rb"\{%[-+]?\s*(extends|block|include|import|from|macro|if|for|set|with|load|raw|trans|assign)\b[^%]*%\}|"
+    rb"\{\{[-~]?\s*(define|template|block|range|if|with|partial|end)\b[^}]*\}\}|<%[=@-]?[^%]*%>|<\?php"
+)
+_SHOWN_CODE = re.compile(rb"<(pre|code|textarea|script)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
 _ODD = re.compile(r"[\s%#\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -152,6 +172,24 @@ def _shown(path: Path, folder: Path) -> str:
     return identifier(str(path.relative_to(folder)))
 
 
+def is_template(content: bytes) -> bool:
+    """Whether HTML has statements of Jinja, Django, Liquid, Go, ERB or PHP, other than in code that it shows."""
+    # Most pages have none, and looking for shown code costs more than finding that out.
+    return (
+        _STATEMENT.search(content) is not None
+        and _STATEMENT.search(_SHOWN_CODE.sub(b"", content)) is not None
+    )
+
+
+def _not_prose(path: Path, kind: str) -> str:
+    """Why a file of text is none that people read; empty where it may be."""
+    if kind not in ("text", "Markdown"):
+        return ""
+    if _LICENCE.fullmatch(path.name if kind == "text" and not path.suffix else path.stem):
+        return LICENCES
+    return FOR_PROGRAMS if kind == "text" and _FOR_PROGRAMS.fullmatch(path.stem) else ""
+
+
 def _reason(path: Path, found: os.stat_result, kind: str) -> str:
     """Why a file is left out; empty where it is to be read."""
     if stat.S_ISLNK(found.st_mode):
@@ -162,6 +200,8 @@ def _reason(path: Path, found: os.stat_result, kind: str) -> str:
         return ARCHIVES
     if not kind:
         return OTHERS
+    if reason := _not_prose(path, kind):
+        return reason
     if not found.st_size:
         return EMPTY
     if not can_read(kind):

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl
 
 from embassay.data.dataset import Dataset
 from embassay.data.documents.conversion import convert, versions
-from embassay.data.documents.folder import EXPECTED, NEEDS, Entry, Survey, survey
+from embassay.data.documents.folder import EXPECTED, NEEDS, TEMPLATES, Entry, Survey, is_template, survey
 from embassay.data.documents.markup import Prose, Unread, markdown, plain_text
 from embassay.data.intake import Tally
 from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
@@ -27,7 +27,7 @@ from embassay.records import Skipped
 from embassay.text.chunking import Breadcrumb, Chunking, chunk
 from embassay.text.questions import Text
 
-VERSION = "2"
+VERSION = "3"
 """Part of the fingerprint; raised when the same folder gives other passages."""
 USUAL = Chunking(limit=200, overlap=0)
 """Words of a passage. They don't overlap: what stands in two passages would be right in one and wrong in the other."""
@@ -256,6 +256,8 @@ def _document(entry: Entry) -> tuple[Document, Prose]:
 
 def _prose(entry: Entry) -> Prose:
     try:
+        if entry.kind == "HTML" and is_template(read_bounded(entry.path, PROSE)):
+            raise Unread(TEMPLATES)
         if entry.kind in NEEDS or entry.kind == "HTML":
             return convert(entry.path, entry.kind)
         content = read_bounded(entry.path, PROSE)

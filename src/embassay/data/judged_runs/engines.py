@@ -23,6 +23,7 @@ import re
 import tokenize
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from embassay.data.judged_runs.lists import LISTS, Found, SeveralQuestions, list
 from embassay.data.judged_runs.texts import Known
 from embassay.data.rows import shown
 from embassay.errors import DataError
-from embassay.limits import LINE
+from embassay.limits import LINE, bounded_json
 
 QUERIES = ("query_id", "qid", "query-id", "id", "user_input", "question", "query", "input", "search_query")
 """Keys under which a question stands, or its id."""
@@ -48,7 +49,10 @@ def is_answer(content: bytes) -> bool:
     first = content.lstrip()[:1]
     if first not in (b"{", b"["):
         return False
-    value = _first_value(content)
+    try:
+        value = _first_value(content)
+    except ValueError:
+        return True  # whose reader says why it cannot be used
     if isinstance(value, list):
         value = value[0] if value else None
     if not isinstance(value, dict) or _is_row(value):
@@ -95,13 +99,14 @@ def _refusal(record: Any) -> str:
 
 
 def _first_value(content: bytes) -> Any:
+    """The value in the first line, or in all; None for what is no JSON, ValueError for JSON that cannot be used."""
     line = content.lstrip().partition(b"\n")[0]
-    for part in (line, content):
-        try:
-            return json.loads(part)
-        except (ValueError, RecursionError):
-            continue
-    return None
+    with suppress(ValueError):
+        return bounded_json(line)
+    try:
+        return bounded_json(content)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        return None
 
 
 def hits_of(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None = None) -> list[Hit]:
@@ -181,10 +186,11 @@ def _answers(
     if _listed(content):
         yield from _of_table(path, content)
         return
+    whole, fault = None, None
     try:
-        whole = json.loads(content)
-    except (ValueError, RecursionError):
-        whole = None
+        whole = bounded_json(content)
+    except ValueError as error:
+        fault = error
     if isinstance(whole, dict) and "responses" in whole:
         raise DataError(
             "the answers of an _msearch do not say to which questions they are", path=path,
@@ -200,7 +206,7 @@ def _answers(
     if isinstance(whole, list | dict):
         records = [(1, record) for record in (whole if isinstance(whole, list) else [whole])]
     else:
-        records = list(_lines(path, content))
+        records = list(_lines(path, content, fault))
     order = _query_keys(records, mapping, known)
     for line, record in records:
         asked = _queries(record, mapping)
@@ -262,9 +268,9 @@ def _of_table(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
 def _printed(cell: str) -> list[str] | None:
     """The texts of a list as JSON, Python or numpy print it; None for what is none, as one that was cut."""
     try:
-        ids = json.loads(cell)
+        ids = bounded_json(cell)
         return list(map(str, ids)) if isinstance(ids, list) else None
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     try:
         parts = list(tokenize.generate_tokens(io.StringIO(cell).readline))
@@ -275,15 +281,18 @@ def _printed(cell: str) -> list[str] | None:
     return texts if re.fullmatch(r"\[,*\]", others) else None
 
 
-def _lines(path: Path, content: bytes) -> Iterator[tuple[int, Any]]:
+def _lines(path: Path, content: bytes, fault: ValueError | None) -> Iterator[tuple[int, Any]]:
+    """The object of each line; `fault` is why the whole is none."""
     for number, line in enumerate(content.split(b"\n"), 1):
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line)
-        except (ValueError, RecursionError) as error:
+            yield number, bounded_json(line)
+        except ValueError as error:
+            # JSON over several lines that cannot be used is not JSON by lines at fault.
+            is_cut = isinstance(error, json.JSONDecodeError) and not isinstance(fault, json.JSONDecodeError)
             raise DataError(
-                "the line is not valid JSON", path=path, line=number, found=str(error),
+                "the line is not valid JSON", path=path, line=number, found=str(fault if is_cut else error),
                 mend="Write one object per line, or one object of query -> answer.",
             ) from error  # fmt: skip
 

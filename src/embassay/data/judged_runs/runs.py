@@ -8,7 +8,6 @@ TREC files, BEIR's qrels, JSON Lines, CSV and Parquet, packed or not; what a fil
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,6 +32,7 @@ from embassay.data.judged_runs.layouts import (
 from embassay.data.judged_runs.texts import Known
 from embassay.data.rows import identifier, plain_number, shown
 from embassay.errors import DataError
+from embassay.limits import bounded_json, may_hold_halves
 from embassay.parquet import read_parquet
 
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str
     entries = []
     for number, line in _lines(content):
         try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
+            value = bounded_json(line)
+        except ValueError as error:
             raise DataError(
                 "the line is not valid JSON", path=path, line=number, found=str(error),
                 mend="JSONL holds one complete JSON object per line.",
@@ -195,6 +195,8 @@ def json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | Non
     import polars as pl
     from polars.exceptions import PanicException, PolarsError
 
+    if may_hold_halves(content):
+        return None
     kinds = {theirs: pl.String if ours in ("query", "doc") else pl.Float64 for ours, theirs in names.items()}
     try:
         frame = pl.read_ndjson(content, schema=kinds)
@@ -292,6 +294,7 @@ def read_qrels(path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str 
 def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
     """The entries of a run (`kind` "run") or qrels ("qrels") in memory, called `name` in errors."""
     import polars as pl
+    from polars.exceptions import PolarsError
 
     what = RUN if kind == "run" else QRELS
     if isinstance(held, pl.DataFrame):
@@ -301,10 +304,16 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
         for query, pairs in held.items()
         for doc, value in _pairs(pairs)
     ]
-    frame = pl.DataFrame(
-        rows, schema=dict.fromkeys(KEYS[:2], pl.String) | {"value": pl.Float64}, orient="row"
-    )
-    if len(frame) == 0 or not frame["value"].is_finite().all():
+    schema = dict.fromkeys(KEYS[:2], pl.String) | {"value": pl.Float64}
+    try:
+        frame = pl.DataFrame(rows, schema=schema, orient="row")
+    except (PolarsError, TypeError, OverflowError, UnicodeEncodeError) as error:
+        odd = next((row for row in rows if not _is_entry(*row)), None)
+        raise DataError(
+            f"the {what.name} cannot be read", path=name, expected="ids of whole characters, and numbers",
+            found=shown(odd), mend="Give query -> document -> number.",
+        ) from error  # fmt: skip
+    if len(frame) == 0 or not frame["value"].is_finite().fill_null(value=False).all():
         raise DataError(
             f"the {what.name} has no entries" if len(frame) == 0 else "a value is not a finite number",
             path=name, mend="Give query -> document -> number.",
@@ -317,6 +326,15 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
 def _are_alone(pairs: Any) -> bool:
     """Whether they are documents in order, without scores."""
     return not isinstance(pairs, Mapping) and not all(map(is_pair, pairs))
+
+
+def _is_entry(query: str, doc: str, value: Any) -> bool:
+    try:
+        float(value)
+        (query + doc).encode()
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _pairs(values: Any) -> Sequence[tuple[str, float]]:
@@ -388,8 +406,8 @@ def _json_lines(
     path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str], split: str | None
 ) -> Entries:
     try:
-        keys = list(json.loads(first_line(content)))
-    except (ValueError, RecursionError):
+        keys = list(bounded_json(first_line(content)))
+    except ValueError:
         keys = list(kind.targets.values())
     names = chosen_columns(path, kind, keys, mapping)
     if split is not None and "split" in keys:
@@ -398,7 +416,7 @@ def _json_lines(
     if frame is None:
         frame = _framed(json_entries(path, content, kind, names))
         if "rank" in names:
-            ranks = [json.loads(line).get(names["rank"]) for _, line in _lines(content)]
+            ranks = [bounded_json(line).get(names["rank"]) for _, line in _lines(content)]
             frame = frame.with_columns(_ranks([_rank(rank) for rank in ranks]))
     return _entries(path, kind, "JSONL", frame, partial(nth_line, content, header=False), names["value"])
 
@@ -408,8 +426,8 @@ def _of_split(path: Path, content: bytes, split: str) -> bytes:
 
     def kept(line: bytes) -> bool:
         try:
-            return not line.strip() or json.loads(line).get("split") == split
-        except (ValueError, AttributeError, RecursionError):
+            return not line.strip() or bounded_json(line).get("split") == split
+        except (ValueError, AttributeError):
             return True  # for the careful reader to find
 
     chosen = [line if kept(line) else b"" for line in content.split(b"\n")]

@@ -6,7 +6,6 @@ that was found has the evidence that it overlaps with.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +16,7 @@ from embassay.data.judged_runs.engines import REPEATS
 from embassay.data.judged_runs.runs import Entries
 from embassay.data.rows import shown
 from embassay.errors import DataError
+from embassay.limits import bounded_json
 
 KEYS = ("query_id", "document", "start", "end")
 OVERLAP = 0.5
@@ -48,8 +48,8 @@ def are_spans(path: Path) -> bool:
     if path.is_dir() or not path.exists():
         return False
     try:
-        first = json.loads(first_line(read_content(path)))
-    except (DataError, ValueError, RecursionError):
+        first = bounded_json(first_line(read_content(path)))
+    except (DataError, ValueError):
         return False
     return isinstance(first, dict) and set(KEYS) <= first.keys()
 
@@ -64,9 +64,9 @@ def read_spans(path: Path) -> list[Span]:
         if not line.strip():
             continue
         try:
-            fields = json.loads(line)
+            fields = bounded_json(line)
             spans.append(_span(fields))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
                 "the line is not a judgement of a span", path=path, line=number,
                 expected="query_id, document, start, end and relevance", found=shown(line.decode("utf-8", "replace")),

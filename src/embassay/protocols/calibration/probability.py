@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded, record_json
 from embassay.parquet import read_parquet
 from embassay.protocols.calibration.options import Promises
 from embassay.protocols.calibration.shift import (
@@ -291,12 +290,8 @@ def calibration(path: str | Path) -> Calibration:
             )  # fmt: skip
         file = files[0]
     try:
-        plain = json.loads(read_bounded(file).decode("utf-8"))
-        if (plain.pop("format", ""), plain.pop("version", "")) != (FORMAT, VERSION):
-            raise ValueError("another format")
-        made = {"curve": _curve(plain["curve"]), "reference": _reference(plain.get("reference", {}))}
-        return Calibration(**plain | made)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        return _calibration(record_json(read_bounded(file)))
+    except (OSError, ValueError) as error:
         raise DataError(
             "This is not a calibration",
             path=file, expected=f"{FORMAT} {VERSION}", found=str(error) or "something else",
@@ -304,17 +299,56 @@ def calibration(path: str | Path) -> Calibration:
         ) from None  # fmt: skip
 
 
-def _curve(plain: dict[str, Any]) -> Curve:
-    lines = {name: tuple(map(float, plain[name])) for name in ("scores", "probabilities", "low", "high")}
-    _check_lines(*map(np.array, lines.values()))
-    thresholds = tuple(
-        Threshold(**threshold | {"ahead": tuple(Outlook(**step) for step in threshold.get("ahead", ()))})
-        for threshold in plain["thresholds"]
-    )
-    if not all(threshold.value is None or math.isfinite(threshold.value) for threshold in thresholds):
-        raise ValueError("a threshold that is no number")
-    cost = Cost(**plain["cost"]) if plain["cost"] else None
-    return Curve(**plain | lines | {"thresholds": thresholds, "cost": cost})
+def _calibration(plain: Any) -> Calibration:
+    """A calibration from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
+    no calibration has: a file may have been edited."""
+    from pydantic import TypeAdapter, ValidationError
+
+    if not isinstance(plain, dict) or (plain.pop("format", ""), plain.pop("version", "")) != (
+        FORMAT,
+        VERSION,
+    ):
+        raise ValueError("another format")
+    try:
+        # As JSON, since that has lists where a record has tuples.
+        made = TypeAdapter(Calibration).validate_json(to_json(plain), strict=True)
+    except ValidationError as error:
+        fault = error.errors(include_url=False, include_input=False)[0]
+        raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
+    if unknown := _unknown(plain, json.loads(to_json(asdict(made)))):
+        raise ValueError(f"there is no field {unknown!r}")
+    _check_curve(made.curve)
+    _reference(made.reference)
+    if made.seed < 0:
+        raise ValueError(f"the seed is {made.seed}")
+    return made
+
+
+def _unknown(given: Any, known: Any) -> str:
+    """The first field that a record does not have; empty where it has all."""
+    if isinstance(given, list) and isinstance(known, list):
+        return next(filter(None, map(_unknown, given, known)), "")
+    if not isinstance(given, dict) or not isinstance(known, dict):
+        return ""
+    extra = next((name for name in given if name not in known), "")
+    return extra or next(filter(None, (_unknown(value, known[name]) for name, value in given.items())), "")
+
+
+def _check_curve(curve: Curve) -> None:
+    """ValueError for a curve that nothing fits: counts that don't add up, and lines that fall or leave their range."""
+    _check_lines(*map(np.array, (curve.scores, curve.probabilities, curve.low, curve.high)))
+    if not 0 <= curve.positives <= curve.n or not 0 < curve.units <= curve.n:
+        raise ValueError(f"{curve.positives} positives and {curve.units} units of {curve.n} pairs")
+    measures = [threshold.measure for threshold in curve.thresholds]
+    if len(set(measures)) < len(measures):
+        raise ValueError("two thresholds of one measure")
+    for threshold in curve.thresholds:
+        if not 0 < threshold.confidence < 1 or not 0 <= threshold.aim <= 1:
+            raise ValueError(f"a promise of {threshold.aim:g} with {threshold.confidence:g} confidence")
+        if not 0 <= threshold.right <= threshold.accepted <= threshold.n:
+            raise ValueError(
+                f"{threshold.right} right of {threshold.accepted} accepted of {threshold.n} pairs"
+            )
 
 
 def _reference(plain: Mapping[str, Any]) -> Reference:

@@ -135,6 +135,11 @@ def _warnings(data: Library, drawn: Drawn, asked: int) -> Iterator[str]:
             f"{drawn.probe.halved:,} of {asked:,} passages have no sentence to spare and ask with half of their words, "
             "which says less"
         )
+    if drawn.probe.unasked:
+        yield (
+            f"{drawn.probe.unasked:,} passages were drawn and ask nothing: they are too short, or code, headings, "
+            "lists, tables, templates or addresses"
+        )
     if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
         yield (
             "most passages are written without blanks: on the one public collection that is, the choice lay half as "
@@ -221,7 +226,7 @@ class Choices(TaskProtocol):
     """Which system to use on documents without labels: P(best), expected regret, and what labels would decide."""
 
     name = "choose"
-    version = 1
+    version = 2
     tasks = TASKS
     paper = (TASK,)
     context = Context

@@ -9,7 +9,7 @@ questions come with their judgements, and a language model writes some more: com
 
 from __future__ import annotations
 
-import json
+import re
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -27,7 +27,7 @@ from embassay.data import Dataset, open_dataset
 from embassay.data.documents import passage_places
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
-from embassay.limits import WHOLE, read_bounded
+from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.options import ChoiceOptions
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.questions import QuestionsOptions
@@ -48,7 +48,7 @@ from embassay.protocols.questions.drafts import (
 from embassay.randomness import generator
 from embassay.search.bm25 import words
 from embassay.systems.remote import Ledger
-from embassay.text.chunking import sentence_ends
+from embassay.text.chunking import fenced, sentence_ends
 from embassay.text.questions import CRUMBS
 
 FAMILIES = ("title", "sentence", "half", "apart", "keywords", "typos", "reworded")
@@ -82,11 +82,13 @@ class Question:
 @dataclass(frozen=True)
 class Probe:
     """Passages from which questions were taken out, and the questions by family. `halved` of the passages asked have no
-    sentence to spare, and ask with a half."""
+    sentence to spare, and ask with a half; `unasked` were drawn and hold nothing that a person could be asked, as code,
+    lists, tables and addresses."""
 
     texts: tuple[str, ...]
     questions: Mapping[str, tuple[Question, ...]]
     halved: int = 0
+    unasked: int = 0
 
 
 def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> Probe:
@@ -96,13 +98,14 @@ def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> 
     neighbours = Neighbours(bodies, frequency)
     order = generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
     posed: dict[str, list[Question]] = {family: [] for family in FAMILIES}
-    taken = halved = 0
+    taken = halved = unasked = 0
     for row in order:
         if taken == most:
             break
         rng = generator(seed, "choose", str(row), bodies[row][:64])
         cut = taken_out(_without_title(bodies[row], titles[row]), rng)
         if cut is None:
+            unasked += 1
             continue
         taken += 1
         asked, bodies[row], half = cut
@@ -111,7 +114,9 @@ def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> 
             posed["title"].append(Question(row, titles[row].replace(CRUMBS, " ").strip()))
         for family, text in asked_again(asked, bodies[row], frequency, len(bodies), neighbours, rng):
             posed[family].append(Question(row, text))
-    return Probe(tuple(bodies), {name: tuple(group) for name, group in posed.items() if group}, halved)
+    return Probe(
+        tuple(bodies), {name: tuple(group) for name, group in posed.items() if group}, halved, unasked
+    )
 
 
 def told_apart(found: Ranked) -> NDArray[np.int64]:
@@ -143,10 +148,11 @@ def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | No
     """A sentence and the passage without it; of a passage of one sentence its first or second half, and True. None
     where too few words would be left on either side."""
     ends = list(sentence_ends(body))
-    spans = [(a, b) for a, b in pairwise([0, *ends]) if _is_prose(body[a:b])]
+    code = fenced(body)
+    spans = [(a, b) for a, b in pairwise([0, *ends]) if _is_prose(body, a, b) and not _meets(code, a, b)]
     if len(spans) < 2:
         parts = pieces(body)
-        if len(parts) < 2 * (FEWEST + 1):
+        if code or not _is_prose(body, 0, len(body)) or len(parts) < 2 * (FEWEST + 1):
             return None
         middle = len(parts) // 2
         halves = joined(parts[:middle], body), joined(parts[middle:], body)
@@ -156,10 +162,25 @@ def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | No
     return body[start:end].strip(), f"{body[:start].rstrip()} {body[end:].lstrip()}".strip(), False
 
 
-def _is_prose(text: str) -> bool:
-    """Whether a sentence can be asked: no heading, row of a table, entry of a list or code, and five words or more."""
-    prose = text.strip()
-    return len(words(prose)) >= FEWEST + 2 and not prose.startswith(("#", "|", "```", "<", "- ", "* "))
+_MARKED = ("#", "|", "```", "~~~", "<", "- ", "* ", "+ ", "@", "$ ", ".. ", "::")
+"""What a line of Markdown or reStructuredText begins with that is no prose."""
+_TEMPLATE = re.compile(r"\{[{%#]|[}%#]\}|<%|%>|\$\{|<\?php")
+_ADDRESS = re.compile(r"\b(?:https?|ftp|file)://\S+|\bwww\.\S+|\S+@\S+\.\w+")
+_SIGNS = re.compile(r"[{}<>=|\\;$#@]")
+
+
+def _is_prose(body: str, start: int, end: int) -> bool:
+    """Whether the characters `start` to `end` can be asked: no part of a heading, a table's row, a list's entry, code
+    or a template, five words or more without addresses, and few signs among them."""
+    line = body[body.rfind("\n", 0, start) + 1 : end]
+    prose = _ADDRESS.sub(" ", body[start:end]).strip()
+    if line.startswith(_MARKED) or prose.startswith(_MARKED) or _TEMPLATE.search(prose):
+        return False
+    return len(words(prose)) >= FEWEST + 2 and 12 * len(_SIGNS.findall(prose)) <= len(prose)
+
+
+def _meets(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+    return any(start < last and first < end for first, last in places)
 
 
 def asked_again(
@@ -476,7 +497,7 @@ def read_posed(path: str, dataset: str) -> tuple[Posed, ...]:
     """The questions of a run's file about one dataset; none where there is no file."""
     if not path or not Path(path).is_file():
         return ()
-    rows = [json.loads(line) for line in read_bounded(Path(path), WHOLE).splitlines() if line.strip()]
+    rows = [record_json(line) for line in read_bounded(Path(path), WHOLE).splitlines() if line.strip()]
     return tuple(
         Posed(row["id"], row["kind"], row["text"], row["passage"])
         for row in rows

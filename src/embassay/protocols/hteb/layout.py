@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.hteb.options import TRANSFORMATIONS
 from embassay.protocols.hteb.slots import listed, reference_name
 
@@ -162,8 +162,9 @@ def _faults(told: Any) -> Iterator[Fault]:
 
 
 def _required_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
-    if told["transformation"] not in TRANSFORMATIONS:
-        yield Fault("the transformation is unknown", ", ".join(TRANSFORMATIONS), told["transformation"])
+    transformation = told["transformation"]
+    if not isinstance(transformation, str) or transformation not in TRANSFORMATIONS:
+        yield Fault("the transformation is unknown", ", ".join(TRANSFORMATIONS), transformation)
     if not isinstance(told["dataset"], str) or not re.fullmatch(r"[^/\\]*\S[^/\\]*", told["dataset"]):
         yield Fault("the dataset is no plain name", "a text without a slash", told["dataset"])
     if not isinstance(told["generator_model"], str) or _is_path(told["generator_model"]):
@@ -328,8 +329,8 @@ def _newest(folder: Path) -> Found:
 
 def _metadata_of(path: Path, end: str) -> dict[str, Any]:
     try:
-        metadata = json.loads(read_bounded(path))
-    except (OSError, ValueError, RecursionError) as error:
+        metadata = bounded_json(read_bounded(path))
+    except (OSError, ValueError) as error:
         raise DataError("the metadata cannot be read", path=path, found=str(error)[:80]) from error
     told = check_metadata(metadata, path)
     folders = [path.parents[i].name for i in (3, 2, 1, 0)]

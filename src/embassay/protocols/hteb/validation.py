@@ -7,7 +7,6 @@ FOLDER/for-raters/         instructions.md, and a file for every transformation 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.data.rows import Row, missing_column
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.measures import gwet_ac2, spearman
 from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
@@ -183,13 +182,13 @@ class Scored:
 def read_study(path: Path) -> tuple[dict[str, Any], tuple[Item, ...]]:
     """The facts and the key of a study. DataError where there is none."""
     try:
-        facts = json.loads(read_bounded(path / "study.json"))
+        facts = bounded_json(read_bounded(path / "study.json"))
         if facts["format"] != FORMAT:
             raise ValueError(f"format {facts['format']}")
         lines = read_bounded(path / "key.jsonl").decode("utf-8").splitlines()
-        rows = [{k: v for k, v in json.loads(line).items() if k != "is_dummy"} for line in lines]
+        rows = [{k: v for k, v in bounded_json(line).items() if k != "is_dummy"} for line in lines]
         return facts, tuple(Item(**row) for row in rows)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "there is no study here", path=path, found=str(error)[:80],
             mend="Give the folder that `embassay hteb validate sample` wrote.",

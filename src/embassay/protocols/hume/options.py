@@ -185,7 +185,7 @@ class DataOptions:
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
             "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.as_content(),
         }  # fmt: skip
-        tasks = [task for data in self.datasets for task in self._tasks(data, entry)]
+        tasks = [task for data in self._own() for task in self._tasks(data, entry)]
         return checked({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
@@ -193,7 +193,12 @@ class DataOptions:
         """The suites among the datasets."""
         from embassay.data.catalogue.suites import suite_of
 
-        return [suite for data in self.datasets if (suite := suite_of(data))]
+        return [suite for data in self._own() if (suite := suite_of(data))]
+
+    def _own(self) -> list[str]:
+        from embassay.data.sources import own_first
+
+        return [own_first(data) for data in self.datasets]
 
     def _tasks(self, data: str, row: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The task of a dataset; those of a suite, which are for the families that were asked for."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from embassay import __version__
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import read_bounded, record_json
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, facts_of
 from embassay.registry import attribute
 from embassay.runs.folder import Cell, CellRecord, RunFolder, hardware, versions
@@ -355,7 +354,7 @@ class Run:
     def _places(self, task: str) -> dict[str, tuple[int, int]]:
         """The rank range of each ranked system on a task, of every group."""
         path = self.path / "comparisons.json"
-        scopes = json.loads(read_bounded(path).decode("utf-8"))["scopes"] if path.exists() else {}
+        scopes = record_json(read_bounded(path).decode("utf-8"))["scopes"] if path.exists() else {}
         return {
             system: (low, high)
             for name, scope in scopes.items()

@@ -16,7 +16,7 @@ from embassay.data import Dataset
 from embassay.data.catalogue.suites import Member, Suite, merged, narrowed, suite_of
 from embassay.data.rows import nearest
 from embassay.data.shapes import TASKS
-from embassay.data.sources import chosen_tasks
+from embassay.data.sources import chosen_tasks, own_first
 from embassay.errors import AbsentData, DataError, ModelError, UsageError
 from embassay.protocols.kernel.inputs import charged, describe
 from embassay.protocols.kernel.tables import First, Printed, RunTable, counted
@@ -321,7 +321,7 @@ def planned_datasets(
     left out, and told with the suite; one that is there and broken is an error as ever. Where nothing of a suite is
     there it can still be planned: `check_at_hand` is for runs.
     """
-    named = {source: suite_of(source) for source in dict.fromkeys(request.datasets)}
+    named = {source: suite_of(source) for source in dict.fromkeys(map(own_first, request.datasets))}
     used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
     every = merged(member for suite in used.values() for member in suite.members)
     places = {(member.dataset, member.split): member for member in every}

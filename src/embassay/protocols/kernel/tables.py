@@ -490,6 +490,21 @@ def meant(text: str) -> str:
     return text[1:] if text.startswith("'") and _is_formula(text.lstrip("'")) else text
 
 
+def printable(cell: Any) -> Any:
+    """The cell, a text with � for the characters that steer a terminal and that XML cannot hold; ends of lines and tabs
+    stay.
+
+    >>> printable("a\x1b[2Jb\tc\n"), printable(0.5)
+    ('a�[2Jb\tc\n', 0.5)
+    """
+    return _STEERING.sub("\ufffd", cell) if isinstance(cell, str) else cell
+
+
+_STEERING = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u202a-\u202e\u2066-\u2069]"
+)
+
+
 def csv_row(cells: Iterable[Any]) -> str:
     """A line of CSV with its end, a line feed. Python's writer leaves a carriage return without quotes where lines do
     not end in one, and then no reader finds the row again.
@@ -498,7 +513,7 @@ def csv_row(cells: Iterable[Any]) -> str:
     '"a\\rb",0.5,\\n'
     """
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\r\n").writerow(list(cells))
+    csv.writer(buffer, lineterminator="\r\n").writerow(map(printable, cells))
     return buffer.getvalue().removesuffix("\r\n") + "\n"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import math
 import re
 import zlib
@@ -20,6 +19,7 @@ import numpy as np
 from embassay import __version__
 from embassay.data.intake import named_language
 from embassay.errors import DataError, UsageError
+from embassay.limits import bounded_json
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, compared, write_standings
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.mteb.survey import (
@@ -565,7 +565,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path, "rt", encoding="ascii") as stream:
             for line in stream:
-                yield json.loads(line)
+                yield bounded_json(line, halves=True)
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError(
             "The documents of this run cannot be read", path=path, found=str(error)[:80],

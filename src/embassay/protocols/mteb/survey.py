@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_walk, unpacking
+from embassay.limits import bounded_json, bounded_walk, unpacking
 from embassay.runs.folder import slug
 
 MAIN = "main_score"
@@ -134,8 +134,8 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
                 "The file is too large", path=path, expected=f"{max_bytes:,} bytes at most",
                 mend="Allow more with --max-mb, if it is what you mean.",
             )  # fmt: skip
-        return json.loads(raw.decode("utf-8"))
-    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
+        return bounded_json(raw.decode("utf-8"), halves=True)
+    except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError("The file cannot be read as JSON", path=path, found=str(error), mend=MEND) from error
 
 

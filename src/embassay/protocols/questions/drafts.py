@@ -6,7 +6,6 @@ Who writes questions and who checks them: opened, priced, given passages, and ev
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -24,7 +23,7 @@ from embassay.data.check.figures import Nearness, Sketches
 from embassay.data.documents import Placed
 from embassay.data.language import foreign, language_fault
 from embassay.errors import DataError, TextRefused, Unanswered
-from embassay.limits import WHOLE, read_bounded
+from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel.inputs import Prompt, block, mark_of
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
@@ -568,8 +567,8 @@ def read_drafts(path: Path) -> dict[str, Draft]:
         if not line.strip():
             continue
         try:
-            draft = _draft(json.loads(line))
-        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            draft = _draft(record_json(line))
+        except (ValueError, TypeError, KeyError) as error:
             if number == len(lines):
                 # So that what is appended next does not continue the broken line.
                 path.write_bytes(content[: len(content) - len(line)])
@@ -582,4 +581,8 @@ def read_drafts(path: Path) -> dict[str, Draft]:
 
 
 def _draft(row: Mapping[str, Any]) -> Draft:
-    return Draft(**{**row, "rejected": tuple(row["rejected"])})
+    draft = Draft(**{**row, "rejected": tuple(row["rejected"])})
+    words = (draft.key, draft.kind, draft.passage, draft.document, draft.outcome, draft.question)
+    if not all(isinstance(word, str) for word in words):
+        raise TypeError("a field is not a text")
+    return draft

@@ -33,7 +33,7 @@ from embassay.protocols.sage.tasks import (
 )
 from embassay.records import Result, RetrievalSet
 from embassay.runs.execution import Workers
-from embassay.runs.folder import CellRecord, RunFolder, write_columns
+from embassay.runs.folder import CellRecord, RunFolder, is_whole_parquet, write_columns
 from embassay.search.exact import SHARD
 from embassay.systems.remote import Ledger
 
@@ -153,7 +153,7 @@ def _keep_found(plan: Plan, folder: RunFolder) -> None:
             )
             hits = {str(doc) for path in paths for doc in _found(path)}
             path = folder.texts_path(task.task, dataset.name)
-            if not hits <= _kept(path):
+            if not hits <= _kept(path) or (path.exists() and not is_whole_parquet(path)):
                 write_columns(path, _texts(plan, dataset.source, task.task, hits))
 
 
@@ -181,11 +181,11 @@ def _judged(data: Any) -> Iterable[str]:
 
 
 def _found(path: Path) -> Iterable[Any]:
-    return read_parquet(path, ["doc_id"])["doc_id"].unique().to_list() if path.exists() else ()
+    return read_parquet(path, ["doc_id"])["doc_id"].unique().to_list() if is_whole_parquet(path) else ()
 
 
 def _kept(path: Path) -> set[str]:
-    if not path.exists():
+    if not is_whole_parquet(path):
         return set()
     frame = read_parquet(path, ["item_id", "field"])
     return set(frame.filter(frame["field"] == "document")["item_id"].to_list())

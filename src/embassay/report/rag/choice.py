@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +23,7 @@ from embassay.document.blocks import (
     Verdict,
     figures,
 )
-from embassay.limits import WHOLE, read_bounded
+from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.options import AS_GOOD, FEW
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
@@ -193,7 +192,7 @@ def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator
 
 def _amount(run: Path) -> str:
     """How much there is to judge, and how to learn what that costs."""
-    rows = [json.loads(line) for line in read_bounded(run / TO_GRADE, WHOLE).splitlines() if line.strip()]
+    rows = [record_json(line) for line in read_bounded(run / TO_GRADE, WHOLE).splitlines() if line.strip()]
     passages = sum(len(row["passages"]) for row in rows)
     asked, graded = numbers.counted(len(rows), "question"), numbers.counted(passages, "passage")
     return f"{asked}, {graded} to grade; --dry-run shows what an LLM judge would cost"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from embassay.document.blocks import Block, Care, Column, Command, Heading, Table, Text, Verdict, clipped
-from embassay.limits import WHOLE, read_bounded
+from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import Board
 from embassay.report.record import Record
@@ -112,4 +111,4 @@ def _notes(asked: list[dict[str, Any]]) -> Iterator[str]:
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     content = read_bounded(path, WHOLE) if path.exists() else b""
-    return [json.loads(line) for line in content.split(b"\n") if line]
+    return [record_json(line) for line in content.split(b"\n") if line]

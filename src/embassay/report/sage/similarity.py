@@ -343,17 +343,14 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         record, lambda dataset: [_share(record, name, dataset, "above_summary", e) for e in SUPERFICIAL]
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
-        clause = (
-            f"rates a text {NOISY[noise.variant]} no closer than its own summary on {_others(noise)} documents"
-        )
+        clause = f"rates a text {NOISY[noise.variant]} no closer than its own summary on {_others(noise)} documents"
         yield finding(run, clause + _on(record, noise), weight=3, place="sage-robustness")
     meaning = _least(
         record, lambda dataset: [_share(record, name, dataset, "below_summary", e) for e in SEMANTIC]
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
-        clause = (
-            f"rates a text {NOISY[meaning.variant]} as close as its summary or closer on {_others(meaning)} documents"
-        )
+        rated = f"rates a text {NOISY[meaning.variant]} as close as its summary or closer"
+        clause = f"{rated} on {_others(meaning)} documents"
         yield finding(run, clause + _on(record, meaning), weight=3, place="sage-robustness")
     kept = _kept(record, name)
     if kept:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import deque
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
+from embassay.limits import bounded_json
 from embassay.machine import cores as available_cores
 from embassay.systems.encoders.batches import prompts_of_library
 from embassay.systems.models import OF_LIBRARY, first_line
@@ -437,8 +437,8 @@ class OnnxFolder:
         if not path.is_file():
             return kind()
         try:
-            content = json.loads(path.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
+            content = bounded_json(path.read_text("utf-8"), halves=True)
+        except (OSError, ValueError) as error:
             raise ModelError(f"{path} cannot be read: {error}.") from error
         if not isinstance(content, kind):
             raise ModelError(f"{path} should hold {kind.__name__}, found {type(content).__name__}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import base64
 import json
 import os
 import random
@@ -21,6 +22,7 @@ from queue import SimpleQueue
 from socket import gaierror
 from threading import Lock, Thread
 from typing import Any, Generic, Literal, TypeVar
+from urllib.parse import quote
 
 from embassay.contracts import Usage
 from embassay.errors import ModelError, TextRefused, UsageError
@@ -78,6 +80,21 @@ def _alone(secret: str) -> str:
     return rf"(?<!\w){re.escape(secret)}(?!\w)"
 
 
+def _forms(secret: str) -> set[str]:
+    """How a key may come back: as it is, from its end, and as headers, addresses and JSON have it."""
+    if len(secret) < _SHORT:
+        return {secret}
+    encoded = base64.b64encode(secret.encode()).decode()
+    return {
+        secret,
+        secret[::-1],
+        quote(secret, safe=""),
+        encoded,
+        encoded.rstrip("="),
+        json.dumps(secret)[1:-1],
+    }
+
+
 def redacted(text: str) -> str:
     """`text` without any key this process has read, and without what looks like one.
 
@@ -85,7 +102,7 @@ def redacted(text: str) -> str:
     'Incorrect API key provided: [key]'
     """
     # The longest first: one key may be the beginning of another.
-    for secret in sorted(_read, key=len, reverse=True):
+    for secret in sorted(set().union(*map(_forms, _read)), key=len, reverse=True):
         # A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words.
         text = re.sub(_alone(secret) if len(secret) < _SHORT else re.escape(secret), "[key]", text)
     return _LIKE_A_KEY.sub("[key]", text)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from embassay.errors import ModelError, UsageError
 from embassay.limits import ANSWER
@@ -51,8 +53,32 @@ class Address:
                 f"base_url holds more than the address of {host}.",
                 mend="Leave user name, password and query out; name the variable that holds the key: key=NAME",
             )
-        location = (f"{host}:{port}" if port else host) + parts.path.rstrip("/")
+        path = "/".join(_shown(part) for part in parts.path.rstrip("/").split("/"))
+        location = (f"{host}:{port}" if port else host) + path
         return cls(url.strip().rstrip("/"), location, host in _LOCAL)
+
+
+def check_kept(url: str | None) -> None:
+    """UsageError for an address whose path holds what looks like a key: what a command says is kept in its run."""
+    if url is not None and any(_is_secret(part) for part in urlsplit(url.strip()).path.split("/")):
+        raise UsageError(
+            "The path of base_url holds what looks like a key, and a run keeps what its command says.",
+            mend="Leave the path out, and let a server of yours add it; or give the whole address to OpenAI's client "
+            "in OPENAI_BASE_URL, which no run keeps.",
+        )  # fmt: skip
+
+
+def _shown(part: str) -> str:
+    """A part of a path as results keep it: what looks like a key by a digest, which tells two apart."""
+    return f"hidden-{hashlib.sha256(part.encode()).hexdigest()[:8]}" if _is_secret(part) else part
+
+
+def _is_secret(part: str) -> bool:
+    """Whether a part of a path has twelve letters and digits in a row, or more, with two of each at least."""
+    return any(
+        len(re.findall("[0-9]", run)) > 1 and len(re.findall("[A-Za-z]", run)) > 1
+        for run in re.findall("[A-Za-z0-9]{12,}", unquote(part))
+    )
 
 
 async def read_body(response: httpx2.Response) -> None:
@@ -166,6 +192,7 @@ _openai_clients: dict[tuple[int, str, str], Turns[AsyncOpenAI]] = {}
 
 def openai_address(base_url: str | None) -> Address:
     """The server of OpenAI's models: `base_url`, else $OPENAI_BASE_URL, else OpenAI itself."""
+    check_kept(base_url)
     return Address.of(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI)
 
 
@@ -270,6 +297,7 @@ class Connection:
         """The connection that `server` describes; the key is read now, so that its absence is known before any
         work. ModelError when it or httpx2 is missing, UsageError for what is no address."""
         check_installed()
+        check_kept(server.base_url)
         address = Address.of(server.base_url or (ollama_url() if vendor is OLLAMA else vendor.url))
         if not vendor.keys and server.key is None:
             return cls(vendor, address, {})

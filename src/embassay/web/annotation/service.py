@@ -310,24 +310,20 @@ class Door:
         rates = options.rates
         self._own = RateLimit(rates.burst, rates.per_second)
         self._wrong = RateLimit(rates.wrong_burst, rates.wrong_per_second)
-        self._known: set[bytes] = set()
 
     def let_in(self, role: Role, token: str, address: str | None) -> Holder:
         """The holder of the link. Raises Refusal: 404 where there is none, 429 where too much was asked or guessed.
 
-        An address that guessed too often is not looked up any more, unless its link was seen to be right: those who
-        share it with a guesser go on.
+        An address that guessed too often learns nothing more of wrong links; a right one is let in from there, too, as
+        many people may share the address with a guesser, and a link is too long to be guessed.
         """
         key = address_key(address)
         mark = hashlib.sha256(token.encode("utf-8", "replace")).digest()
-        if mark not in self._known and self._wrong.is_spent(key):
-            raise Refusal(429, "Too many wrong links. Wait a minute.")
         holder = self._links.find(token)
         if holder is None or holder.role != role:
-            self._known.discard(mark)
-            self._wrong.allows(key)
-            raise not_found()
-        self._known.add(mark)
+            if self._wrong.allows(key):
+                raise not_found()
+            raise Refusal(429, "Too many wrong links. Wait a minute.")
         if not self._own.allows(mark.hex()):
             raise Refusal(429, "Too many requests at once. Wait a moment.")
         return holder

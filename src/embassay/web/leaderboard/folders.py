@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError
-from embassay.limits import FILES, bounded_lines, read_bounded
+from embassay.limits import FILES, bounded_lines, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.report.record import KINDS, kind_of
-from embassay.runs.folder import RunFolder
+from embassay.runs.folder import MANIFEST, RunFolder, is_run
 
-MANIFEST, RESULTS, HEADLINES, REPORT = "manifest.json", "results.jsonl", "headlines.parquet", "report.html"
+RESULTS, HEADLINES, REPORT = "results.jsonl", "headlines.parquet", "report.html"
 _CELLS = "cells"
 _DEPTH = 12
 Stamp = tuple[tuple[int, int], ...]
@@ -66,12 +66,7 @@ def _under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
 
 @lru_cache(maxsize=20_000)
 def _is_run(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a changed file is another question
-    """Whether a manifest is one of a run, or too damaged to say: other things have manifests too."""
-    try:
-        manifest = json.loads(read_bounded(Path(path)))
-    except (DataError, OSError, ValueError, RecursionError):
-        return True
-    return isinstance(manifest, dict) and "protocol" in manifest
+    return is_run(Path(path).parent)
 
 
 def _folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> Folder:
@@ -204,7 +199,7 @@ def read_run(folder: Folder) -> RunData:
         )  # fmt: skip
     except DataError as error:
         raise DataError(_without_place(error, folder)) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"its files do not fit together ({type(error).__name__})") from None
 
 
@@ -273,7 +268,7 @@ def _rows(path: Path, growing: bool) -> Iterator[Result]:
 
 
 def _row(line: bytes) -> Result:
-    row = Result(**json.loads(line))
+    row = Result(**record_json(line))
     texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
     numbers = *_figures(row), row.n
     if not all(isinstance(text, str) for text in texts):
@@ -305,7 +300,7 @@ def _ended(path: Path, within: Path) -> tuple[str, str]:
         return "not run", ""
     if path.stat().st_size > _SMALL:
         return "done", ""
-    record = json.loads(path.read_text("utf-8"))
+    record = record_json(path.read_text("utf-8"))
     return str(record["status"]), str(record.get("reason") or "")
 
 
@@ -313,7 +308,7 @@ def _stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, A
     sweep = path / "sweep.json"
     if manifest.get("kind") != "sweep" or sweep.is_symlink() or not sweep.is_file():
         return {}
-    parts = json.loads(read_bounded(sweep)).get("parts") or ()
+    parts = record_json(read_bounded(sweep)).get("parts") or ()
     return {shown_name(str(stack["id"])): stack for part in parts for stack in part.get("stacks") or ()}
 
 

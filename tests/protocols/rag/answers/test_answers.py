@@ -12,6 +12,8 @@ import sys
 import pytest
 
 import embassay as eb
+from embassay.cli.rag.questions import _show_answers
+from embassay.cli.session import Display
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.rag.answers.answerer import Malformed, abstains, answer_messages, right_of
 from embassay.protocols.rag.answers.options import AnswerRequest
@@ -107,6 +109,28 @@ def test_right_answers_where_the_evidence_was_found(data, tmp_path):
         answers=tmp_path / "run" / "answers" / "mine.csv", measures=["Acc|Hit@2"],
     )  # fmt: skip
     assert scored.values["value"].to_list() == [1.0]
+
+
+def test_answers_that_nobody_could_grade_are_told(data, tmp_path, capsys):
+    """By the run, in words and in its manifest; and one model that answers and grades is told once."""
+
+    def mute(turn):
+        return "It is what it is." if '"right"' in turn.messages[0]["content"] else model(turn)
+
+    with StubServer(chat=mute) as stub:
+        run = _asked(stub, data, tmp_path / "run")
+        spec = f"openai:one?base_url={stub.url}/v1&price=1&price_output=1"
+        again = eb.rag.answer(data[0], [data[1]], spec, spec, out=tmp_path / "own", k=2, resamples=200)
+    assert _values(run)["accuracy", ""] == 0  # the one that abstained
+    [told] = run.manifest["warnings"]
+    assert told.startswith("mine: only 1 answers were graded")
+    assert "(2)" in told
+    [own] = [warning for warning in again.manifest["warnings"] if "its own answers" in warning]
+    assert "one" in own
+    _show_answers(tmp_path / "own", Display(json=False, wide=True), report=False)
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("grades its own answers") == 1
+    assert "were graded" in said
 
 
 def test_distractors_stand_first_and_change_answers(data, tmp_path):

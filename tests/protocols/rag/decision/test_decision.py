@@ -239,6 +239,24 @@ def test_the_command_asks_and_decides(files) -> None:
     assert isinstance(told.exception, UsageError)
 
 
+def test_runs_of_texts_are_matched_as_by_the_plain_command(files) -> None:
+    """Questions and passages by their words: the same study as by ids, and the same labels decide it."""
+    texts = {row["id"]: row["text"] for row in rows(files / "documents.jsonl")}
+    asked = {row["id"]: row["text"] for row in rows(files / "queries.jsonl")}
+    for name in ("first", "second"):
+        lists: dict[str, list[str]] = {}
+        for line in (files / f"{name}.trec").read_text().splitlines():
+            query, _, doc, *_ = line.split()
+            lists.setdefault(asked[query], []).append(texts[doc])
+        answers = [{"user_input": query, "retrieved_contexts": found} for query, found in lists.items()]
+        (files / f"{name}.jsonl").write_text("".join(json.dumps(one) + "\n" for one in answers))
+    by_id = decide(with_judge(files, labels=str(files / "by_id.jsonl")))
+    runs = tuple(str(files / f"{name}.jsonl") for name in ("first", "second"))
+    by_text = decide(with_judge(files, runs=runs, labels=str(files / "by_text.jsonl")))
+    assert by_text == by_id
+    assert (files / "by_text.jsonl").read_text() == (files / "by_id.jsonl").read_text()
+
+
 def test_values_are_of_these_queries() -> None:
     """A population's total at all labels is the difference of the means that `rag score` gives."""
     import embassay as eb

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from embassay.errors import DataError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
 
@@ -57,7 +56,7 @@ def read_argilla(path: Path, folder: StudyFolder) -> Taken:
     for number, record in enumerate(records_of(document), start=1):
         at = Place(path, words=f"record {number} ({record.get('id', '-')})")
         item = record.get("external_id") or record.get("id")
-        if item not in items:
+        if not isinstance(item, str) or item not in items:
             raise at.fault("its item is not in the study", found=repr(item)[:60], mend=MEND)
         task, payload = folder.task(items[item].task), items[item].payload
         responses = by_user(record, at)
@@ -128,8 +127,8 @@ def _users(path: Path) -> Mapping[str, str]:
 
 def _json(path: Path) -> Any:
     try:
-        return json.loads(read_bounded(path))
-    except (OSError, ValueError, RecursionError) as error:
+        return bounded_json(read_bounded(path))
+    except (OSError, ValueError) as error:
         raise DataError(
             "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=MEND
         ) from None

@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.hume.collection import Incoming, Place, Taken, all_rows, annotation_of
 from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, argilla_settings, user_id
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
@@ -112,8 +112,8 @@ def read_jsonl(path: Path) -> Taken:
         if not text.strip():
             continue
         try:
-            row = json.loads(text)
-        except (ValueError, RecursionError):
+            row = bounded_json(text)
+        except ValueError:
             raise at.fault("the line is no JSON", found=text[:60], mend=_MEND) from None
         if isinstance(row, dict) and isinstance(row.get("profile"), dict) and "item_id" not in row:
             taken.profiles.append((str(row.get("annotator_id") or ""), row["profile"], at))

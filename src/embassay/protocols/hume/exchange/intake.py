@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, Taken, filed, served
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
@@ -240,8 +239,8 @@ def guessed(path: Path) -> Format:
     if head[:1] not in (b"{", b"["):
         return "csv"
     try:
-        document = json.loads(content)
-    except (ValueError, RecursionError):
+        document = bounded_json(content)
+    except ValueError:
         # Several objects, one after another, or a broken line: reading says which line.
         return "jsonl"
     if is_label_studio(document):

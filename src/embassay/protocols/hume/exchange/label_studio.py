@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from embassay.errors import DataError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
 from embassay.runs.folder import digest
@@ -181,8 +180,8 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
 
 def _document(path: Path) -> Any:
     try:
-        return json.loads(read_bounded(path))
-    except (OSError, ValueError, RecursionError) as error:
+        return bounded_json(read_bounded(path))
+    except (OSError, ValueError) as error:
         raise DataError(
             "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=_MEND
         ) from None

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from embassay.contracts import Completion, Message, Sampling, Usage
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
+from embassay.limits import bounded_json
 from embassay.protocols.hume.llms.answers import LlmRow, Status
 from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, Task
@@ -430,8 +431,8 @@ def _value(text: str, key: str) -> Any:
     if not text:
         raise Unread("it is empty")
     try:
-        parsed = json.loads(text)
-    except (ValueError, RecursionError):
+        parsed = bounded_json(text)
+    except ValueError:
         # A bare word or number can be meant; half a list or an object that breaks off cannot.
         if key in (RANKING, RELEVANT) or any(sign in text for sign in "{["):
             raise Unread(f"it is not JSON: {_cut(text)}") from None

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import math
 import re
 import shlex
@@ -30,6 +29,7 @@ from typing import Any, Literal
 
 from embassay.data.rows import LIKE, Row, nearest
 from embassay.errors import DataError, UsageError
+from embassay.limits import bounded_json
 from embassay.protocols.kernel.tables import counted, inert, meant
 from embassay.protocols.pteb.options import Batches, Filters
 from embassay.protocols.pteb.validation.raters import rating_of
@@ -264,9 +264,9 @@ def _with_task_answers(row: Row) -> Row:
     if not text:
         return row
     try:
-        document = json.loads(text)
+        document = bounded_json(text)
         answers = dict(document[0] if isinstance(document, list) else document)
-    except (ValueError, TypeError, IndexError, RecursionError):
+    except (ValueError, TypeError, IndexError):
         raise DataError(
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
             expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded.",

@@ -9,7 +9,6 @@ FOLDER/for-raters/         instructions.md and one file per rater
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.pteb.options import Drawing
 from embassay.protocols.wordings.pairs import (
@@ -139,12 +138,12 @@ def read_study(path: Path) -> Study:
     facts = _facts(path / "study.json")
     texts = {name: _sealed(path / name, seal) for name, seal in facts["sha256"].items()}
     try:
-        rules = rules_from(json.loads(texts["rules.json"]))
-        rows = [json.loads(line) for line in texts["key.jsonl"].split("\n") if line]
+        rules = rules_from(bounded_json(texts["rules.json"]))
+        rows = [bounded_json(line) for line in texts["key.jsonl"].split("\n") if line]
         items = tuple(
             Item(**{name: value for name, value in row.items() if name != "is_dummy"}) for row in rows
         )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
             "the study was written by another version of Embassay", path=path, found=str(error),
             mend="Use the version that wrote it.",
@@ -154,11 +153,11 @@ def read_study(path: Path) -> Study:
 
 def _facts(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads(read_bounded(path).decode("utf-8"))
+        facts = bounded_json(read_bounded(path).decode("utf-8"))
         if (facts["format"], facts["schema"]) != (FORMAT, SCHEMA):
             raise ValueError(f"format {facts['format']} {facts['schema']}")
         return dict(facts)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "there is no study here", path=path, found=str(error),
             mend="Give the folder that `embassay pteb validate sample` wrote.",

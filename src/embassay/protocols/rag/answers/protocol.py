@@ -56,6 +56,8 @@ HEADLINE = "accuracy"
 USEFUL, HARMFUL = 4, 2
 REFERENCES = 5
 """So many useful passages are shown to the grader where people wrote no answer."""
+UNKNOWN = "no answer is known"
+"""Why a question is not asked: no passage of grade 4 or 5, and no answer by people."""
 VERSION = 1
 """Raised when the same request would give other numbers; part of every cell's key."""
 
@@ -303,7 +305,7 @@ def _skipped(
     """Questions without a reference, and those that a model failed, by reason."""
     rows = {prompt.row for prompt in asked}
     without = [key for row, key in enumerate(collection.query_ids) if row not in rows]
-    reasons: dict[str, list[str]] = {"no answer is known": without} if without else {}
+    reasons: dict[str, list[str]] = {UNKNOWN: without} if without else {}
     for kind, outcomes in by_kind.items():
         for prompt, outcome in zip(asked, outcomes, strict=True):
             if isinstance(outcome, Failure):
@@ -357,6 +359,31 @@ def fingerprint_of(references: Mapping[str, Sequence[str]]) -> str:
     return digest({key: list(answers) for key, answers in references.items()})
 
 
+def _judged_by_itself(plan: AnswerPlan) -> Iterator[str]:
+    """A warning where one model answers and grades."""
+    generator, judge = (plan.settings[role].get("model") for role in ("generator", "judge"))
+    if generator is not None and generator == judge:
+        yield f"{generator} grades its own answers: models tend to favour them. Let another one grade (-j)."
+
+
+def _ungraded(records: Sequence[CellRecord]) -> Iterator[str]:
+    """What no run could be scored by: answers that nobody could grade, or that are not there."""
+    for record in records:
+        failed = [skip for skip in record.skipped if skip.reason != UNKNOWN]
+        if not failed and record.components[HEADLINE].n:
+            continue
+        reasons = (
+            "; ".join(f"{skip.reason} ({skip.count:,})" for skip in record.skipped) or "no question was asked"
+        )
+        graded = record.components[HEADLINE].n
+        verdict = (
+            f"only {graded:,} answers were graded"
+            if graded
+            else "no answer could be graded, so nothing is known"
+        )
+        yield f"{record.system}: {verdict}. {reasons}."
+
+
 class Answering(Protocol):
     """One attempt at the answers of several runs."""
 
@@ -404,7 +431,6 @@ class Answering(Protocol):
 
     def conclude(self, plan: AnswerPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Which runs can be told apart by their answers; and the grades as `rag score --answers` takes them."""
-        del plan
         done = [record for record in records if record.done]
         headlines = [
             Headline.of(cell.system, cell.components[HEADLINE], "bootstrap over questions") for cell in done
@@ -414,7 +440,8 @@ class Answering(Protocol):
         }  # fmt: skip
         for record in done:
             self._write_correct(record)
-        return Conclusion((), comparisons, tuple(_tables(rows)))
+        warnings = (*_judged_by_itself(plan), *_ungraded(done))
+        return Conclusion((), comparisons, tuple(_tables(rows)), warnings=warnings)
 
     def _write_correct(self, record: CellRecord) -> None:
         import polars as pl

@@ -20,11 +20,12 @@ import numpy as np
 
 from embassay.data import open_dataset
 from embassay.data.documents import passage_places
-from embassay.data.judged_runs import read_qrels, read_run
+from embassay.data.judged_runs import Known, read_qrels, read_run
 from embassay.data.rows import text_of
+from embassay.data.sources import own_first
 from embassay.data.tables import table
 from embassay.errors import DataError, TextRefused, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.tables import counted
@@ -276,7 +277,8 @@ def decide(request: DecisionRequest, out: Path | None = None, *, max_usd: float 
 
 def _study(request: DecisionRequest) -> Study:
     named = distinct([named_path(given) for given in request.runs])
-    runs = {name: read_run(path, request.mapping) for name, path in named}
+    known = _known(request)
+    runs = {name: read_run(path, request.mapping, known) for name, path in named}
     population = population_of(runs, request.measure, request.bar)
     guide = {} if request.guide is None else read_labels(Path(request.guide), request.grades, request.mapping)
     if request.guide is not None and not set(guide) & set(population.keys):
@@ -286,38 +288,50 @@ def _study(request: DecisionRequest) -> Study:
             mend="Give the judge's grades of these runs' passages.",
         )  # fmt: skip
     return Study(
-        population, Terms(request.alpha, request.seed, request.block, guide), _texts(request, population)
+        population,
+        Terms(request.alpha, request.seed, request.block, guide),
+        _texts(request, population, known),
     )
 
 
-def _read_corpus(request: DecisionRequest, wanted: set[str]) -> dict[str, str]:
-    """The wanted documents of a table, or passages of a folder of documents."""
-    path = Path(request.corpus or "").expanduser()
-    if path.is_file():
-        return _read_texts(path, request.mapping, wanted)
-    passages = passage_places(open_dataset(request.corpus or ""))
-    return {passage.id: passage.body for passage in passages if passage.id in wanted}
-
-
-def _texts(request: DecisionRequest, population: Population) -> Texts | None:
+def _known(request: DecisionRequest) -> Known | None:
+    """The corpus and its questions, which runs of texts are matched with; None where they are not named."""
     if request.corpus is None or request.queries is None:
         return None
-    wanted = {key[1] for key in population.keys}
-    queries = _read_texts(Path(request.queries), request.mapping, set(population.queries))
-    documents = _read_corpus(request, wanted)
+    queries = _read_texts(Path(request.queries).expanduser(), request.mapping)
+    return Known(_read_corpus(request), queries)
+
+
+def _read_corpus(request: DecisionRequest) -> dict[str, str]:
+    """The documents of a table, or the passages of a folder of documents."""
+    path = Path(request.corpus or "").expanduser()
+    if path.is_file():
+        return _read_texts(path, request.mapping)
+    return {
+        passage.id: passage.body for passage in passage_places(open_dataset(own_first(request.corpus or "")))
+    }
+
+
+def _texts(request: DecisionRequest, population: Population, known: Known | None) -> Texts | None:
+    if known is None:
+        return None
+    queries, documents = set(population.queries), {key[1] for key in population.keys}
     for what, path, missing in (
-        ("query", request.queries, set(population.queries) - set(queries)),
-        ("document", request.corpus, wanted - set(documents)),
+        ("query", request.queries, queries - set(known.questions)),
+        ("document", request.corpus, documents - set(known.passages)),
     ):
         if missing:
             raise DataError(
                 f"{len(missing)} of the runs' {what} ids are not there, such as {min(missing)!r}", path=path,
                 mend="Give the texts that the runs were made from.",
             )  # fmt: skip
-    return Texts(queries, documents)
+    return Texts(
+        {query: known.questions[query] for query in population.queries},
+        {doc: known.passages[doc] for doc in sorted(documents)},
+    )
 
 
-def _read_texts(path: Path, mapping: Mapping[str, str], wanted: set[str]) -> dict[str, str]:
+def _read_texts(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
     source = table(path)
     columns = source.columns()
     identity = next(
@@ -327,9 +341,8 @@ def _read_texts(path: Path, mapping: Mapping[str, str], wanted: set[str]) -> dic
     texts = {}
     for row in source.rows(tuple(name for name in (identity, text, title) if name in columns)):
         key = str(row.cells.get(identity, ""))
-        if key in wanted:
-            head = str(row.cells.get(title) or "")
-            texts[key] = "\n".join(filter(None, (head, text_of(row, text))))
+        head = str(row.cells.get(title) or "")
+        texts[key] = "\n".join(filter(None, (head, text_of(row, text))))
     return texts
 
 
@@ -401,8 +414,8 @@ def open_study(path: Path) -> Study:
     """The study in a folder. DataError for one that holds none."""
     mend = "Make it: embassay rag score --until-decided --corpus FILE --queries FILE --out FOLDER."
     try:
-        head = json.loads(read_bounded(path / TERMS))
-        rows = [json.loads(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
+        head = bounded_json(read_bounded(path / TERMS))
+        rows = [bounded_json(line) for line in read_bounded(path / POOL).decode("utf-8").splitlines()]
         if head["schema"] != SAVED:
             raise ValueError(f"schema {head['schema']}")
         asked = asked_of(head["measure"], bar=head["bar"] is not None)

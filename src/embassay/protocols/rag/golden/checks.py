@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -15,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
-from embassay.limits import read_bounded
+from embassay.limits import bounded_json, read_bounded
 from embassay.measures.judgements import GRADES, RELEVANT
 from embassay.measures.sets import HARMFUL
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, biases, quantity
@@ -513,10 +512,10 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
     checks = []
     for path in files:
         try:
-            plain = json.loads(read_bounded(path).decode("utf-8"))
+            plain = bounded_json(read_bounded(path).decode("utf-8"))
             checked = set(plain.pop("questions"))
             check = made(HumanCheck, plain)
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(
                 "the human check cannot be read", path=path, found=str(error),
                 mend="Delete it, and score the edited file again.",
@@ -531,7 +530,7 @@ def checked_questions(run: Path) -> int:
     wanted = {check.lists for check in read_checks(run)}
     names: set[str] = set()
     for path in (run / FOLDER).glob("*.json"):
-        plain = json.loads(read_bounded(path).decode("utf-8"))
+        plain = bounded_json(read_bounded(path).decode("utf-8"))
         # A check of lists that have changed since says nothing of the present ones.
         names |= set(plain["questions"]) if plain["lists"] in wanted else set()
     return len(names)

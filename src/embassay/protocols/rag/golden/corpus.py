@@ -18,6 +18,7 @@ from embassay.data.documents.passages import Folder, Whole
 from embassay.data.intake import Intake, language
 from embassay.data.lines import reading_of
 from embassay.data.rows import Row, Source, missing_column, text_of, texts_of
+from embassay.data.sources import own_first
 from embassay.data.tables import FORMATS, table_of
 from embassay.data.views import Draw, Filtered, Renamed, Titled
 from embassay.errors import DataError, UsageError
@@ -151,7 +152,7 @@ def has_documents_at(corpus: str) -> bool:
 def documents_of(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset]:
     """The passages of a folder of documents, and the dataset that they are; with `options.chunk` the whole documents,
     for the chunks of a golden set."""
-    dataset = open_dataset(corpus)
+    dataset = open_dataset(own_first(corpus))
     source = dataset.parts.get("corpus")
     inside = source.source if isinstance(source, Titled) else source
     if not isinstance(inside, Folder):
@@ -200,7 +201,7 @@ def _of_files(corpus: Path | None, queries: Path, name: str, request: GoldenRequ
 
 
 def _of_dataset(request: GoldenRequest) -> _Both:
-    dataset: Dataset = open_dataset(request.dataset, mapping=request.mapping, split=request.split)
+    dataset: Dataset = open_dataset(own_first(request.dataset), mapping=request.mapping, split=request.split)
     lacking = [part for part in ("corpus", "queries") if part not in dataset.parts]
     if lacking:
         raise UsageError(

@@ -9,7 +9,6 @@ be kept.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -18,6 +17,7 @@ from statistics import mean, median
 from typing import Any
 
 from embassay.errors import DataError, ModelError
+from embassay.limits import record_json
 from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.rag.golden.corpus import Work
@@ -324,7 +324,7 @@ def _whole_rows(asked: RunQuery) -> list[dict[str, Any]]:
     rows = []
     for line in path.read_text("utf-8", errors="replace").split("\n"):
         try:
-            row = json.loads(line)
+            row = record_json(line)
         except ValueError:
             continue
         if isinstance(row, dict):
@@ -673,9 +673,9 @@ def _read_waves(path: Path) -> list[Wave]:
     if not path.exists():
         return []
     try:
-        waves = json.loads(path.read_text("utf-8"))["waves"]
+        waves = record_json(path.read_text("utf-8"))["waves"]
         return [{str(key): str(sha) for key, sha in wave.items()} for wave in waves]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             "the file cannot be read", path=path, found=str(error), mend="Redo the ranking: --from-stage S6."
         ) from error

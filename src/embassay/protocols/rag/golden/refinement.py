@@ -28,6 +28,7 @@ from time import perf_counter
 from typing import Any
 
 from embassay.errors import ModelError
+from embassay.limits import record_json
 from embassay.protocols.rag.judges import Judge, Ordering, Passage, Question
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranking
 from embassay.protocols.rag.ranking.engines import order_by_grade
@@ -184,8 +185,8 @@ def _whole(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
 
 def _parsed(line: str) -> dict[str, Any] | None:
     try:
-        value = json.loads(line)
-    except (ValueError, RecursionError):
+        value = record_json(line)
+    except ValueError:
         return None
     return value if isinstance(value, dict) else None
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from embassay.errors import DataError
-from embassay.limits import WHOLE, read_bounded
+from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel.outcome import moment
 from embassay.runs.folder import digest, slug, to_json, write_atomic
 
@@ -339,9 +339,9 @@ def from_stage(stage: str) -> tuple[str, ...]:
 def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
     """What the manifest of a stage says; None where there is none that can be read."""
     try:
-        manifest = json.loads(read_bounded(folder.manifest(stage)).decode("utf-8"))
+        manifest = record_json(read_bounded(folder.manifest(stage)).decode("utf-8"))
         return manifest if {"parameters", "inputs", "outputs", "counts"} <= manifest.keys() else None
-    except (DataError, OSError, ValueError, AttributeError, RecursionError):
+    except (DataError, OSError, ValueError, AttributeError):
         return None
 
 
@@ -364,10 +364,10 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         if not line:
             continue
         try:
-            row = json.loads(line)
+            row = record_json(line)
             if not isinstance(row, dict):
                 raise ValueError("not an object")
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise DataError(
                 "this line of an artefact is not a JSON object", path=path, line=number, found=str(error),
                 mend=f"Redo its stage: --from-stage {_stage_of(path)}.",

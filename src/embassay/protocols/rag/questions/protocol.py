@@ -12,6 +12,7 @@ from typing import Any
 from embassay.data import Dataset, open_dataset
 from embassay.data.documents import Placed, passage_places
 from embassay.data.intake import Intake
+from embassay.data.sources import own_first
 from embassay.data.tables import known_suffix, table
 from embassay.data.views import Draw, Renamed
 from embassay.errors import UsageError
@@ -68,7 +69,7 @@ class QuestionsPlan(Plan):
 def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | None) -> QuestionsPlan:
     """Open the corpus, the models and the users' questions, and draw passages. UsageError, ModelError and DataError as
     openings raise them."""
-    dataset = open_dataset(request.corpus, mapping=request.mapping)
+    dataset = open_dataset(own_first(request.corpus), mapping=request.mapping)
     passages = passage_places(dataset)
     users = read_users(request.queries) if request.queries else ()
     kinds = [kind for kind in request.chosen if kind in OF_MODELS]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Tokenizer
-from embassay.data import open_dataset
+from embassay.data import open_dataset, sources
 from embassay.data.documents import passage_places
 from embassay.data.documents.folder import identifier
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
@@ -88,9 +88,14 @@ def named_path(given: str) -> tuple[str, Path]:
     name, equals, rest = given.partition("=")
     # A file whose name has an equals sign is a file.
     if equals and name and rest and not Path(given).exists():
-        return name, Path(rest).expanduser()
+        return _writable(name), Path(rest).expanduser()
     path = Path(given).expanduser()
-    return stem(path.name), path
+    return _writable(stem(path.name)), path
+
+
+def _writable(name: str) -> str:
+    """A name that every file can hold: what is half of a surrogate pair, or no UTF-8, becomes a question mark."""
+    return name.encode("utf-8", "replace").decode()
 
 
 def stem(name: str) -> str:
@@ -439,7 +444,7 @@ def open_library(corpus: str, queries: str) -> Library | None:
     if not corpus and not queries:
         return None
     texts, places = {}, {}
-    for p in passage_places(open_dataset(corpus)) if corpus else ():
+    for p in passage_places(open_dataset(sources.own_first(corpus))) if corpus else ():
         texts[p.id] = p.body
         places[p.id] = (p.document or p.id, p.start, p.start + len(p.body))
     return Library(Known(texts, questions_of(queries) if queries else {}), places)
@@ -482,7 +487,7 @@ def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], reque
         else _Judged("qrels", entries_of(qrels, "qrels", "qrels"))
     )
     known = _known(library, judged, request)
-    read = {name: _run(run, name, request.mapping, known) for name, run in runs.items()}
+    read = {_writable(name): _run(run, name, request.mapping, known) for name, run in runs.items()}
     pooled = [] if _is_union(pools) else [_run(pool, "pool", request.mapping, known) for pool in pools]
     return _together(request, judged, read, pooled, library)
 

@@ -16,7 +16,7 @@ from embassay.data.judged_runs import Entries
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import check_same_arguments
-from embassay.protocols.kernel.tables import inert, write_tables
+from embassay.protocols.kernel.tables import inert, printable, write_tables
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
 from embassay.protocols.rag.scoring.correction import (
@@ -335,7 +335,8 @@ def _sheet(frame: pl.DataFrame) -> str:
     import polars as pl
 
     names = pl.col("run", "query_id")
-    return frame.with_columns(names.map_elements(inert, return_dtype=pl.String)).write_csv()
+    safe = names.map_elements(lambda name: printable(inert(name)), return_dtype=pl.String)
+    return frame.with_columns(safe).write_csv()
 
 
 def _wide(frame: pl.DataFrame) -> pl.DataFrame:

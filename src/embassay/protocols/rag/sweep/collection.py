@@ -15,6 +15,7 @@ from embassay.contracts import Tokenizer
 from embassay.data import Dataset, draw, open_dataset
 from embassay.data.catalogue import DATASETS
 from embassay.data.retrieval import fitting_map
+from embassay.data.sources import own_first
 from embassay.errors import DataError
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest, chunk_size
 from embassay.records import RetrievalSet, Skipped
@@ -146,7 +147,8 @@ def collapsed(places: Iterable[int], passages: Passages) -> list[int]:
 
 def _place(source: str, request: SweepRequest) -> str:
     """The name or path to open; what is neither is left as it was written, for the message."""
-    if source.partition("?")[0].partition(":")[0] in DATASETS:
+    is_name = source.partition("?")[0].partition(":")[0] in DATASETS
+    if is_name and own_first(source, Path(request.path(source))) == source:
         return source
     place = Path(request.path(source))
     # `./scifact` from the folder that is worked in loses its dot in a Path, and would be a name of the catalogue again.

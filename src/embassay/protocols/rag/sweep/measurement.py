@@ -8,7 +8,6 @@ are taken: a run that resumes has those of its finished parts. Source: spec rag 
 
 from __future__ import annotations
 
-import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Index, IndexFacts, Ranked
 from embassay.data import draw
+from embassay.limits import record_json
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
@@ -143,8 +143,8 @@ class Stopwatch:
     def read(self, name: str) -> Floats | None:
         """The samples of this name, (sessions, queries) in ms; None where there are none, or damaged ones."""
         try:
-            samples = np.array(json.loads(self._path(name).read_text("utf-8"))["samples"], dtype=np.float64)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            samples = np.array(record_json(self._path(name).read_text("utf-8"))["samples"], dtype=np.float64)
+        except (OSError, ValueError, KeyError, TypeError):
             return None
         return samples if samples.ndim == 2 else None
 
@@ -154,9 +154,9 @@ class Stopwatch:
         peaks: list[tuple[float, float, int]] = []
         for path in self.folder.glob("*.json"):
             try:
-                content = json.loads(path.read_text("utf-8"))
+                content = record_json(path.read_text("utf-8"))
                 load, cores = float(content["load"]), int(content["cores"])
-            except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            except (OSError, ValueError, KeyError, TypeError):
                 continue
             if load >= 0 and cores > 0:
                 peaks.append((load / cores, load, cores))
