@@ -79,6 +79,8 @@ def corrected_interval(
 
 
 Statistic = Callable[..., float]
+Groups = NDArray[np.int64]
+"""The number of each row's group, 0 .. g - 1: rows that are not independent, and are drawn together."""
 
 DEFAULT_SEED = 1337
 # OpenBLAS makes products of up to 2^18 multiplications in one thread, without waiting for others; and drawing
@@ -89,19 +91,26 @@ MOST_UNDEFINED = 0.05
 """Share of resamples that may be without a value."""
 
 
-def resample_means(columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def resample_means(
+    columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator, groups: Groups | None = None
+) -> NDArray[np.float64]:
     """Bootstrap means of several columns at once: (n, m) -> (n_resamples, m).
 
-    Every resample draws n rows with replacement, the same rows for all columns. Memory stays within a few
-    megabytes besides input and output. The module says what is promised of the draws. Raises UsageError for no
-    rows or values that
-    are not finite.
+    Every resample draws n rows with replacement, the same rows for all columns; with `groups` (n,), the number 0 ..
+    g - 1 of each row's group, it draws g groups with all their rows. Memory stays within a few megabytes besides input
+    and output. The module says what is promised of the draws. Raises UsageError for no rows or values that are not
+    finite.
 
     >>> resample_means([[1.0, 2.0], [3.0, 6.0]], n_resamples=4, rng=generator(1)).shape
     (4, 2)
     """
     values = sample(columns, "columns", most_dimensions=2)
     values = np.ascontiguousarray(values.reshape(len(values), -1))
+    if groups is not None:
+        # A group has as many rows as it has, so that a resample's mean is of their sums and of their number.
+        sums = group_sums(np.column_stack([values, np.ones(len(values))]), groups)
+        drawn = resample_means(sums, n_resamples=n_resamples, rng=rng)
+        return drawn[:, :-1] / drawn[:, -1:]
     n, m = values.shape
     means = np.empty((n_resamples, m))
     done = 0
@@ -111,6 +120,17 @@ def resample_means(columns: ArrayLike, *, n_resamples: int, rng: np.random.Gener
         done += len(rows)
     means /= n
     return means
+
+
+def group_sums(columns: NDArray[np.float64], groups: Groups) -> NDArray[np.float64]:
+    """The rows of `columns` (n, m) summed by group, (g, m): what is drawn where `groups` (n,) are drawn whole.
+
+    >>> group_sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 1, 0])).tolist()
+    [[5.0], [2.0]]
+    """
+    sums = np.zeros((int(groups.max()) + 1, columns.shape[1]))
+    np.add.at(sums, groups, columns)
+    return sums
 
 
 def stratified_means(
@@ -279,13 +299,13 @@ _ROUNDING = 1e-12
 
 
 def resample_defined_means(
-    columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator
+    columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator, groups: Groups | None = None
 ) -> NDArray[np.float64]:
     """Bootstrap means of several columns over the items where each is not NaN: (n, m) -> (n_resamples, m).
 
     Every resample draws n items with replacement, the same for all columns, and takes each column's mean over those
     drawn that are defined; NaN where none of them is. So replicate b of one column and of another are a pair, and how
-    many items are defined varies as it does between samples. The draws are those of `resample_means`.
+    many items are defined varies as it does between samples. The draws, and `groups`, are those of `resample_means`.
     Raises UsageError for no items or infinite values.
 
     >>> from embassay.randomness import generator
@@ -303,9 +323,12 @@ def resample_defined_means(
     # Columns with the same gaps share one count of what was drawn.
     masks, which = np.unique(defined, axis=1, return_inverse=True)
     table_and_masks = np.column_stack([np.where(defined, table, 0.0), masks])
+    if groups is not None:
+        table_and_masks = group_sums(table_and_masks, groups)
     sums = np.empty((n_resamples, table_and_masks.shape[1]))
     done = 0
-    for rows in resampled_rows(len(table), n_resamples, rng, most=_MASKED_DRAWS // len(table)):
+    n = len(table_and_masks)
+    for rows in resampled_rows(n, n_resamples, rng, most=_MASKED_DRAWS // n):
         sums[done : done + len(rows)] = _product(row_counts(rows).astype(np.float64), table_and_masks)
         done += len(rows)
     counts = sums[:, table.shape[1] :][:, which.ravel()]
@@ -314,16 +337,21 @@ def resample_defined_means(
     return means
 
 
-def sign_flip_p(columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def sign_flip_p(
+    columns: ArrayLike, *, n_resamples: int, rng: np.random.Generator, groups: Groups | None = None
+) -> NDArray[np.float64]:
     """Two-sided p that each column of differences (n, m) has mean 0 over its items that are not NaN: (m,).
 
     The paired randomisation test of `randomization_test` for many columns: every pattern of signs is drawn for all
-    items and serves all columns. One is added to count and number. A column of zeros, or of NaN, has p = 1.
+    items and serves all columns; the items of one of the `groups` (n,) have one sign. One is added to count and
+    number. A column of zeros, or of NaN, has p = 1.
     Raises UsageError for columns without items.
     """
     table = np.nan_to_num(np.asarray(columns, dtype=np.float64))
     if table.ndim != 2 or not len(table):
         raise UsageError(f"The columns have the shape {table.shape}.", mend="Give items by columns.")
+    if groups is not None:
+        table = group_sums(table, groups)
     total = table.sum(axis=0)
     least = np.abs(total) - _ROUNDING * np.abs(table).sum(axis=0)
     extreme = np.zeros(table.shape[1])
