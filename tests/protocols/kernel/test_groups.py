@@ -57,6 +57,13 @@ def test_the_most_frequent_documents_tie_nobody_where_they_tie_too_many() -> Non
     assert labels.tolist() == [0, 0, 1, 1, *range(2, 18)]
 
 
+def test_doubles_stay_together_whatever_else_is_left_out() -> None:
+    """Twelve questions that all have the one relevant document are one unit."""
+    labels = tied([{"one"}] * 12)
+    assert labels is not None
+    assert labels.tolist() == [0] * 12
+
+
 def test_questions_of_the_same_words_are_one_group() -> None:
     """Whatever is relevant to them: case and blanks are no difference."""
     ids, texts = ("a", "b", "c", "d"), ("Who won?", "who  won?", "When?", "")

@@ -77,7 +77,8 @@ def tied(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> Labels
     >>> tied([{"a"}, {"b"}, {"c"}], ["What is it?", "Who?", "what  is it?"]).tolist()
     [0, 1, 0]
     """
-    alike = [_alike(things, text) for things, text in zip(shared, texts or [""] * len(shared), strict=True)]
+    words_of = texts or [""] * len(shared)
+    alike = [tuple(_alike(things, text)) for things, text in zip(shared, words_of, strict=True)]
     often = Counter(thing for things in shared for thing in set(things))
     labels = np.empty(0, dtype=np.int64)
     for most in (*sorted(set(often.values()), reverse=True), 0):
@@ -92,8 +93,8 @@ def _alike(things: Collection[str], text: str) -> Iterator[Hashable]:
     """What makes an item the double of another."""
     if things:
         yield ("all", *sorted(things))
-    if words_of := text.casefold().split():
-        yield ("text", *words_of)
+    if written := text.casefold().split():
+        yield ("text", *written)
 
 
 def _linked(shared: Sequence[Iterable[Hashable]]) -> list[int]:

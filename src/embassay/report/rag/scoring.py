@@ -44,6 +44,7 @@ from embassay.protocols.rag.scoring.score import (
     Score,
     read_score,
 )
+from embassay.protocols.rag.scoring.tables import drawn
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, figure, finding
@@ -78,7 +79,7 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
     if alone:
         yield every_measure(record, score)
-    words = f"Intervals: {settings.confidence:.0%}, percentile bootstrap over queries, "
+    words = f"Intervals: {settings.confidence:.0%}, {drawn(score).lower()}, "
     words += f"{numbers.count(settings.resamples)} resamples, seed {settings.seed}."
     all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
     elsewhere: Sentence = (all_in, Command("tables/rag_score.csv"), ". ")
@@ -310,7 +311,9 @@ def _differences(record: Record, score: Score, most: int) -> Iterator[Block]:
 def forest(record: Record, compared: Comparison, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
     unit = unit_of(compared.measure)
-    ends = [end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference)]
+    ends = [
+        end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None
+    ]
     scale = scale_of([*ends, 0.0], within=None, factor=unit.factor)
     heads, kinds = (f"{compared.measure}, difference, 95%", "p (Holm)", "Queries"), kinds_of(record)
     return Table(
@@ -323,8 +326,11 @@ def forest(record: Record, compared: Comparison, place: int) -> Table:
 
 def _pair(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
     loser = pair.b if pair.better == pair.a else pair.a
-    change, interval = unit.change(pair.difference), unit.interval(pair.low, pair.high)
-    exact = ",".join(f"{value * unit.factor:.6g}" for value in (pair.difference, pair.low, pair.high))
+    bounded = pair.low is not None and pair.high is not None
+    change = unit.change(pair.difference)
+    interval = unit.interval(pair.low or 0.0, pair.high or 0.0) if bounded else "no interval"
+    known = [value for value in (pair.difference, pair.low, pair.high) if value is not None]
+    exact = ",".join(f"{value * unit.factor:.6g}" for value in known)
     return Line(
         f"{pair.a} − {pair.b}",
         (

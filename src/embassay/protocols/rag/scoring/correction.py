@@ -74,6 +74,9 @@ class Correction:
     total: int
     effective: float
     p: float
+    error: float | None = None
+    df: float | None = None
+    """The standard error and its degrees of freedom, None of a normal law."""
 
 
 @dataclass(frozen=True)
@@ -360,7 +363,8 @@ def _correction(
     alone_low, alone_high = max(mean.alone.low, least), min(mean.alone.high, 1.0)
     return Correction(
         run, other, measure, mean.value.value, low, high, mean.alone.value, alone_low, alone_high, mean.judge,
-        mean.slope, unit, mean.n, mean.total, mean.effective, p if np.isfinite(p) else 1.0,
+        mean.slope, unit, mean.n, mean.total, mean.effective, p if np.isfinite(p) else 1.0, error,
+        mean.freedom if np.isfinite(mean.freedom) else None,
     )  # fmt: skip
 
 
@@ -393,7 +397,7 @@ def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Itera
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
     gaps = [row for row in rows if row.other and row.measure == headline]
-    p_all = corrected_pairs([gap.p for gap in gaps], [False] * len(gaps), [gap.value != 0 for gap in gaps])
+    p_all = corrected_pairs([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
     for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.low <= 0 <= correction.high:
             half = (correction.high - correction.low) / 2
@@ -458,12 +462,17 @@ def _value(judge: Value, row: Correction | None) -> Value:
         lacking = "not enough is graded by people" + (
             "" if judge.value is None else f"; by the judge alone {judge.value:.3f}"
         )
-        return replace(judge, value=None, low=None, high=None, n=0, method="", reason=lacking)
+        return replace(
+            judge, value=None, low=None, high=None, n=0, method="", reason=lacking, error=None, df=None
+        )
     method = (
         f"judge corrected by people's grades of {row.n:,} of {row.total:,} {row.unit}, worth {row.effective:,.0f}; "
         f"people alone {row.alone:.3f}, judge alone {row.judge:.3f}; 95% interval by Student's t"
     )
-    return replace(judge, value=row.value, low=row.low, high=row.high, n=row.n, method=method, reason="")
+    return replace(
+        judge, value=row.value, low=row.low, high=row.high, n=row.n, method=method, reason="", error=row.error,
+        df=row.df,
+    )  # fmt: skip
 
 
 def _compared(
@@ -492,13 +501,13 @@ def _compared(
                 correction.p,
                 correction.p,
                 correction.n,
+                error=correction.error,
+                df=correction.df,
             )
         )
     if not pairs:
         return Comparison(measure, tuple(ranked), reason="fewer than two runs with a value")
-    adjusted = corrected_pairs(
-        [pair.p for pair in pairs], [False] * len(pairs), [pair.difference != 0 for pair in pairs]
-    )
+    adjusted = corrected_pairs([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
     tested = tuple(
         replace(
             pair,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,9 @@ from embassay.data.rows import key_of, missing_column, number_of, text_of, texts
 from embassay.data.tables import table
 from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
-from embassay.measures.judgements import GRADES, Sources
+from embassay.measures.judgements import GRADES, RELEVANT, Sources
 from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.groups import Labels, tied
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.runs.folder import write_atomic
 from embassay.search.fusion import rrf
@@ -156,6 +157,22 @@ def graded(qrels: Entries, grades: str | None) -> Graded1To5:
     )  # fmt: skip
 
 
+def query_groups(
+    judgements: Graded1To5, queries: Sequence[str], questions: Mapping[str, str]
+) -> Labels | None:
+    """The group of each of the `queries`, (q,): those that share a relevant document, and those of the same words as
+    far as their texts are known; None where every query is by itself."""
+    import polars as pl
+
+    relevant = judgements.frame.filter(pl.col("grade") >= RELEVANT).select(
+        pl.col("query").cast(pl.String), pl.col("doc").cast(pl.String)
+    )
+    found: dict[str, list[str]] = {}
+    for query, doc in relevant.iter_rows():
+        found.setdefault(query, []).append(doc)
+    return tied([found.get(query, ()) for query in queries], [questions.get(query, "") for query in queries])
+
+
 def counts_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
     """How many are of grade 1, 2, 3, 4, 5."""
     return tuple(int(np.count_nonzero(grade == level)) for level in GRADES)
@@ -261,6 +278,8 @@ class Inputs:
     notes: tuple[str, ...] = ()
     judge: Entries | None = None
     """A judge's grades, which the `qrels` of people correct."""
+    questions: Mapping[str, str] = field(default_factory=dict)
+    """The words of the questions by id, where they are known."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -331,7 +350,8 @@ def _together(
     name = stem(qrels.resolve().name) if isinstance(qrels, Path) else "qrels"
     grades = request.judge_grades
     judge = None if grades is None else read_qrels(Path(grades).expanduser(), request.mapping)
-    return Inputs(name, judged, runs, _per_run(pools, len(runs)), tuple(notes), judge)
+    questions = {} if library is None else library.known.questions
+    return Inputs(name, judged, runs, _per_run(pools, len(runs)), tuple(notes), judge, questions)
 
 
 def _once(lists: Sequence[Entries]) -> Iterator[Entries]:

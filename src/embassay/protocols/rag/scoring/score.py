@@ -6,6 +6,8 @@ Every number stands here once. `score.json` in the folder of a run is `Score.as_
 from __future__ import annotations
 
 import inspect
+import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -18,11 +20,13 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
 from embassay.measures.judgements import Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
+from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED, unvaried
+from embassay.protocols.kernel.tables import counted
 from embassay.randomness import generator
 from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.spec import CALL, Spec
-from embassay.stats import percentile_interval
-from embassay.stats.resampling import resample_defined_means
+from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
+from embassay.stats.resampling import Groups, resample_defined_means
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,6 +47,8 @@ class Judgements:
     documents: int
     grades: tuple[int, ...]
     dropped: int = 0
+    groups: int = 0
+    """Of queries that share a relevant document or their words, which are drawn together; 0 where none do."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,8 @@ class MeasureFacts:
 class Value:
     """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval.
 
-    `value` is None where it is undefined, and `reason` says why; `low` and `high` are None without an interval.
+    `value` is None where it is undefined, and `reason` says why; `low` and `high` are None without an interval. `error`
+    is its standard error, None where there is none, and `df` that error's degrees of freedom, None of a normal law.
     """
 
     run: str
@@ -93,22 +100,27 @@ class Value:
     total: int
     method: str = ""
     reason: str = ""
+    error: float | None = None
+    df: float | None = None
 
 
 @dataclass(frozen=True)
 class Pair:
     """Run `a` less run `b` over the `n` queries where both are defined, with interval and test; `better` is the run
-    that beats the other, empty where they cannot be told apart."""
+    that beats the other, empty where they cannot be told apart. Ends are None where every resample gives the same.
+    `error` and `df` are those of a value: what `compare` and `gate` say of the two."""
 
     a: str
     b: str
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
     p_adjusted: float
     n: int
     better: str = ""
+    error: float | None = None
+    df: float | None = None
 
 
 @dataclass(frozen=True)
@@ -133,8 +145,8 @@ class Likeness:
     b: str
     cutoff: int
     overlap: float
-    overlap_low: float
-    overlap_high: float
+    overlap_low: float | None
+    overlap_high: float | None
     n: int
     tau: float | None
     tau_low: float | None
@@ -171,12 +183,21 @@ class Note:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A number in a sentence, with its interval where it has one."""
+    """A number in a sentence, with its interval where it has one. `same`: every resample gives it, so that there is no
+    interval, and on these queries it is what it is."""
 
     what: str
     value: float
     low: float | None = None
     high: float | None = None
+    same: bool = False
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """What it lies between; None where that is not known."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        return (self.value, self.value) if self.same else None
 
 
 @dataclass(frozen=True)
@@ -503,12 +524,27 @@ SAME = 1e-12
 
 @dataclass(frozen=True)
 class Quantity:
-    """A mean over queries, or a ratio of two: its value, replicates (B,) and the `n` queries it is of. NaN where it is
-    undefined."""
+    """A mean over queries, or a ratio of two: its value, replicates (B,) and the `n` queries it is of, in so many
+    `units` that were drawn. NaN where it is undefined. `bounds` are what it can be."""
 
     value: float
     replicates: Floats
     n: int
+    units: int
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def freedom(self) -> Freedom:
+        """Of the standard error that its replicates have."""
+        return freedom_of_units(self.units)
+
+    @property
+    def error(self) -> float | None:
+        """Its standard error; None from one unit, and where too many resamples have no value."""
+        defined = self.replicates[np.isfinite(self.replicates)]
+        if self.units < 2 or len(defined) < DEFINED * len(self.replicates):
+            return None
+        return self.freedom.error(defined)
 
 
 class Resampled:
@@ -518,8 +554,11 @@ class Resampled:
     gathered first (`want`), resampled together, and then read.
     """
 
-    def __init__(self, measured: Sequence[Measured], *, n_resamples: int, seed: int) -> None:
+    def __init__(
+        self, measured: Sequence[Measured], *, n_resamples: int, seed: int, groups: Groups | None = None
+    ) -> None:
         self._measured = {run.run: run for run in measured}
+        self._groups = groups
         self._n_resamples, self._seed = n_resamples, seed
         self._places: dict[tuple[str, str, int, bytes], int] = {}
         self._columns: list[Floats] = []
@@ -540,7 +579,9 @@ class Resampled:
         """Draw the resamples for all that is wanted."""
         rng = generator(self._seed, "resample")
         table = np.column_stack(self._columns)
-        self._means = resample_defined_means(table, n_resamples=self._n_resamples, rng=rng)
+        self._means = resample_defined_means(
+            table, n_resamples=self._n_resamples, rng=rng, groups=self._groups
+        )
 
     def quantity(self, measure: str, run: str, other: str = "") -> Quantity:
         """A run's quantity, over the queries where it is defined for `other` too."""
@@ -549,13 +590,12 @@ class Resampled:
         places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
         values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
         replicates = [self._means[:, i] for i in places]
+        of = int(mask.sum()), self._units(mask), bounds_of(measure)
         if len(places) == 1:
-            return Quantity(values[0], replicates[0], int(mask.sum()))
+            return Quantity(values[0], replicates[0], *of)
         with np.errstate(invalid="ignore", divide="ignore"):
             ratio = values[0] / values[1] if values[1] > 0 else np.nan
-            return Quantity(
-                ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), int(mask.sum())
-            )
+            return Quantity(ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), *of)
 
     def difference(self, measure: str, a: str, b: str) -> Quantity:
         """Run `a` less run `b`; what differs by rounding alone is 0."""
@@ -563,7 +603,13 @@ class Resampled:
         value, replicates = first.value - second.value, first.replicates - second.replicates
         # A replicate that is 0 but for rounding would count on one side of 0 in the test.
         replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
-        return Quantity(0.0 if abs(value) <= SAME else value, replicates, first.n)
+        reach = first.bounds[1] - first.bounds[0]
+        value = 0.0 if abs(value) <= SAME else value
+        return Quantity(value, replicates, first.n, first.units, (-reach, reach))
+
+    def _units(self, mask: NDArray[np.bool_]) -> int:
+        """What is drawn of the queries of a mask: themselves, or their groups."""
+        return int(mask.sum()) if self._groups is None else len(np.unique(self._groups[mask]))
 
     def _mask(self, measure: str, run: str, other: str) -> NDArray[np.bool_]:
         mask = ~np.isnan(self._measured[run].columns[measure].parts[0])
@@ -573,6 +619,24 @@ class Resampled:
 
 
 CONFIDENCE = 0.95
+RANGE = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)\]")
+
+
+def bounds_of(measure: str) -> tuple[float, float]:
+    """What values of a measure lie between; anything for a column of ours that is none.
+
+    >>> bounds_of("%PROC@10"), bounds_of("nDCG@10"), bounds_of("reading lost@10")
+    ((0.0, 1.0), (0.0, 1.0), (-inf, inf))
+    """
+    name = measure.removeprefix(PERCENT).partition("@")[0]
+    if name == ANSWERS:
+        return 0.0, 1.0
+    try:
+        facts = dict(MEASURES.get(MEASURES.parse(name).name).facts)
+    except UsageError:
+        return -math.inf, math.inf
+    found = RANGE.fullmatch(facts.get("range", ""))
+    return (float(found[1]), float(found[2])) if found else (-math.inf, math.inf)
 
 
 def values(
@@ -591,22 +655,57 @@ def values(
     )
 
 
-def value_interval(quantity: Quantity) -> tuple[float, float] | None:
-    """The 95% interval of a quantity, None from fewer than two queries or where it is undefined in many resamples."""
-    if quantity.n < 2 or not np.isfinite(quantity.value):
+def value_interval(quantity: Quantity, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """The interval of a quantity by the recipe of every protocol (`stats.corrected_interval`), within its bounds.
+
+    Where every resample gives the least or the most that a measure can be, as where ten queries all have 1, it is
+    Wilson's of so many units: what never varied here may vary elsewhere. None where they give the same in between, from
+    fewer than two units, where the value is undefined in many resamples, and where it would be as wide as the bounds.
+    """
+    if quantity.units < 2 or not np.isfinite(quantity.value):
         return None
-    low, high = percentile_interval(quantity.replicates, CONFIDENCE)
-    return None if np.isnan(low) else (low, high)
+    least, most = quantity.bounds
+    if unvaried(quantity.replicates):
+        return _of_an_end(quantity, confidence)
+    low, high = corrected_interval(quantity.replicates, quantity.value, quantity.freedom, confidence)
+    if np.isnan(low) or (low <= least and high >= most):
+        return None
+    return max(low, least), min(high, most)
+
+
+def _of_an_end(quantity: Quantity, confidence: float) -> tuple[float, float] | None:
+    least, most = quantity.bounds
+    if quantity.value not in quantity.bounds:
+        return None
+    share = (quantity.value - least) / (most - least)
+    ends = wilson(share, quantity.units, confidence=confidence)
+    return least + (most - least) * ends.low, least + (most - least) * ends.high
 
 
 def _value(run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int) -> Value:
     if not np.isfinite(quantity.value):
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
         return Value(run, asked.name, None, None, None, quantity.n, total, reason=reason)
-    ends = value_interval(quantity)
+    low, high = value_interval(quantity) or (None, None)
     what = "ratio of means" if asked.is_ratio else "mean"
-    method = f"{what} over {quantity.n} of {total} queries"
-    if ends is None:
-        return Value(run, asked.name, quantity.value, None, None, quantity.n, total, f"{method}, no interval")
-    method += f"; 95% percentile bootstrap over queries, {resamples} resamples"
-    return Value(run, asked.name, quantity.value, *ends, quantity.n, total, method)
+    method = f"{what} over {quantity.n} of {total} queries; {_how(quantity, low is not None, resamples)}"
+    error = quantity.error
+    df = None if error is None else quantity.freedom.df
+    return Value(run, asked.name, quantity.value, low, high, quantity.n, total, method, error=error, df=df)
+
+
+def _how(quantity: Quantity, has_interval: bool, resamples: int) -> str:
+    """How the interval was made, or why there is none."""
+    over = "queries"
+    if quantity.units < quantity.n:
+        over = f"{counted(quantity.units, 'group')} of queries that share a relevant document"
+    same = unvaried(quantity.replicates)
+    if has_interval:
+        return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + (
+            "" if same else f", {resamples} resamples"
+        )
+    if quantity.units < 2:
+        return "no interval from one query" if quantity.n < 2 else f"no interval from {over}"
+    if same:
+        return UNVARIED
+    return TOO_FEW if quantity.error is not None else "no interval: it is undefined in many resamples"
