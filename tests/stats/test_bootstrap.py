@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm, skew
 
 from embassay.errors import UsageError
 from embassay.randomness import generator
@@ -15,6 +16,7 @@ from embassay.stats import (
     Estimate,
     Significance,
     bootstrap_ci,
+    corrected_interval,
     paired_bootstrap,
     percentile_interval,
     resample_means,
@@ -155,3 +157,14 @@ def test_refused(call, message: str) -> None:
     """Undefined items, misfits and nothing at all are errors, never averaged away."""
     with pytest.raises(UsageError, match=message):
         call()
+
+
+def test_an_accelerated_interval_is_efrons() -> None:
+    """Ends at Phi(z0 + (z0 + z) / (1 - a (z0 + z))), a being a sixth of the skewness: by scipy, of a skewed mean."""
+    values = np.random.default_rng(3).exponential(1.0, 40)
+    draws = resample_means(values, n_resamples=4000, rng=np.random.default_rng(4))[:, 0]
+    z0, a = norm.ppf((draws < values.mean()).mean()), skew(draws) / 6
+    steps = z0 + np.array([-1, 1]) * norm.ppf(0.975)
+    expected = np.quantile(draws, norm.cdf(z0 + steps / (1 - a * steps)))
+    assert corrected_interval(draws, values.mean(), accelerated=True) == pytest.approx(tuple(expected))
+    assert corrected_interval(draws, values.mean())[1] < expected[1]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Kind
 from embassay.document.marks import LogScale, Scale
+from embassay.protocols.compare import higher_is_better
 from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.comparisons import (
     CLASSICAL,
@@ -30,11 +31,9 @@ from embassay.protocols.kernel.comparisons import (
     read_standings,
 )
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
-from embassay.randomness import generator
 from embassay.report.runs import ReportRun, score_of, summary_of, sweep_of
 from embassay.stats import NORMAL, Freedom, freedom_of_difference, smallest_difference
 from embassay.stats.intervals import shared_degrees
-from embassay.stats.resampling import resample_means
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import StackFacts
@@ -48,7 +47,6 @@ LEAST_ITEMS, LEAST_COLLECTIONS = 10, 5
 """Below so many items nothing is decided; below so many collections nothing is sure."""
 MOST_MORE = 2000
 """More items than these are no advice."""
-RESAMPLES = 2000
 MILLISECONDS = Unit(1.0, 1, 0)
 TIMES = LogScale(0.1, 10_000.0)
 """Milliseconds on every page alike: from a lookup of static vectors to a call of a slow server."""
@@ -317,7 +315,7 @@ def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
     if len(names) < 2 or not evidence.has_outlook:
         return None
     apart = evidence.replicates[0] - evidence.replicates[1]
-    difference = evidence.contenders[0].value - evidence.contenders[1].value
+    difference = abs(evidence.contenders[0].value - evidence.contenders[1].value)
     apart = apart[np.isfinite(apart)]
     if not difference > 0 or len(apart) < 2:
         return None
@@ -349,10 +347,13 @@ def _at(run: ReportRun, kind: str, task: str, unit: Unit, *, collections: bool =
 def _of_standings(
     run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, collections: bool
 ) -> Evidence:
-    ordered = sorted(standings, key=lambda standing: (-(standing.headline.value or 0.0), standing.system))
+    sign = 1.0 if higher_is_better(standings[0].measure) else -1.0
+    ordered = sorted(
+        standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
+    )
     lengths = {len(standing.headline.replicates) for standing in ordered}
     replicates = (
-        np.stack([standing.headline.replicates for standing in ordered])
+        sign * np.stack([standing.headline.replicates for standing in ordered])
         if len(lengths) == 1
         else np.empty((len(ordered), 0))
     )
@@ -398,41 +399,22 @@ def _collections(run: ReportRun, system: str) -> tuple[int, bool]:
 
 
 def _scored(run: ReportRun) -> Evidence | None:
-    """Of a scoring: its leading measure, resampled over the queries that every run of it has a value for."""
+    """Of a scoring: its leading measure, with the values and the tests of its record, corrected by people or not."""
     score = score_of(run)
     if score is None:
         return None
     from embassay.protocols.rag.scoring.conclusions import judged_less
-    from embassay.report.items import measured_groups
+    from embassay.protocols.rag.scoring.standings import read_scored
     from embassay.report.rag.tables import TASK, unit_of
 
-    record, headline = run.record, score.headline
-    group = next((part for part in measured_groups(record) if part.dataset == score.judgements.name), None)
-    places = (
-        {measure.key[0]: place for place, measure in enumerate(group.measures)} if group is not None else {}
-    )
-    if group is None or headline not in places:
+    scored = read_scored(run.record.path)
+    ours = [one for one in scored.standings if one.measure == score.headline and len(one.headline.replicates)]
+    if len(ours) < 2:
         return None
-    rows = {
-        peer.name: record.find(TASK, peer.name, headline, dataset=group.dataset) for peer in group.systems
-    }
-    ranges, pairs = record.scope(TASK).ranges, []
-    for peer, values in zip(group.systems, group.values[places[headline]], strict=True):
-        row = rows[peer.name]
-        if row is not None and row.value is not None:
-            rank = ranges.get(peer.name)
-            pairs.append((Contender(peer.name, peer.kind, row.value, row.ci_low, row.ci_high, rank), values))
-    pairs.sort(key=lambda pair: (-pair[0].value, pair[0].name))
-    columns = np.array([values for _, values in pairs])
-    complete = columns[:, np.isfinite(columns).all(axis=0)]
-    if len(pairs) < 2 or complete.shape[1] < 2:
-        return None
-    rng = generator(int(record.arguments.get("seed") or 0), "answers", headline)
-    replicates = resample_means(complete.T, n_resamples=RESAMPLES, rng=rng).T
+    found = _of_standings(run, ours, TASK, unit_of(score.headline), collections=False)
     other = judged_less(score)
     uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
-    contenders = tuple(contender for contender, _ in pairs)
-    return Evidence(run, contenders, replicates, complete.shape[1], unit_of(headline), uneven=uneven)
+    return replace(found, uneven=uneven)
 
 
 def _people(run: ReportRun) -> Evidence | None:

@@ -37,16 +37,22 @@ FEWEST = 8
 
 
 def corrected_interval(
-    replicates: ArrayLike, estimate: float, freedom: Freedom = NORMAL, confidence: float = 0.95
+    replicates: ArrayLike,
+    estimate: float,
+    freedom: Freedom = NORMAL,
+    confidence: float = 0.95,
+    *,
+    accelerated: bool = False,
 ) -> tuple[float, float]:
     """Percentiles of the replicates (B,), moved by their bias and as far apart as Student's t says.
 
     The plain percentile interval is too narrow from few items, and biased where the replicates are. Here the
     ends are at Phi(2 z0 -+ t x factor) instead of 2.5% and 97.5%: z0 is the normal quantile of the share of
     replicates below the estimate; t and factor come from `freedom`. They stay within the replicates, but below
-    8 units (7 degrees) the interval is the estimate -+ t errors. Undefined replicates and errors as in
+    8 units (7 degrees) the interval is the estimate -+ t errors. With `accelerated` the ends also lean as the
+    replicates do, for means near an end of what they can be. Undefined replicates and errors as in
     `percentile_interval`.
-    Source: Efron 1981 (bias correction), Hesterberg 2015 (widening).
+    Source: Efron 1981 and 1987 (bias correction, acceleration: a sixth of the skewness), Hesterberg 2015 (widening).
 
     >>> from embassay.stats.intervals import freedom_of_units
     >>> draws = np.random.default_rng(0).normal(5, 1, 10_000)
@@ -74,8 +80,17 @@ def corrected_interval(
     # An estimate beyond all replicates would have an infinite quantile.
     bias = ndtri(np.clip(below, _LEAST, 1 - _LEAST))
     reach = freedom.factor * t_quantile((1 + confidence) / 2, freedom.df)
-    low, high = np.quantile(defined, ndtr([2 * bias - reach, 2 * bias + reach]))
+    lean = _skewness(defined) / 6 if accelerated else 0.0
+    steps = bias + np.array([-reach, reach])
+    low, high = np.quantile(defined, ndtr(bias + steps / (1 - lean * steps)))
     return float(low), float(high)
+
+
+def _skewness(values: NDArray[np.float64]) -> float:
+    """Of the replicates; 0 where they do not vary."""
+    off = values - values.mean()
+    spread = float((off**2).mean()) ** 0.5
+    return float((off**3).mean()) / spread**3 if spread > 0 else 0.0
 
 
 Statistic = Callable[..., float]
@@ -131,6 +146,17 @@ def group_sums(columns: NDArray[np.float64], groups: Groups) -> NDArray[np.float
     sums = np.zeros((int(groups.max()) + 1, columns.shape[1]))
     np.add.at(sums, groups, columns)
     return sums
+
+
+def effective_units(groups: Groups) -> int:
+    """How many groups of one size tell as much as these do: of a group that holds half of the items there are few more
+    (Kish 1965).
+
+    >>> effective_units(np.array([0, 1, 2, 3])), effective_units(np.array([0, 0, 0, 0, 1, 2]))
+    (4, 2)
+    """
+    sizes = np.bincount(groups).astype(np.float64)
+    return round(float(sizes.sum() ** 2 / (sizes**2).sum()))
 
 
 def stratified_means(

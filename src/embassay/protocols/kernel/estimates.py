@@ -21,7 +21,7 @@ from embassay.protocols.kernel.inputs import Columns, Context, lost_rows
 from embassay.records import Component, LabelledTexts, Result, Score, Skipped, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
-from embassay.stats.resampling import resampled_rows
+from embassay.stats.resampling import effective_units, resampled_rows
 
 ONE_SET = "texts of the one set"
 """What a clustering of one set is resampled over, in its method."""
@@ -110,7 +110,7 @@ def estimates(
     lost = lost_rows(columns)
     kept = columns[~lost] if lost.any() else columns
     n = len(kept)
-    units = None if groups is None else len(set(groups[~lost].tolist()))
+    units = None if groups is None else effective_units(groups[~lost]) if n else 0
     # All rows are drawn, lost ones too: the same draws for every system keep differences paired.
     drawn = context.bootstrap(columns, purpose, groups) if (n if units is None else units) > 1 else None
     by_name = {}

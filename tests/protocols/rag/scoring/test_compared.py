@@ -22,6 +22,7 @@ from embassay.stats import (
     resample_means,
     wilson,
 )
+from embassay.stats.resampling import effective_units
 from stub.ranked import by_query, qrels, run
 
 SHARED = qrels(150)
@@ -52,7 +53,7 @@ def test_intervals_are_those_of_every_protocol(found: eb.rag.Scoring) -> None:
     for name in RUNS:
         known = values(found, name, "Harm@10")
         draws = resample_means(known, n_resamples=4000, rng=generator(5, "resample"))[:, 0]
-        expected = corrected_interval(draws, known.mean(), freedom_of_units(150))
+        expected = corrected_interval(draws, known.mean(), freedom_of_units(150), accelerated=True)
         if not known.any():
             expected = wilson(0.0, 150).low, wilson(0.0, 150).high
         value = found.record.value(name, "Harm@10")
@@ -218,11 +219,13 @@ def test_questions_that_share_a_relevant_document_are_drawn_together() -> None:
     draws = sums[rows].sum(axis=1) / np.array(sizes)[rows].sum(axis=1)
     value = found.record.value("a", "R@1")
     assert value is not None
-    expected = corrected_interval(draws, sums.sum() / 45, freedom_of_units(9))
+    # Nine groups of unequal sizes tell as much as 45^2 / 265 = 7.6 of one size, eight.
+    assert effective_units(np.repeat(np.arange(9), sizes)) == 8
+    expected = corrected_interval(draws, sums.sum() / 45, freedom_of_units(8), accelerated=True)
     assert (value.low, value.high) == pytest.approx(expected, abs=1e-9)
     assert "9 groups of queries that share a relevant document" in value.method
     [pair] = found.record.comparisons[0].pairs
-    assert (pair.df, pair.error) == (8, pytest.approx(np.std(draws, ddof=1) * (9 / 8) ** 0.5))
+    assert (pair.df, pair.error) == (7, pytest.approx(np.std(draws, ddof=1) * (8 / 7) ** 0.5))
 
 
 def test_one_document_for_all_questions_leaves_no_interval() -> None:

@@ -26,7 +26,7 @@ from embassay.randomness import generator
 from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.spec import CALL, Spec
 from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
-from embassay.stats.resampling import Groups, resample_defined_means
+from embassay.stats.resampling import Groups, effective_units, resample_defined_means
 
 if TYPE_CHECKING:
     import polars as pl
@@ -524,13 +524,15 @@ SAME = 1e-12
 
 @dataclass(frozen=True)
 class Quantity:
-    """A mean over queries, or a ratio of two: its value, replicates (B,) and the `n` queries it is of, in so many
-    `units` that were drawn. NaN where it is undefined. `bounds` are what it can be."""
+    """A mean over queries, or a ratio of two: its value, replicates (B,) and the `n` queries it is of. NaN where it is
+    undefined. `units` are what was drawn, queries or as many groups of one size as tell as much, and `groups` how many
+    groups there were (0: queries). `bounds` are what it can be."""
 
     value: float
     replicates: Floats
     n: int
     units: int
+    groups: int = 0
     bounds: tuple[float, float] = (-math.inf, math.inf)
 
     @property
@@ -590,7 +592,7 @@ class Resampled:
         places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
         values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
         replicates = [self._means[:, i] for i in places]
-        of = int(mask.sum()), self._units(mask), bounds_of(measure)
+        of = int(mask.sum()), *self._units(mask), bounds_of(measure)
         if len(places) == 1:
             return Quantity(values[0], replicates[0], *of)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -605,11 +607,14 @@ class Resampled:
         replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
         reach = first.bounds[1] - first.bounds[0]
         value = 0.0 if abs(value) <= SAME else value
-        return Quantity(value, replicates, first.n, first.units, (-reach, reach))
+        return Quantity(value, replicates, first.n, first.units, first.groups, (-reach, reach))
 
-    def _units(self, mask: NDArray[np.bool_]) -> int:
-        """What is drawn of the queries of a mask: themselves, or their groups."""
-        return int(mask.sum()) if self._groups is None else len(np.unique(self._groups[mask]))
+    def _units(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
+        """The units of the queries of a mask, and how many groups these are in."""
+        if self._groups is None or not mask.any():
+            return int(mask.sum()), 0
+        inside = self._groups[mask]
+        return effective_units(inside), len(np.unique(inside))
 
     def _mask(self, measure: str, run: str, other: str) -> NDArray[np.bool_]:
         mask = ~np.isnan(self._measured[run].columns[measure].parts[0])
@@ -667,7 +672,9 @@ def value_interval(quantity: Quantity, confidence: float = CONFIDENCE) -> tuple[
     least, most = quantity.bounds
     if unvaried(quantity.replicates):
         return _of_an_end(quantity, confidence)
-    low, high = corrected_interval(quantity.replicates, quantity.value, quantity.freedom, confidence)
+    low, high = corrected_interval(
+        quantity.replicates, quantity.value, quantity.freedom, confidence, accelerated=True
+    )
     if np.isnan(low) or (low <= least and high >= most):
         return None
     return max(low, least), min(high, most)
@@ -697,8 +704,8 @@ def _value(run: str, asked: RequestedMeasure, quantity: Quantity, total: int, re
 def _how(quantity: Quantity, has_interval: bool, resamples: int) -> str:
     """How the interval was made, or why there is none."""
     over = "queries"
-    if quantity.units < quantity.n:
-        over = f"{counted(quantity.units, 'group')} of queries that share a relevant document"
+    if 0 < quantity.groups < quantity.n:
+        over = f"{counted(quantity.groups, 'group')} of queries that share a relevant document"
     same = unvaried(quantity.replicates)
     if has_interval:
         return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + (

@@ -30,7 +30,7 @@ from embassay.protocols.rag.scoring.score import (
 from embassay.randomness import generator
 from embassay.records import Result
 from embassay.stats.ranks import corrected_family, paired_test
-from embassay.stats.resampling import Groups, resample_defined_means, sign_flip_p
+from embassay.stats.resampling import Groups, effective_units, resample_defined_means, sign_flip_p
 
 ALPHA = 0.05
 TESTS = {
@@ -158,7 +158,7 @@ def likeness(
     # The stream of the values, so that likeness and values are of the same resamples.
     rng = generator(seed, "resample")
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng, groups=groups)
-    units = len(board.queries) if groups is None else int(groups.max()) + 1
+    units = len(board.queries) if groups is None else effective_units(groups)
     return tuple(
         Likeness(
             a.name,
@@ -196,7 +196,7 @@ def _mean(
     n = int((~np.isnan(values)).sum())
     if not n:
         return None, None, None, 0
-    quantity = Quantity(float(np.nanmean(values)), replicates, n, min(units, n), bounds)
+    quantity = Quantity(float(np.nanmean(values)), replicates, n, min(units, n), bounds=bounds)
     return quantity.value, *(value_interval(quantity) or (None, None)), n
 
 
