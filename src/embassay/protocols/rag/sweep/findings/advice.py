@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.arrays import (
     AXES,
@@ -364,9 +365,13 @@ def status(value: Figure, least: float = 0.0) -> str:
     >>> status(Figure(0.05, 0.01, 0.09)), status(Figure(-0.05, -0.09, -0.01)), status(Figure(0.01, -0.02, 0.04))
     ('holds', 'does not hold', 'open')
     """
-    if value.low is None or value.high is None:
+    low, high = value.low, value.high
+    if value.reason == UNVARIED:
+        # On these queries it is what it is.
+        low = high = value.value
+    if low is None or high is None:
         return "open"
-    return "holds" if value.low > least else "does not hold" if value.high <= least else "open"
+    return "holds" if low > least else "does not hold" if high <= least else "open"
 
 
 def opposite(found: str) -> str:
