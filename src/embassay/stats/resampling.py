@@ -184,7 +184,8 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
     """The percentile interval of bootstrap replicates (B,), quantiles by linear interpolation.
 
     Replicates that are undefined (NaN: a constant resample has no correlation) are left out up to a share of
-    5%; beyond it the interval itself is undefined, (NaN, NaN). Raises UsageError for no replicates.
+    5%; beyond it the interval itself is undefined, (NaN, NaN). So it is where all replicates are one value: what never
+    varied here may vary elsewhere, and no interval has a width of 0. Raises UsageError for no replicates.
 
     >>> low, high = percentile_interval(range(101), confidence=0.9)
     >>> round(low, 6), round(high, 6)
@@ -197,10 +198,16 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
             f"The replicates have the shape {values.shape}.", mend="Give one number per resample."
         )
     undefined = np.isnan(values)
-    if undefined.mean() > MOST_UNDEFINED:
+    if undefined.mean() > MOST_UNDEFINED or unvaried(values):
         return float("nan"), float("nan")
     low, high = np.quantile(values[~undefined], [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
+
+
+def unvaried(replicates: NDArray[np.float64]) -> bool:
+    """Whether the replicates are one value, but for the last bits of a float; one replicate is."""
+    defined = replicates[np.isfinite(replicates)]
+    return len(defined) > 0 and float(np.ptp(defined)) <= _ROUNDING * max(1.0, float(np.abs(defined).max()))
 
 
 def bootstrap_ci(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, interval, unvaried
+from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, interval
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, in_words, p_value
 from embassay.records import Component, Result, Stratum
@@ -27,6 +27,7 @@ from embassay.runs.folder import CellRecord, write_columns
 from embassay.stats import compare_replicates
 from embassay.stats.intervals import freedom, scaled, strata_of
 from embassay.stats.ranks import ranges_of
+from embassay.stats.resampling import unvaried
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.evaluation import TaskProtocol

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.inputs import Columns, Context, lost_rows
 from embassay.records import Component, LabelledTexts, Result, Score, Skipped, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
-from embassay.stats.resampling import effective_units, resampled_rows
+from embassay.stats.resampling import effective_units, resampled_rows, unvaried
 
 ONE_SET = "texts of the one set"
 """What a clustering of one set is resampled over, in its method."""
@@ -208,12 +208,6 @@ def possible_drops(
 
 
 UNVARIED = "no interval: every resample gives the same"
-
-
-def unvaried(replicates: NDArray[np.float64]) -> bool:
-    """Whether the replicates are one value, but for the last bits of a float; one replicate is."""
-    defined = replicates[np.isfinite(replicates)]
-    return len(defined) > 0 and float(np.ptp(defined)) <= 1e-12 * max(1.0, float(np.abs(defined).max()))
 
 
 def undefined(

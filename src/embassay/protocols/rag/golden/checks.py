@@ -18,6 +18,7 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.measures.judgements import GRADES, RELEVANT
 from embassay.measures.sets import HARMFUL
+from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, biases, quantity
 from embassay.protocols.rag.golden.conclusions import Gathered
 from embassay.protocols.rag.golden.corpus import Work
@@ -245,8 +246,9 @@ def _figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: i
     if np.isnan(value):
         return Figure(None, n=n, reason="all judgements are one and the same")
     low, high = (np.nan, np.nan) if replicates is None else percentile_interval(statistic(replicates))
-    bounded = not np.isnan(low)
-    return Figure(value, low if bounded else None, high if bounded else None, n)
+    if np.isnan(low):
+        return Figure(value, n=n, reason="" if replicates is None else UNVARIED)
+    return Figure(value, low, high, n)
 
 
 PER_ORDER = 5
@@ -459,7 +461,10 @@ def _swapped(orders: Mapping[str, _Order], seed: int) -> Figure:
     if len(counts) < 2:
         return Figure(value, n=n)
     means = resample_means(counts, n_resamples=RESAMPLES, rng=generator(seed, "human check", "swapped"))
-    return Figure(value, *percentile_interval(means[:, 0] / means[:, 1]), n)
+    low, high = percentile_interval(means[:, 0] / means[:, 1])
+    if np.isnan(low):
+        return Figure(value, n=n, reason=UNVARIED)
+    return Figure(value, low, high, n)
 
 
 def _distance(orders: Mapping[str, _Order]) -> float | None:

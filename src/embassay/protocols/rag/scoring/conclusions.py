@@ -19,7 +19,6 @@ from embassay.measures.judgements import is_fallback, is_inverted
 from embassay.measures.sets import feasible_hits
 from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.estimates import unvaried
 from embassay.protocols.kernel.tables import counted, interval, score
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
@@ -52,6 +51,7 @@ from embassay.protocols.rag.scoring.score import (
     value_interval,
 )
 from embassay.protocols.rag.scoring.tables import ALPHA
+from embassay.stats.resampling import unvaried
 
 
 def percent(value: float) -> str:

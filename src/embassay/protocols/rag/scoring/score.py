@@ -20,13 +20,13 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
 from embassay.measures.judgements import Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
-from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED, unvaried
+from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED
 from embassay.protocols.kernel.tables import counted
 from embassay.randomness import generator
 from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.spec import CALL, Spec
 from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
-from embassay.stats.resampling import Groups, effective_units, resample_defined_means
+from embassay.stats.resampling import Groups, effective_units, resample_defined_means, unvaried
 
 if TYPE_CHECKING:
     import polars as pl

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures.correlation import tau_b
-from embassay.protocols.kernel.estimates import unvaried
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value, counted
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
@@ -30,7 +29,7 @@ from embassay.protocols.rag.scoring.score import (
 from embassay.randomness import generator
 from embassay.records import Result
 from embassay.stats.ranks import corrected_family, paired_test
-from embassay.stats.resampling import Groups, effective_units, resample_defined_means, sign_flip_p
+from embassay.stats.resampling import Groups, effective_units, resample_defined_means, sign_flip_p, unvaried
 
 ALPHA = 0.05
 TESTS = {

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.estimates import UNVARIED, unvaried
+from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.record import Time
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, WORDS, Configuration, Measured, Sweep
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
 from embassay.randomness import generator
 from embassay.stats import percentile_interval
-from embassay.stats.resampling import resample_defined_means, rows_of_resamples
+from embassay.stats.resampling import resample_defined_means, rows_of_resamples, unvaried
 
 Floats = NDArray[np.float64]
 
