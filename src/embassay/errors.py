@@ -6,6 +6,7 @@ EmbassayError            exit code
 │   └── TextRefused       3    a server will never take this text; the item is left out, the run goes on
 │       └── Unanswered    3    a language model was asked and gave nothing that is an answer
 ├── DataError             4    a file is wrong, or may not be read or written (file, line, expected, found)
+│   └── AbsentData        4    a dataset of the catalogue is not on this machine, and cannot be fetched now
 ├── BudgetExceeded        5    stopped by a limit; resumable
 └── Interrupted           130  stopped by the user; resumable
 """
@@ -88,6 +89,11 @@ class DataError(EmbassayError):
         end = f" ({facts})." if facts else "." if mend and message[-1:].isalnum() else ""
         super().__init__(f"{where}{message}{end}", mend=mend)
         self.path, self.line, self.what, self.expected, self.found = path, line, message, expected, found
+
+
+class AbsentData(DataError):
+    """A dataset of the catalogue is not on this machine, and cannot be fetched now: no network, no library that reads
+    the hub, or no hub that holds it. A suite does without it; a plan goes by what the catalogue says of it."""
 
 
 class BudgetExceeded(EmbassayError):

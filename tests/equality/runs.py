@@ -1,4 +1,4 @@
-"""The ten runs, as commands, and the one way to make them: what `embassay` is to a user, inside this process.
+"""The runs, as commands, and the one way to make them: what `embassay` is to a user, inside this process.
 
 Nothing here knows a module of the package, so that these may move: the command is what pyproject.toml names.
 """
@@ -105,6 +105,19 @@ RUNS = {
     ),
     "noise": Recorded(
         [["rag", "probe", "noise", "-s", "jaccard", "-s", "bm25", "--lang", "en", *PROBE, *FEW]],
+        workers=True,
+    ),
+    "hteb": Recorded(
+        [["hteb", "run", "-s", "jaccard", "-s", "wordllama", "--transformer", "recorded", "-t", "sts", "--limit", "14",
+          "--languages", "reference", "--runs", "1", *FEW]],
+        workers=True,
+    ),
+    "calibration": Recorded(
+        [["calibrate", "-s", "jaccard", "-s", "wordllama", *FEW]],
+        workers=True,
+    ),
+    "choice": Recorded(
+        [["choose", "sample", "-s", "jaccard", "-s", "wordllama", "-s", "bm25", "--limit", "60", *FEW]],
         workers=True,
     ),
     "hume": Recorded(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -135,8 +136,11 @@ def test_what_cannot_be_had_names_the_folder_to_fill(hub: Hub) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_a_model_that_is_not_there_is_said_before_the_library_is_imported(hub: Hub) -> None:
+def test_a_model_that_is_not_there_is_said_before_the_library_is_imported(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Which takes seconds; a library that is not installed is still said first."""
+    monkeypatch.setitem(sys.modules, "sentence_transformers", ModuleType("sentence_transformers"))
     hub.answer = OSError("no route")
     imported: list[str] = []
     with pytest.raises(ModelError, match="cannot be reached"):

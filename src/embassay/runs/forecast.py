@@ -29,9 +29,10 @@ class Forecast:
     """One task on one dataset with one system.
 
     `texts` are the distinct ones of every call, of which `cached` need no work; `tokens` are those of the rest,
-    counted with the system's own tokenizer and all of them where `exact`. `requests` is None for a system that sends
-    none, `usd` None where the price is not known. `seconds` are measured, or `assumed`, or None. `memory_bytes` are
-    what a process will hold at most while it does this; 0 where that was not estimated.
+    counted with the system's own tokenizer and all of them where `exact`. A dataset that is not `fetched` is reckoned
+    by the catalogue's figures. `requests` is None for a system that sends none, `usd` None where the price is
+    not known. `seconds` are measured, or `assumed`, or None. `memory_bytes` are what a process will hold
+    at most while it does this; 0 where that was not estimated.
     """
 
     task: str
@@ -48,6 +49,7 @@ class Forecast:
     exact: bool = False
     assumed: bool = False
     memory_bytes: int = 0
+    fetched: bool = True
 
 
 def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
@@ -69,6 +71,7 @@ def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
             memory_bytes=max(total.memory_bytes, cell.memory_bytes),
             exact=total.exact and cell.exact,
             assumed=total.assumed or cell.assumed,
+            fetched=total.fetched and cell.fetched,
         )
     return total
 

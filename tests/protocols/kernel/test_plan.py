@@ -190,13 +190,15 @@ def test_nothing_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     request = Request(("jaccard",), datasets=("cqadupstack", "sample"), tokenizer="words",
                       options=sage.SageOptions())  # fmt: skip
     foreseen = Sage().foreseen(request)
-    assert {cell.dataset for cell in foreseen.cells} == {"sample"}
+    members = {member.dataset for member in suites()["cqadupstack"].members}
+    assert {cell.dataset for cell in foreseen.cells if cell.fetched} == {"sample"}
+    assert {cell.dataset for cell in foreseen.cells if not cell.fetched} == members
     alone = Sage().foreseen(replace(request, datasets=("cqadupstack",)))
-    assert alone.cells == ()
+    assert {cell.dataset for cell in alone.cells} == members
     for told in (foreseen, alone):
-        assert told.notes[0].startswith("0 of 1 sets of cqadupstack.")
-        assert "cqadupstack-android (699 items)" in told.notes[0]
+        assert told.notes[0].startswith("0 of 1 sets of cqadupstack are on this machine")
         assert "embassay data fetch cqadupstack" in told.notes[0]
+        assert "cqadupstack-android" in told.notes[1]
     with pytest.raises(DataError, match="nothing of the suite 'cqadupstack'") as caught:
         Sage().carry_out(request, tmp_path / "run")
     assert "embassay data fetch cqadupstack" in caught.value.mend
@@ -233,7 +235,9 @@ def test_a_dry_run_prices_and_counts(part: Path) -> None:
     request = Request(("jaccard",), (), ("beir",), tokenizer="words", options=sage.SageOptions())
     foreseen = Sage().foreseen(request)
     assert "14 of 15 sets of beir" in foreseen.notes[0]
-    assert "nfcorpus (323 items)" in foreseen.notes[0]
+    assert foreseen.notes[1].endswith(": nfcorpus.")
+    constant = next(c for c in foreseen.cells if (c.dataset, c.system) == ("nfcorpus", "constant"))
+    assert (constant.items, constant.texts, constant.fetched) == (3_633, 19 * 3_633, False)
     assert json.loads(json.dumps(foreseen.as_dict()))["notes"] == list(foreseen.notes)
 
 

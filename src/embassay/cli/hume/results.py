@@ -120,7 +120,7 @@ def plan_own(request: PublishedRequest, display: Display) -> None:
 
     with TemporaryDirectory() as folder:
         items = Path(folder) / "items"
-        for note in lay_out(items):
+        for note in lay_out(items, Path(folder) / "sets"):
             typer.echo(note, err=True)
         show_plan(partial(Entering().foreseen, study_request(request, items)), display)
 

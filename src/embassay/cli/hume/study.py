@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -27,7 +28,6 @@ from embassay.protocols.hume.options import (
 from embassay.protocols.kernel.request import OUTPUT, SERVER, SPEED, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
-    from embassay.data.catalogue.suites import Suite
     from embassay.protocols.hume.exchange.intake import Imported
     from embassay.protocols.hume.llms.protocol import Outcome
     from embassay.protocols.hume.sampling import Sampled, SampleRequest
@@ -55,8 +55,8 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     Example: embassay hume sample -d sample --out study
     """
     from embassay.cli.progress import Waiting
-    from embassay.protocols.hume.sampling import NothingAtHand
     from embassay.protocols.hume.sampling import sample as drawn
+    from embassay.protocols.hume.sampling import stand_ins
     from embassay.protocols.hume.study import write_study
 
     out, dry_run = writing.out, writing.dry_run
@@ -64,37 +64,25 @@ def sample(asked: DataOptions, writing: Writing) -> None:
         raise UsageError("The study needs a folder.", mend="Name one with --out FOLDER, or add --dry-run.")
     named = asked.name or (out.resolve().name if out else "study")
     request = _sample_request(asked, named)
-    try:
-        with Waiting() as waiting:
-            study = drawn(request, limit=asked.limit, hear=waiting)
-    except NothingAtHand:
-        if not (dry_run and (suites := asked.suites)):
-            raise
-        _show_missing(suites, writing.json)
-        return
+    absent: list[str] = []
+    with TemporaryDirectory(prefix="embassay-plan-") as folder, Waiting() as waiting:
+        if dry_run:
+            request, absent = stand_ins(request, Path(folder))
+        study = drawn(request, limit=asked.limit, hear=waiting)
     if out is not None and not dry_run:
         write_study(out, study.study, study.items, study.gold)
     if writing.json:
-        _print_json(None if dry_run else out, study)
+        _print_json(None if dry_run else out, study, absent)
         return
-    _show_sampled(study, writing.wide)
+    _show_sampled(study, writing.wide, absent)
     for reason in study.left_out:
         typer.echo(f"Left out: {reason}")
+    if absent:
+        typer.echo(
+            f"Planned by the catalogue's figures, as they are not on this machine: {', '.join(absent)}."
+        )
     typer.echo("")
     typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next(out, study))
-
-
-def _show_missing(suites: Sequence[Suite], as_json: bool) -> None:
-    """The plan of suites of which nothing is here: no task, and what they lack."""
-    from json import dumps
-
-    from embassay.protocols.kernel.plan import of_missing
-
-    why = of_missing(suites)
-    if as_json:
-        typer.echo(dumps({"study": None, "content": None, "tasks": [], "left_out": why}, ensure_ascii=False))
-        return
-    typer.echo("\n".join((*why, "", "Nothing is written (--dry-run).")))
 
 
 def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
@@ -112,18 +100,25 @@ def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
     return request if asked.seed is None else request.model_copy(update={"seed": asked.seed})
 
 
-def _show_sampled(sampled: Sampled, wide: bool) -> None:
+def _show_sampled(sampled: Sampled, wide: bool, absent: Sequence[str]) -> None:
     from embassay.cli.terminal import show_table
 
-    rows = [[task.name, task.family, task.lang, str(task.n), _source(task)] for task in sampled.study.tasks]
+    tasks = sampled.study.tasks
+    rows = [[task.name, task.family, task.lang, str(task.n), _source(task, absent)] for task in tasks]
     show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
-    for task in sampled.study.tasks:
-        if notes := _notes(sampled, task):
+    for task in tasks:
+        # Of a set that is not here only the sizes are known.
+        notes = [] if _source(task, absent) in absent else _notes(sampled, task)
+        if notes:
             typer.echo(f"{task.name}: {'; '.join(notes)}.")
 
 
-def _source(task: Task) -> str:
+def _source(task: Task, absent: Sequence[str]) -> str:
+    """The dataset that a task is drawn from; of one that is not here its name, and not the miniature's path."""
+    name = Path(task.source.dataset).stem
+    if name in absent:
+        return name
     split = task.source.drawn_from
     return f"{task.source.dataset} ({split})" if split else task.source.dataset
 
@@ -140,7 +135,7 @@ def _next(out: Path, sampled: Sampled) -> str:
     )
 
 
-def _print_json(out: Path | None, sampled: Sampled) -> None:
+def _print_json(out: Path | None, sampled: Sampled, absent: Sequence[str]) -> None:
     from json import dumps
 
     tasks = [
@@ -152,7 +147,7 @@ def _print_json(out: Path | None, sampled: Sampled) -> None:
     ]  # fmt: skip
     study = {
         "study": None if out is None else str(out), "content": sampled.study.content, "tasks": tasks,
-        "left_out": sampled.left_out,
+        "left_out": sampled.left_out, **({"not_fetched": absent} if absent else {}),
     }  # fmt: skip
     typer.echo(dumps(study, ensure_ascii=False))
 

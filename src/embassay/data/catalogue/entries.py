@@ -133,6 +133,11 @@ class EntryRecord(Record):
     `langs` are its languages where each is a configuration of its own. `size` counts what is scored (pairs, texts
     to test or to cluster, queries, documents), 0 where it is not known; `gold` is the range of its scores.
     `by_hand` says how to come by what no hub holds. Datasets of one `group` count as one: the mean of them.
+
+    For plans before anything is fetched: `chars` is how many characters a text has on average, by column or, where
+    several tables have one, by table; `each` how many texts the list of an item holds; `by_lang` the items of each
+    language where they differ; `sets` how many sets are clustered; `relevant` how many documents of the corpus are
+    relevant to some query, 0 for all.
     """
 
     name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
@@ -145,6 +150,11 @@ class EntryRecord(Record):
     langs: list[str] = []
     gold: list[float] = Field(default=[], max_length=2)
     size: int = 0
+    chars: dict[str, int | float] = {}
+    each: dict[str, int] = {}
+    by_lang: dict[str, int] = {}
+    sets: int = 1
+    relevant: int = 0
     layout: str = ""
     rows: dict[str, int] = {}
     split: dict[str, Names] = {}

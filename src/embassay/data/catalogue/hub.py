@@ -28,7 +28,7 @@ from embassay.data.sources import assembled, parts_of_table
 from embassay.data.tables import FORMATS
 from embassay.data.tables import table as open_table
 from embassay.data.views import ALIASES, Chained, Filtered, Prefixed, Stated, Titled, View, distinct
-from embassay.errors import DataError, UsageError
+from embassay.errors import AbsentData, DataError, UsageError
 
 _EXTRA = "pip install 'embassay[hub]'"
 
@@ -55,14 +55,15 @@ class Place:
 def hub_splits(place: Place, *, streamed: bool) -> list[Any]:
     """The splits at `place` as objects of `datasets`: the one function that talks to the hub.
 
-    HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE mean what they mean to `datasets`. UsageError without
+    HF_HOME, HF_ENDPOINT, HF_TOKEN and HF_HUB_OFFLINE mean what they mean to `datasets`. AbsentData without
     the library.
     """
     try:
         import datasets
     except ImportError:
-        raise UsageError(
-            f"{place.repo} is read with the library `datasets`, which is not installed.", mend=f"{_EXTRA}."
+        raise AbsentData(
+            f"{place.repo} is not on this machine, and the library `datasets` that fetches it is not installed",
+            mend=f"{_EXTRA}.",
         ) from None
     datasets.disable_progress_bars()
     with _quick_to_see_no_network():
@@ -181,7 +182,7 @@ class HubTable:
     def _splits(self) -> list[Any]:
         try:
             return hub_splits(self.place, streamed=self.streamed)
-        except UsageError:
+        except AbsentData:
             raise
         except Exception as error:
             raise self._unreachable(error) from error
@@ -192,10 +193,10 @@ class HubTable:
         except Exception as error:
             raise self._unreachable(error) from error
 
-    def _unreachable(self, error: Exception) -> DataError:
+    def _unreachable(self, error: Exception) -> AbsentData:
         # Network, hub and file formats fail in dozens of classes; all mean that this table cannot be had now.
         reason = f"{type(error).__name__}: {error}".partition("\n")[0][:160]
-        return DataError(f"{self.place} cannot be read from the hub", found=reason, mend=self._instead)
+        return AbsentData(f"{self.place} cannot be read from the hub", found=reason, mend=self._instead)
 
 
 @dataclass(frozen=True)
@@ -529,7 +530,7 @@ def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tabl
                 source = Filtered(source, {"lang": frozenset(langs)})
             tables.setdefault(lang, []).append((table_record.shapes, _canonical(table_record, source)))
     if not tables:
-        raise DataError(
+        raise AbsentData(
             f"the mirror of {record.name!r} holds none of its tables", path=folder,
             expected="; ".join(layout(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
@@ -540,7 +541,7 @@ def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tabl
 
 def _on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     if not record.hub:
-        raise DataError(
+        raise AbsentData(
             f"the dataset {record.name!r} is not on a hub", expected=f"the folder {folder}",
             mend=f"{record.by_hand} {_instead(record, folder)}",
         )  # fmt: skip

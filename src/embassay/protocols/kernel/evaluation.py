@@ -211,11 +211,6 @@ class TaskProtocol(Protocol):
         """The context of a task on one dataset."""
         return self.context(loaded.dataset, tokenizer, seed, options, spread=spread, lang=loaded.lang)
 
-    def drawn(self, task: str, request: Any) -> int | None:
-        """How many items of a task are drawn at most; None for all."""
-        del task
-        return request.limit  # type: ignore[no-any-return]
-
     def texts(self, task: Any, data: Any, options: Any) -> int:
         """How many texts a system sees, for plans and progress."""
         del options

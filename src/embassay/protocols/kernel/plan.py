@@ -13,12 +13,11 @@ from typing import Any, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
-from embassay.data.catalogue.entries import entries
 from embassay.data.catalogue.suites import Member, Suite, merged, narrowed, suite_of
 from embassay.data.rows import nearest
 from embassay.data.shapes import TASKS
 from embassay.data.sources import chosen_tasks
-from embassay.errors import DataError, ModelError, UsageError
+from embassay.errors import AbsentData, DataError, ModelError, UsageError
 from embassay.protocols.kernel.inputs import charged, describe
 from embassay.protocols.kernel.tables import First, Printed, RunTable, counted
 from embassay.records import Loaded, Skipped
@@ -375,6 +374,8 @@ def _in_short(error: DataError) -> str:
     """Why a dataset isn't there, without what to do about it."""
     if "cannot be read from the hub" in error.what:
         return "not on this machine, and the hub was not reached"
+    if isinstance(error, AbsentData) and "library" in error.what:
+        return "not on this machine, and the library `datasets` is not installed"
     return error.what.rstrip(".")
 
 
@@ -469,24 +470,16 @@ def with_suites(tables: Sequence[RunTable], suites: tuple[PlannedSuite, ...]) ->
 
 
 def in_short(suites: Sequence[PlannedSuite]) -> tuple[str, ...]:
-    """For a plan: what there is of each suite, and the datasets that are missing with what they hold."""
-    return tuple(" ".join((suite.said(), *_missing_members(suite))) for suite in suites)
+    """For a plan: how much of each suite is on this machine, and the command that fetches the rest."""
+    return tuple(_at_hand(suite) for suite in suites)
 
 
-def of_missing(suites: Sequence[Suite]) -> tuple[str, ...]:
-    """The same for suites of which nothing is on this machine."""
-    return in_short([_planned_suite(suite, {}, {}, ()) for suite in suites])
-
-
-def _missing_members(suite: PlannedSuite) -> Iterator[str]:
-    absent = [part for part in suite.parts if not part.present]
-    if not absent:
-        return
-    if len(absent) == len(suite.parts):
-        yield "Nothing of it is on this machine, so nothing of it is in the plan."
-    sizes = [(part.dataset, record.size if (record := entries().get(part.dataset)) else 0) for part in absent]
-    listed = ", ".join(f"{name} ({size:,} items)" if size else name for name, size in sizes)
-    yield f"Not counted here: {listed}. `embassay data fetch {suite.name}` fetches what is public."
+def _at_hand(suite: PlannedSuite) -> str:
+    here, every = suite.count()
+    told = f"{here} of {every} sets of {suite.name} are on this machine"
+    if here == every:
+        return suite.said()
+    return f"{told}; `embassay data fetch {suite.name}` fetches what is public of the others."
 
 
 def notes(suites: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, str, str]]:

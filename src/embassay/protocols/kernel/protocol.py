@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from typing import Protocol as Contract
 
 from embassay.contracts import Spread
+from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, check_at_hand, in_short
@@ -23,11 +24,19 @@ from embassay.protocols.kernel.session import (
     lock,
     opened,
 )
+from embassay.protocols.kernel.unfetched import (
+    Absent,
+    absent_members,
+    absent_names,
+    foresee_absent,
+    name_absent,
+)
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers
 from embassay.runs.folder import CellRecord, RunFolder
 from embassay.runs.forecast import Forecasts
 from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer
 
 
 class Evaluate(Contract):
@@ -48,6 +57,8 @@ class Protocol:
     """In manifests and rows."""
     reads_folder: ClassVar[bool] = False
     """Whether cells read files of the run's folder, so that other machines need it too."""
+    by_task: ClassVar[bool] = True
+    """Whether a dataset is taken for tasks that it is named with; False for steps that have one of their own."""
     by_language: ClassVar[bool] = False
     """Whether the subsets of a dataset are languages."""
     evaluate: Evaluate
@@ -70,11 +81,46 @@ class Protocol:
         raise NotImplementedError
 
     def foreseen(self, request: Any, ledger: Ledger | None = None, out: Path = Path()) -> Forecasts:
-        """What a request would take, less what `out` holds of it; nothing is sent, and nothing written."""
-        self.folder = RunFolder(out)
-        plan = self.plan(request, None, ledger)
-        forecasts = self.forecast(plan)
-        return replace(forecasts, notes=tuple(dict.fromkeys([*forecasts.notes, *in_short(plan.suites)])))
+        """What a request would take, less what `out` holds of it; nothing is sent, and nothing is kept.
+
+        Datasets of the catalogue that are not on this machine are planned by the catalogue's figures.
+        """
+        request, notes = _with_a_tokenizer_at_hand(request)
+        named = absent_names(request) if hasattr(request, "datasets") else {}
+        if not named:
+            return self._foreseen(request, ledger, out, [], notes)
+        here = tuple(source for source in request.datasets if source not in named)
+        return self._foreseen(replace(request, datasets=here), ledger, out, list(named.values()), notes)
+
+    def _foreseen(
+        self, request: Any, ledger: Ledger | None, out: Path, absent: list[Absent], notes: tuple[str, ...]
+    ) -> Forecasts:
+        forecasts = Forecasts(())
+        alone = {one.record.name for one in absent}
+        if getattr(request, "datasets", True):
+            self.folder = RunFolder(out)
+            plan = self.plan(request, None, ledger)
+            forecasts = self.forecast(plan)
+            absent = [*absent, *absent_members(plan.suites, request)] if plan.suites else absent
+            notes = (*notes, *forecasts.notes, *in_short(plan.suites))
+        planned = foresee_absent(
+            absent, request, lambda small, timed: self._in_miniature(small, ledger, measure=timed),
+            drawn=lambda task: self.drawn(task, request), protocol=self.name, by_task=self.by_task,
+        )  # fmt: skip
+        lines = dict.fromkeys([*notes, *name_absent(absent, alone)])
+        return Forecasts((*forecasts.cells, *planned), tuple(lines))
+
+    def _in_miniature(self, request: Any, ledger: Ledger | None, *, measure: bool) -> Forecasts:
+        """What a request takes, planned by another object: this one is for what is on the machine."""
+        other = type(self)()
+        other.folder = RunFolder(Path())
+        return other.forecast(other.plan(request, None, ledger), measure=measure)
+
+    def drawn(self, task: str, request: Any) -> int | None:
+        """How many items of a task are drawn at most; None for all."""
+        del task
+        limit: int | None = getattr(request, "limit", None)
+        return limit
 
     def headline(self, plan: Any, record: CellRecord) -> str:
         """The measure that stands for a cell; one that failed has a row of this without a value."""
@@ -157,3 +203,23 @@ class Protocol:
                 session.extra |= self.told_at_the_end(session)
                 session.end()
         return Run(out)
+
+
+STAND_IN = "wordllama"
+"""The tokenizer that a plan counts with where the run's own is not to be had; it comes with the package."""
+
+
+def _with_a_tokenizer_at_hand(request: Any) -> tuple[Any, tuple[str, ...]]:
+    """The request as a plan can count its tokens, and what there is to say of that."""
+    wanted = getattr(request, "tokenizer", "")
+    if not wanted:
+        return request, ()
+    try:
+        open_tokenizer(wanted)
+    except ModelError:
+        note = (
+            f"The tokenizer {wanted} is neither on this machine nor to be downloaded now; tokens are counted with "
+            f"{STAND_IN}'s, which makes about a sixth more of English."
+        )
+        return replace(request, tokenizer=STAND_IN), (note,)
+    return request, ()

@@ -561,6 +561,7 @@ class Judging(Protocol):
 
     name = "pteb"
     reads_folder = True
+    by_task = False
     evaluate = staticmethod(evaluate)
 
     def plan(

@@ -72,7 +72,8 @@ class Pteb(Worded):
         """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
         if not request.original_only:
-            longest = max(len(text.text.encode()) for data in plan.datasets for text in plan.asked(data))
+            texts = (text.text for data in plan.datasets for text in plan.asked(data))
+            longest = max((len(text.encode()) for text in texts), default=0)
             self.sources = open_sources(request, plan.recorded(), longest, ledger=ledger)
             self.growth = Growth(request, plan.datasets, self.sources)
         return plan

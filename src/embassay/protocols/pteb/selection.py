@@ -327,6 +327,7 @@ class Selecting(Protocol):
 
     name = "pteb"
     reads_folder = True
+    by_task = False
 
     def plan(
         self, request: SelectionRequest, cache: Path | None = None, ledger: Ledger | None = None

@@ -22,7 +22,7 @@ from embassay.protocols.hume.results.conclusions import comparisons, system_stan
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import conditions_table, marked, study_tables
-from embassay.protocols.hume.sampling import sample
+from embassay.protocols.hume.sampling import sample, stand_ins
 from embassay.protocols.hume.sampling.options import checked, suite_task
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import Task, read_study, write_study
@@ -167,8 +167,9 @@ class Entering(Scoring):
         return Conclusion()
 
 
-def lay_out(out: Path) -> list[str]:
+def lay_out(out: Path, planned: Path | None = None) -> list[str]:
     """Write the items that people answered into `out`, a study, as far as they are here; what is left out, and why.
+    For a plan, miniatures in the folder `planned` stand in for sets that are not here.
 
     The same items once more are left as they are. DataError where none are here, UsageError for a folder that holds
     others: the sets have changed since, and scores of the two would not compare.
@@ -176,7 +177,11 @@ def lay_out(out: Path) -> list[str]:
     tasks = [
         {**suite_task(member, SUITE), "whole": True, "practice": 0} for member in suites()[SUITE].members
     ]
-    drawn = sample(checked({"name": SUITE, "tasks": tasks}))
+    request = checked({"name": SUITE, "tasks": tasks})
+    absent: list[str] = []
+    if planned is not None:
+        request, absent = stand_ins(request, planned)
+    drawn = sample(request)
     if (out / "study.json").exists():
         if read_study(out).study.content != drawn.study.content:
             raise UsageError(
@@ -185,7 +190,12 @@ def lay_out(out: Path) -> list[str]:
             )
     else:
         write_study(out, drawn.study, drawn.items, drawn.gold)
-    return [f"own systems, {left}" for left in drawn.left_out]
+    notes = [f"own systems, {left}" for left in drawn.left_out]
+    if absent:
+        notes.append(
+            f"planned by the catalogue's figures, as they are not on this machine: {', '.join(absent)}"
+        )
+    return notes
 
 
 def evaluated(request: PublishedRequest, out: Path, **arguments: Any) -> Entrants:

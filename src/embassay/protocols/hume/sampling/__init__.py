@@ -11,6 +11,7 @@ from embassay.protocols.hume.sampling.protocol import (
     counted_defects,
     in_words,
     sample,
+    stand_ins,
     study_flags,
     twins,
 )
@@ -25,6 +26,7 @@ __all__ = [
     "counted_defects",
     "in_words",
     "sample",
+    "stand_ins",
     "study_flags",
     "twins",
 ]

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.errors import DataError, UsageError
+from embassay.data import open_dataset
+from embassay.data.catalogue.miniature import Amounts, amounts, shape_of, write_miniature
+from embassay.errors import AbsentData, DataError, UsageError
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
     draw_clustering,
@@ -56,6 +58,7 @@ from embassay.protocols.hume.study import (
     read_rows,
     write_study,
 )
+from embassay.protocols.kernel.unfetched import absent_set
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import Hear, words
 from embassay.search.fusion import Shingle, shingles
@@ -312,6 +315,38 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _un
         content=content_hash(items, gold), guidelines=told_hash(tasks), profile=request.profile,
     )  # fmt: skip
     return Sampled(study, tuple(items), tuple(gold), about, tuple(left_out))
+
+
+MINIATURE = 400
+"""The most items that are written of a set that is not here; HUME draws fewer."""
+
+
+def stand_ins(request: SampleRequest, folder: Path) -> tuple[SampleRequest, list[str]]:
+    """The request with a miniature, written into `folder`, for each set of a suite that is not on this machine; and the
+    names of these sets. The study of it can be counted and priced, and is for nobody to answer."""
+    tasks, names = [], []
+    for task in request.tasks:
+        absent = absent_set(task.data) if task.suite and not _is_here(task) else None
+        if absent is None:
+            tasks.append(task)
+            continue
+        whole = amounts(absent.record, absent.langs)
+        ranks = shape_of(absent.record) in ("retrieval", "reranking")
+        share = min(1.0, MINIATURE / (whole.other if ranks and whole.other else whole.main))
+        other = whole.other * share if ranks else min(whole.other, MINIATURE)
+        size = Amounts(whole.main * share, other)
+        path = write_miniature(absent.record, absent.langs, size, folder)
+        tasks.append(task.model_copy(update={"data": str(path)}))
+        names.append(absent.record.name)
+    return request.model_copy(update={"tasks": tasks}), names
+
+
+def _is_here(task: TaskRequest) -> bool:
+    try:
+        open_dataset(task.data).shapes()
+    except AbsentData:
+        return False
+    return True
 
 
 def _opened(task: TaskRequest, left_out: list[str]) -> list[Opened]:

@@ -1,0 +1,207 @@
+"""What datasets that are not on this machine would take, so that the price is known before gigabytes are fetched.
+
+Each is planned in miniature, twice: everything that a cell counts grows in proportion to at most two amounts of the
+data (documents and queries, say), and two sizes tell how fast. The catalogue says how much there really is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from embassay.data.catalogue.entries import EntryRecord, entries
+from embassay.data.catalogue.miniature import Amounts, amounts, shape_of, write_miniature
+from embassay.data.catalogue.suites import Member, suite_of
+from embassay.data.sources import chosen_tasks
+from embassay.errors import AbsentData
+from embassay.protocols.kernel.inputs import dataset
+from embassay.protocols.kernel.plan import PlannedSuite
+from embassay.runs.forecast import Forecast, Forecasts
+
+CHARACTERS = 12_000
+"""Of all texts of a miniature together, roughly: long ones are few."""
+FEWEST, MOST = 12, 48
+OTHERS = 12
+"""Queries or texts to train with in the smaller miniature of a dataset that has such; the other has twice as many."""
+_PAIRWISE = ("clustering",)
+"""Tasks whose time without vectors grows with the square of the texts, up to a cap that is the protocol's."""
+
+Foresee = Callable[[Any, bool], Forecasts]
+"""From a request to what it takes, planned as if it were carried out; and whether systems are timed for it."""
+
+
+@dataclass(frozen=True)
+class Absent:
+    """A dataset of the catalogue that is not here: the languages and the tasks that are wanted of it."""
+
+    record: EntryRecord
+    langs: tuple[str, ...] = ()
+    tasks: tuple[str, ...] = ()
+
+    @property
+    def sizes(self) -> tuple[Amounts, ...]:
+        """The sizes in which it is planned: two where what it takes depends on two amounts."""
+        languages = len(self.langs or self.record.langs) or 1
+        longest = max(self.record.chars.values())
+        fitting = min(MOST, round(CHARACTERS / longest))
+        # Every language needs some rows of each label and score.
+        main = max(FEWEST, 5 * languages, fitting)
+        if not amounts(self.record).other:
+            return (Amounts(main),)
+        # To be ranked again, every query needs candidates to choose from.
+        main = max(main, 4 * OTHERS)
+        return Amounts(main, OTHERS), Amounts(main, 2 * OTHERS)
+
+
+def absent_names(request: Any) -> dict[str, Absent]:
+    """Source -> dataset for what a request names of the catalogue, by itself and not in a suite, and is not here."""
+    found: dict[str, Absent] = {}
+    for source in dict.fromkeys(request.datasets):
+        named = absent_set(source)
+        if named is None or suite_of(source) is not None:
+            continue
+        try:
+            dataset(request.dataset(source)).shapes()
+        except AbsentData:
+            found[source] = named
+    return found
+
+
+def absent_set(source: str) -> Absent | None:
+    """A name of the catalogue with what is wanted of it, should it not be here; None for a file and any other name."""
+    named, tasks = chosen_tasks(source)
+    name, _, query = named.partition("?")
+    if name not in entries() or Path(named).expanduser().exists():
+        return None
+    settings = dict(part.partition("=")[::2] for part in query.split("&") if part)
+    langs = tuple(filter(None, settings.get("lang", "").split(",")))
+    return Absent(entries()[name], langs, tasks)
+
+
+def absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Absent]:
+    """What the suites of a plan lack, each dataset once for the tasks of all."""
+    members = {
+        member.dataset: member
+        for source in request.datasets
+        if (suite := suite_of(source)) is not None
+        for member in suite.members
+    }
+    tasks: dict[str, dict[str, None]] = {}
+    for suite in suites:
+        for part in suite.parts:
+            if not part.present and part.dataset in members:
+                tasks.setdefault(part.dataset, {}).update(dict.fromkeys(part.tasks))
+    return [_absent(members[name], tuple(names)) for name, names in tasks.items() if members[name].record]
+
+
+def _absent(member: Member, tasks: tuple[str, ...]) -> Absent:
+    assert member.record is not None
+    return Absent(member.record, member.langs, tasks)
+
+
+def foresee_absent(
+    absent: Sequence[Absent],
+    request: Any,
+    foresee: Foresee,
+    *,
+    drawn: Callable[[str], int | None],
+    protocol: str,
+    by_task: bool,
+) -> list[Forecast]:
+    """What the absent datasets would take.
+
+    `foresee` plans a request; `drawn` is how many items of a task are drawn at most; with `by_task` a dataset is taken
+    only for the tasks that are wanted of it, by default those that its record names for `protocol`.
+    """
+    with TemporaryDirectory(prefix="embassay-plan-") as folder:
+        plan = _Miniatures(Path(folder), request, foresee, protocol, by_task)
+        first = plan.cells(absent, 0, timed=True)
+        second = plan.cells([one for one in absent if len(one.sizes) > 1], 1, timed=False)
+    by_name = {one.record.name: one for one in absent}
+    return [_scaled(cell, second.get(key), by_name[cell.dataset], drawn) for key, cell in first.items()]
+
+
+@dataclass(frozen=True)
+class _Miniatures:
+    folder: Path
+    request: Any
+    foresee: Foresee
+    protocol: str
+    by_task: bool
+
+    def cells(
+        self, absent: Sequence[Absent], which: int, *, timed: bool
+    ) -> Mapping[tuple[str, str, str], Forecast]:
+        """(task, dataset, system) -> what each dataset takes in the first or second of its sizes."""
+        if not absent:
+            return {}
+        place = self.folder / str(which)
+        sources = tuple(self._written(one, one.sizes[which], place) for one in absent)
+        # Mappings, splits and limits are of the real data: the miniature has canonical columns and no more than it has.
+        settings = {"mapping": {}, "split": None, "grades": None, "limit": None}
+        known = {name: value for name, value in settings.items() if hasattr(self.request, name)}
+        forecasts = self.foresee(replace(self.request, datasets=sources, **known), timed)
+        return {(cell.task, cell.dataset, cell.system): cell for cell in forecasts.cells}
+
+    def _written(self, absent: Absent, size: Amounts, folder: Path) -> str:
+        path = write_miniature(absent.record, absent.langs, size, folder)
+        named: Mapping[Any, Sequence[str]] = absent.record.protocols
+        tasks = absent.tasks or tuple(named.get(self.protocol, ()))
+        return f"{path}?tasks={','.join(tasks)}" if tasks and self.by_task else str(path)
+
+
+def _scaled(
+    small: Forecast, taller: Forecast | None, absent: Absent, drawn: Callable[[str], int | None]
+) -> Forecast:
+    """The cell of a dataset, from its cells in miniature."""
+    real = amounts(absent.record, absent.langs, drawn(small.task))
+    size = absent.sizes[0]
+    # A task that draws fewer items than the miniature has saw no more of it.
+    seen = min(size.main, drawn(small.task) or size.main) if taller is None else size.main
+    grown = taller or small
+
+    def scale(low: float, high: float) -> float:
+        by_other = (high - low) / OTHERS if taller else 0.0
+        by_main = (low - by_other * size.other) / seen
+        return max(0.0, by_main * real.main + by_other * real.other)
+
+    def whole(name: str) -> int:
+        return round(scale(getattr(small, name), getattr(grown, name)))
+
+    texts = whole("texts")
+    requests = None if small.requests is None else -(-texts * small.requests // max(1, small.texts))
+    usd = None if small.usd is None or grown.usd is None else scale(small.usd, grown.usd)
+    scaled = replace(
+        small, items=whole("items"), texts=texts, tokens=whole("tokens"), cached=0, requests=requests, usd=usd,
+        disk_bytes=whole("disk_bytes"), memory_bytes=0, exact=False, fetched=False,
+    )  # fmt: skip
+    return replace(scaled, seconds=_seconds(small, scaled, absent, real))
+
+
+def _seconds(small: Forecast, scaled: Forecast, absent: Absent, real: Amounts) -> float | None:
+    """The time of a cell; None where it cannot be told from the miniature's."""
+    if small.seconds is None:
+        return None
+    if small.requests is not None:
+        return small.seconds * scaled.requests / max(1, small.requests) if scaled.requests else 0.0
+    encodes = small.disk_bytes > 0 or small.cached > 0
+    if encodes:
+        return small.seconds * scaled.tokens / max(1, small.tokens)
+    if small.task in _PAIRWISE:
+        return None
+    if shape_of(absent.record) == "retrieval" and small.task == "retrieval":
+        # Every query is compared with every document.
+        return small.seconds * (real.main * real.other) / (absent.sizes[0].main * OTHERS)
+    return small.seconds * scaled.texts / max(1, small.texts)
+
+
+def name_absent(absent: Sequence[Absent], named: Collection[str]) -> Iterator[str]:
+    """For a plan: what of it goes by the catalogue; how to fetch those that are `named` by themselves."""
+    names = dict.fromkeys(one.record.name for one in absent)
+    if names:
+        yield f"Planned by the catalogue's figures (~), as they are not on this machine: {', '.join(names)}."
+    if alone := [name for name in names if name in named]:
+        yield f"`embassay data fetch {' '.join(alone)}` fetches what is public of them."
