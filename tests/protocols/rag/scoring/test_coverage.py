@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.scoring.score import Quantity, value_interval
+from embassay.protocols.rag.scoring.quantities import Quantity, value_interval
 from embassay.stats import freedom_of_units, percentile_interval, resample_means, t_test
 from embassay.stats.intervals import items_to_decide, t_quantile
 from embassay.stats.ranks import paired_test

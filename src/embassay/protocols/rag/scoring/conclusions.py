@@ -31,9 +31,9 @@ from embassay.protocols.rag.scoring.placement import (
     loss_names,
     same_documents,
 )
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Quantity, Resampled, value_interval
 from embassay.protocols.rag.scoring.score import (
     ANSWERS,
-    CONFIDENCE,
     JUDGED,
     Comparison,
     Evidence,
@@ -41,14 +41,11 @@ from embassay.protocols.rag.scoring.score import (
     Measured,
     Note,
     Pair,
-    Quantity,
     Reading,
     RequestedMeasure,
-    Resampled,
     RunFacts,
     Score,
     Value,
-    value_interval,
 )
 from embassay.protocols.rag.scoring.tables import ALPHA
 from embassay.stats.resampling import unvaried

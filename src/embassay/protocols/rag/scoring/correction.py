@@ -23,8 +23,8 @@ from embassay.measures.judgements import GRADES
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.score import (
-    CONFIDENCE,
     Columns,
     Comparison,
     Measured,

@@ -52,21 +52,19 @@ from embassay.protocols.rag.scoring.placement import (
     place,
     sensitivity,
 )
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Resampled, values
 from embassay.protocols.rag.scoring.score import (
-    CONFIDENCE,
     Comparison,
     Judgements,
     Measured,
     Note,
     RequestedMeasure,
-    Resampled,
     RunFacts,
     Score,
     Settings,
     asked,
     measured,
     per_query,
-    values,
     write_score,
 )
 from embassay.protocols.rag.scoring.tables import (
@@ -208,9 +206,9 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     )
     record = replace(record, notes=notes)
     record = replace(record, verdict=verdict(record), lede=lede(record))
-    if not request.tags:
-        return Scored(record, measures, taken, board, groups=groups)
-    by_tag = tag_table(taken, board.queries, tags_of(request.queries), measures[0], request, groups)
+    by_tag = None
+    if request.tags:
+        by_tag = tag_table(taken, board.queries, tags_of(request.queries), measures[0], request, groups)
     return Scored(record, measures, taken, board, by_tag, groups=groups)
 
 

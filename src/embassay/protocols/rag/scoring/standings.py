@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import Headline, Standing
-from embassay.protocols.rag.scoring.score import PERCENT, Pair, Score, Value, bounds_of, read_score
+from embassay.protocols.rag.scoring.quantities import bounds_of
+from embassay.protocols.rag.scoring.score import PERCENT, Pair, Score, Value, read_score
 from embassay.protocols.rag.scoring.tables import TASK
 from embassay.protocols.run_values import KnownContrast
 from embassay.randomness import generator

@@ -14,17 +14,15 @@ from embassay.measures.correlation import tau_b
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value, counted
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
+from embassay.protocols.rag.scoring.quantities import Quantity, Resampled, value_interval
 from embassay.protocols.rag.scoring.score import (
     Columns,
     Comparison,
     Likeness,
     Measured,
     Pair,
-    Quantity,
     RequestedMeasure,
-    Resampled,
     Score,
-    value_interval,
 )
 from embassay.randomness import generator
 from embassay.records import Result
