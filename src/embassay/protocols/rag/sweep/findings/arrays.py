@@ -287,6 +287,13 @@ def figure(value: float, replicates: Floats, n: int, why: str = "it is defined f
     return Figure(value, low, high, n)
 
 
+def reach(figure: Figure) -> tuple[float, float] | None:
+    """What a figure lies between; what every resample gives is what it is on these queries. None where nobody knows."""
+    if figure.reason == UNVARIED and figure.value is not None:
+        return figure.value, figure.value
+    return None if figure.low is None or figure.high is None else (figure.low, figure.high)
+
+
 def _column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:
     return quality[measure] if measure in quality else np.full(n, np.nan)
 
