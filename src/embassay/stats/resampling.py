@@ -204,6 +204,9 @@ def percentile_interval(replicates: ArrayLike, confidence: float = 0.95) -> tupl
     return float(low), float(high)
 
 
+UNVARIED = "no interval: every resample gives the same"
+
+
 def unvaried(replicates: NDArray[np.float64]) -> bool:
     """Whether the replicates are one value, but for the last bits of a float; one replicate is."""
     defined = replicates[np.isfinite(replicates)]
@@ -240,7 +243,8 @@ def bootstrap_ci(
     else:
         replicates = _replicates(values, statistic, n_resamples, source)
     low, high = percentile_interval(replicates, confidence)
-    return Estimate(estimate, low, high, len(values), _method(confidence, n_resamples))
+    method = UNVARIED if unvaried(replicates) else _method(confidence, n_resamples)
+    return Estimate(estimate, low, high, len(values), method)
 
 
 def paired_bootstrap(
@@ -272,7 +276,8 @@ def paired_bootstrap(
     low, high = percentile_interval(replicates, confidence)
     smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
     p = min(1.0, 2 * (smaller + 1) / (n_resamples + 1))
-    return Significance(estimate, low, high, n, f"paired {_method(confidence, n_resamples)}", estimate, p)
+    method = UNVARIED if unvaried(replicates) else f"paired {_method(confidence, n_resamples)}"
+    return Significance(estimate, low, high, n, method, estimate, p)
 
 
 def stream(seed: int, rng: np.random.Generator | None) -> np.random.Generator:

@@ -21,6 +21,7 @@ from embassay.protocols.kernel.inputs import Columns, Context, lost_rows
 from embassay.records import Component, LabelledTexts, Result, Score, Skipped, TaskOutcome
 from embassay.runs.folder import CellRecord
 from embassay.stats import NORMAL, Freedom, corrected_interval, freedom_of_units, percentile_interval, wilson
+from embassay.stats.resampling import UNVARIED as UNVARIED
 from embassay.stats.resampling import effective_units, resampled_rows, unvaried
 
 ONE_SET = "texts of the one set"
@@ -205,9 +206,6 @@ def possible_drops(
         return None, None
     low, high = max(low, bounds[0]), min(high, bounds[1])
     return (None, None) if high - low >= scale else (low, high)
-
-
-UNVARIED = "no interval: every resample gives the same"
 
 
 def undefined(

@@ -445,7 +445,7 @@ def _tau(orders: Mapping[str, _Order], seed: int) -> Figure:
     if not values:
         return Figure(None, reason="no question has two places")
     estimate = bootstrap_ci(values, rng=generator(seed, "human check", "tau"))
-    bounded = estimate.n > 1
+    bounded = not np.isnan(estimate.low)
     return Figure(
         estimate.estimate, estimate.low if bounded else None, estimate.high if bounded else None, estimate.n
     )
