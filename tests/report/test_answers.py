@@ -173,8 +173,8 @@ def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
     assert [one.name for one in sure.top] == ["a", "people", "b"]
     assert sure.names == ("a",)
     assert "2 of 4" in sure.said
-    more = replace(found, replicates=evidence(1.5, [(1, 2), (1, 2)]).replicates)
-    likely = _answer(BY_NAME["people"], replace(more, contenders=evidence(1.5, [(1, 2), (1, 2)]).contenders))
+    more = replace(found, replicates=evidence(2.2, [(1, 2), (1, 2)]).replicates)
+    likely = _answer(BY_NAME["people"], replace(more, contenders=evidence(2.2, [(1, 2), (1, 2)]).contenders))
     assert likely.level == "likely"
     assert likely.said.count(";") == 1
     assert str(likely.more) in likely.said
