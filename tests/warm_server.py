@@ -25,7 +25,7 @@ STARTED_WITH = ("PYTHON", "NUMBA", "OMP_", "OPENBLAS_", "MKL_", "POLARS_", "LD_"
 # PYTHONPATH is followed (`_see`); what it hides is hidden where nothing of it has been imported.
 HARMLESS = ("PYTHONIOENCODING", "PYTHONUTF8", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH")
 LIBRARIES = (
-    "httpx", "numba", "openai", "polars", "jinja2", "rich.progress", "rich.table", "safetensors.numpy",
+    "httpx2", "numba", "openai", "polars", "jinja2", "rich.progress", "rich.table", "safetensors.numpy",
     "scipy.optimize", "scipy.stats", "sklearn.metrics", "tokenizers", "yaml",
 )  # fmt: skip
 COLD = b"cold"

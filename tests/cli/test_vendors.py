@@ -14,7 +14,7 @@ from stub import StubServer
 RUN = ("sage", "run", "--tokenizer", "words", "--limit", "8", "--resamples", "100", "-t", "preference")
 KEY = "mine-and-only-mine"
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpx2")
 pytestmark = pytest.mark.slow
 
 

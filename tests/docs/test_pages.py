@@ -193,10 +193,20 @@ def test_the_site_needs_no_network() -> None:
         )
 
 
-def test_the_version_is_said_once_and_the_same() -> None:
-    """Package, project file and the top of the changelog agree on the version."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+def test_the_version_stands_in_one_place() -> None:
+    """`__init__.py` has it, the build reads it there, and what would have to be changed with it does not name it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["dynamic"] == ["readme", "version"]
+    assert project["tool"]["hatch"]["version"] == {"path": "src/embassay/__init__.py"}
+    for name in ("README.md", "CITATION.cff"):
+        assert not re.search(r"(?<!cff-)version.{0,5}\d+\.\d+", (ROOT / name).read_text(encoding="utf-8")), (
+            name
+        )
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    """What was done last is of the version that the package says it is."""
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     top = re.search(r"^## \[?(\d+\.\d+\.\d+)", changelog, re.MULTILINE)
     assert top is not None
-    assert embassay.__version__ == project == top[1]
+    assert embassay.__version__ == top[1]

@@ -10,11 +10,11 @@ from typing import Any
 import ir_measures
 import numpy as np
 import pytest
-from ir_measures import NRBP, RBP, Qrel, ScoredDoc, alpha_nDCG, nDCG
+from ir_measures import NRBP, Qrel, ScoredDoc, alpha_nDCG, nDCG
 
 import embassay.measures.ir as joined
 from embassay.errors import ModelError, UsageError
-from embassay.measures import MEASURES, alpha_ndcg, evaluate_graded, grade, nrbp, ra_nwg_novelty, rbp
+from embassay.measures import MEASURES, alpha_ndcg, evaluate_graded, grade, nrbp, ra_nwg_novelty
 
 # ir_measures 0.4.3 reads numbers with classes that Python 3.12 warns of.
 pytestmark = pytest.mark.filterwarnings(
@@ -126,14 +126,12 @@ def test_joining_twice_changes_nothing() -> None:
 
 
 def test_measures_of_others_are_theirs(collection: Any) -> None:
-    """RBP, alpha-nDCG and NRBP on our records equal ir_measures on its own, and are undefined without a good one."""
+    """alpha-nDCG and NRBP on our records equal ir_measures on its own, and are undefined without a good one."""
     grades, runs = collection
     sources = {f"d{i}": i % 4 for i in range(30)}
-    names = ["RBP", "RBP(p=0.5, rel=3)", "alpha-nDCG@10", "alpha_nDCG(alpha=0.2)@5", "NRBP(beta=0.8)"]
+    names = ["alpha-nDCG@10", "alpha_nDCG(alpha=0.2)@5", "NRBP(beta=0.8)"]
     ours = evaluate_graded(names, grade(grades, runs, source=sources))
     measures = [
-        RBP(rel=4),
-        RBP(p=0.5, rel=3),
         alpha_nDCG(rel=4) @ 10,
         alpha_nDCG(rel=4, alpha=0.2) @ 5,
         NRBP(rel=4, beta=0.8),
@@ -152,14 +150,11 @@ def test_measures_of_others_are_theirs(collection: Any) -> None:
 
 
 def test_measures_of_others_as_functions() -> None:
-    """By hand: 0.2 (1 + 0.8^2); two of one source in a row; nothing good at all."""
+    """Two of one source in a row."""
     grades = {"a": 5, "b": 4, "c": 1}
-    assert rbp(grades, ["a", "c", "b"]) == pytest.approx(0.2 * (1 + 0.8**2))
-    assert rbp(grades, ["a", "c", "b"], p=0.5, level=5) == pytest.approx(0.5)
     assert alpha_ndcg(grades, ["a", "b"], 10, source=str) == pytest.approx(1)
     assert alpha_ndcg({"a": 5, "b": 5, "c": 5}, ["a", "b", "c"], 10, {"a": 1, "b": 1, "c": 2}) < 1
     assert nrbp(grades, ["a"], source=str) > nrbp(grades, ["c", "a"], source=str) > 0
-    assert math.isnan(rbp({"a": 1}, ["a"]))
     with pytest.raises(UsageError, match="which documents are of one source"):
         MEASURES.build("NRBP")(grades, ["a"])
 
@@ -174,14 +169,14 @@ def without(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_ir_measures_the_mend_is_said() -> None:
     """The extra is named, by the functions and by the module that joins."""
     with pytest.raises(ModelError, match=r"pip install 'embassay\[ir\]'"):
-        rbp({"a": 5}, ["a"])
+        nrbp({"a": 5}, ["a"], source=str)
 
 
 def test_without_a_program_the_mend_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """ir_measures is there, what it would ask is not."""
-    monkeypatch.setattr(ir_measures.providers.registry["cwl_eval"], "_is_available", False)
-    with pytest.raises(ModelError, match="nothing here to compute RBP with"):
-        rbp({"a": 5}, ["a"])
+    monkeypatch.setattr(ir_measures.providers.registry["pyndeval"], "_is_available", False)
+    with pytest.raises(ModelError, match="nothing here to compute NRBP with"):
+        nrbp({"a": 5}, ["a"], source=str)
 
 
 @pytest.mark.slow

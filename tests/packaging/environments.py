@@ -31,6 +31,7 @@ _AS_UV_SAYS = {
     "cert": "SSL_CERT_FILE",
     "constraint": "UV_CONSTRAINT",
 }
+_PLACES = (*_AS_UV_SAYS.values(), "UV_INDEX_STRATEGY", "UV_PYTHON_DOWNLOADS", "UV_CACHE_DIR")
 
 
 class Failed(Exception):
@@ -84,6 +85,42 @@ class Environment:
     def bytes(self) -> int:
         """What the environment takes on disk; files that uv shares between environments count in each."""
         return sum(path.lstat().st_size for path in (self.folder / "venv").rglob("*") if not path.is_dir())
+
+
+@dataclass(frozen=True)
+class EmptyMachine:
+    """A user of uv who has nothing else: an empty home, an empty `work` folder, and a PATH of hardly more than uv."""
+
+    folder: Path
+
+    @property
+    def work(self) -> Path:
+        """Where its commands run."""
+        return self.folder / "work"
+
+    def uvx(self, wheel: Path, interpreter: str, *command: str) -> str:
+        """What `uvx --from WHEEL COMMAND` prints, both streams; Failed where it fails or something has no wheel."""
+        environ = {
+            "PATH": str(self.folder / "bin"),
+            "HOME": str(self.folder / "home"),
+            # Where packages are found is the machine's, and so is what was fetched before.
+            **{name: value for name, value in _uv_environment().items() if name in _PLACES},
+        }
+        uvx = ["uv", "tool", "run", "--no-build", "--python", interpreter, "--from", str(wheel), *command]
+        return _checked([str(self.folder / "bin" / uvx[0]), *uvx[1:]], environ, self.work)
+
+
+def empty_machine(folder: Path) -> EmptyMachine:
+    """One in a new `folder`; Failed where there is no uv."""
+    uv = _uv()
+    if not uv:
+        raise Failed("there is no uv: pip install uv")
+    for part in ("bin", "home", "work"):
+        (folder / part).mkdir(parents=True)
+    # The two that the scripts need which uv installs; no compiler, and nothing else.
+    for program in (uv, *filter(None, map(shutil.which, ("dirname", "realpath")))):
+        (folder / "bin" / Path(program).name).symlink_to(program)
+    return EmptyMachine(folder)
 
 
 def quickly(python: Path, *arguments: str) -> bool:

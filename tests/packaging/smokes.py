@@ -202,11 +202,11 @@ SMOKES: Mapping[str, Smoke] = {
             "--run",
             "run",
             "-m",
-            "RBP(p=0.8)",
+            "alpha-nDCG@2",
             "-m",
             "RA-nWG@2",
         ),
-        "RBP",
+        "alpha-nDCG@2",
         before=(_script(_JUDGED),),
     ),
     "mlflow": Smoke(

@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 import pytest
+import scipy
 import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ MODELS = {
     "e5-mistral": [77.68, 79.01, 68.23, 84.35, 78.12, 86.20, 85.61, 67.49, 82.56],
     "qwen3": [81.44, 81.88, 67.21, 82.90, 77.10, 86.50, 88.60, 66.49, 84.56],
 }
+SCIPY = tuple(int(part) for part in scipy.__version__.split(".")[:2])
 differences = st.lists(st.integers(-6, 6).map(float), min_size=1, max_size=11)
 
 
@@ -93,6 +95,8 @@ def test_small_samples_are_exact(d: list[float]) -> None:
 @pytest.mark.parametrize("digits", [9, 1])
 def test_p_values_are_those_of_scipy(n: int, digits: int) -> None:
     """Statistic and p by scipy's defaults, without ties and with many."""
+    if digits == 1 and SCIPY < (1, 15):
+        pytest.skip("scipy before 1.15 takes another method where there are ties")
     d = np.round(np.random.default_rng(n).normal(0.2, 1, n), digits)
     expected = scipy.stats.wilcoxon(d)
     result = wilcoxon(d)

@@ -20,7 +20,7 @@ from embassay.registry import attribute
 
 SETTINGS: dict[str, Any] = {
     "name": "embassay",
-    "help": "Does an embedding model, a similarity metric or a retrieval stack understand what it compares?",
+    "help": "Compare embedding models, similarity metrics and retrieval stacks on your own data.",
     "no_args_is_help": False,
     "pretty_exceptions_enable": False,
     "context_settings": {"help_option_names": ["-h", "--help"]},
@@ -42,9 +42,9 @@ COMMANDS = {
 }
 GROUPS = {
     "sage": "SAGE: preference, robustness, sensitivity, clustering, retrieval.",
-    "pteb": "PTEB: benchmark scores after every text was paraphrased.",
-    "hteb": "HTEB: what eight transformations on three axes leave of scores.",
-    "rag": "RAG: does the set of K passages in the prompt hold the evidence?",
+    "pteb": "PTEB: how far benchmark scores drop when an LLM paraphrases every text.",
+    "hteb": "HTEB: how far scores drop under eight transformations on three axes.",
+    "rag": "RAG: do the top K passages contain the evidence?",
     "hume": "HUME: how well would people do on the same items?",
     "data": "Check your data; list and fetch public datasets.",
     "cache": "Show or empty the caches.",
@@ -208,7 +208,7 @@ def main(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
     ] = False,
 ) -> None:
-    """Does an embedding model, a similarity metric or a retrieval stack understand what it compares?"""
+    """Compare embedding models, similarity metrics and retrieval stacks on your own data."""
     global _debug
     _debug = debug
     if context.invoked_subcommand is None:

@@ -216,7 +216,7 @@ def rank_mark(low: int, high: int, of: int, style: str) -> Markup:
     return Markup(f'<u class="{" ".join(("iv", "rk", *style.split(), *places_of))}"></u>')
 
 
-LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Cannot decide"}
+LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Undecided"}
 
 
 def badge(level: str) -> Markup:

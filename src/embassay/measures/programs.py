@@ -1,7 +1,7 @@
-"""Measures that Dallaire recommends beside its own: RBP, alpha-nDCG and NRBP through ir_measures, and UDCG.
+"""Measures that Dallaire recommends beside its own: RBP, UDCG, and alpha-nDCG and NRBP through ir_measures.
 
-ir_measures finds the program (cwl-eval, pyndeval; the extra `ir` brings both). Here graded rankings become its
-judgements and runs, and a query without a relevant document becomes undefined, as everywhere in this package.
+ir_measures asks pyndeval; the extra `ir` brings both. Here graded rankings become its judgements and runs, and a query
+without a relevant document becomes undefined, as everywhere in this package.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from embassay.measures.judgements import (
 from embassay.measures.registry import measure
 from embassay.measures.sets import check_grade, from_grade, known_sources
 
-_borrowed = partial(
+_of_relevant = partial(
     measure,
     direction="higher",
     range="[0, 1]",
@@ -44,13 +44,18 @@ _borrowed = partial(
 )
 
 
-@_borrowed("RBP", needs="grades, ranking", source="Moffat and Zobel 2008; cwl-eval through ir_measures")
+@_of_relevant("RBP", needs="grades, ranking", source="Moffat and Zobel 2008")
 def _rbp(graded: Graded, *, p: float = 0.8, rel: int = RELEVANT) -> Floats:
     """Rank-biased precision: relevant documents by the chance that a reader who goes on with `p` sees them."""
-    return _through(graded, "RBP", rel, p=p)
+    if not 0 <= p < 1:
+        raise UsageError(f"p is {p}.", mend="The chance to read on is at least 0 and below 1.")
+    defined = from_grade(graded.counts, rel) > 0
+    seen = p ** np.arange(graded.top.shape[1], dtype=np.float64)
+    values = (1 - p) * ((graded.top >= rel) @ seen)
+    return np.where(defined, values, np.nan)
 
 
-@_borrowed(
+@_of_relevant(
     "alpha-nDCG", needs="grades, ranking, sources", source="Clarke et al. 2008; pyndeval through ir_measures"
 )
 def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = RELEVANT) -> Floats:
@@ -59,7 +64,7 @@ def _alpha_ndcg(graded: Graded, *, cutoff: int, alpha: float = 0.5, rel: int = R
     return _through(graded, "alpha_nDCG", rel, cutoff=cutoff, alpha=alpha)
 
 
-@_borrowed(
+@_of_relevant(
     "NRBP", needs="grades, ranking, sources", source="Clarke et al. 2009; pyndeval through ir_measures"
 )
 def _nrbp(graded: Graded, *, alpha: float = 0.5, beta: float = 0.5, rel: int = RELEVANT) -> Floats:
@@ -72,8 +77,8 @@ def rbp(grades: Pools, retrieved: One, p: float = 0.8, level: int = RELEVANT) ->
     """Rank-biased precision over the whole list: (1 - p) times the sum of p^(rank - 1) over relevant documents.
 
     A document is relevant from grade `level` up. Range 0 to 1, higher is better; it is not divided by what is
-    possible. NaN where no document is relevant. Other arguments as for `ra_nwg`. Source: Moffat and Zobel 2008, by
-    cwl-eval through ir_measures; ModelError where they are not installed.
+    possible. NaN where no document is relevant. UsageError for a `p` outside of [0, 1). Other arguments as for
+    `ra_nwg`. Source: Moffat and Zobel 2008.
     """
     graded = grade(grades, retrieved)
     return graded.answer(_rbp(graded, p=p, rel=level))
@@ -85,7 +90,8 @@ def alpha_ndcg(
     """alpha-nDCG@k: each document of a source that stands above is worth 1 - `alpha` of the one before.
 
     `source` as for `ra_nwg_novelty`, other arguments as for `rbp`. Range 0 to 1, higher is better. Source: Clarke et
-    al. 2008, by pyndeval through ir_measures; its ideal is the usual greedy one.
+    al. 2008, by pyndeval through ir_measures; its ideal is the usual greedy one. ModelError where they are not
+    installed.
     """
     graded = grade(grades, retrieved, source=source)
     return graded.answer(_alpha_ndcg(graded, cutoff=k, alpha=alpha, rel=level))
@@ -127,7 +133,7 @@ def _through(graded: Graded, name: str, rel: int, **parameters: float) -> Floats
     if not library.DefaultPipeline.supports(theirs):
         raise ModelError(
             f"ir_measures has nothing here to compute {name} with.",
-            mend="Install cwl-eval (RBP) and pyndeval (alpha-nDCG, NRBP): pip install 'embassay[ir]'.",
+            mend="Install pyndeval: pip install 'embassay[ir]'.",
         )
     values = np.zeros(len(graded.counts))
     if defined.any():

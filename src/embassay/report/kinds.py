@@ -237,8 +237,7 @@ SCALES = {
         "Does similarity follow people, survive typos, notice changed meaning, track lost text, cluster and retrieve?",
         "Five tasks from 0 to 1, higher is better; overall is their plain mean, and a system that lacks one has none.",
         (
-            "Robustness of 0.333 is not a third of the way: a system that only keeps noise above the summary has it. "
-            "Look at the shares.",
+            "Robustness of 0.333 is the floor for a system that only ignores noise. Look at the shares.",
             "Sensitivity does not start at 0: constant, which always answers 1, has 0.683.",
             "Preference of 0.5 is chance, not half of what is possible.",
             "Retrieval is a share of the system’s own clean result: a poor retriever can keep all of it. A share "
@@ -295,7 +294,7 @@ SCALES = {
         ("A mean over the bar does not say that every paraphrase is good: see the shares.",),
     ),
     "golden": Scale(
-        "Which passages hold the evidence for each question, by the grades of a judge?",
+        "Which passages contain the evidence for each question, by a judge’s grades?",
         "Grades from 1 (nothing to do with it) to 5 (answers it). Everything scored with this set rests on them.",
         (
             "Where the judge is a language model, its grades are not people’s until people have checked a sample.",

@@ -67,7 +67,7 @@ LONGEST_COMMAND, MOST_TASKS, NAME = 300, 8, 16
 LEVELS = (
     ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
     ("likely", "Likely", "Not so, but ahead in at least 80 of 100 resamples of the data."),
-    ("open", "Cannot decide", "Ahead in fewer than 80. The answer says what would decide it."),
+    ("open", "Undecided", "Ahead in fewer than 80. The answer says what would decide it."),
 )
 
 

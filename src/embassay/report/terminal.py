@@ -119,7 +119,7 @@ def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
     yield replace(verdict, lede=verdict.lede[:sentences])
 
 
-LEVELS = {"sure": ("sure", "green"), "likely": ("likely", "blue"), "open": ("cannot decide", "yellow")}
+LEVELS = {"sure": ("sure", "green"), "likely": ("likely", "blue"), "open": ("undecided", "yellow")}
 """What a level is called, and its colour."""
 
 

@@ -41,6 +41,14 @@ def seal(key: bytes, content: bytes | memoryview) -> bytes:
     return hashlib.blake2b(content, digest_size=16, key=key).digest()
 
 
+class SqliteConnection(sqlite3.Connection):
+    """A connection that is closed when the last who used it is gone: caches live as long as what remembers them, and
+    from Python 3.13 on one that was left open is a warning."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class Store:
     """One file, its first table the main one. Safe to share between threads, and between processes that open it
     each. A subclass says what it is called, its file and its tables, and which column of the `main` one has the
@@ -191,6 +199,7 @@ class Store:
             timeout=_BUSY_SECONDS,
             isolation_level=None,
             check_same_thread=False,
+            factory=SqliteConnection,
         )
         try:
             # Large pages suit rows of 100 kB and more; only a new file takes the setting.
@@ -215,6 +224,7 @@ class Store:
                 uri=True,
                 isolation_level=None,
                 check_same_thread=False,
+                factory=SqliteConnection,
             )
             connection.execute(f"SELECT 1 FROM {cls.main} LIMIT 1")
         except (sqlite3.Error, UnicodeDecodeError):

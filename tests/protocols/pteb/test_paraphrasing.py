@@ -49,7 +49,7 @@ def test_sampling_that_cannot_be(wrong):
 def test_ollama_gets_a_context_and_no_thinking():
     """Large enough for the longest text and its paraphrase, in steps, unless the spec says otherwise; the size is told
     and is no part of the identity."""
-    pytest.importorskip("httpx")
+    pytest.importorskip("httpx2")
     models = [open_paraphraser("ollama:gemma3:27b", longest=longest) for longest in (100, 29_000, 60_000)]
     assert [model.about()["num_ctx"] for model in models] == [4096, 32_768, 65_536]
     assert len({model.identity for model in models}) == 1

@@ -16,7 +16,7 @@ from embassay.systems.remote import Ledger, Malformed
 from stub import Faults, StubServer
 from stub.chat import Reply, scripted
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpx2")
 
 ASK = [Message("system", "Be brief."), Message("user", "Say it otherwise: a red fox")]
 

@@ -15,7 +15,7 @@ from stub import Faults, StubServer
 from stub.strict import WRONG_KEY
 from stub.vectors import vector
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpx2")
 
 
 @dataclass(frozen=True)

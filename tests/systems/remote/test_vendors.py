@@ -40,7 +40,7 @@ def test_a_host_that_is_none(monkeypatch):
 
 def test_base_url_goes_before_the_variable(monkeypatch):
     """What is written in the spec is meant."""
-    pytest.importorskip("httpx")
+    pytest.importorskip("httpx2")
     monkeypatch.setenv("OLLAMA_HOST", "elsewhere")
     assert Connection.of(OLLAMA, Server(base_url="http://here:1")).address.place == "here:1"
     assert Connection.of(OLLAMA, Server()).address.place == "elsewhere:11434"
@@ -48,7 +48,7 @@ def test_base_url_goes_before_the_variable(monkeypatch):
 
 def test_keys_are_shown_where_the_vendor_looks(monkeypatch):
     """And nowhere else: not in what the object says of itself."""
-    pytest.importorskip("httpx")
+    pytest.importorskip("httpx2")
     monkeypatch.setenv("MINE", "my-secret")
     bearer = Connection.of(COHERE, Server(key="MINE"))
     google = Connection.of(GEMINI, Server(key="MINE"))
@@ -57,8 +57,8 @@ def test_keys_are_shown_where_the_vendor_looks(monkeypatch):
     assert "my-secret" not in repr(bearer) + repr(google) + str(bearer)
 
 
-def test_without_httpx_the_extra_is_named(monkeypatch):
+def test_without_httpx2_the_extra_is_named(monkeypatch):
     """Before a key is asked for."""
     monkeypatch.setattr(http, "find_spec", lambda name: None)
-    with pytest.raises(ModelError, match=r"httpx, which is not installed. pip install 'embassay\[llm\]'"):
+    with pytest.raises(ModelError, match=r"httpx2, which is not installed. pip install 'embassay\[llm\]'"):
         Connection.of(COHERE, Server())

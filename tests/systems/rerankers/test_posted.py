@@ -12,7 +12,7 @@ from embassay.text import open_tokenizer
 from stub import Faults, StubServer
 from stub.strict import WRONG_KEY, scores
 
-pytest.importorskip("httpx")
+pytest.importorskip("httpx2")
 
 SPECS = {
     "cohere": ("cohere:rerank-v3.5", "", "COHERE_API_KEY"),

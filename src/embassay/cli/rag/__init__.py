@@ -5,12 +5,12 @@ from __future__ import annotations
 from embassay.cli.options import App, stopping_at_memory, within_memory
 from embassay.cli.rag import golden, probes, questions, score, sweep
 
-app = App("RAG: does the set of K passages in the prompt hold the evidence?")
+app = App("RAG: do the top K passages contain the evidence?")
 
 
 @app.callback()
 def group() -> None:
-    """RAG: does the set of K passages in the prompt hold the evidence?"""
+    """RAG: do the top K passages contain the evidence?"""
 
 
 app.command("score")(stopping_at_memory(score.score))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from embassay.errors import ModelError, UsageError
 from embassay.runs.folder import private_file
+from embassay.runs.store import SqliteConnection
 from embassay.search.indexes.address import ServerAddress, check_no_password, find_address
 from embassay.search.indexes.pgvector import Postgres
 
@@ -265,7 +266,7 @@ def _all_of(waiting: SimpleQueue[_Work]) -> list[_Work]:
 def _opened(address: str) -> sqlite3.Connection:
     return sqlite3.connect(
         address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False,
-        uri=address.startswith("file:"),
+        uri=address.startswith("file:"), factory=SqliteConnection,
     )  # fmt: skip
 
 

@@ -10,6 +10,13 @@ from typing import Protocol as Contract
 
 from embassay.contracts import Spread
 from embassay.errors import ModelError
+from embassay.protocols.kernel.absentees import (
+    Absent,
+    absent_members,
+    absent_names,
+    foresee_absent,
+    name_absent,
+)
 from embassay.protocols.kernel.estimates import cell_rows
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, check_at_hand, in_short
@@ -23,13 +30,6 @@ from embassay.protocols.kernel.session import (
     check_same_arguments,
     lock,
     opened,
-)
-from embassay.protocols.kernel.unfetched import (
-    Absent,
-    absent_members,
-    absent_names,
-    foresee_absent,
-    name_absent,
 )
 from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Workers
@@ -96,7 +96,7 @@ class Protocol:
         self, request: Any, ledger: Ledger | None, out: Path, absent: list[Absent], notes: tuple[str, ...]
     ) -> Forecasts:
         forecasts = Forecasts(())
-        alone = {one.record.name for one in absent}
+        alone = {item.record.name for item in absent}
         if getattr(request, "datasets", True):
             self.folder = RunFolder(out)
             plan = self.plan(request, None, ledger)

@@ -177,8 +177,8 @@ def _wins(summary: Summary, every: Sequence[PairModels], who: str) -> Iterator[S
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if "best" in won and "median" in won and won["best"].wins < won["best"].pairs > 1:
         yield (
-            f"By the scores alone the best model is above {who} on {ahead} of {won['best'].pairs} pairs and {who} "
-            f"above it on {won['best'].wins}, above the median model on {won['median'].wins}.",
+            f"By scores alone, the best model beats {who} on {ahead} of {won['best'].pairs} pairs; {who} beat it on "
+            f"{won['best'].wins} and the median model on {won['median'].wins}.",
         )
 
 

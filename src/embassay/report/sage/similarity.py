@@ -344,7 +344,7 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
         clause = (
-            f"puts a text {NOISY[noise.variant]} no higher than its own summary on {_others(noise)} documents"
+            f"rates a text {NOISY[noise.variant]} no closer than its own summary on {_others(noise)} documents"
         )
         yield finding(run, clause + _on(record, noise), weight=3, place="sage-robustness")
     meaning = _least(
@@ -352,7 +352,7 @@ def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
         clause = (
-            f"puts a text {NOISY[meaning.variant]} no lower than its summary on {_others(meaning)} documents"
+            f"rates a text {NOISY[meaning.variant]} as close as its summary or closer on {_others(meaning)} documents"
         )
         yield finding(run, clause + _on(record, meaning), weight=3, place="sage-robustness")
     kept = _kept(record, name)

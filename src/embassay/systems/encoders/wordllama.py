@@ -1,21 +1,23 @@
-"""WordLlama: the mean of static token vectors, from the files inside the wordllama package.
+"""WordLlama: the mean of static token vectors, from two files of the wordllama package that are bundled.
 
-The package's own loader looks for its tokenizer in a folder that the wheel does not have and then goes to the
-network; its files are read here instead, and nothing of the package is imported. Licence MIT; the vectors are
+The package itself is not needed: it is machine code for some machines and Pythons only, and asks for libraries that
+reading two files does not take. `wordllama_files/NOTICE.md` says where the files are from. Licence MIT; the vectors are
 derived from the token embeddings of LLaMA-2 and Phi-3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Role
-from embassay.systems.models import package_folder, verified
+from embassay.systems.models import verified
 
-_INSTALL = "Install it again: pip install --force-reinstall --no-deps wordllama==0.4.0.post1"
+FILES = Path(__file__).with_name("wordllama_files")
+_INSTALL = "Install it again: pip install --force-reinstall --no-deps embassay"
 _WEIGHTS = "64b47a2dc493cb8e85944076601189739852d7b64e0e1eedcb1937a251cd9fd5"
 _TOKENIZER = "93248f2a9ec36c7b35f700a033d5f36228aae48db61aee31007fa49062cdeb68"
 
@@ -24,7 +26,7 @@ class WordLlama:
     """Mean of 256-dimensional token vectors, not normalised: bit for bit what the wordllama package gives.
 
     There is no limit on length (`max_tokens` is None, nothing is cut). A text without tokens has the zero
-    vector. ModelError when the package's files are missing or are not those of version 0.4.0.post1.
+    vector. ModelError when the bundled files are missing or are not those of version 0.4.0.post1.
     """
 
     name = "wordllama"
@@ -38,10 +40,9 @@ class WordLlama:
         from safetensors.numpy import load
         from tokenizers import Tokenizer
 
-        folder = package_folder("wordllama", encoder=self.name, mend=_INSTALL)
         files = (
-            (folder / "weights" / "l2_supercat_256.safetensors", _WEIGHTS),
-            (folder / "tokenizers" / "l2_supercat_tokenizer_config.json", _TOKENIZER),
+            (FILES / "l2_supercat_256.safetensors", _WEIGHTS),
+            (FILES / "l2_supercat_tokenizer_config.json", _TOKENIZER),
         )
         weights, tokenizer = (
             verified(path, checksum, encoder=self.name, mend=_INSTALL) for path, checksum in files

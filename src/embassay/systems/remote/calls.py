@@ -285,7 +285,7 @@ def _body(error: Exception) -> Any:
 def _named(error: BaseException, *names: str) -> bool:
     """Whether an HTTP library calls the error so; asked by name, so that none is imported for it."""
     return any(
-        kind.__name__ in names and kind.__module__.split(".")[0] in ("openai", "httpx", "httpx2", "httpcore")
+        kind.__name__ in names and kind.__module__.split(".")[0] in ("openai", "httpx2", "httpcore2")
         for kind in type(error).__mro__
     )
 

@@ -16,6 +16,7 @@ from embassay.systems.remote.calls import Malformed, Refused, TooLong, closed_at
 from embassay.systems.remote.pace import Limits
 
 if TYPE_CHECKING:
+    import httpx2
     from openai import AsyncOpenAI
 
 
@@ -54,8 +55,8 @@ class Address:
         return cls(url.strip().rstrip("/"), location, host in _LOCAL)
 
 
-async def read_body(response: Any) -> None:
-    """Read a response of httpx (or of the httpx2 that OpenAI's client has) whole; TooLong above ANSWER, unpacked.
+async def read_body(response: httpx2.Response) -> None:
+    """Read a response of httpx2 whole; TooLong above ANSWER, unpacked.
 
     An event hook of a client, so that its proxies and certificates stay as they are.
     """
@@ -111,8 +112,8 @@ _clients: dict[int, Turns[Any]] = {}
 async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
     """The JSON that the server answers `payload` with. Call it inside `Calls.do`, which sets the time limit.
 
-    Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx's
-    errors for a connection that fails. ModelError where httpx is not installed.
+    Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx2's
+    errors for a connection that fails. ModelError where httpx2 is not installed.
     """
     where = f"{url.rstrip('/')}/{path.lstrip('/')}"
     answer = await _client().post(where, json=dict(payload), headers=dict(headers))
@@ -128,7 +129,7 @@ async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping
     return body
 
 
-def check_installed(package: str = "httpx", who: str = "Remote models") -> None:
+def check_installed(package: str = "httpx2", who: str = "Remote models") -> None:
     """ModelError where the package is not installed; it is not imported yet."""
     if find_spec(package) is None:
         raise ModelError(
@@ -143,14 +144,16 @@ def _client() -> Any:
     return _clients[os.getpid()].next()
 
 
-def _made() -> Any:
+def _made() -> httpx2.AsyncClient:
     check_installed()
-    import httpx
+    import httpx2
 
-    # The time limit is that of Calls; how many connections are open follows from its pace.
-    return httpx.AsyncClient(
+    # The time limit is that of Calls; how many connections are open follows from its pace. Texts and key are for the
+    # server that was named, not for whoever it points at.
+    return httpx2.AsyncClient(
         timeout=None,
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=512),
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=512),
+        follow_redirects=False,
         event_hooks={"response": [read_body]},
     )
 
@@ -188,15 +191,10 @@ class OpenAIClient:
         return _openai_clients[key].next()
 
     def _made(self) -> AsyncOpenAI:
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+        from openai import AsyncOpenAI
 
-        # Texts and key are for the server that was named, not for whoever it points at.
-        client = DefaultAsyncHttpxClient(
-            base_url=self._address.url, timeout=None, follow_redirects=False,
-            event_hooks={"response": [read_body]},
-        )  # fmt: skip
         return AsyncOpenAI(
-            api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=client
+            api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=_made()
         )
 
 
@@ -270,7 +268,7 @@ class Connection:
     @classmethod
     def of(cls, vendor: Vendor, server: Server) -> Connection:
         """The connection that `server` describes; the key is read now, so that its absence is known before any
-        work. ModelError when it or httpx is missing, UsageError for what is no address."""
+        work. ModelError when it or httpx2 is missing, UsageError for what is no address."""
         check_installed()
         address = Address.of(server.base_url or (ollama_url() if vendor is OLLAMA else vendor.url))
         if not vendor.keys and server.key is None:

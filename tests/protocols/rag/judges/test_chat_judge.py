@@ -181,7 +181,7 @@ def test_over_http(cache, vendor, answers):
 
 def test_a_model_that_ollama_serves_reads_the_whole_passage(cache):
     """Its context is made long enough, and thinking is switched off, unless the spec says otherwise."""
-    pytest.importorskip("httpx")
+    pytest.importorskip("httpx2")
     with StubServer(chat=judging()) as stub:
         spec = f"ollama:judge?base_url={stub.url}"
         asyncio.run(open_judge(spec, cache=cache, longest=100_000).grade(QUESTION, PASSAGES[0]))

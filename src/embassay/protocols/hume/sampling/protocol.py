@@ -58,7 +58,7 @@ from embassay.protocols.hume.study import (
     read_rows,
     write_study,
 )
-from embassay.protocols.kernel.unfetched import absent_set
+from embassay.protocols.kernel.absentees import absent_set
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import Hear, words
 from embassay.search.fusion import Shingle, shingles

@@ -58,7 +58,7 @@ class Absent:
 
 def absent_names(request: Any) -> dict[str, Absent]:
     """Source -> dataset for what a request names of the catalogue, by itself and not in a suite, and is not here."""
-    found: dict[str, Absent] = {}
+    absent: dict[str, Absent] = {}
     for source in dict.fromkeys(request.datasets):
         named = absent_set(source)
         if named is None or suite_of(source) is not None:
@@ -66,8 +66,8 @@ def absent_names(request: Any) -> dict[str, Absent]:
         try:
             dataset(request.dataset(source)).shapes()
         except AbsentData:
-            found[source] = named
-    return found
+            absent[source] = named
+    return absent
 
 
 def absent_set(source: str) -> Absent | None:
@@ -90,8 +90,8 @@ def absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Absent]
         for member in suite.members
     }
     tasks: dict[str, dict[str, None]] = {}
-    for suite in suites:
-        for part in suite.parts:
+    for planned in suites:
+        for part in planned.parts:
             if not part.present and part.dataset in members:
                 tasks.setdefault(part.dataset, {}).update(dict.fromkeys(part.tasks))
     return [_absent(members[name], tuple(names)) for name, names in tasks.items() if members[name].record]
@@ -119,8 +119,8 @@ def foresee_absent(
     with TemporaryDirectory(prefix="embassay-plan-") as folder:
         plan = _Miniatures(Path(folder), request, foresee, protocol, by_task)
         first = plan.cells(absent, 0, timed=True)
-        second = plan.cells([one for one in absent if len(one.sizes) > 1], 1, timed=False)
-    by_name = {one.record.name: one for one in absent}
+        second = plan.cells([item for item in absent if len(item.sizes) > 1], 1, timed=False)
+    by_name = {item.record.name: item for item in absent}
     return [_scaled(cell, second.get(key), by_name[cell.dataset], drawn) for key, cell in first.items()]
 
 
@@ -139,14 +139,14 @@ class _Miniatures:
         if not absent:
             return {}
         place = self.folder / str(which)
-        sources = tuple(self._written(one, one.sizes[which], place) for one in absent)
+        sources = tuple(self._write(item, item.sizes[which], place) for item in absent)
         # Mappings, splits and limits are of the real data: the miniature has canonical columns and no more than it has.
-        settings = {"mapping": {}, "split": None, "grades": None, "limit": None}
+        settings: dict[str, Any] = {"mapping": {}, "split": None, "grades": None, "limit": None}
         known = {name: value for name, value in settings.items() if hasattr(self.request, name)}
         forecasts = self.foresee(replace(self.request, datasets=sources, **known), timed)
         return {(cell.task, cell.dataset, cell.system): cell for cell in forecasts.cells}
 
-    def _written(self, absent: Absent, size: Amounts, folder: Path) -> str:
+    def _write(self, absent: Absent, size: Amounts, folder: Path) -> str:
         path = write_miniature(absent.record, absent.langs, size, folder)
         named: Mapping[Any, Sequence[str]] = absent.record.protocols
         tasks = absent.tasks or tuple(named.get(self.protocol, ()))
@@ -200,7 +200,7 @@ def _seconds(small: Forecast, scaled: Forecast, absent: Absent, real: Amounts) -
 
 def name_absent(absent: Sequence[Absent], named: Collection[str]) -> Iterator[str]:
     """For a plan: what of it goes by the catalogue; how to fetch those that are `named` by themselves."""
-    names = dict.fromkeys(one.record.name for one in absent)
+    names = dict.fromkeys(item.record.name for item in absent)
     if names:
         yield f"Planned by the catalogue's figures (~), as they are not on this machine: {', '.join(names)}."
     if alone := [name for name in names if name in named]:
