@@ -336,7 +336,11 @@ def _entrant(one: Standing) -> Entrant:
 def pair_tests(known: Sequence[Standing], run: RunValues | None = None) -> tuple[PairTest, ...]:
     """The tests of every pair of systems with values at one place, first minus second, as the `run` states them where
     it does; none where they cannot be tested."""
-    stated = run.tests(known[0].place, [one.system for one in known]) if run is not None and known else None
+    stated = (
+        run.tests(known[0].place, [standing.system for standing in known])
+        if run is not None and known
+        else None
+    )
     if stated is not None:
         return stated
     draws, reason = shared_draws(known)

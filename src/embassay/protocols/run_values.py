@@ -131,11 +131,11 @@ class RunValues:
         """The tests of every pair of `systems` at a place, first minus second, as the run states them; None where it
         does not state all of them."""
         pairs = [(a, b) for a, b in combinations(range(len(systems)), 2)]
-        found = [self.contrast_of(place, systems[a], systems[b]) for a, b in pairs]
-        if not found or not all(found):
+        stated = [self.contrast_of(place, systems[a], systems[b]) for a, b in pairs]
+        if not stated or not all(stated):
             return None
         known = [
-            (pair, contrast) for pair, contrast in zip(pairs, found, strict=True) if contrast is not None
+            (pair, contrast) for pair, contrast in zip(pairs, stated, strict=True) if contrast is not None
         ]
         return corrected_family([contrast.as_test(*pair) for pair, contrast in known], 1.0)
 

@@ -409,13 +409,17 @@ def _scored(run: ReportRun) -> Evidence | None:
     from embassay.report.rag.tables import TASK, unit_of
 
     scored = read_scored(run.record.path)
-    ours = [one for one in scored.standings if one.measure == score.headline and len(one.headline.replicates)]
+    ours = [
+        standing
+        for standing in scored.standings
+        if standing.measure == score.headline and len(standing.headline.replicates)
+    ]
     if len(ours) < 2:
         return None
-    found = _of_standings(run, ours, TASK, unit_of(score.headline), collections=False)
+    evidence = _of_standings(run, ours, TASK, unit_of(score.headline), collections=False)
     other = judged_less(score)
     uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
-    return replace(found, uneven=uneven)
+    return replace(evidence, uneven=uneven)
 
 
 def _people(run: ReportRun) -> Evidence | None:

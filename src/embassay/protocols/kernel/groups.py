@@ -112,8 +112,8 @@ def _linked(shared: Sequence[Iterable[Hashable]]) -> list[int]:
     for place, things in enumerate(shared):
         for thing in things:
             # The smaller root stays, so that a group's root is its first item in any order of its things.
-            one, other = sorted((root(place), root(owner.setdefault(thing, place))))
-            parent[other] = one
+            smaller, larger = sorted((root(place), root(owner.setdefault(thing, place))))
+            parent[larger] = smaller
     return [root(place) for place in range(len(shared))]
 
 

@@ -167,10 +167,12 @@ def query_groups(
     relevant = judgements.frame.filter(pl.col("grade") >= RELEVANT).select(
         pl.col("query").cast(pl.String), pl.col("doc").cast(pl.String)
     )
-    found: dict[str, list[str]] = {}
+    documents: dict[str, list[str]] = {}
     for query, doc in relevant.iter_rows():
-        found.setdefault(query, []).append(doc)
-    return tied([found.get(query, ()) for query in queries], [questions.get(query, "") for query in queries])
+        documents.setdefault(query, []).append(doc)
+    return tied(
+        [documents.get(query, ()) for query in queries], [questions.get(query, "") for query in queries]
+    )
 
 
 def counts_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:

@@ -143,8 +143,8 @@ def bounds_of(measure: str) -> tuple[float, float]:
         facts = dict(MEASURES.get(MEASURES.parse(name).name).facts)
     except UsageError:
         return -math.inf, math.inf
-    found = RANGE.fullmatch(facts.get("range", ""))
-    return (float(found[1]), float(found[2])) if found else (-math.inf, math.inf)
+    ends = RANGE.fullmatch(facts.get("range", ""))
+    return (float(ends[1]), float(ends[2])) if ends else (-math.inf, math.inf)
 
 
 def values(

@@ -340,7 +340,11 @@ class SweepSession(Attempt):
 
     def _groups(self) -> dict[str, Any]:
         """Which queries are drawn together, by dataset; nothing where none are."""
-        groups = {one.name: one.groups.tolist() for one in self.plan.collections if one.groups is not None}
+        groups = {
+            collection.name: collection.groups.tolist()
+            for collection in self.plan.collections
+            if collection.groups is not None
+        }
         return {"groups": groups} if groups else {}
 
     def facts(self) -> dict[str, Any]:
