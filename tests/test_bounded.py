@@ -10,22 +10,27 @@ import threading
 import zlib
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from embassay import limits as bounded
-from embassay.data import open_dataset
+from embassay.data import lines, open_dataset
+from embassay.data.documents import passages
 from embassay.data.judged_runs import read_run
 from embassay.errors import DataError
 from embassay.limits import (
     DOCUMENT,
     FILES,
     LINE,
+    ROWS,
     TIMES,
     WHOLE,
+    being_read,
     bounded_entries,
     bounded_lines,
     bounded_walk,
     read_bounded,
+    reading,
     unpacked,
     unpacking,
 )
@@ -149,3 +154,64 @@ def test_a_folder_of_too_many_files(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for seen in (lambda: bounded_entries(tmp_path.iterdir(), tmp_path), lambda: list(bounded_walk(tmp_path))):
         with pytest.raises(DataError, match=r"more files in a folder than are read \(expected 10 at most"):
             seen()
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.jsonl.gz", "x.parquet"])
+@pytest.mark.parametrize("sampled", [64, 2**20], ids=["counted before", "as they are read"])
+def test_too_many_rows(name: str, sampled: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Are refused, and said how to allow; as many as are allowed are read."""
+    monkeypatch.setattr(lines, "_SAMPLED", sampled)
+    monkeypatch.setenv(ROWS.variable, "1001")
+    path = tmp_path / name
+
+    def write(rows: int) -> None:
+        if name.endswith("parquet"):
+            ids = [str(i) for i in range(rows)]
+            pl.DataFrame({"id": ids, "text": ["a"] * rows}).write_parquet(path)
+            return
+        row, head = ("{},a\n", "id,text\n") if name.endswith("csv") else ('{{"id": "{}", "text": "a"}}\n', "")
+        content = (head + "".join(row.format(i) for i in range(rows))).encode()
+        path.write_bytes(gzip.compress(content) if name.endswith("gz") else content)
+
+    write(1000)
+    assert open_dataset(str(path)).parts
+    write(3000)
+    with pytest.raises(DataError, match=r"more rows than are read.*1,001 at most.*EMBASSAY_LIMIT_ROWS=2002"):
+        open_dataset(str(path)).load("documents")
+
+
+def test_a_run_of_too_many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Likewise."""
+    monkeypatch.setenv(ROWS.variable, "10")
+    path = tmp_path / "x.run"
+    path.write_text("".join(f"q1 Q0 d{i} {i} {1 / i} x\n" for i in range(1, 12)))
+    with pytest.raises(DataError, match="EMBASSAY_LIMIT_ROWS=20"):
+        read_run(path)
+
+
+def test_what_is_being_read_is_known() -> None:
+    """The innermost, how far it is, and nothing afterwards."""
+    rows = bounded_lines(io.BytesIO(b"a\nb\n"), Path("x.csv"))
+    next(rows)
+    next(rows)
+    assert str(being_read()) == "reading x.csv, line 2"
+    with reading("y"):
+        assert str(being_read()) == "reading y"
+    rows.close()
+    assert being_read() is None
+
+
+def test_the_root_is_no_folder_of_data() -> None:
+    """It is refused before anything in it is looked at."""
+    with pytest.raises(DataError, match="root of the file system"):
+        open_dataset("/")
+
+
+def test_a_folder_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Says that what was converted is kept."""
+    for name in ("a.md", "b.md"):
+        (tmp_path / name).write_text(f"# {name}")
+    moments = iter(range(0, 100_000, 1_000))
+    monkeypatch.setattr(passages.time, "monotonic", lambda: next(moments))
+    with pytest.raises(DataError, match=r"takes longer than is allowed.*EMBASSAY_LIMIT_CONVERSIONS"):
+        open_dataset(str(tmp_path)).load("documents")

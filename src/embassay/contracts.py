@@ -330,6 +330,9 @@ class Usage:
 
     `seconds` is how long the answer took: the time that the server says it worked for it (Ollama), else the wall
     clock's of the request that was answered. It is kept with a cached answer.
+
+    Of `estimated` requests the server did not say what it counted: their tokens are our estimate, and `possible_usd`
+    is what they may cost beyond it.
     """
 
     input_tokens: int = 0
@@ -337,6 +340,20 @@ class Usage:
     requests: int = 0
     usd: float | None = None
     seconds: float = field(default=0.0, compare=False)
+    possible_usd: float = 0.0
+    estimated: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        known = self.usd is not None and other.usd is not None
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.requests + other.requests,
+            (self.usd or 0.0) + (other.usd or 0.0) if known else None,
+            self.seconds + other.seconds,
+            self.possible_usd + other.possible_usd,
+            self.estimated + other.estimated,
+        )
 
 
 class Journal(Protocol):

@@ -13,6 +13,7 @@ import re
 import shlex
 import stat
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -83,6 +84,11 @@ FILES = Limit(
     "the published results of MTEB are some hundred thousand files",
     bytes=False,
 )  # fmt: skip
+ROWS = Limit(
+    "rows", 20_000_000, "rows",
+    "MS MARCO has nine million passages; forty million tiny rows take half an hour and 20 GB",
+    bytes=False,
+)  # fmt: skip
 TIMES = Limit(
     "times", 100, "times a packed file's own size",
     "text unpacks to 3 to 20 times its packed size, a bomb to a thousand",
@@ -108,6 +114,10 @@ SECONDS = Limit(
     "seconds", 60, "seconds for one document",
     "a PDF of a thousand pages takes ten", bytes=False,
 )  # fmt: skip
+CONVERSIONS = Limit(
+    "conversions", 1_800, "seconds for all documents of a folder",
+    "five thousand PDF files take half an hour, once: what was converted is kept", bytes=False,
+)  # fmt: skip
 NODES = Limit(
     "nodes", 100_000, "values in a YAML file, aliases written out,",
     "descriptions and configurations are written by hand",
@@ -124,12 +134,14 @@ LIMITS: tuple[Limit, ...] = (
     LINE,
     COLUMNS,
     FILES,
+    ROWS,
     TIMES,
     TABLE,
     PROSE,
     CONVERTED,
     CONVERTER,
     SECONDS,
+    CONVERSIONS,
     NODES,
     ANSWER,
 )
@@ -251,13 +263,51 @@ class Ratio:
 
 
 def bounded_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
-    r"""The lines of a stream, cut after \n; DataError with its number for one longer than LINE."""
-    most, number = LINE.most, 0
-    while line := stream.readline(most + 1):
-        number += 1
-        if len(line) > most:
-            raise LINE.exceeded(path, number)
-        yield line
+    r"""The lines of a stream, cut after \n; DataError with its number for one longer than LINE, and beyond ROWS."""
+    most, rows, number = LINE.most, ROWS.most, 0
+    with reading(path.name, "line") as progress:
+        while line := stream.readline(most + 1):
+            number += 1
+            if len(line) > most:
+                raise LINE.exceeded(path, number)
+            if number > rows:
+                raise ROWS.exceeded(path, number)
+            progress.done = number
+            yield line
+
+
+@dataclass
+class Progress:
+    """What is being read: `done` is how far, counted in `unit`; 0 where that is not known."""
+
+    what: str
+    unit: str
+    done: int = 0
+
+    def __str__(self) -> str:
+        return f"reading {self.what}" + (f", {self.unit} {self.done:,}" if self.done else "")
+
+
+_read_now: list[Progress] = []
+"""What this process reads, the innermost last."""
+
+
+@contextmanager
+def reading(what: str, unit: str = "") -> Iterator[Progress]:
+    """Have it known to `being_read` that this is being read, for as long as the block runs."""
+    progress = Progress(what, unit)
+    _read_now.append(progress)
+    try:
+        yield progress
+    finally:
+        # By identity: two readings may say the same, and generators end in any order.
+        _read_now[:] = [other for other in _read_now if other is not progress]
+
+
+def being_read() -> Progress | None:
+    """What this process is reading now, for whoever tells people that wait."""
+    now = _read_now[-1:]
+    return now[0] if now else None
 
 
 def bounded_walk(
@@ -265,12 +315,19 @@ def bounded_walk(
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """What `os.walk` gives; DataError once it has seen more than FILES. `closed` hears of folders that cannot be
     read."""
+    if folder.resolve().parent == folder.resolve():
+        raise DataError(
+            "The root of the file system is no folder of data", path=folder,
+            mend="Name the folder that holds your files.",
+        )  # fmt: skip
     most, total = FILES.most, 0
-    for within, folders, files in os.walk(folder, onerror=closed):
-        total += len(folders) + len(files)
-        if total > most:
-            raise FILES.exceeded(folder)
-        yield within, folders, files
+    with reading(f"the folder {folder}", "file") as progress:
+        for within, folders, files in os.walk(folder, onerror=closed):
+            total += len(folders) + len(files)
+            if total > most:
+                raise FILES.exceeded(folder)
+            progress.done = total
+            yield within, folders, files
 
 
 def bounded_entries(entries: Iterable[T], path: Path) -> list[T]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import signal
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -17,6 +18,9 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from embassay.errors import UsageError
+
+HANGUP: tuple[signal.Signals, ...] = (signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()
+"""What a terminal that closes sends; Windows has no such signal."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

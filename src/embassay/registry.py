@@ -38,13 +38,13 @@ def lazily(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
     return find
 
 
-def place_of(error: Exception, module: str) -> str:
+def place_of(error: BaseException, module: str) -> str:
     """Where in the package of `module` an error arose, as ` (FILE, line N)`; nothing where it was not on the way."""
     top = _top(module)
     return _last_place(error, lambda name: _top(name) == top)
 
 
-def place_of_added(error: Exception) -> str:
+def place_of_added(error: BaseException) -> str:
     """The same in a package that registers something here, or in a module that did so itself."""
     entries = [entry for registry in _registries for entry in list(registry._entries.values())]
     packages = {_top(entry.module) for entry in entries if entry.package}
@@ -56,7 +56,7 @@ def _top(module: str) -> str:
     return module.partition(":")[0].partition(".")[0]
 
 
-def _last_place(error: Exception, is_ours: Callable[[str], bool]) -> str:
+def _last_place(error: BaseException, is_ours: Callable[[str], bool]) -> str:
     ways = [
         f" ({Path(frame.f_code.co_filename).name}, line {line})"
         for frame, line in walk_tb(error.__traceback__)
@@ -177,7 +177,7 @@ class Entry(Generic[T]):
             yield
         except EmbassayError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a package that is loaded may be a script that ends itself
             if not self.package:
                 raise
             raise UsageError(

@@ -81,11 +81,12 @@ def test_killed_again_and_again_it_ends_with_the_same_bytes(tmp_path, warm):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "times", "workers"),
-    [("SIGINT", 1, 1), ("SIGTERM", 1, 1), ("SIGINT", 30, 1), ("SIGINT", 30, 2)],
+    [("SIGINT", 1, 1), ("SIGTERM", 1, 1), ("SIGINT", 30, 1), ("SIGINT", 30, 2), ("SIGHUP", 1, 2)],
 )
 def test_an_interrupt_says_what_is_safe_and_how_to_resume(tmp_path, name, times, workers):
     """Exit code 130, one line, and the command that resumes; the manifest says the run is partial. One that is given
-    again and again, as by a finger on Ctrl-C, breaks off neither, and no process of the run is left."""
+    again and again, as by a finger on Ctrl-C, breaks off neither, and no process of the run is left. A terminal that
+    closes (HUP) is one too."""
     command = [*PYTHON, *ARGUMENTS, str(tmp_path / "run"), "--workers", str(workers)]
     process = subprocess.Popen(
         command, env={**os.environ, "EMBASSAY_CACHE": str(tmp_path / "cache")}, stdout=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,59 @@ def test_a_folder_of_two_tables(tmp_path: Path) -> None:
     assert dataset.shapes() == ("labelled", "classification")
     data = dataset.load("classification").data
     assert (data.train.ids, data.test.ids) == (("train/1", "train/2"), ("test/1", "test/2"))
+
+
+TEXTS = ["a sunny day", "rain all day"] * 3
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "labels"),
+    [
+        ([1, 0], [1.0, 0.0], {"1", "0"}),
+        ([1, 0], ["1", "0.0"], {"1", "0"}),
+        ([True, False], [1, 0], {"1", "0"}),
+        (["true", "false"], ["True", "FALSE"], {"true", "false"}),
+        (["Caf\u00e9", "bar"], ["Cafe\u0301", " bar "], {"Caf\u00e9", "bar"}),
+        ([-1.0, 2.0], ["-1", 2], {"-1", "2"}),
+    ],
+)
+def test_a_label_is_one_however_it_is_written(tmp_path: Path, train, test, labels) -> None:
+    """By people, by JSON and by tables with a gap in the column; on both sides, and said."""
+    rows = [
+        {"text": text, "label": label, "split": split}
+        for split, pair in (("train", train), ("test", test))
+        for text, label in zip(TEXTS, pair * 3, strict=True)
+    ]
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    loaded = open_dataset(str(path)).load("classification")
+    assert set(loaded.data.train.labels) == set(loaded.data.test.labels) == labels
+    assert [warning.partition(":")[0] for warning in loaded.warnings if "label" in warning] == [
+        "labels written in several ways, read as one"
+    ]
+    texts = open_dataset(str(path)).load("labelled")
+    assert set(texts.data.labels) == labels
+
+
+@pytest.mark.parametrize(
+    "labels", [["007", "7"], ["1.10", "1.1"], ["true", "1", "2"], ["a", "A"], ["0.5", "5"]]
+)
+def test_labels_that_are_not_one_stay_apart(tmp_path: Path, labels) -> None:
+    """Codes, versions, truth values among other numbers, and letters in another case."""
+    rows = [{"text": f"text {n}", "label": labels[n % len(labels)]} for n in range(12)]
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    loaded = open_dataset(str(path)).load("labelled")
+    assert set(loaded.data.labels) == set(labels)
+    assert not loaded.warnings
+
+
+def test_a_table_with_a_gap_has_the_labels_of_one_without(tmp_path: Path) -> None:
+    """pandas writes a column of whole numbers with a gap as 1.0 and 0.0: the other table's are the same labels."""
+    (tmp_path / "train.csv").write_text("text,label\na sunny day,1.0\nrain all day,0.0\nno label,\n")
+    (tmp_path / "test.csv").write_text("text,label\nsunny,1\nrain,0\n")
+    data = open_dataset(str(tmp_path)).load("classification").data
+    assert (data.train.labels, data.test.labels) == (("1", "0"), ("1", "0"))
 
 
 def test_a_description_of_two_tables(tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ def test_numbers_name_ids_and_labels(kind: type, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(jsonl(rows))
     data = open_dataset(str(tmp_path / "x.jsonl")).load("labelled").data
     assert data.ids == ("0", "1", "2", "3")
-    assert data.labels == tuple(str(kind(n % 2)) for n in range(4))
+    assert data.labels == tuple(str(n % 2) for n in range(4))
     assert set(data.sets) == {"7"}
 
 
@@ -138,7 +138,7 @@ def test_columns_that_appear_late(tmp_path: Path) -> None:
         ('{\n "text": "a"\n}\n', r"jsonl:1: the line is not valid JSON .*several lines: jq -c '\.' texts"),
         ("1\n2\n", r"jsonl:1: the line is not a JSON object .*found a number"),
         ("\n" * 3, r"no line holds anything"),
-        ("\n" * 1_000_001, r"jsonl:1000001: 1,000,000 blank lines in a row"),
+        ("\n" * 100_001, r"jsonl:100001: 100,000 blank lines in a row"),
     ],
     ids=["list", "laid out", "one laid out", "numbers", "blank", "newlines"],
 )

@@ -72,7 +72,8 @@ def wordings(content: bytes, folder: Path) -> object:
     from embassay.protocols.pteb.paraphrasing import judged
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
-    from embassay.systems.chat.server import Unfit, checked, found_json, without_thinking
+    from embassay.systems.chat.answers import Unfit, found_json, without_thinking
+    from embassay.systems.chat.server import checked
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[], Any], ...] = (

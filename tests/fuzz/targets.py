@@ -258,7 +258,7 @@ _OF_USERS: tuple[Target, ...] = (
         "answers",
         readers.answers,
         (
-            b'{"grade_1_5": 4}',
+            b'{"grade": 4}',
             b'```json\n{"order": ["A", "B", "C"]}\n```',
             b'{"score": 3.5}',
             b'{"label": "Joy"}',

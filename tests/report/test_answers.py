@@ -20,18 +20,17 @@ from embassay.report.answers import (
     MOST_MORE,
     QUESTIONS,
     Answer,
-    Contender,
-    Evidence,
     _answer,
-    _people,
     answers_of,
     recommendation,
     times_of,
 )
+from embassay.report.cards.evidence import Contender, Evidence, _people
 from embassay.report.overview import overview
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import render_answers
 from embassay.stats import Freedom
+from stub.ranked import by_query
 
 from .hume_run import study, write_hume_run
 from .sweep_run import write_sweep_run
@@ -149,7 +148,8 @@ def test_nobody_leads_for_search_over_a_run_that_is_judged_less(tmp_path: Path) 
     old = {query: list(grades) for query, grades in judged.items()}
     new = {query: [f"new{j}" if j % 2 else f"d{j}" for j in range(10)] for query in judged}
     for name, how in (("zero", "open"), ("condense", "")):
-        eb.rag.score(judged, {"old": old, "new": new}, resamples=500, unjudged=name, out=tmp_path / name)
+        runs = {"old": by_query(old), "new": by_query(new)}
+        eb.rag.score(by_query(judged), runs, resamples=500, unjudged=name, out=tmp_path / name)
         search = next(
             one for one in answers_of(read_runs([tmp_path / name])) if one.question.name == "search"
         )
@@ -209,13 +209,16 @@ def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None:
-    """It is never the answer; the answer says that it is faster. Times stand on one scale on every page."""
+    """It is never the answer, which says that it is faster. Times stand on one scale on every page."""
     write_sweep_run(tmp_path / "sweep")
     runs = read_runs([tmp_path / "sweep"])
     free = times_of(runs, Answer(BY_NAME["search"], "not run"))
     fast, slow = free.all[:2]
     assert free.names == (fast.name,)
-    search = replace(_answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,))
+    search = replace(
+        _answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,), may=(slow.name,),
+        all=(slow, fast),
+    )  # fmt: skip
     found = times_of(runs, search)
     assert found.names == (slow.name,)
     assert fast.name in found.said
@@ -229,7 +232,8 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
     assert use.count("use a") == 1
     assert "b" not in use.replace("like these", "").split()
     other = replace(by["reworded"], names=("b",))
-    both, _ = recommendation([by["search"], other])
+    alone = replace(by["search"], all=by["search"].all[:1])
+    both, _ = recommendation([alone, other])
     assert "a for search" in both
     assert "b where texts are reworded" in both
     unsure = _answer(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))

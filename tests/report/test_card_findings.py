@@ -182,8 +182,9 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
         in (people.sentences[1])
     )
     assert [line.name for line in people.lines] == [pair.name for pair, _ in own]
-    said = " ".join(plain(one.clause) for one in card.good)
-    assert "is above the interval of simulated annotators on 1 of 4 pairs" in said
+    # Annotators who agree that little are passed by luck: it is told, and is nothing that the system is good at.
+    assert above[0].trust == "low"
+    assert "above the interval" not in " ".join(plain(one.clause) for one in card.good)
 
 
 def verbs(found: tuple[Finding, ...], verb: str) -> str:
@@ -224,7 +225,9 @@ def test_what_noise_does_is_a_share_of_documents(make_run: MakeRun) -> None:
     """`above_summary` 0.9 is no break; `below_summary` 0.09 of 48 is 44 documents put no lower."""
     card = cards(make_run())["aster-large"]
     said = [plain(one.clause) for one in card.bad]
-    assert "rates a text that is negated as close as its summary or closer on 44 of 48 (91%) documents" in said
+    assert (
+        "rates a text that is negated as close as its summary or closer on 44 of 48 (91%) documents" in said
+    )
     assert not [one for one in said if "no closer than its own summary" in one]
 
 

@@ -35,6 +35,8 @@ def work(job, advance):
         raise ZeroDivisionError("division by zero")
     if job == "memory":
         raise MemoryError
+    if job == "exit":
+        raise SystemExit(4)
     if job in ("nan", "inf"):
         return TaskOutcome((Score("m", float(job), 1, variant="v"),), {}, {})
     if job == "part":
@@ -67,9 +69,10 @@ def _importable(root, monkeypatch):
 def test_every_cell_ends_with_a_record(tmp_path, workers):
     """Finished cells have scores and items on disk, failed ones a reason in words and a log; the rest goes on."""
     ear = Ear()
-    jobs = cells("1", "model", "bug", "memory", "5")
+    jobs = cells("1", "model", "bug", "memory", "5", "exit")
     records = {record.key: record for record in done(jobs, tmp_path, workers, ear)}
-    assert [records[f"key{i}"].status for i in range(5)] == ["done", "failed", "failed", "failed", "done"]
+    assert [records[f"key{i}"].status for i in range(6)] == ["done", *["failed"] * 3, "done", "failed"]
+    assert records["key5"].reason == "it called exit(4)"
     assert records["key1"].reason == "The model broke. Mend it."
     assert records["key2"].reason == "ZeroDivisionError: division by zero"
     assert records["key3"].reason == "out of memory"

@@ -104,3 +104,14 @@ def test_two_processes_cannot_work_on_one_folder(tmp_path, root, monkeypatch):
         other.join(20)
     with RunFolder(tmp_path).locked():
         pass
+
+
+def test_what_a_killed_session_was_writing_is_removed(tmp_path):
+    """When the folder is held again; files of other names stay."""
+    folder = RunFolder(tmp_path)
+    kept = [tmp_path / "items" / ".hidden.part", tmp_path / "a.part"]
+    for path in (tmp_path / ".results.jsonl.123.part", tmp_path / "items" / ".a.parquet.7.part", *kept):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("half")
+    with folder.locked():
+        assert sorted(tmp_path.rglob("*.part")) == sorted(kept)

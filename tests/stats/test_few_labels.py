@@ -154,3 +154,78 @@ def test_more_labels_buy_more() -> None:
     sample = outlook(0.03, 0.06, 100, 400, steps=(300,), finite=False)
     assert sample[0].half == pytest.approx(0.03)
     assert outlook(0.1, 0.05, 400, 400, steps=(50,)) == ()
+
+
+def test_refusals_are_a_stratum_that_people_tell() -> None:
+    """By hand: of 100 units the judge refuses 20, all of them 1; half of the others are. People label 20 and 10."""
+    said = np.tile([0.0, 1.0], 40)
+    every = np.r_[said, np.full(20, np.nan)]
+    judge = np.r_[said[:20], np.full(10, np.nan)]
+    people = np.r_[said[:20], np.ones(10)]
+    found = corrected(people, judge, every, groups=np.r_[0:20, 80:90], every_groups=np.arange(100))
+    assert found.value.value == pytest.approx(0.8 * 0.5 + 0.2 * 1.0, abs=0.01)
+    assert found.value.low < 0.6 < found.value.high
+    # Ten labels of refusals that are all alike do not show how sure that is.
+    assert found.error > 0.2 * (1 / 12 * 11 / 12 / 12) ** 0.5 / 2
+
+
+def test_refusals_without_labels_leave_nothing_or_widen() -> None:
+    """More than 2% leave no value; fewer may be anything, so the interval reaches as far as they do."""
+    rng = generator(8, "refusals")
+    every = rng.random(1000)
+    people = np.clip(every[:100] + rng.normal(0, 0.1, 100), 0, 1)
+    whole = corrected(people, every[:100], every)
+    few, many = every.copy(), every.copy()
+    few[-15:], many[-30:] = np.nan, np.nan
+    none = corrected(people, many[:100], many)
+    assert np.isnan([none.value.value, none.value.low, none.alone.value]).all()
+    some = corrected(people, few[:100], few)
+    assert some.value.width == pytest.approx(0.985 * whole.value.width + 0.015, abs=0.002)
+
+
+def test_few_groups_have_t_with_as_many_as_groups_of_equal_size() -> None:
+    """Of five groups of 10, 10, 10, 10 and 40 there are as many as 80 squared over the sum of squares, 3.2."""
+    rng = generator(9, "groups")
+    sizes = [10, 10, 10, 10, 40]
+    groups = np.repeat(np.arange(5), sizes)
+    people = rng.random(80)
+    found = corrected(people, np.zeros(80), np.zeros(80), groups=groups, every_groups=groups)
+    assert found.freedom == pytest.approx(80**2 / sum(size**2 for size in sizes) - 1)
+    # Leaving out a group at a time, computed anew.
+    means = np.array([people[groups != group].mean() for group in range(5)])
+    assert found.error**2 == pytest.approx(
+        max(((means - means.mean()) ** 2).sum() * 4 / 5, people.var(ddof=1) / 80)
+    )
+    with pytest.raises(UsageError):
+        corrected(people, np.zeros(80), np.zeros(80), groups=groups)
+
+
+def _redrawn(rng, refusing, draws):
+    """Of 30 questions with passages that are the likelier relevant in some, redrawn: how often the interval holds."""
+    share = rng.beta(1, 3, 30)
+    worlds = [(rng.random(60) < own).astype(float) for own in share]
+    truth = np.concatenate(worlds).mean()
+    held = given = 0
+    for _ in range(draws):
+        own = np.concatenate([worlds[place] for place in rng.integers(0, 30, 30)])
+        groups = np.repeat(np.arange(30), 60)
+        judge = np.where(rng.random(len(own)) < 0.7, own, rng.permutation(own))
+        judge[(own == 1) & (rng.random(len(own)) < refusing)] = np.nan
+        rows = rng.permutation(len(own))[:150]
+        found = corrected(own[rows], judge[rows], judge, groups=groups[rows], every_groups=groups)
+        given += np.isfinite(found.value.low)
+        held += found.value.low <= truth <= found.value.high
+    return held / given
+
+
+@pytest.mark.parametrize("refusing", [0.0, 0.5])
+def test_questions_in_clusters_and_a_judge_who_refuses_what_is_relevant(refusing) -> None:
+    """150 of 1,800 passages of 30 questions. Counting refusals as worth nothing held in none."""
+    assert _redrawn(generator(10, str(refusing)), refusing, 60) >= 0.88
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("refusing", [0.0, 0.05, 0.5])
+def test_coverage_with_clusters_and_refusals(refusing) -> None:
+    """At least 93% of 1,500 intervals hold."""
+    assert _redrawn(generator(11, str(refusing)), refusing, 1500) >= 0.93

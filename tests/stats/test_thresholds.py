@@ -218,3 +218,35 @@ def test_shares_are_shares():
             precise(np.zeros(3), np.ones(3, bool), aim, confidence, np.random.default_rng(0))
     with pytest.raises(UsageError, match="below 0"):
         cheapest(np.zeros(3), np.ones(3, bool), -1.0, 1.0, 0.95, np.random.default_rng(0))
+
+
+def _given(draws, seed):
+    """Thresholds from 100 labels, where the best that there is has a precision of 0.68 and 0.7 is asked for: those
+    found, and those that are not withheld."""
+    from embassay.stats.calibration import fit, with_chance
+
+    rng, found, kept = np.random.default_rng(seed), 0, 0
+    for _ in range(draws):
+        scores = rng.random(100)
+        same = rng.random(100) < np.where(scores > 0.5, 0.68, 0.2)
+        threshold = precise(scores, same, 0.7, 0.95, rng)
+        smooth = fit("beta", scores, same)(scores)
+        found += threshold.value is not None
+        kept += with_chance(threshold, scores, smooth, rng).value is not None
+    return found, kept
+
+
+@pytest.mark.parametrize(
+    ("draws", "share"), [(150, 1.0), pytest.param(3000, 0.75, marks=pytest.mark.nightly)]
+)
+def test_thresholds_found_by_luck_are_withheld(draws, share):
+    """All that are found in this world are broken; a good one is never withheld."""
+    found, kept = _given(draws, 3)
+    assert kept <= share * found
+    from embassay.stats.calibration import with_chance
+
+    rng = np.random.default_rng(4)
+    scores = rng.random(400)
+    sure = with_chance(precise(scores, scores > 0.4, 0.9, 0.95, rng), scores, (scores > 0.4) * 1.0, rng)
+    assert sure.value is not None
+    assert sure.chance > 0.95

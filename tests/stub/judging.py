@@ -21,9 +21,9 @@ Table = Mapping[tuple[str, str], float]
 
 MALFORMED: Mapping[str, Callable[[str], str]] = {
     "truth value": lambda key: f'{{"{key}": true}}',
-    "out of range": lambda key: '{"grade_1_5": 7}' if key != "order" else '{"order": ["?"]}',
+    "out of range": lambda key: '{"grade": 7}' if key != "order" else '{"order": ["?"]}',
     "not whole": lambda key: f'{{"{key}": 3.5}}',
-    "words around": lambda key: f'Let me see. {{"{key}": 4}} is what I would say.',
+    "words around": lambda key: f'Let me see. {{"{key}": 4}} or {{"{key}": 5}}.',
     "missing key": lambda key: '{"answer": 4}',
     "twice": lambda key: f'{{"{key}": 4, "{key}": 2}}',
     "cut": lambda key: f'{{"{key}": ',
@@ -51,7 +51,7 @@ def judging(
 
     def behaviour(turn: Turn) -> Reply | str:
         question, passages = read(turn.last)
-        key = "order" if '"order"' in turn.messages[0]["content"] else "grade_1_5"
+        key = "order" if '"order"' in turn.messages[0]["content"] else "grade"
         at = share(turn.last)
         if at < refusing:
             raise Problem(400, "this text cannot be processed")
@@ -59,7 +59,7 @@ def judging(
         if at < refusing + never or random.random() < malformed:
             return MALFORMED[random.choice(kinds)](key)
         useful = [usefulness(question, one, table) + noise * random.gauss(0, 1) for one in passages.values()]
-        if key == "grade_1_5":
+        if key == "grade":
             return json.dumps({key: min(5, max(1, round(useful[0])))})
         ranked = sorted(zip(useful, passages, strict=True), key=lambda one: -one[0])
         return json.dumps({key: [label for _, label in ranked]})

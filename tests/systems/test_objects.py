@@ -147,6 +147,100 @@ def test_what_an_object_gives_is_checked(made: Any) -> None:
         open_given(spec.removeprefix("own:")).encode(["a", "b"])
 
 
+@pytest.mark.parametrize("code", [0, 3, None, "bye"])
+def test_an_object_that_calls_exit_ends_nobody(code: Any, tmp_path: Path) -> None:
+    """Its cell has failed, with what it did; the caller goes on."""
+
+    def leave(texts: Sequence[str]) -> Any:
+        raise SystemExit(code)
+
+    with pytest.raises(ModelError, match="SystemExit"):
+        GivenEncoder(leave, "leaving").encode(["a"])
+
+
+class Rearranging:
+    """Changes the list that it is handed, in its order or in its texts."""
+
+    identity = "rearranging"
+
+    def __init__(self, change: Any) -> None:
+        self._change = change
+
+    def encode(self, texts: list[str]) -> Any:
+        self._change(texts)
+        return [[len(text), text.count("e"), 1] for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (list.sort, "in 1 of 2 calls, in 1 of them their order: then vectors belong to other texts"),
+        (lambda texts: texts.__setitem__(0, "z"), "in 2 of 2 calls"),
+        (lambda texts: None, ""),
+    ],
+)
+def test_an_object_that_changes_what_it_is_handed_is_told_of(change: Any, told: str, tmp_path: Path) -> None:
+    """How often; the lists of others stay as they are."""
+    encoder, texts = GivenEncoder(Rearranging(change), "mine"), ["c", "b"]
+    encoder.encode(texts)
+    encoder.encode(["a"])
+    assert texts == ["c", "b"]
+    assert len(encoder.faults) == bool(told)
+    assert told in "".join(encoder.faults)
+
+
+def test_an_object_that_writes_into_one_array_gives_each_call_its_own() -> None:
+    """Else the first vectors would become those of the last call."""
+    held = np.zeros((1, 3), dtype=np.float32)
+
+    def fill(texts: Sequence[str]) -> Any:
+        held[:] = len(texts[0])
+        return held
+
+    encoder = GivenEncoder(fill, "mine")
+    first = encoder.encode(["four"])
+    encoder.encode(["longer"])
+    assert first.tolist() == [[4, 4, 4]]
+
+
+def test_the_same_weights_in_another_model_are_another_identity() -> None:
+    """Other prompts, other parts, or methods by role: nothing is taken from the cache of the other."""
+    torch = pytest.importorskip("torch")
+
+    def model(*parts: Any, **attributes: Any) -> Any:
+        made = torch.nn.Sequential(torch.nn.Linear(2, 2), *parts)
+        with torch.no_grad():
+            made[0].weight.fill_(1)
+            made[0].bias.fill_(1)
+        for name, value in {"encode": letters, **attributes}.items():
+            object.__setattr__(made, name, value)
+        return made
+
+    variants = [
+        model(), model(torch.nn.Tanh()), model(prompts={"query": "q: "}), model(max_seq_length=9),
+        model(encode_query=letters, encode_document=letters),
+    ]  # fmt: skip
+    assert len({GivenEncoder(one, "mine").identity for one in variants}) == len(variants)
+    assert GivenEncoder(model(), "mine").identity == GivenEncoder(model(), "mine").identity
+
+
+def test_queries_and_documents_go_to_methods_of_their_own() -> None:
+    """Where the object has both; a role that it takes itself comes first."""
+
+    class Both:
+        def encode(self, texts: Sequence[str]) -> Any:
+            return [[0.0, 1]] * len(texts)
+
+        def encode_query(self, texts: Sequence[str]) -> Any:
+            return [[1.0, 0]] * len(texts)
+
+        def encode_document(self, texts: Sequence[str]) -> Any:
+            return [[2.0, 0]] * len(texts)
+
+    encoder = GivenEncoder(Both(), "both")
+    assert [encoder.encode(["a"], role=role)[0, 0] for role in ("query", "document", None)] == [1, 2, 0]
+
+
 def test_what_encoders_of_other_libraries_give_is_taken() -> None:
     """Half precision of torch, which numpy has not; a generator; a function that embeds documents."""
 
@@ -252,3 +346,42 @@ def test_an_object_that_fails_is_told_with_its_place():
 
     with pytest.raises(ModelError, match=r"failed on a text: KeyError: 'oops' \(test_objects.py, line \d+\)"):
         GivenEncoder(Failing(), "failing").encode(["one"])
+
+
+@pytest.mark.parametrize("vector", [[0.0, 0, 0], [1.0, 2, 3]])
+def test_a_system_that_tells_no_texts_apart_has_no_score(vector: Any, tmp_path: Path) -> None:
+    """Of zeros, as servers send them for base64, or of any other vector: the order of ties is no value."""
+    corpus = [{"id": str(place), "text": row["text"], "text2": row["summary"], "score": row["overall"]}
+              for place, row in enumerate(ROWS)]  # fmt: skip
+    done = embassay.pteb.run(
+        {"same": lambda texts: [vector] * len(texts)}, datasets=[corpus], tasks=["sts"], original_only=True,
+        tokenizer="words", out=tmp_path / "run",
+    )  # fmt: skip
+    mine = [row for row in done.results.to_dicts() if row["system"] == "own:same"]
+    assert mine
+    assert all(row["value"] is None for row in mine)
+    assert any("the same vector" in row["reason"] for row in mine)
+
+
+def test_a_caller_outlives_a_system_that_calls_exit(tmp_path: Path) -> None:
+    """Before the run it is an error as any other; within it the cell has failed, and the others go on."""
+
+    def leave(texts: Sequence[str]) -> Any:
+        if list(texts) == ["dimensions"]:
+            return [[1.0, 2]]
+        raise SystemExit(5)
+
+    def leave_at_once(texts: Sequence[str]) -> Any:
+        raise SystemExit(5)
+
+    with pytest.raises(ModelError, match="SystemExit: 5"):
+        embassay.sage.run(
+            {"leaving": leave_at_once}, datasets=[ROWS], tokenizer="words", out=tmp_path / "none"
+        )
+    done = embassay.sage.run(
+        {"leaving": leave, "jaccard": "jaccard"}, datasets=[ROWS], tasks=["preference"], tokenizer="words",
+        out=tmp_path / "run",
+    )  # fmt: skip
+    valued = {row["system"] for row in done.results.to_dicts() if row["value"] is not None}
+    assert "jaccard" in valued
+    assert "own:leaving" not in valued

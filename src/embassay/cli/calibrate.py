@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from embassay.cli.options import Spread, of_records, within_memory
 from embassay.errors import UsageError
@@ -44,9 +46,22 @@ class Retrieved:
     )  # fmt: skip
 
 
+CHECK = "check"
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[check FILE]",
+        help="Compare the pairs of -d with those that a saved calibration was made on; exit code 1 if they differ.",
+        show_default=False,
+    ),
+]
+
+
 @within_memory
 @of_records(tasks=(), defaults={"systems": ()})
-def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved) -> None:
+def calibrate(
+    request: CalibrationRequest, running: Spread, retrieved: Retrieved, words: Words = None
+) -> None:
     """Find what a similarity means, and where to set a threshold.
 
     Fit it to labelled or graded pairs; or to a run and its judgements, for the score from which to answer a question.
@@ -56,6 +71,9 @@ def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved
     from embassay.cli.session import do
     from embassay.protocols.calibration.protocol import Calibrations
 
+    if words:
+        _check_saved(words, request, running)
+        return
     asked = _threshold(retrieved.origin) if retrieved.origin else None
     check_sources(request.systems, retrieved.runs, retrieved.qrels)
     _check_translation(request.systems, asked and asked[0], retrieved.targets)
@@ -75,6 +93,31 @@ def calibrate(request: CalibrationRequest, running: Spread, retrieved: Retrieved
         out = None if done is None else done.path
     if out is not None and asked is not None and not running.json:
         _show_translations(out, *asked, retrieved.targets, running.wide)
+
+
+def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Spread) -> None:
+    """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
+    from embassay.cli.terminal import show, show_blocks
+    from embassay.protocols.calibration.check import check_calibration
+    from embassay.report.calibration import checked_view
+    from embassay.runs.folder import to_json
+
+    if words[0] != CHECK or len(words) != 2:
+        raise UsageError(
+            f"{' '.join(words)!r} is no part of this command.",
+            mend="Write `embassay calibrate check FILE -d NEW`, or name systems with -s.",
+        )
+    if len(request.datasets) != 1 or request.systems:
+        raise UsageError(
+            "A check is of one file and one dataset.", mend="Write `embassay calibrate check FILE -d NEW`."
+        )
+    checked = check_calibration(words[1], request.datasets[0], mapping=request.mapping, split=request.split)
+    if running.json:
+        show(to_json(checked.as_dict(), indent=1))
+    else:
+        show_blocks(checked_view(checked), running.wide)
+    if not checked.is_passed:
+        raise typer.Exit(1)
 
 
 def check_sources(systems: Sequence[str], run: Sequence[str] | None, qrels: str | None) -> None:

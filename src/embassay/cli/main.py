@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from itertools import pairwise
 from typing import Annotated, Any, NoReturn
@@ -14,7 +14,7 @@ import typer
 
 from embassay import __version__
 from embassay.cli.options import App, Group, stopping_at_memory
-from embassay.cli.terminal import only_visible
+from embassay.cli.terminal import only_visible, said_readings
 from embassay.errors import EmbassayError, UsageError
 from embassay.registry import attribute
 
@@ -258,7 +258,8 @@ def run() -> None:
 def _run() -> None:
     try:
         _check_out(sys.argv[1:])
-        app()
+        with said_readings():
+            app()
     except EmbassayError as error:
         _say(error)
     except BrokenPipeError:
@@ -279,9 +280,10 @@ def _say(error: EmbassayError) -> NoReturn:
     if _debug:
         _show_traceback(error)
     else:
-        typer.echo(f"embassay: {error.message}", err=True)
-        if error.mend:
-            typer.echo(f"           {error.mend}", err=True)
+        with suppress(OSError):  # of a terminal that was closed
+            typer.echo(f"embassay: {error.message}", err=True)
+            if error.mend:
+                typer.echo(f"           {error.mend}", err=True)
     sys.exit(error.exit_code)
 
 

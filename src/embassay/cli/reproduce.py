@@ -92,9 +92,10 @@ def _told(recipe: Recipe, step: Step, more: Sequence[str]) -> list[str]:
 
     lines = [f"{recipe.paper} ({recipe.source}). {recipe.caveat}", ""]
     for command in recipe.steps:
-        words = command.words(more if command is step else ())
+        words = command.shown(more if command is step else ())
         lines.append(f"{command.tables}{'' if len(recipe.steps) == 1 else f' (--step {command.name})'}:")
         lines.append(f"  {shlex.join(['embassay', *words])}")
+        lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
         lines.append(_at_hand(suites()[recipe.suite]))
     return [*lines, ""]
@@ -149,9 +150,9 @@ def _call(words: list[str]) -> None:
 
 def _show(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
     """The paper's tables beside those of the runs."""
-    from embassay.interchange.reproduction import compared, suites_of
+    from embassay.interchange.reproduction import compared, settings_of, suites_of
 
-    tables, notes = compared(recipe.paper, runs), suites_of(runs)
+    tables, notes = compared(recipe.paper, runs), [*suites_of(runs), *settings_of(recipe, runs)]
     if json:
         facts = {"paper": recipe.paper, "suites": notes, "tables": [table.as_dict() for table in tables]}
         typer.echo(writing.dumps(facts, ensure_ascii=False))

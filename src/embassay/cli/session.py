@@ -24,6 +24,7 @@ from embassay.cli.progress import opening
 from embassay.cli.terminal import show_blocks, show_table
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError
 from embassay.limits import forbidden, permission_mend
+from embassay.machine import HANGUP
 from embassay.protocols.kernel.request import TaskRequest
 from embassay.runs.spending import in_one_line
 
@@ -217,7 +218,8 @@ PATIENCE = 10
 
 @contextmanager
 def stopping(kept: str, command: str) -> Iterator[None]:
-    """Inside, Ctrl-C and TERM stop the work: Interrupted says what is `kept`, and the `command` that goes on.
+    """Inside, Ctrl-C, TERM and a terminal that closes (HUP) stop the work: Interrupted says what is `kept`, and the
+    `command` that goes on.
 
     The first is obeyed. Those that follow it within PATIENCE seconds, and any after the work has ended, do not break
     off the keeping; later ones do. Of the main thread only.
@@ -225,8 +227,11 @@ def stopping(kept: str, command: str) -> Iterator[None]:
     import polars  # noqa: F401 - which takes Ctrl-C over as it is imported, and would break off any table of ours
 
     stop = _Stop()
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT, *HANGUP)}
     signal.signal(signal.SIGTERM, stop.terminate)
+    for number in HANGUP:
+        if before[number] != signal.SIG_IGN:  # under nohup the run outlives its terminal
+            signal.signal(number, stop.terminate)
     if before[signal.SIGINT] != signal.SIG_IGN:  # a shell's job in the background ignores Ctrl-C
         signal.signal(signal.SIGINT, stop.interrupt)
     try:
@@ -243,7 +248,7 @@ def stopping(kept: str, command: str) -> Iterator[None]:
 
 
 class _Stop:
-    """Answers Ctrl-C as it was answered before, and TERM likewise, and neither while the first is being obeyed."""
+    """Answers Ctrl-C as it was answered before, TERM and HUP likewise, and neither while the first is being obeyed."""
 
     def __init__(self) -> None:
         self._before = signal.getsignal(signal.SIGINT)
@@ -261,7 +266,7 @@ class _Stop:
             self._before(number, frame)
 
     def terminate(self, *_: object) -> None:
-        """TERM."""
+        """TERM, or HUP."""
         if self._now():
             raise KeyboardInterrupt
 

@@ -34,7 +34,7 @@ from embassay.records import (
     Skipped,
 )
 
-_FORMAT = "1"
+_FORMAT = "2"
 """Part of every fingerprint; raised when the same bytes are read into different records."""
 
 _FLAT: Mapping[str, Callable[[Source, Intake, int | None, int], Any]] = {

@@ -255,6 +255,39 @@ def ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Rat
     return Ratings(ids, sources, summaries, {axis: table[:, i] for i, axis in enumerate(axes)})
 
 
+_TRUTH = {"true": "1", "false": "0"}
+
+
+class Spellings:
+    """The labels of a column, each with the ways in which it is written: 1, "1" and 1.0 are one label."""
+
+    def __init__(self) -> None:
+        self._written: dict[str, dict[str, str]] = {}
+
+    def label(self, row: Row, key: str) -> str | None:
+        """The label of a row; None where there is none."""
+        label = label_of(row, "label")
+        if label is not None:
+            self._written.setdefault(label, {}).setdefault(repr(row.cells["label"]), key)
+        return label
+
+    def joined(self, labels: Iterable[str], intake: Intake) -> list[str]:
+        """The labels, in which true and false are 1 and 0 if both ways are used and no other label is; and a warning of
+        each that is written in more than one way."""
+        known = set(self._written)
+        both = known & set(_TRUTH) and known & set(_TRUTH.values())
+        same = _TRUTH if both and known <= {*_TRUTH, *_TRUTH.values()} else {}
+        ways: dict[str, list[str]] = {}
+        for label, written in self._written.items():
+            ways.setdefault(same.get(label, label), []).extend(written)
+        for label, spelt in ways.items():
+            if len(spelt) > 1:
+                intake.tally.note(
+                    "labels written in several ways, read as one", f"{label}: {', '.join(spelt)}"
+                )
+        return [same.get(label, label) for label in labels]
+
+
 def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledTexts:
     """Texts with labels; rows without either, and sets with one label only, are skipped.
 
@@ -264,11 +297,11 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
     if limit is not None and limit < 2:
         raise UsageError(f"The limit is {limit}, but a set of labelled texts needs 2.", mend="Raise --limit.")
     source = unrolled(source, ("text", "label"))
-    has_sets = "set" in source.columns()
+    has_sets, spellings = "set" in source.columns(), Spellings()
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
         texts = intake.texts(row, key, "text")
-        label = label_of(row, "label")
+        label = spellings.label(row, key)
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
         group = label_of(row, "set") if has_sets else None
@@ -276,7 +309,8 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
 
     columns = ["text", "label", *(["set"] if has_sets else [])]
     # All are read: the limit is for each set, and needs to know the labels in it.
-    ids, (texts, labels, sets) = columns_of(intake.read(source, columns, parse, Draw(None, seed)), 3)
+    ids, (texts, written, sets) = columns_of(intake.read(source, columns, parse, Draw(None, seed)), 3)
+    labels = spellings.joined(written, intake)
     chosen_rows: list[int] = []
     for members in _sets(labels, sets, ids, intake).values():
         chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
@@ -417,18 +451,22 @@ def classification(source: Source, intake: Intake, limit: int | None, seed: int)
     or trains on one label only.
     """
 
+    spellings = Spellings()
+
     def parse(row: Row, key: str) -> Labelled | None:
         split = label_of(row, "split")
         if split not in (TRAIN, TEST):
             intake.tally.skip(f"in the split {split!r}" if split else "no split", key)
             return None
         texts = intake.texts(row, key, "text")
-        label = label_of(row, "label")
+        label = spellings.label(row, key)
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
         return None if texts is None or label is None else (texts[0], label, split)
 
-    taken = intake.read(source, ["text", "label", "split"], parse, Draw(None, seed))
+    read = intake.read(source, ["text", "label", "split"], parse, Draw(None, seed))
+    labels = spellings.joined((label for _, (_, label, _) in read), intake)
+    taken = [(key, (text, label, split)) for (key, (text, _, split)), label in zip(read, labels, strict=True)]
     train, test = (_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
     trained = set(train.labels)
     if len(trained) < 2:

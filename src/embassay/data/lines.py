@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import re
+import stat
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +17,10 @@ from typing import IO
 
 from embassay.data.rows import File, Origin, Row, collecting, fault, nearest
 from embassay.errors import DataError, UsageError
-from embassay.limits import COLUMNS, LINE, bounded_lines, unpacking
+from embassay.limits import COLUMNS, LINE, ROWS, TIMES, bounded_lines, unpacking
 
 # Lines; a file of nothing else would be read to its end before anything is said.
-_BLANK = 1_000_000
+_BLANK = 100_000
 _GZIP = b"\x1f\x8b"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
@@ -32,6 +33,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     A UTF-8 byte order mark is dropped. DataError for an empty file, a gzip file that is cut, damaged or not
     one, one that unpacks to far more than text does, lines longer than LINE, bytes that are not UTF-8 and NUL bytes.
     """
+    check_rows(path)
     number = blank = 0
     for block in _blocks(path):
         # Blocks are cut after \n only; what remains inside one are lone \r, as many as it has bytes.
@@ -50,6 +52,39 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
         raise DataError(
             "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
         )
+
+
+_SAMPLED, _PIECE = 2**20, 2**22
+
+
+def check_rows(path: Path) -> None:
+    """DataError for a file of more lines than ROWS, where its first lines suggest so: they are counted before any is
+    read, which takes a second where reading them takes many minutes."""
+    try:
+        status = path.stat()
+    except OSError:
+        return  # opening it says why
+    if stat.S_ISREG(status.st_mode) and _has_too_many_rows(
+        path, status.st_size, status.st_mtime_ns, ROWS.most
+    ):
+        raise ROWS.exceeded(path)
+
+
+@lru_cache(maxsize=64)
+def _has_too_many_rows(path: Path, size: int, _changed: int, most: int) -> bool:
+    try:
+        with opened(path) as stream:
+            first = stream.read(_SAMPLED)
+            rows, unpacked = first.count(b"\n"), size
+            if path.name.lower().endswith(".gz"):
+                unpacked = size * max(1, TIMES.most)
+            if rows * unpacked < most * len(first) or len(first) < _SAMPLED:
+                return False
+            while rows <= most and (piece := stream.read(_PIECE)):
+                rows += piece.count(b"\n")
+            return rows > most
+    except (DataError, OSError, EOFError, zlib.error):
+        return False  # the reading of the rows says why
 
 
 def _blocks(path: Path) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -296,21 +297,32 @@ def texts_of(row: Row, column: str) -> list[str | None]:
 
 
 def label_of(row: Row, column: str) -> str | None:
-    """A label as text (an integer 3 and a text "3" are one label); None if it is missing, empty or NaN."""
+    """A label as text (3, "3" and 3.0 are one label, see `plain`); None if it is missing, empty or NaN."""
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str | int | float):
         raise wrong(row, column, "a label (text or number)")
     text = "" if value is None else plain(value)
-    return None if not text.strip() or text.strip().lower() == "nan" else text
+    return None if not text or text.lower() == "nan" else text
+
+
+_WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,15}))\.0*", re.ASCII)
+"""A whole number as tables with a gap in the column write it. Not 007, which is a code, nor 1.10, a version."""
 
 
 def plain(value: Any) -> str:
-    """A value as the text it is compared as, truth values as in JSON.
+    """A value as the text it is compared as: whole numbers without a point, truth values as in JSON, without blanks at
+    the ends, letters with their accents as one character.
 
-    >>> plain(3), plain("3"), plain(True)
-    ('3', '3', 'true')
+    >>> plain(3), plain("3"), plain(3.0), plain(" 3.0"), plain(True), plain("True"), plain(0.5), plain("007")
+    ('3', '3', '3', '3', 'true', 'true', '0.5', '007')
     """
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    text = unicodedata.normalize("NFC", str(value).strip())
+    if text.lower() in ("true", "false"):
+        return text.lower()
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    whole = _WHOLE.fullmatch(text)
+    return str(int(whole[1])) if whole else text
 
 
 def wrong(row: Row, column: str, expected: str, mend: str = "") -> DataError:

@@ -9,6 +9,20 @@ from embassay.data.catalogue.suites import suites
 
 Row = Mapping[str, str]
 """A line of a run's table, as CSV has it."""
+ALL = "all tasks"
+
+
+@dataclass(frozen=True)
+class Over:
+    """What a figure of a paper is a mean over: all sets of a `suite` for `task`, or for `ALL`. Without a suite it is of
+    data that nobody else has."""
+
+    suite: str
+    task: str = ALL
+
+
+Whole = Callable[[str, str], Over | None]
+"""What the cell of a row and a column is a mean over; None for a cell of the one set that it names, or of none."""
 
 CLASSICAL: Mapping[str, str] = {
     "bm25": "BM25 Score", "jaccard": "Jaccard Similarity", "levenshtein": "Levenshtein Ratio", "rouge": "ROUGE Score",
@@ -21,7 +35,7 @@ CLASSICAL: Mapping[str, str] = {
 class Layout:
     """`table` of a paper, in the `file` (a pattern) of a run. `row` and `column` turn ours into the paper's: the row of
     a line, empty where that is none of this table, and the name of a column. `label` is the column that says whose line
-    it is; with `others`, lines that the paper has no row for are shown too."""
+    it is; with `others`, lines that the paper has no row for are shown too. `over` says what a cell is a mean over."""
 
     table: str
     title: str
@@ -30,6 +44,17 @@ class Layout:
     column: Callable[[str], str] = str.lower
     label: str = "system"
     others: bool = True
+    over: Whole = lambda row, column: None  # noqa: ARG005 - of one set
+
+
+def means(suite: str, task: str = ALL, *beginnings: str) -> Whole:
+    """For a table whose cells are means over a suite; with `beginnings` only those of rows that begin so are."""
+
+    def over(row: str, column: str) -> Over | None:
+        del column
+        return Over(suite, task) if not beginnings or row.startswith(beginnings) else None
+
+    return over
 
 
 def model(system: str) -> str:
@@ -91,8 +116,24 @@ _SAGE_TITLES = (
     "sensitivity to insertion",
     "sensitivity to removal",
 )
+_SAGE_TASKS = {"overall": ALL, "human_preference": "preference"}
+
+
+def _over_tasks(row: str, column: str) -> Over:
+    del row
+    return Over("sage", _SAGE_TASKS.get(column, column))
+
+
+_SAGE_MEANS: Mapping[int, Whole] = {1: _over_tasks, **dict.fromkeys((2, 3), means("sage", "preference"))}
 SAGE = tuple(
-    Layout(f"table {number}", title, f"sage_table{number}", _by("system", model), renamed(_SAGE))
+    Layout(
+        f"table {number}",
+        title,
+        f"sage_table{number}",
+        _by("system", model),
+        renamed(_SAGE),
+        over=_SAGE_MEANS.get(number, Layout.over),
+    )
     for number, title in enumerate(_SAGE_TITLES, 1)
 )
 
@@ -142,21 +183,36 @@ def _billions(row: Row) -> str:
     return f"{1000 * size:.0f}M" if size < 1 else f"{size:g}B"
 
 
+_MEAN_STS = means("pteb-sts", "sts")
+
+
+def _seven(row: str, column: str) -> Over | None:
+    if row.startswith("9 STS datasets"):
+        return _MEAN_STS(row, column)
+    return Over("pteb-en") if row.startswith("Average") else None
+
+
 PTEB = (
     Layout("table 1", "words per text", "pteb_table1", _by("dataset", _set), label="dataset"),
-    Layout("table 2", "judges: Spearman with people x 100", "pteb_table2", _by("Dataset", _set), judge, "Dataset"),
-    Layout("table 3", "judges by size", "pteb_table3", _billions, renamed({"Score": "sts_score"}), "Judge"),
-    Layout("table 4", "paraphrasers", "pteb_table4", _by("Paraphraser", judge), renamed(_PARAPHRASERS), "Paraphraser"),
-    Layout("table 5", "the paraphraser by judge", "pteb_table5", _by("Judge", judge), renamed(_JUDGES), "Judge"),
-    Layout("table 6", "STS", "pteb_table6", _set_of),
-    Layout("table 7", "shifts, runs pooled", "pteb_table7", _on_sts, _SHIFT),
-    Layout("table 8", "encoders by size", "pteb_table8", _size, renamed({"vram_gib": "vram_gb"}), others=False),
-    Layout("table 9", "seven tasks", "pteb_table9", _set_of),
-    Layout("table 10", "other languages", "pteb_table10", _set_of),
+    Layout("table 2", "judges: Spearman with people x 100", "pteb_table2", _by("Dataset", _set), judge, "Dataset",
+           over=means("pteb-sts", "sts", "Average")),
+    Layout("table 3", "judges by size", "pteb_table3", _billions, renamed({"Score": "sts_score"}), "Judge",
+           over=_MEAN_STS),
+    Layout("table 4", "paraphrasers", "pteb_table4", _by("Paraphraser", judge), renamed(_PARAPHRASERS), "Paraphraser",
+           over=_MEAN_STS),
+    Layout("table 5", "the paraphraser by judge", "pteb_table5", _by("Judge", judge), renamed(_JUDGES), "Judge",
+           over=_MEAN_STS),
+    Layout("table 6", "STS", "pteb_table6", _set_of, over=means("pteb-sts", "sts", "Average")),
+    Layout("table 7", "shifts, runs pooled", "pteb_table7", _on_sts, _SHIFT, over=_MEAN_STS),
+    Layout("table 8", "encoders by size", "pteb_table8", _size, renamed({"vram_gib": "vram_gb"}), others=False,
+           over=means("pteb-en")),
+    Layout("table 9", "seven tasks", "pteb_table9", _set_of, over=_seven),
+    Layout("table 10", "other languages", "pteb_table10", _set_of, over=means("pteb-multi", ALL, "Average")),
     Layout("table 11", "people's ratings", "pteb_table11", lambda row: _LANGUAGES.get(row["lang"], row["lang"]),
            renamed({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
-    Layout("table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"])),
-    Layout("table 14", "shifts, runs averaged", "pteb_table14", _on_sts, _SHIFT),
+    Layout("table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"]),
+           over=_MEAN_STS),
+    Layout("table 14", "shifts, runs averaged", "pteb_table14", _on_sts, _SHIFT, over=_MEAN_STS),
 )  # fmt: skip
 
 # RAG ----------------------------------------------------------------------------------------------------------------
@@ -224,10 +280,18 @@ def _ablated(lang: str) -> Callable[[Row], str]:
     )
 
 
+def _of_qualities(row: str, column: str) -> Over | None:
+    """The paper's corpus is its own: prices, sizes and times compare, and how good what was found is does not."""
+    del row
+    return (
+        Over("") if column.startswith(("n_recall", "ra_nwg", "ceiling", "percent_proc", "avg_perf")) else None
+    )
+
+
 def _of_stack(
     table: str, title: str, file: str, row: Callable[[Row], str], names: Mapping[str, str]
 ) -> Layout:
-    return Layout(table, title, file, row, renamed(names), "Stack", others=False)
+    return Layout(table, title, file, row, renamed(names), "Stack", others=False, over=_of_qualities)
 
 
 RAG = (
@@ -241,7 +305,8 @@ RAG = (
               {"RA-nWG@10": "ra_nwg", "PROC": "ceiling_proc"}),
     _of_stack("5.2 leaderboard, @30", "best by RA-nWG@30", "rag_table6", stack,
               {"RA-nWG@30": "ra_nwg", "PROC": "ceiling_proc"}),
-    Layout("5.3 indexes", "indexes of 1,024 dimensions", "rag_table7", _index, renamed(_CHANGES), "Encoder", False),
+    Layout("5.3 indexes", "indexes of 1,024 dimensions", "rag_table7", _index, renamed(_CHANGES), "Encoder", False,
+           over=_of_qualities),
     _of_stack("5.5 scenarios", "scenarios", "rag_stacks", stack,
               {**_MEASURES, "USD per 1,000": "cost_usd_per_1000_queries"}),
     _of_stack("A.1 efficiency", "efficiency", "rag_table9", stack, {

@@ -11,13 +11,14 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import astuple, dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from embassay.data.catalogue.suites import suites
 from embassay.errors import DataError, UsageError
-from embassay.interchange.layouts import LAYOUTS, Layout, Row
+from embassay.interchange.layouts import ALL, LAYOUTS, Layout, Over, Row
 from embassay.limits import read_bounded
 
 Arguments = tuple[tuple[str, str], ...]
@@ -36,6 +37,17 @@ class Step:
     arguments: Arguments
     tables: str
     yours: Mapping[str, str]
+    advised: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Options of the paper's command that name a file of yours: what to call it, and what it is. Without them the
+    command does something else, which is said."""
+
+    def shown(self, more: Sequence[str] = ()) -> list[str]:
+        """The whole command as it is shown: with the files that are yours to have."""
+        given = {_long(word) for word in more if word.startswith("-")}
+        files = [
+            word for name, (file, _) in self.advised.items() if name not in given for word in (name, file)
+        ]
+        return [*self.words(more), *files]
 
     def words(self, more: Sequence[str] = ()) -> list[str]:
         """The whole command with more words behind it; an option among these takes the place of the paper's."""
@@ -54,13 +66,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A paper: its name in tables, what it is, the suite its datasets are, and its steps, the first the headline's."""
+    """A paper: its name in tables, what it is, the suite its datasets are, and its steps, the first the headline's.
+    `settings` are arguments of a run of it, by name, that its figures were made with."""
 
     paper: str
     source: str
     suite: str
     steps: tuple[Step, ...]
     caveat: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     def step(self, name: str) -> Step:
         """A step by name, the first for none. UsageError for one that there is not."""
@@ -105,11 +119,19 @@ _SAGE_SYSTEMS = (
 _PROBED = ("openai:text-embedding-3-large", "voyage:voyage-3.5")
 _NOISED = ("openai:text-embedding-3-large", "openai:text-embedding-3-small")
 
+_LOREM = (
+    "the Lorem Ipsum of the first author's earlier code, 25,526 tokens, with which docs/published.md was made; without "
+    "it ours is inserted, and tables 5 and 6 are of another text"
+)
+_NEEDLE = "8045a309bb0a3293"
+"""The digest of that text, as manifests have it."""
+
 SAGE = Recipe(
     "SAGE", "Goel, Lee, Ramchandran: SAGE, 2025", "sage",
     (Step("run", ("sage", "run"), (("-d", "sage"), *_each("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
-          "tables 1 to 6", {}),),
+          "tables 1 to 6", {}, {"--needle": ("LOREM.txt", _LOREM)}),),
     "The paper names no documents that were left out, no seeds and no versions of the models behind the APIs.",
+    {"limit": None, "text_tokens": 512, "needle": _NEEDLE},
 )  # fmt: skip
 PTEB = Recipe(
     "PTEB", "PTEB, 2025", "pteb",
@@ -265,11 +287,13 @@ REFERENCE = "reference"
 
 @dataclass(frozen=True)
 class Line:
-    """A line of a run in a table of a paper: the paper's `row`, or none, whose line it is, and its values by column."""
+    """A line of a run in a table of a paper: the paper's `row`, or none, whose line it is, and its values by column.
+    `apart` are the columns whose value is of other data than the printed one."""
 
     row: str
     label: str
     values: Mapping[str, float]
+    apart: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -289,10 +313,10 @@ class Beside:
         return f"{self.paper} {self.layout.table}: {self.layout.title}"
 
     def figures(self) -> Iterator[tuple[str, Figure]]:
-        """Every printed figure that a line has a value for, with whose line it is."""
+        """Every printed figure that a line has a value of the same data for, with whose line it is."""
         for line in self.lines:
             for column, value in line.values.items():
-                if text := self.printed.get((line.row, column)):
+                if column not in line.apart and (text := self.printed.get((line.row, column))):
                     yield line.label, figure(self.paper, self.layout.table, line.row, column, text, value)
 
     def said(self) -> str:
@@ -300,6 +324,8 @@ class Beside:
         lines = [line for _, line in self.figures()]
         cells = {(line.row, line.column) for line in lines}
         told = f"{len(cells)} of {len(self.printed)} printed figures have one here"
+        if apart := sum(bool(line.row) * len(line.apart & line.values.keys()) for line in self.lines):
+            told += f"; {apart} more here {'is' if apart == 1 else 'are'} of other data, and not compared"
         if not lines:
             return f"{told}."
         same = sum(line.verdict == "exact" for line in lines)
@@ -322,7 +348,7 @@ class Beside:
     def _cell(self, line: Line, column: str, *, off: bool = False) -> str:
         """A value of a line with the digits that are printed there, or in its column; or what it is off."""
         value, text = line.values.get(column), self.printed.get((line.row, column), "")
-        if value is None or (off and not text):
+        if value is None or (off and (not text or column in line.apart)):
             return ""
         like = text or next(one for (_, name), one in self.printed.items() if name == column)
         printed = figure(self.paper, self.layout.table, line.row, column, like, value)
@@ -364,6 +390,15 @@ def compared(paper: str, runs: Sequence[Path]) -> list[Beside]:
     return tables
 
 
+def settings_of(recipe: Recipe, runs: Iterable[Path]) -> list[str]:
+    """Of every run that was made otherwise than by the paper's command what it was told in its place."""
+    return [
+        f"{run} was made with {' and '.join(told)}: means over its sets are not compared."
+        for run in runs
+        if (told := unlike(recipe, _checked(run)))
+    ]
+
+
 def suites_of(runs: Iterable[Path]) -> list[str]:
     """What the runs have of the suites that they name: `14 of 15 sets of beir.`"""
     return [str(suite["said"]) for run in runs for suite in _checked(run).get("suites", ())]
@@ -391,16 +426,63 @@ def _beside(paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, 
     columns = {cell.column.lower(): cell.column for cell in figures}
     names = {cell.row.lower(): cell.row for cell in figures}
     lines: dict[tuple[str, str], Line] = {}
-    for run, _ in runs:
+    for run, manifest in runs:
         for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
             for line in _lines(path, layout, columns, names):
-                place = line.row, line.label if len(runs) == 1 else f"{line.label}, {run.name}"
-                lines.setdefault(place, Line(place[0], place[1], line.values))
+                label = line.label if len(runs) == 1 else f"{line.label}, {run.name}"
+                apart = _apart(line, layout, manifest, RECIPES[paper.lower()])
+                lines.setdefault((line.row, label), Line(line.row, label, line.values, apart))
     if not any(line.row or layout.others for line in lines.values()):
         return None
     return Beside(
         paper, layout, tuple(columns.values()), tuple(names.values()), _cells(figures), tuple(lines.values())
     )
+
+
+def _apart(line: Line, layout: Layout, manifest: Mapping[str, Any], recipe: Recipe) -> frozenset[str]:
+    """The columns of a line whose printed figure is a mean over sets that the run has not, or not as the paper had
+    them."""
+    others = bool(unlike(recipe, manifest))
+    apart = set()
+    for column in line.values:
+        over = layout.over(line.row, column)
+        if over is not None and (others or not _has(manifest, over)):
+            apart.add(column)
+    return frozenset(apart)
+
+
+def _has(manifest: Mapping[str, Any], over: Over) -> bool:
+    """Whether a run has all sets of a suite for a task, and no other."""
+    if not over.suite:
+        return False
+    wanted = {
+        (member.dataset, task)
+        for member in suites()[over.suite].members
+        for task in member.tasks
+        if over.task in (ALL, task)
+    }
+    names = {name for name, _ in wanted}
+    there = set()
+    for dataset in manifest.get("datasets", ()):
+        # What judges and paraphrasers are tried on has no tasks.
+        tasks = dataset.get("tasks") or [task for name, task in wanted if name == dataset.get("name")]
+        there |= {(dataset.get("name"), task) for task in tasks if over.task in (ALL, task)}
+        if not dataset.get("tasks") and dataset.get("name") not in names:
+            return False
+    return there == wanted
+
+
+def unlike(recipe: Recipe, manifest: Mapping[str, Any]) -> list[str]:
+    """What a run was told otherwise than the paper's command, in words."""
+    arguments = manifest.get("arguments") or {}
+    options = {**arguments, **(arguments.get("options") or {})}
+    told = []
+    for name, value in recipe.settings.items():
+        given = options.get(name) or None
+        if name in options and str(given).rpartition(" ")[2] != str(value):
+            option = f"--{name.replace('_', '-')}"
+            told.append(f"{option} {given}" if given is not None else f"no {option}")
+    return told
 
 
 def _cells(figures: Iterable[Printed]) -> Mapping[tuple[str, str], str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,33 @@ def complete_linkage(distances: NDArray[np.float32], n: int, n_clusters: int) ->
     lower, upper, heights = merge_all(distances, nearest, near)
     order = np.argsort(heights, kind="stable")[: n - n_clusters]
     return _labels(n, lower[order], upper[order])
+
+
+def order_of_contents(texts: Sequence[str]) -> NDArray[np.int64]:
+    """The positions of texts in an order that nothing but what they say decides, (n,).
+
+    Where distances are equal, clusters depend on the order of the items; in this one they know neither rows nor ids,
+    and a file that is sorted by label gains nothing. Texts of the same words in another order keep their place.
+    """
+    keys = [(_digest(" ".join(sorted(text.lower().split()))), _digest(text)) for text in texts]
+    return np.array(sorted(range(len(texts)), key=keys.__getitem__), dtype=np.int64)
+
+
+def _digest(text: str) -> bytes:
+    return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def in_place(order: NDArray[np.int64], clusters: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Clusters of items that were clustered in this order, (n,), as the items stand; labels count from 0 in the order
+    of each cluster's first item.
+
+    >>> in_place(np.array([2, 0, 1]), np.array([0, 1, 0])).tolist()
+    [0, 1, 1]
+    """
+    placed = np.empty(len(order), dtype=np.int64)
+    placed[order] = clusters
+    names: dict[int, int] = {}
+    return np.array([names.setdefault(cluster, len(names)) for cluster in placed.tolist()], dtype=np.int64)
 
 
 def _check(distances: NDArray[np.float32], n: int, n_clusters: int) -> None:

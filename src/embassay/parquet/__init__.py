@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from embassay.errors import DataError
-from embassay.limits import TABLE, Ratio
+from embassay.limits import ROWS, TABLE, Ratio
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,6 +131,8 @@ class Reader:
         if kind == b"f":
             number, reason = json.loads(content)
             raise OSError(number, reason, str(path))
+        if kind == b"r":
+            raise ROWS.exceeded(path)
         if kind == b"m":
             raise _too_large(path, mend, "no memory for it")
         if kind == b"e":
@@ -143,7 +145,7 @@ class Reader:
         request: dict[str, Any] = {
             "path": None if isinstance(source, bytes) else str(source.absolute()),
             "size": size if isinstance(source, bytes) else None,
-            "columns": None if columns is None else list(columns), "rows": rows,
+            "columns": None if columns is None else list(columns), "rows": rows, "most": ROWS.most,
             # A second of CPU more for every MiB.
             "memory": TABLE.most + size, "seconds": _SECONDS + size // 2**20,
         }  # fmt: skip

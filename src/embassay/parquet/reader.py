@@ -1,10 +1,11 @@
 """The process that reads Parquet: a program of its own, which needs nothing but polars.
 
 Requests come on standard input, one line of JSON each: `path`, or `size` for so many bytes of content that follow;
-`columns` or null; `rows` per table, null for one table, 0 for the schema alone; `memory` in bytes and `seconds` of CPU
-that it may use. Each answer begins with a letter: `t` a table (its length in 8 bytes, then Arrow's file format), `e` an
-error (length, then text), `m` one for want of memory, `f` a file that cannot be opened (length, then number and
-text), `.` the end. An `r` says that the process is ready.
+`columns` or null; `rows` per table, null for one table, 0 for the schema alone; `most` rows that a file may have;
+`memory` in bytes and `seconds` of CPU that it may use. Each answer begins with a letter: `t` a table (its length in 8
+bytes, then Arrow's file format), `e` an error (length, then text), `m` one for want of memory, `r` one for more rows,
+`f` a file that cannot be opened (length, then number and text), `.` the end. An `r` before any answer says that the
+process is ready.
 """
 
 from __future__ import annotations
@@ -27,8 +28,11 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     requests = sys.stdin.buffer
-    # Ctrl-C is the other process's business, which may still read what it needs to end well.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and a terminal that closes are the other process's business, which may still read what it needs to end
+    # well.
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     before = _address_space()
     answers.write(b"r")
     answers.flush()
@@ -54,6 +58,9 @@ def _answer(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
 
 def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
     try:
+        if _rows(source) > asked["most"]:
+            _send(answers, b"r", b"")
+            return
         for frame in _frames(source, asked):
             buffer = io.BytesIO()
             frame.write_ipc(buffer)
@@ -68,6 +75,12 @@ def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
 def _send(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
     answers.write(kind + len(content).to_bytes(8, "big"))
     answers.write(content)
+
+
+def _rows(source: str | bytes) -> int:
+    """As the end of the file says, which is all that is read for it."""
+    content = source if isinstance(source, str) else io.BytesIO(source)
+    return int(pl.scan_parquet(content, glob=False).select(pl.len()).collect().item())
 
 
 def _frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:

@@ -9,31 +9,20 @@ resamples that its run kept: *ahead* is the share of them in which the leader sc
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Kind
 from embassay.document.marks import LogScale, Scale
-from embassay.protocols.compare import higher_is_better
 from embassay.protocols.kernel import tables
-from embassay.protocols.kernel.comparisons import (
-    CLASSICAL,
-    OVERALL,
-    RANKED,
-    REFERENCE,
-    Standing,
-    reaching,
-    read_standings,
-)
-from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
-from embassay.report.runs import ReportRun, score_of, summary_of, sweep_of
-from embassay.stats import NORMAL, Freedom, freedom_of_difference
-from embassay.stats.intervals import items_to_decide, shared_degrees
+from embassay.protocols.kernel.claims import Claim
+from embassay.protocols.kernel.tables import SCORE, Unit
+from embassay.report.cards.evidence import LEAST_COLLECTIONS, LIKELY, Basis, Contender, Evidence, evidence_on
+from embassay.report.runs import ReportRun, sweep_of
+from embassay.stats.intervals import items_to_decide
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import StackFacts
@@ -41,10 +30,12 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Contender", "answers_of", "recommendation"]
 
 Level = Literal["sure", "likely", "open", "not run"]
-LIKELY, NEARLY_ALL = 80, 99.5
-"""Resamples of 100 from which a leader is likely first, and from which more than 99 are said."""
-LEAST_ITEMS, LEAST_COLLECTIONS = 10, 5
-"""Below so many items nothing is decided; below so many collections nothing is sure."""
+NEARLY_ALL = 99.5
+"""Resamples of 100 from which more than 99 are said."""
+LEAST_ITEMS = 10
+"""Below so many items nothing is decided."""
+NARROW = 2
+"""The lowest place that a system may hold and still be the one to use."""
 MOST_MORE = 2000
 """More items than these are no advice."""
 MILLISECONDS = Unit(1.0, 1, 0)
@@ -87,19 +78,6 @@ PROTOCOLS = ("search", "reworded", "damaged", "groups")
 
 
 @dataclass(frozen=True)
-class Contender:
-    """A system's value at a question, its 95% interval where there is one, and the places that its run's tests leave it
-    (None without tests)."""
-
-    name: str
-    kind: Kind | Literal["human"]
-    value: float
-    low: float | None
-    high: float | None
-    ranks: tuple[int, int] | None
-
-
-@dataclass(frozen=True)
 class Answer:
     """One question's line.
 
@@ -122,6 +100,9 @@ class Answer:
     percentile: float | None = None
     people: Contender | None = None
     beside: str = ""
+    caption: str = ""
+    basis: Basis = "quality"
+    may: tuple[str, ...] = ()
 
     @property
     def top(self) -> tuple[Contender, ...]:
@@ -134,7 +115,7 @@ class Answer:
     def means(self) -> str:
         """What the score is; of times, that which so many of the queries take at most."""
         if self.percentile is None:
-            return self.question.means
+            return self.caption or self.question.means
         return (
             "half of queries take less"
             if self.percentile == 50
@@ -181,14 +162,40 @@ class Answer:
         said = self.note or _said(self)
         if not self.beside:
             return said
-        return f"{said}. {self.beside.capitalize()}" if ";" in said else f"{said}; {self.beside}"
+        return f"{said}. {tables.capitalised(self.beside)}" if ";" in said else f"{said}; {self.beside}"
+
+    @property
+    def sentence(self) -> str:
+        """The same with a capital, unless a system's name comes first."""
+        return tables.capitalised(self.said, [contender.name for contender in self.all])
+
+    @property
+    def out(self) -> tuple[str, ...]:
+        """The systems that its run's tests rule out as the first, worst last."""
+        return tuple(row.name for row in self.all if row.ranks is not None and row.ranks[0] > 1)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether the tests leave its leader hardly another place than the first."""
+        if not self.all:
+            return False
+        leader = self.all[0]
+        if leader.ranks is None:
+            return self.may == (leader.name,)
+        return leader.ranks[0] == 1 and leader.ranks[1] <= NARROW
+
+    @property
+    def recommends(self) -> bool:
+        """Whether it is ground enough to use its leader: decided, narrowly, by how good systems are and not by how
+        much of that they keep, how they group, or what is believed of them without labels."""
+        return self.level in ("sure", "likely") and self.basis == "quality" and self.is_narrow
 
     @property
     def brief(self) -> str:
         """The same in half a line."""
         noun = f"{self.question.noun}s"
         briefly = {
-            "open": f"{self.more:,} more {noun} would" if self.more else _hardly(self),
+            "open": f"about {self.more:,} more {noun} needed" if self.more else _hardly(self),
             "likely": _from(f"{_hundred(self)} of 100", self).replace("from only", "only"),
         }
         return self.note or briefly.get(self.level) or self.said
@@ -225,77 +232,55 @@ def _from(ahead: str, answer: Answer) -> str:
     return f"{ahead}, from only {tables.counted(answer.n, answer.question.noun)}" if _few(answer) else ahead
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a run says of a question: contenders best first, and their paired resamples, (systems, resamples). `note`
-    says why it answers nothing after all, `equal` names what knows nothing and scores as much as the leader, `uneven`
-    why its systems don't compare; `people` and `beside` are those of an answer. Without an outlook the resamples don't
-    tell what more of what is counted would do. `free` are the degrees of the difference of the first two."""
-
-    run: ReportRun
-    contenders: tuple[Contender, ...]
-    replicates: NDArray[np.float64]
-    n: int
-    unit: Unit
-    note: str = ""
-    equal: str = ""
-    uneven: str = ""
-    people: Contender | None = None
-    beside: str = ""
-    has_outlook: bool = True
-    free: Freedom = NORMAL
-
-
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     """One answer per question, in their order, from the first of the runs that has evidence; empty where none has."""
-    evidence = {question.name: next(_evidence(question.name, runs), None) for question in QUESTIONS[:-1]}
+    # A sweep and a choice are told by their own recommendation, which knows the limits; beside others they answer too.
+    if len(runs) == 1 and runs[0].record.kind in ("sweep", "choose"):
+        return ()
+    evidence = {question.name: next(evidence_on(question.name, runs), None) for question in QUESTIONS[:-1]}
     answers = [_answer(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
         return ()
     return (*answers, times_of(runs, answers[0]))
 
 
-def _evidence(question: str, runs: Sequence[ReportRun]) -> Iterator[Evidence]:
-    # Finders before runs: the best kind of evidence in any run comes before a lesser one in the first.
-    for find in FINDERS[question]:
-        for run in runs:
-            evidence = find(run)
-            if evidence is not None and len(evidence.contenders) > 1:
-                yield evidence
-
-
 def _answer(question: Question, evidence: Evidence | None) -> Answer:
     if evidence is None:
         return Answer(question, "not run")
     contenders, slug = evidence.contenders, evidence.run.slug
+    blank = Answer(
+        question, "not run", all=contenders, unit=evidence.unit, slug=slug, caption=evidence.means,
+        basis=evidence.basis,
+    )  # fmt: skip
     if evidence.note:
-        return Answer(question, "not run", all=contenders, unit=evidence.unit, note=evidence.note, slug=slug)
+        return replace(blank, note=evidence.note)
     if evidence.equal or evidence.uneven:
-        note = evidence.uneven or f"knowing nothing ({evidence.equal}) scores as much"
+        note = evidence.uneven or f"{evidence.equal} scores as well"
         names = tuple(contender.name for contender in contenders)
-        return Answer(
-            question, "open", names, evidence.n, all=contenders, unit=evidence.unit, note=note, slug=slug
-        )
-    ahead, names = _ahead(evidence.replicates), _first(contenders)
-    level = _level(question, evidence, names, ahead)
+        return replace(blank, level="open", names=names, n=evidence.n, note=note, may=_first(contenders))
+    names = evidence.may or _first(contenders, evidence.floor)
+    ahead = _ahead(evidence.replicates) if evidence.chance is None else evidence.chance
+    level = _level(question, evidence, ahead)
     told = names if level == "open" else names[:1]
-    more = _more(evidence, names)
-    return Answer(
-        question, level, told, evidence.n, ahead, more, contenders, evidence.unit, slug=slug,
-        people=evidence.people, beside=evidence.beside,
+    return replace(
+        blank, level=level, names=told, n=evidence.n, ahead=ahead, more=evidence.needed or _more(evidence, names),
+        note=evidence.told, people=evidence.people, beside=evidence.beside, may=names,
     )  # fmt: skip
 
 
-def _first(contenders: Sequence[Contender]) -> tuple[str, ...]:
-    """Who may be first; without tests everybody may."""
-    return tuple(row.name for row in contenders if row.ranks is None or row.ranks[0] == 1)
+def _first(contenders: Sequence[Contender], floor: float | None = None) -> tuple[str, ...]:
+    """Who may be first; without tests everybody may. Who does not pass a reference, which knows nothing, may not."""
+    able = [row.name for row in contenders if row.ranks is None or row.ranks[0] == 1]
+    above = {row.name for row in contenders if floor is None or row.value > floor}
+    return tuple(name for name in able if name in above) or tuple(able)
 
 
-def _level(question: Question, evidence: Evidence, names: Sequence[str], ahead: int | None) -> Level:
+def _level(question: Question, evidence: Evidence, ahead: int | None) -> Level:
     collections = question.noun == "collection"
     if ahead is None or (evidence.n < LEAST_ITEMS and not collections):
         return "open"
-    if len(names) == 1 and not (collections and evidence.n < LEAST_COLLECTIONS):
+    is_alone = evidence.contenders[0].ranks == (1, 1)
+    if is_alone and evidence.chance is None and not (collections and evidence.n < LEAST_COLLECTIONS):
         return "sure"
     return "likely" if ahead >= LIKELY else "open"
 
@@ -329,136 +314,6 @@ def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
     return math.ceil(wanted / step) * step
 
 
-def _at(run: ReportRun, kind: str, task: str, unit: Unit, *, collections: bool = False) -> Evidence | None:
-    """The evidence in a run's standings on a task, of the systems that one method scored."""
-    if run.record.kind != kind:
-        return None
-    every = [row for row in read_standings(run.record.path) if row.task == task and not row.dataset]
-    # One group only: what two methods scored cannot be ranked together.
-    for group in (RANKED, CLASSICAL):
-        ours = [row for row in every if row.group == group and row.headline.value is not None]
-        if len(ours) > 1:
-            scope = task if group == RANKED else f"{task}:{group}"
-            references = [row.headline for row in every if row.group == REFERENCE]
-            equal = reaching(task, [row.headline for row in ours], references)
-            return replace(_of_standings(run, ours, scope, unit, collections), equal=equal)
-    return None
-
-
-def _of_standings(
-    run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, collections: bool
-) -> Evidence:
-    sign = 1.0 if higher_is_better(standings[0].measure) else -1.0
-    ordered = sorted(
-        standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
-    )
-    lengths = {len(standing.headline.replicates) for standing in ordered}
-    replicates = (
-        sign * np.stack([standing.headline.replicates for standing in ordered])
-        if len(lengths) == 1
-        else np.empty((len(ordered), 0))
-    )
-    kinds, ranges = (
-        {system.name: system.kind for system in run.record.systems},
-        run.record.scope(scope).ranges,
-    )
-    contenders = [
-        Contender(
-            standing.system,
-            kinds.get(standing.system, "embedding"),
-            float(standing.headline.value or 0.0),
-            *standing.headline.interval,
-            ranges.get(standing.system),
-        )
-        for standing in ordered
-    ]
-    strata = [one.headline.resampled for one in ordered]
-    free = freedom_of_difference(*strata[:2], most=shared_degrees(strata))
-    evidence = Evidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
-    if not collections:
-        return evidence
-    sets, whole = _collections(run, ordered[0].system)
-    return replace(evidence, n=sets, has_outlook=whole or sets >= LEAST_COLLECTIONS)
-
-
-OVER_SETS = re.compile(r"over ([\d,]+) sets?\b")
-
-
-def _collections(run: ReportRun, system: str) -> tuple[int, bool]:
-    """How many collections a system was asked to group, and whether these are what was resampled: a dataset of one is
-    resampled over its texts, which says nothing of other collections."""
-    methods = {
-        row.dataset: row.method
-        for row in run.record.rows.values()
-        if (row.task, row.system, row.measure, row.subset) == ("clustering", system, "v_measure", "")
-        and row.dataset
-        and row.variant in ("", "original")
-    }
-    matches = [OVER_SETS.search(method) for method in methods.values()]
-    many = [int(match[1].replace(",", "")) if match else 1 for match in matches]
-    return sum(many), all(matches) and bool(matches)
-
-
-def _scored(run: ReportRun) -> Evidence | None:
-    """Of a scoring: its leading measure, with the values and the tests of its record, corrected by people or not."""
-    score = score_of(run)
-    if score is None:
-        return None
-    from embassay.protocols.rag.scoring.conclusions import judged_less
-    from embassay.protocols.rag.scoring.standings import read_scored
-    from embassay.report.rag.tables import TASK, unit_of
-
-    scored = read_scored(run.record.path)
-    ours = [
-        standing
-        for standing in scored.standings
-        if standing.measure == score.headline and len(standing.headline.replicates)
-    ]
-    if len(ours) < 2:
-        return None
-    evidence = _of_standings(run, ours, TASK, unit_of(score.headline), collections=False)
-    other = judged_less(score)
-    uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
-    return replace(evidence, uneven=uneven)
-
-
-def _people(run: ReportRun) -> Evidence | None:
-    """Of a study: systems on the items that people had; scripts that stand in for people are no people."""
-    evidence, summary = _at(run, "hume", OVERALL, POINTS), summary_of(run)
-    if evidence is None or summary is None:
-        return None
-    from embassay.report.hume.families import answerers
-
-    if answerers(summary) == "people":
-        human = next((place.mean for place in summary.places if place.kind == "human"), None)
-        won = next((wins for wins in summary.wins if (wins.by, wins.reference) == ("all", "best")), None)
-        beside = f"people lead on {won.wins} of {tables.counted(won.pairs, 'task')}" if won else ""
-        if human is None or human.value is None:
-            return replace(evidence, beside=beside)
-        people = Contender("people", "human", human.value, human.low, human.high, None)
-        return replace(evidence, people=people, beside=beside)
-    return replace(evidence, note="scripts answered; ask people: hume serve")
-
-
-FINDERS: Mapping[str, Sequence[Callable[[ReportRun], Evidence | None]]] = {
-    "search": (_scored, lambda run: _at(run, "pteb", "retrieval", POINTS)),
-    "reworded": (
-        lambda run: _at(run, "pteb", OVERALL, POINTS),
-        lambda run: _at(run, "hteb", OVERALL, POINTS),
-    ),
-    "damaged": (
-        lambda run: _at(run, "sage", "retrieval", SCORE),
-        lambda run: _at(run, "sage", "robustness", SCORE),
-    ),
-    "groups": (
-        lambda run: _at(run, "sage", "clustering", SCORE, collections=True),
-        lambda run: _at(run, "pteb", "clustering", POINTS, collections=True),
-    ),
-    "people": (_people,),
-}
-"""Where evidence on a question is looked for, the best first."""
-
-
 def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
     """How long a query takes, of a sweep: each encoder's fastest stack. A system that search rules out is not chosen,
     however fast it is."""
@@ -481,24 +336,18 @@ def times_of(runs: Sequence[ReportRun], search: Answer) -> Answer:
         )
         for name, facts in ordered
     )
-    able = [row for row in top if search.level == "not run" or row.name in _contending(search)]
+    able = [row for row in top if search.level == "not run" or row.name in search.may]
     if not able:
         return Answer(question, "not run")
     words = _said_of_time(able, fastest)
-    if ruled := [row.name for row in top if row not in able and row.value < able[0].value]:
+    beaten = {row.name for row in search.all} - {*search.may}
+    ruled = [row.name for row in top if row.name in beaten and row.value < able[0].value]
+    if ruled:
         words += f"; {ruled[0]} is faster, finds less"
     n = len(findings.parts[0].stacks)
     first = (able[0].name,)
     level, percentile = _sure_of_time(able), findings.asked.percentile
     return Answer(question, level, first, n, None, None, top, MILLISECONDS, words, run.slug, percentile)
-
-
-def _contending(search: Answer) -> set[str]:
-    """Who may be first for search."""
-    return {
-        *search.names,
-        *(contender.name for contender in search.all if contender.ranks and contender.ranks[0] == 1),
-    }
 
 
 def _sure_of_time(able: Sequence[Contender]) -> Level:
@@ -555,41 +404,103 @@ def _place(answer: Answer, contender: Contender) -> Place:
         rank,
         answer.unit.text(contender.value),
         interval,
-        contender.ranks is not None and contender.ranks[0] == 1,
+        contender.ranks is not None and contender.ranks[0] == 1 and contender.name in answer.may,
     )
 
 
 def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
-    """One sentence that says what to use, and what it leaves open; both empty without answers.
+    """What to use, or why these runs do not say so; and what they leave open. Both empty without answers.
 
-    It goes by the questions of quality that are sure or likely, and never averages over them.
+    It goes by the questions of quality that are decided narrowly, and never averages over them.
     """
     quality = [answer for answer in answers if answer.question.name in PROTOCOLS]
-    decided = [answer for answer in quality if answer.level in ("sure", "likely")]
     left = [answer for answer in quality if answer.level == "open"]
     never = [answer for answer in answers if answer.level == "not run"]
-    if not answers or not (decided or left):
+    if not any(answer.level != "not run" for answer in quality):
         return "", ""
-    return f"{_use(decided, left, answers)}.", " ".join(_rest(left, never))
+    use = _use(quality) or _undecided(quality, answers)
+    return f"{use}.", " ".join(_rest(left, never))
 
 
-def _use(decided: Sequence[Answer], left: Sequence[Answer], answers: Sequence[Answer]) -> str:
-    winners: dict[str, list[str]] = {}
-    for row in decided:
-        winners.setdefault(row.names[0], []).append(WHERE[row.question.name])
-    if not winners:
-        names = left[0].names
-        many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
-        among = f"{'between' if len(names) == 2 else 'among'} {_listed(many)}"
-        fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
-        return f"These data do not choose {among}" + (f"; take the faster, {fast}" if fast else "")
+def recommended(answers: Sequence[Answer]) -> tuple[Claim, ...]:
+    """What the recommendation rests on: of every system to use, that it leads on a question, or may be first there."""
+    quality = [answer for answer in answers if answer.question.name in PROTOCOLS]
+    return tuple(
+        Claim(name, "may be first", answer.question.name, answer.may, kind=answer.level)
+        for name, grounds in _winners(quality).items()
+        for answer in grounds
+    )
+
+
+def _winners(quality: Sequence[Answer]) -> dict[str, list[Answer]]:
+    """The systems to use, each with the questions that it leads: those that recommend it, then others that it leads. A
+    system that the tests rule out for search is not one of them."""
+    ruled = {name for answer in quality if answer.question.name == "search" for name in answer.out}
+    grounds = [answer for answer in quality if answer.recommends and answer.names[0] not in ruled]
+    winners: dict[str, list[Answer]] = {}
+    for answer in grounds:
+        winners.setdefault(answer.names[0], []).append(answer)
+    for answer in quality:
+        # What a system leads besides is worth a word; it is no reason to use it.
+        if answer not in grounds and answer.level in ("sure", "likely") and answer.names[0] in winners:
+            winners[answer.names[0]].append(answer)
+    return winners
+
+
+def _use(quality: Sequence[Answer]) -> str:
+    """What to use, and for what; empty where no question is ground enough."""
+    winners = {
+        name: [WHERE[answer.question.name] for answer in grounds]
+        for name, grounds in _winners(quality).items()
+    }
     if len(winners) == 1:
         ((name, where),) = winners.items()
         said = [IN_GROUPING if place == WHERE["groups"] else place for place in where]
         return f"On texts like these, use {name}: it leads {_listed(said)}"
     return "On texts like these, use " + "; ".join(
         f"{name} {_listed(where)}" for name, where in winners.items()
-    )
+    ) if winners else ""  # fmt: skip
+
+
+def _undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
+    """That these data do not choose: who may be first, who is out, and what would decide."""
+    answered = [answer for answer in quality if answer.level != "not run"]
+    main = next((answer for answer in answered if answer.basis in ("quality", "choice")), None)
+    if main is None:
+        return _unasked(quality, answered)
+    names = main.may
+    if main.basis == "choice" and main.level == "likely":
+        return f"Nothing is tested for search; {main.names[0]} is the pick of a choice ({main.note})"
+    if len(names) < 2:
+        return f"{names[0]} may be first {WHERE[main.question.name]}, but not surely: {main.said}"
+    many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
+    among = f"{'between' if len(names) == 2 else 'among'} {_listed(many)}"
+    fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
+    out = f"; out: {_listed(_few_of(main.out))}" if main.out else ""
+    decide = f"; about {main.more:,} more {main.question.noun}s would decide" if main.more else ""
+    faster = f"; take the faster, {fast}" if fast in names and not decide else ""
+    return f"These data do not choose {among}{out}{decide}{faster}"
+
+
+def _unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
+    """That nobody asked how good systems are, who may be first at what was asked, who is out, and what would decide."""
+    first = "; ".join(f"{WHERE[answer.question.name]} {_leading(answer)}" for answer in answered)
+    never_first = set.intersection(*(set(answer.out) for answer in answered))
+    out = [name for name in answered[0].out if name in never_first]
+    ruled = f"; out in all: {_listed(_few_of(out))}" if out else ""
+    command = f"embassay {quality[0].question.command}"
+    opening = "These runs do not say which system finds most, so none is recommended"
+    return f"{opening}: {first}{ruled}. To choose, run {command}"
+
+
+def _leading(answer: Answer) -> str:
+    """Who may be first, or that nobody leads."""
+    return "nobody leads" if answer.note else f"{_listed(_few_of(answer.may))} may be first"
+
+
+def _few_of(names: Sequence[str], most: int = 3) -> list[str]:
+    """The first few, and how many more."""
+    return [*names[:most], *([f"{len(names) - most} others"] if len(names) > most else [])]
 
 
 WHERE = {

@@ -229,6 +229,19 @@ class Board:
         return tuple(sorted(self.rows, key=order))
 
 
+def passing(board: Board, names: Sequence[str], task: str = "") -> tuple[str, ...]:
+    """Of the systems that the tests let be first, on a task or by the leading score, those that score above every
+    reference, which knows nothing; all of them where none does."""
+    place = next((i for i, other in enumerate(board.tasks) if other.name == task), None)
+
+    def value(row: Row) -> float | None:
+        return row.lead.value if place is None or task == board.lead else row.tasks[place].value
+
+    floor = max((known for row in board.references if (known := value(row)) is not None), default=None)
+    above = [name for name in names if floor is None or (value(board.row(name)) or 0.0) > floor]
+    return tuple(above) or tuple(names)
+
+
 def make_board(record: Record) -> Board:
     """The board of a record."""
     tasks = present(record)

@@ -26,13 +26,16 @@ from embassay.document.blocks import (
     figures,
 )
 from embassay.document.marks import SHARES
+from embassay.protocols.calibration.check import Checked, Kept
 from embassay.protocols.calibration.options import costs_of
 from embassay.protocols.calibration.probability import Translation
-from embassay.protocols.calibration.protocol import CHANCE, HALF
+from embassay.protocols.calibration.protocol import CHANCE, GIVEN, HALF
+from embassay.protocols.calibration.shift import FEATURES
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, Row
+from embassay.report.cards.findings import Finding, finding
 from embassay.report.notes import care, notes_of, outlook_table
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
@@ -89,8 +92,8 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     rows = [row for row in board.ranked if row.lead.value is not None]
     if not rows:
         return Verdict(("Nothing could be calibrated",), ((_why(record),),))
-    best = rows[0]
     datasets = record.datasets(task_of(record))
+    best = _leader(record, rows, datasets)
     aim = numbers.percent(record.arguments["options"]["precision"])
     bars = [row for dataset in datasets if (row := _threshold(record, best, dataset, PRECISION)) is not None]
     held = [row for row in bars if row.value is not None]
@@ -102,9 +105,42 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
         )
     elif held:
         heading = (name, f" keeps {aim} precision on {len(held)} of {len(datasets)} datasets")
-    else:
+    elif len(rows) == 1:
         heading = ("No threshold of ", name, f" is sure to keep {aim} precision")
+    else:
+        heading = (f"No threshold of any of {len(rows)} systems is sure to keep {aim} precision",)
     return Verdict(heading, tuple(_lede(record, best, datasets, held or bars)))
+
+
+def _leader(record: Record, rows: Sequence[Row], datasets: Sequence[str]) -> Row:
+    """The system that the verdict is about: of those with a threshold on most datasets the one of most skill."""
+    return max(rows, key=lambda row: (len(_held(record, row, datasets)), -rows.index(row)))
+
+
+def _held(record: Record, row: Row, datasets: Sequence[str]) -> list[Result]:
+    """The promised thresholds of a system, one per dataset that has one."""
+    thresholds = (_threshold(record, row, dataset, PRECISION) for dataset in datasets)
+    return [threshold for threshold in thresholds if threshold is not None and threshold.value is not None]
+
+
+def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+    """That it has a threshold that keeps the precision asked for."""
+    record, row = run.record, run.board.row(system)
+    datasets = record.datasets(task_of(record))
+    aim = numbers.percent(record.arguments["options"]["precision"])
+    if held := _held(record, row, datasets):
+        said = f"keeps {aim} precision from {SCORE.text(held[0].value or 0.0)} on ({held[0].dataset})"
+        more = f", on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
+        yield finding(run, f"{said}{more}", weight=2)
+
+
+def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
+    """That no threshold of it is sure to keep it."""
+    record, row = run.record, run.board.row(system)
+    datasets = record.datasets(task_of(record))
+    if datasets and row.lead.value is not None and not _held(record, row, datasets):
+        aim = numbers.percent(record.arguments["options"]["precision"])
+        yield finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
 
 
 def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Result]) -> Iterator[Sentence]:
@@ -122,6 +158,8 @@ def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Res
             else f", and finds {numbers.percent(recall.value)} of them"
         )
         yield (f"That holds with {confidence} confidence for {_words(record).units} like these{reached}.",)
+        if said := _over_samples(record, best.system.name, result):
+            yield (said,)
     yield (
         f"Its {_words(record).measure} takes away {best.lead.text}",
         f" ({best.lead.interval})" if best.lead.interval else "",
@@ -129,6 +167,27 @@ def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Res
     )  # fmt: skip
     if worst := _worst(record, best, datasets):
         yield (worst,)
+
+
+def _over_samples(record: Record, system: str, threshold: Result) -> str:
+    """What the confidence is over, and what this sample has above the threshold."""
+    where = {"dataset": threshold.dataset, "variant": PRECISION}
+    given = record.find(task_of(record), system, GIVEN, **where)
+    seen = record.find(task_of(record), system, "sample_precision", **where)
+    if given is None or given.value is None or seen is None or seen.value is None:
+        return ""
+    broken = 1 - record.arguments["options"]["confidence"]
+    interval = (
+        "" if seen.ci_low is None or seen.ci_high is None else f" ({_percents(seen.ci_low, seen.ci_high)})"
+    )
+    gives = f"{numbers.percent(given.value)} of those like this one give a threshold"
+    breaks = f"at most {numbers.percent(broken)} of all give one that breaks its promise"
+    share = f"{numbers.percent(seen.value)}{interval} of the {seen.n:,} accepted {_words(record).are}"
+    return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
+
+
+def _percents(low: float, high: float) -> str:
+    return f"{numbers.percent(low)}–{numbers.percent(high)}"
 
 
 def _worst(record: Record, best: Row, datasets: Sequence[str]) -> str:
@@ -409,6 +468,52 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
         yield from _next_labels(record, board, dataset, price)
     if (run / "calibrations").is_dir():
         yield Text(("Calibrations: ", Command(str(run / "calibrations"))))
+
+
+def checked_view(checked: Checked) -> Iterator[Block]:
+    """Whether new pairs are like those of a calibration, what differs, and what became of its promises."""
+    likeness, of = checked.likeness, f"{checked.system}, calibrated on {checked.dataset}"
+    broken = [promise for promise in checked.kept if promise.is_broken]
+    heading = (
+        "These pairs are not like those of the calibration: none of its promises holds for them"
+        if not likeness.is_alike
+        else "These pairs look like those of the calibration"
+    )
+    sentences = [(f"{of}; {numbers.counted(likeness.n, 'new pair')}.",)]
+    sentences += [(_outcome(promise),) for promise in broken or checked.kept]
+    yield Verdict((heading,), tuple(sentences))
+    heads: list[str | Column] = ["", *figures("Calibrated, median", "New, median", "Apart", "p (Bonferroni)")]
+    rows = (
+        [
+            FEATURES[difference.name],
+            f"{difference.calibrated:.3g}",
+            f"{difference.new:.3g}",
+            f"{difference.distance:.2f}",
+            f"{difference.p:.2g}",
+        ]
+        for difference in likeness.differences
+    )
+    yield Table.of("likeness", heads, rows)
+    shares = ", ".join(f"{measure} {numbers.percent(share)}" for measure, share in checked.accepted.items())
+    notes = [f"Share of the new pairs accepted at the threshold of each promise: {shares}."] if shares else []
+    if checked.left_out:
+        notes.append(f"{numbers.counted(checked.left_out, 'pair')} with an empty text left out.")
+    if not likeness.is_alike:
+        notes.append("Label some of the new pairs and calibrate on them.")
+    elif not checked.kept:
+        notes.append(
+            "Pairs that look alike may still mean something else: only labels show that a promise holds."
+        )
+    yield Care(tuple(notes))
+
+
+def _outcome(promise: Kept) -> str:
+    """What was promised, and what new labels show."""
+    asked = f"At least {numbers.percent(promise.aim)} {promise.measure} was promised"
+    if promise.share is None:
+        return f"{asked}; here it is undefined: nothing is accepted."
+    ends = f"{numbers.percent(promise.low)}–{numbers.percent(promise.high)}"
+    return f"{asked}; here it is {numbers.percent(promise.share)} ({ends}, n {promise.n:,})."
 
 
 def translation_view(found: Sequence[Translation]) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from embassay.document.blocks import Block, Bullets, Facts, Heading, Link, Term, Terms, Text, Verdict, Words
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.record import FEW, KINDS
+from embassay.report.record import FEW, KINDS, Record
 from embassay.report.runs import ReportRun, title_of
 
 FILES = (
@@ -174,6 +174,22 @@ WORDINGS["hume"] = Wording(
     "summary.json (all that this page shows), tables/ (CSV and Markdown), results.jsonl (every number with interval "
     "and n)",
 )
+CORRECTED = "corrected.json"
+BY_PEOPLE = (
+    "95%, Student’s t over what people graded: the judge’s mean, corrected by how far people’s grades of a sample lie "
+    "from it. A value is of queries that people graded whole, or of single passages, as its row says."
+)
+"""How the intervals of a scoring were made whose judge people’s grades correct."""
+
+
+def wording_of(record: Record) -> Wording:
+    """What the page of methods says of a run: that of its kind, with the intervals that this run has."""
+    wording = WORDINGS.get(record.kind, OTHER)
+    if record.kind == "score" and (record.path / CORRECTED).is_file():
+        return replace(wording, intervals=BY_PEOPLE)
+    return wording
+
+
 OTHER = Wording(
     "The unweighted mean of the tasks of the run. A task’s score is the mean over its datasets.",
     "95%, bootstrap over the items of each dataset, corrected for bias and for few items.",

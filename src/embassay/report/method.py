@@ -13,7 +13,7 @@ from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.outcome import Citation, citations
 from embassay.report.board import Board, Task, has_board
-from embassay.report.kinds import OTHER, WORDINGS, Wording, defaults_of
+from embassay.report.kinds import Wording, defaults_of, wording_of
 from embassay.report.notes import Note, notes_of
 from embassay.report.record import Record, labels
 from embassay.report.runs import MANIFEST, Left, ReportRun
@@ -248,7 +248,7 @@ def method_page(record: Record, board: Board, *, mark: str = "", title: str = ""
     return MethodPage(
         title=title,
         mark=mark,
-        wording=WORDINGS.get(record.kind, OTHER),
+        wording=wording_of(record),
         datasets=tuple(_dataset(dataset) for dataset in record.manifest.get("datasets", ())),
         notes=notes_of(record),
         tasks=board.tasks if has_board(record.kind) else (),

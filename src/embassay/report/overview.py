@@ -27,7 +27,7 @@ from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import POINTS, Unit
 from embassay.registry import attribute
 from embassay.report.answers import LEAST_ITEMS, Answer, Place, answers_of, places, recommendation
-from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, value_table
+from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, passing, value_table
 from embassay.report.headlines import Together, together
 from embassay.report.notes import Note, gathered_notes, weighed
 from embassay.report.record import OVERALL, Pair, Record, Scope
@@ -384,7 +384,7 @@ def _whole(record: Record, board: Board) -> Verdict:
         return _unranked(board, scope)
     if 0 < (items := _items_behind(record, board.lead)) < LEAST_ITEMS:
         return _too_few(record, board, items)
-    first = [board.row(name) for name in scope.first]
+    first = [board.row(name) for name in passing(board, scope.first)]
     heading = _heading(record, board, scope, first)
     lede = [
         _gap(record, board, scope, first),
@@ -495,7 +495,7 @@ def _leaders(record: Record, board: Board, first: Sequence[Row]) -> list[Sentenc
     """Who alone may be first on a task, when it is not who is first over all."""
     alone: dict[str, list[str]] = {}
     for task in board.tasks:
-        leaders = record.scope(task.name).first
+        leaders = passing(board, record.scope(task.name).first, task.name)
         if (
             task.name != board.lead
             and len(leaders) == 1

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Encoder, Ragged, Role, ragged
 from embassay.errors import ModelError, TextRefused
+from embassay.runs.conduct import Conduct, RaggedConduct
 from embassay.runs.memory import Footprint, check
 from embassay.runs.store import Store, seal
 
@@ -183,71 +184,6 @@ class Account:
 
     counts: Counts
     failures: Mapping[str, str]
-
-
-_CLOSE = 0.01
-"""Of a vector's length: other batches and threads change the last bits, half precision some more."""
-
-
-class Conduct:
-    """What an encoder's vectors say against it: all equal, all zero, others at each call, others in another batch."""
-
-    def __init__(self) -> None:
-        self._texts = 0
-        self._first: Vectors | None = None
-        self._equal = True
-        self._made: tuple[Sequence[str], Role | None, Vectors] | None = None
-
-    def saw(self, texts: Sequence[str], vectors: Vectors) -> None:
-        """The vectors (n, dim) of distinct texts; the empty text may well be 0."""
-        filled = vectors[[i for i, text in enumerate(texts) if text.strip()]]
-        self._texts += len(filled)
-        if len(filled) and self._first is None:
-            self._first = filled[0].copy()
-        self._equal = self._equal and (self._first is None or bool((filled == self._first).all()))
-
-    def made(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
-        """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
-        # One text alone cannot show that its neighbours in a batch matter.
-        if self._made is None or len(self._made[0]) == 1:
-            self._made = texts, role, vectors
-
-    def warnings(self, encoder: Encoder) -> tuple[str, ...]:
-        """In words; asks `encoder` for half of one chunk again, and for all of it where that half differs, unless that
-        costs money."""
-        faults = []
-        if self._texts > 1 and self._equal and self._first is not None:
-            same = "the same vector, and only zeros in it" if not self._first.any() else "the same vector"
-            faults.append(f"{encoder.name}: all {self._texts:,} texts have {same}; its scores say nothing")
-        if self._made is not None and not hasattr(encoder, "price"):
-            faults += self._repeated(encoder, *self._made)
-            self._made = None
-        return tuple(faults)
-
-    @staticmethod
-    def _repeated(
-        encoder: Encoder, texts: Sequence[str], role: Role | None, before: Vectors
-    ) -> Iterator[str]:
-        # A half shows both faults for a third of the price; all of them are asked for again only to tell which it is.
-        half = max(1, len(texts) // 2)
-        if not _differing(before[:half], encoder.encode(texts[:half], role=role)):
-            return
-        if half == len(texts) or _differing(before, encoder.encode(texts, role=role)):
-            yield (
-                f"{encoder.name}: the same {len(texts)} texts got other vectors when they were encoded again; its "
-                "scores cannot be repeated"
-            )
-        else:
-            yield (
-                f"{encoder.name}: {half} texts got other vectors without the {len(texts) - half} that were encoded "
-                "with them; its scores depend on what is encoded together"
-            )
-
-
-def _differing(before: Vectors, after: Vectors) -> bool:
-    apart = np.linalg.norm(before - after, axis=1)
-    # 1e-30: two zero vectors do not differ
-    return bool((apart > _CLOSE * np.linalg.norm(before, axis=1) + 1e-30).any())
 
 
 class CachedEncoder:
@@ -554,37 +490,6 @@ def unpacked(kept: Vectors, width: int) -> Ragged | None:
     return ragged(
         [flat[end - width * c : end].reshape(c, width) for c, end in zip(counts, ends, strict=True)]
     )
-
-
-def outlined(rows: Ragged) -> Vectors:
-    """The mean row of each text, (n, width): enough to see whether two answers are the same."""
-    return np.array([row.sum(axis=0) / max(1, len(row)) for row in rows], dtype=np.float32)
-
-
-class _Outlined:
-    """An encoder that gives the outline of each text."""
-
-    def __init__(self, encoder: Any) -> None:
-        self.name, self._encoder = encoder.name, encoder
-
-    def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
-        return outlined(self._encoder.encode(texts, role=role))
-
-
-class RaggedConduct(Conduct):
-    """What is said against an encoder of ragged vectors, by their outlines."""
-
-    def saw(self, texts: Sequence[str], vectors: Any) -> None:
-        """The rows of distinct texts."""
-        super().saw(texts, outlined(vectors))
-
-    def made(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
-        """What one call of `encode` gave."""
-        super().made(texts, role, outlined(vectors))
-
-    def warnings(self, encoder: Encoder) -> tuple[str, ...]:
-        """In words, as of other encoders."""
-        return super().warnings(_Outlined(encoder))  # type: ignore[arg-type]
 
 
 class CachedRagged(CachedEncoder):

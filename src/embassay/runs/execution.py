@@ -16,12 +16,14 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from multiprocessing import resource_tracker
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic, Protocol, TypeVar
 
 from embassay.contracts import Encoder, Spread
 from embassay.errors import BudgetExceeded, EmbassayError, ModelError, TextRefused, UsageError
+from embassay.machine import HANGUP
 from embassay.records import TaskOutcome
 from embassay.registry import place_of_added
 from embassay.runs.folder import Cell, CellRecord, RunFolder, failed, finished, write_columns
@@ -210,7 +212,7 @@ def attempt(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how:
         outcome = work(job, advance, **how)
     except BudgetExceeded:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # what is evaluated may call exit(), which is not ours to follow
         return _without_outcome(error, time.perf_counter() - start)
     return Attempt(outcome, "", "", time.perf_counter() - start, memory.bytes)
 
@@ -239,7 +241,7 @@ def lost(reason: str) -> Attempt:
     return Attempt(None, reason, f"{reason}\n", 0.0)
 
 
-def _without_outcome(error: Exception, seconds: float) -> Attempt:
+def _without_outcome(error: BaseException, seconds: float) -> Attempt:
     return Attempt(None, in_words(error), "".join(traceback.format_exception(error)), seconds)
 
 
@@ -256,8 +258,10 @@ def in_words(error: BaseException) -> str:
         return str(error)
     if isinstance(error, MemoryError):
         return "out of memory"
+    if isinstance(error, SystemExit):
+        return f"it called exit({'' if error.code is None else repr(error.code)}){place_of_added(error)}"
     first_line = str(error).strip().partition("\n")[0]
-    where = place_of_added(error) if isinstance(error, Exception) else ""
+    where = place_of_added(error)
     return (f"{type(error).__name__}: {first_line}" if first_line else type(error).__name__) + where
 
 
@@ -413,6 +417,7 @@ class _Pool:
     ) -> None:
         # A fork would copy locks that the threads of numeric libraries hold, but not the threads.
         context = multiprocessing.get_context("spawn")
+        _start_tracker()
         self.broken = False
         # Written by the worker itself: a Queue has a thread for that, which dies with its last words.
         self._events = context.SimpleQueue()
@@ -461,6 +466,19 @@ class _Pool:
                 self._listener.advanced(cell, texts)
 
 
+def _start_tracker() -> None:
+    """Start the library's process that looks after semaphores, which knows of Ctrl-C and TERM, but would die of a
+    terminal that closes. A signal that is ignored now stays so in what is started."""
+    if threading.current_thread() is not threading.main_thread():
+        return
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in HANGUP}
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        for number, answer in before.items():
+            signal.signal(number, answer)
+
+
 _worker: dict[str, Any] = {}
 
 
@@ -470,9 +488,10 @@ def _start_worker(events: Any, folder: str, work: Work) -> None:
 
 
 def be_a_worker() -> None:
-    """Leave Ctrl-C to the parent, and end when it ends, however it does."""
-    # Ctrl-C reaches the whole group; only the parent answers it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Leave Ctrl-C and a terminal that closes to the parent, and end when it ends, however it does."""
+    # Both reach the whole group; only the parent answers them.
+    for number in (signal.SIGINT, *HANGUP):
+        signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

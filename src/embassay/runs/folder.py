@@ -384,7 +384,14 @@ class RunFolder:
                     f"Another process is working on {self.path}.",
                     mend="Wait for it, or choose another --out.",
                 )
+            self._drop_unfinished()
             yield
+
+    def _drop_unfinished(self) -> None:
+        """Remove what a killed session was writing by `write_atomic`: the folder is locked, so nobody else writes."""
+        for path in self.path.rglob(".*.part"):
+            if path.stem.rpartition(".")[2].isdecimal():
+                path.unlink(missing_ok=True)
 
     def read_cell(self, cell: Cell) -> CellRecord | None:
         """The record of a cell if it is there and as it was written, failed ones included. None otherwise, with a

@@ -29,7 +29,8 @@ class Spent:
     """What calls came to: `requests` sent, `retries` among them, calls that `failed` for good, tokens, `usd` billed
     (None where a price is not known), `seconds` spent waiting for answers, summed over requests that waited side by
     side; `unsettled` requests were in flight when a process died; `texts` were encoded and kept. `possible_usd` may be
-    billed beside `usd`: for requests that were sent and brought nothing, and for the unsettled ones."""
+    billed beside `usd`: for requests that were sent and brought nothing, for the unsettled ones, and for the
+    `estimated` ones, whose tokens the server did not count."""
 
     requests: int = 0
     retries: int = 0
@@ -41,6 +42,7 @@ class Spent:
     unsettled: int = 0
     texts: int = 0
     possible_usd: float = 0.0
+    estimated: int = 0
 
     def __add__(self, other: Spent) -> Spent:
         return _combined(self, other, 1)
@@ -116,7 +118,15 @@ class Spending:
 
     def settled(self, number: int, model: str, usage: Usage, *, retry: bool, seconds: float) -> None:
         """It was answered, or refused."""
-        spent = Spent(1, int(retry), 0, usage.input_tokens, usage.output_tokens, usage.usd)
+        spent = Spent(
+            1,
+            int(retry),
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            usd=usage.usd,
+            possible_usd=usage.possible_usd,
+            estimated=usage.estimated,
+        )
         self._close(number, model, spent, seconds)
 
     def unanswered(self, number: int, model: str, usd: float | None, *, retry: bool, seconds: float) -> None:
@@ -248,13 +258,20 @@ def in_one_line(spent: Mapping[str, Any]) -> str:
     )
     limit = f" of {dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
     money = "an unknown amount (give price=)" if spent["usd"] is None else dollars(spent["usd"])
-    sentences = [f"Spent {money}{limit}, in {requests:,} requests with {tokens:,} tokens."]
+    estimated = sum(system.get("estimated", 0) for system in spent["systems"].values())
+    about = "about " if estimated else ""
+    if estimated and spent["usd"]:
+        money = f"about {money}"
+    sentences = [f"Spent {money}{limit}, in {requests:,} requests with {about}{tokens:,} tokens."]
+    if estimated:
+        sentences.append(
+            f"The server did not count the tokens of {estimated:,} requests: theirs are estimated."
+        )
     unsettled = sum(system.get("unsettled", 0) for system in spent["systems"].values())
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""
     if possible := spent.get("possible_usd", 0.0):
-        sentences.append(
-            f"Up to {dollars(possible)} more may be billed, for requests without a usable answer{died}."
-        )
+        unsure = "requests without a usable answer" + (" or a count of their tokens" if estimated else "")
+        sentences.append(f"Up to {dollars(possible)} more may be billed, for {unsure}{died}.")
     elif died:
         sentences.append(f"{unsettled} were in flight when a process died.")
     if reserved := spent.get("reserved_usd", 0.0):

@@ -619,7 +619,7 @@ class CachedChat:
             return None
         if answer.finish.startswith(_UNANSWERED):
             return Unanswered(answer.text, cast(Why, answer.finish.removeprefix(_UNANSWERED)))
-        free = replace(answer.usage, requests=0, usd=0.0)
+        free = replace(answer.usage, requests=0, usd=0.0, possible_usd=0.0, estimated=0)
         if schema is None:
             return replace(answer, usage=free)
         try:

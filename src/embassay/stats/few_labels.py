@@ -8,6 +8,8 @@ plain interval held in 93 to 95%, the more so where the narrower of two is taken
 with labels added in the corners, as Agresti and Coull's. Where a judge who says yes or no leaves little of them, what
 it gets wrong is rare, and the normal law does not hold: there what it calls right and what it calls wrong have an
 interval each, put together as their distances from the estimate.
+What the judge refuses to label is a stratum of its own: there people's labels stand alone, and without them nothing is
+known of it.
 Source: Angelopoulos, Duchi and Zrnic 2023 (PPI++, power tuning); Cochran 1977, section 12.6; Hall 1992 (skewness);
 Agresti and Coull 1998, Agresti and Caffo 2000 (labels added); Brown, Cai and DasGupta 2001 (Jeffreys); Zou and Donner
 2008 (distances put together).
@@ -16,7 +18,7 @@ Agresti and Coull 1998, Agresti and Caffo 2000 (labels added); Brown, Cai and Da
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,10 @@ Groups = NDArray[np.int64]
 
 FEWEST = 5
 """Labels of people below which there is no interval."""
+FEWEST_REFUSED = 10
+"""Labels of people among what the judge refused that tell what it is, unless they are all of it."""
+MOST_REFUSED = 0.02
+"""So large a share of refusals may stay without labels: the interval then reaches as far as they could move it."""
 FEW_VALUES = 2
 """Labels with so few different values get two labels more, a half in each corner of what is possible."""
 _CORNER = 0.5
@@ -123,9 +129,11 @@ def corrected(
     """The mean over all units of what people would say, from `people` (n,), the `judge` on the same units (n,), and the
     judge on `every` unit (N,), those with a label included.
 
-    `bounds` are the least and the most that a label can be. Units of one of the `groups` (n,) and `every_groups` (N,)
-    are not independent, such as passages of one query: the interval is then over groups. The judge is left out where it
-    would make the interval wider. UsageError for shapes that do not fit.
+    `bounds` are the least and the most that a label can be. Where the judge refused, `judge` and `every` are NaN: such
+    units are a stratum by itself, and without enough labels of people there the value and its ends are NaN. Units of
+    one of the `groups` (n,) and `every_groups` (N,), numbers from 0 on, are not independent, such as passages of one
+    query: the interval is then over groups. The judge is left out where it would make the interval wider. UsageError
+    for shapes that do not fit.
 
     >>> people, judge = np.array([0.0, 1.0, 0.5, 1.0, 0.0, 0.5]), np.array([0.2, 0.9, 0.6, 1.0, 0.1, 0.5])
     >>> found = corrected(people, judge, np.r_[judge, np.linspace(0, 1, 50)])
@@ -139,26 +147,53 @@ def corrected(
             f"There are {n} labels of people, {len(judge)} of the judge beside them and {total} in all.",
             mend="Give the judge's label of each unit.",
         )
-    units = np.arange(n) if groups is None else groups
-    all_units = None if groups is None else every_groups
-    if n < FEWEST:
+    if (groups is None) is not (every_groups is None):
+        raise UsageError("Only some units have a group.", mend="Give the groups of labels and of all units.")
+    refusals = Refusals.of(judge, every)
+    if n - refusals.n < FEWEST:
         mean = Mean(float(people.mean()) if n else float("nan"), float("nan"), float("nan"))
-        return Corrected(mean, mean, float(np.mean(every)), 0.0, n, total, float(n))
-    rows = _rows(people, judge, every, units, bounds)
+        return Corrected(mean, mean, _mean_of_known(every), 0.0, n, total, float(n))
+    if refusals.total and not refusals.are_known:
+        return _unknown(people, judge, every, (groups, every_groups), refusals, bounds, confidence)
+    return _known(people, judge, every, (groups, every_groups), refusals, bounds, confidence)
+
+
+def _known(
+    people: Floats,
+    judge: Floats,
+    every: Floats,
+    grouped: tuple[Groups | None, Groups | None],
+    refusals: Refusals,
+    bounds: tuple[float, float],
+    confidence: float,
+) -> Corrected:
+    """Where there are enough labels, among refusals as well."""
+    n, total = len(people), len(every)
+    groups, every_groups = grouped
+    judged = _mean_of_known(every)
+    judge, every, weight = refusals.filled(people, judge, every)
+    rows = _rows(people, judge, every, np.arange(n) if groups is None else groups, bounds, weight)
     skewed = len(rows.y) == n  # The corners do for labels of few values.
-    free = _freedom(units, exact=skewed or groups is not None)
-    own_mean, variance, off = _alone(rows, grouped=groups is not None)
-    (value, better), slope, left = _regressed(rows, every, all_units)
+    free = _freedom(groups, every_groups, n, exact=skewed or groups is not None)
+    own_mean, variance, off = _alone(rows)
+    (value, better), slope, left = _regressed(rows, every)
+    if groups is not None or refusals.total:
+        # Units of no group are independent of the labels, for want of better.
+        all_units = n + np.arange(total) if every_groups is None else every_groups
+        variance = max(variance, _left_out(rows, every, all_units, _people_mean))
+        better = max(better, _left_out(rows, every, all_units, _regression)) if slope else better
+    unseen = refusals.unseen(people, bounds)
+    variance, better = variance + unseen, better + unseen
     half = _half(variance, free(1), confidence)
-    lean = _lean(off, rows.group) if skewed else 0.0
+    lean = _lean(off, rows.group) if skewed or groups is not None else 0.0
     # What a good judge leaves is mostly 0, and its own skewness is chance: it leans as people's labels do, by as much
     # as is left of them.
     leans = [lean, lean * left**1.5]
     alone = _interval(own_mean, _ends(own_mean, variance, free(1), leans[0], confidence), bounds)
-    judged = float(every.mean())
     ends, arms = _ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half(better, free(2), confidence)
-    if groups is None and left <= _LITTLE and (by_shares := _told(people, judge, every, bounds, confidence)):
+    is_plain = groups is None and not refusals.total and left <= _LITTLE
+    if is_plain and (by_shares := _told(people, judge, every, bounds, confidence)):
         ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
         arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
@@ -171,6 +206,105 @@ def corrected(
                 narrowed, alone, judged, slope, n, total, n * more, better**0.5, free(2), leans[1], arms
             )
     return Corrected(alone, alone, judged, 0.0, n, total, float(n), variance**0.5, free(1), leans[0])
+
+
+@dataclass(frozen=True)
+class Refusals:
+    """Units that the judge refused to label, of `labelled` ones (n,) and of `every` one (N,)."""
+
+    labelled: NDArray[np.bool_]
+    every: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, judge: Floats, every: Floats) -> Refusals:
+        """Those that are NaN."""
+        return cls(np.isnan(judge), np.isnan(every))
+
+    @property
+    def n(self) -> int:
+        """How many people have labelled."""
+        return int(self.labelled.sum())
+
+    @property
+    def total(self) -> int:
+        """How many there are."""
+        return int(self.every.sum())
+
+    @property
+    def share(self) -> float:
+        """Of all units."""
+        return self.total / len(self.every)
+
+    @property
+    def are_known(self) -> bool:
+        """Whether people's labels among them tell what they are."""
+        return self.n >= min(FEWEST_REFUSED, self.total)
+
+    def filled(self, people: Floats, judge: Floats, every: Floats) -> tuple[Floats, Floats, Floats]:
+        """The judge's labels with people's mean in place of refusals, and the weight of each label: both strata count
+        as much as they have units, however many of each were labelled."""
+        weight = np.ones(len(people))
+        if not self.total:
+            return judge, every, weight
+        mean = float(people[self.labelled].mean())
+        counts = {True: (self.total, self.n), False: (len(every) - self.total, len(people) - self.n)}
+        for is_refused, (units, labels) in counts.items():
+            if labels:
+                weight[self.labelled == is_refused] = units / len(every) * len(people) / labels
+        return np.where(self.labelled, mean, judge), np.where(self.every, mean, every), weight
+
+    def unseen(self, people: Floats, bounds: tuple[float, float]) -> float:
+        """The variance that few labels of refusals do not show, where they are alike: that of a share with a label more
+        on either side, less their own."""
+        if self.n == self.total:
+            return 0.0
+        own, n, width = people[self.labelled], self.n, bounds[1] - bounds[0]
+        share = (float((own - bounds[0]).sum()) / width + 1) / (n + 2)
+        missing = share * (1 - share) * width**2 / (n + 2) - float(own.var()) / n
+        return self.share**2 * max(missing, 0.0)
+
+
+def _mean_of_known(values: Floats) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _unknown(
+    people: Floats,
+    judge: Floats,
+    every: Floats,
+    grouped: tuple[Groups | None, Groups | None],
+    refusals: Refusals,
+    bounds: tuple[float, float],
+    confidence: float,
+) -> Corrected:
+    """With refusals that people's labels don't tell: few of them move the ends by all that they could be; more leave
+    nothing that is known."""
+    answered, labelled = ~refusals.every, ~refusals.labelled
+    groups, every_groups = grouped
+    judged = corrected(
+        people[labelled], judge[labelled], every[answered], bounds=bounds,
+        groups=None if groups is None else groups[labelled],
+        every_groups=None if every_groups is None else every_groups[answered], confidence=confidence,
+    )  # fmt: skip
+    n, total, share = len(people), len(every), refusals.share
+    if share > MOST_REFUSED:
+        unknown = Mean(float("nan"), float("nan"), float("nan"))
+        return Corrected(unknown, unknown, judged.judge, 0.0, n, total, float(n))
+    # Taken to be as the others are, for want of better.
+    value, error = judged.value.value, (1 - share) * judged.error
+    low, high = judged.ends(confidence)
+    ends = low - share * (low - bounds[0]), high + share * (bounds[1] - high)
+    alone = judged.alone
+    widened = Mean(
+        alone.value,
+        alone.low - share * (alone.low - bounds[0]),
+        alone.high + share * (bounds[1] - alone.high),
+    )
+    return replace(
+        judged, value=_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
+        arms=(value - ends[0], ends[1] - value),
+    )  # fmt: skip
 
 
 def _told(
@@ -205,39 +339,42 @@ def _jeffreys(quantile: float, hits: int, n: int) -> float:
 
 
 def _rows(
-    people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float]
+    people: Floats, judge: Floats, every: Floats, group: Groups, bounds: tuple[float, float], weight: Floats
 ) -> _Labelled:
     """The labels, with two more in the corners where they have few values: a share of 0 of 30 is not surely 0."""
-    weight = np.ones(len(people))
     if len(np.unique(people)) > FEW_VALUES:
         return _Labelled(people, judge, weight, group)
     low, high = float(every.min()), float(every.max())
-    more = group.max() + 1 + np.arange(4)
+    # Groups of their own: those of units are 0 and more.
+    more = -1 - np.arange(4)
     return _Labelled(
         np.r_[people, bounds[0], bounds[1], bounds[0], bounds[1]], np.r_[judge, low, high, high, low],
         np.r_[weight, np.full(4, _CORNER)], np.r_[group, more],
     )  # fmt: skip
 
 
-def _freedom(group: Groups, *, exact: bool) -> Callable[[int], float]:
+def _freedom(
+    groups: Groups | None, every_groups: Groups | None, n: int, *, exact: bool
+) -> Callable[[int], float]:
     """Degrees of freedom, less what was fitted. A share alone tells how far its labels spread: there are as many as you
-    like, unless units are in groups, which are few."""
-    count = len(np.unique(group))
-    return lambda fitted: max(count - fitted, 1) if exact else np.inf
+    like, unless units are in groups, which are few; groups of unequal size count as so many equal ones as have the same
+    sum of squares (Kish)."""
+    count = float(n)
+    if groups is not None and every_groups is not None:
+        sizes = np.unique(every_groups, return_counts=True)[1]
+        count = min(float(len(np.unique(groups))), float(sizes.sum()) ** 2 / float((sizes**2).sum()))
+    return lambda fitted: max(count - fitted, 1.0) if exact else np.inf
 
 
-def _alone(rows: _Labelled, *, grouped: bool) -> tuple[float, float, Floats]:
+def _alone(rows: _Labelled) -> tuple[float, float, Floats]:
     """The mean of people's labels, its variance, and what each label adds to its error."""
     count, mean = rows.weight.sum(), rows.mean(rows.y)
     off = rows.y - mean
     variance = rows.product(off, off) / (count - 1) / count
-    pull = rows.weight * off / count
-    return mean, max(variance, _between(pull, rows.group)) if grouped else variance, pull
+    return mean, variance, rows.weight * off / count
 
 
-def _regressed(
-    rows: _Labelled, every: Floats, every_groups: Groups | None
-) -> tuple[tuple[float, float], float, float]:
+def _regressed(rows: _Labelled, every: Floats) -> tuple[tuple[float, float], float, float]:
     """The mean corrected by the judge and its variance; the slope, 0 where the judge tells nothing; and the share of
     the labels' variance that it leaves."""
     count, center, mean = rows.weight.sum(), rows.mean(rows.x), rows.mean(rows.y)
@@ -253,19 +390,47 @@ def _regressed(
     shift = float(every.mean()) - center
     explained = max(whole / (count - 1) - noise, 0.0)
     variance = noise * (1 / count + shift**2 / spread) + explained / len(every)
-    if every_groups is not None:
-        pull = rows.weight * residual * (1 / count + shift * x / spread)
-        pulls = np.r_[pull, slope * (every - every.mean()) / len(every)]
-        # The corners have groups above all others; those of units are the same numbers on both sides.
-        variance = max(variance, _between(pulls, np.r_[rows.group, every_groups]))
     return (mean + slope * shift, variance), slope, min(unexplained / whole, 1.0) if whole > 0 else 1.0
 
 
-def _between(influence: Floats, group: Groups) -> float:
-    """The variance of a sum of influences that are independent between groups only."""
-    _, place = np.unique(group, return_inverse=True)
-    sums = np.bincount(place, weights=influence)
-    return float(sums @ sums * len(sums) / max(len(sums) - 1, 1))
+Sums = dict[str, Floats]
+"""Of people's labels y and the judge's x with their weights w, and of the judge's labels of all units: by name, of each
+group or of all but each."""
+
+
+def _left_out(
+    rows: _Labelled, every: Floats, every_groups: Groups, estimate: Callable[[Sums], Floats]
+) -> float:
+    """The variance of an estimate over groups, by leaving out each in turn (the jackknife). Of few groups the root of
+    the mean square of what they add is too small, for each of them has drawn the mean and the slope to itself."""
+    numbers, place = np.unique(np.r_[every_groups, rows.group], return_inverse=True)
+    units, labels = place[: len(every)], place[len(every) :]
+    w, x, y = rows.weight, rows.x, rows.y
+    products = {"w": w, "x": w * x, "y": w * y, "xx": w * x * x, "xy": w * x * y}
+    groups = len(numbers)
+    sums = {name: np.bincount(labels, weights=values, minlength=groups) for name, values in products.items()}
+    sums["every"] = np.bincount(units, weights=every, minlength=groups)
+    sums["units"] = np.bincount(units, minlength=groups).astype(np.float64)
+    # Nobody drew the corners, so they are never left out.
+    without = {name: (values.sum() - values)[numbers >= 0] for name, values in sums.items()}
+    estimates = estimate(without)
+    off = estimates - estimates.mean()
+    return float(off @ off) * (len(off) - 1) / len(off)
+
+
+def _people_mean(sums: Sums) -> Floats:
+    return np.asarray(sums["y"] / sums["w"].clip(1e-12))
+
+
+def _regression(sums: Sums) -> Floats:
+    """The mean corrected by the judge."""
+    count = sums["w"].clip(1e-12)
+    mean, center = sums["y"] / count, sums["x"] / count
+    spread = sums["xx"] - count * center**2
+    # Where what is left of the judge's labels is all alike, it has no slope.
+    slope = np.where(spread > 1e-12, (sums["xy"] - count * center * mean) / spread.clip(1e-12), 0.0)
+    judge = sums["every"] / sums["units"].clip(1e-12)
+    return np.asarray(mean + slope * (judge - center))
 
 
 def _half(variance: float, freedom: float, confidence: float) -> float:

@@ -14,6 +14,7 @@ from embassay.registry import Registry
 from embassay.spec import Spec
 from embassay.systems.cleanup import CleanEncoder, CleanSimilarity, Cleanup
 from embassay.systems.cosine import PARAMETERS, Cosine, Transform, Transformed
+from embassay.systems.own import COSINE, ByOwn, Compared, own_similarity
 from embassay.text import TOKENIZERS, open_tokenizer
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ SYSTEMS: Registry[Encoder | Similarity] = Registry(
     makes=[["encode", "count_truncated"], ["pairs", "distances", "search", "search_shards"]],
     advice="embassay.systems.models:advice",
 )
-"""Every system by name. A factory makes a Similarity, or an Encoder, which is then compared by cosine."""
+"""Every system by name. A factory makes a Similarity, or an Encoder, which is then compared by cosine or as it says."""
 
 SYSTEMS.add(
     "levenshtein",
@@ -207,6 +208,7 @@ def open_system(
     ledger: Ledger | None = None,
     elsewhere: Callable[[bool], Encoder | None] = lambda accelerated: None,  # noqa: ARG005
     pair_corpus: str = "batch",
+    compared: Compared = "cosine",
 ) -> Similarity:
     """The similarity that a spec string names, called by its canonical spec string.
 
@@ -215,7 +217,8 @@ def open_system(
     serves all of `dims=` and `quantize=`. `seed` is for what is random, `ledger` for what costs money: by
     default one without a limit. `elsewhere` gives an encoder that another machine has opened, in place of one that is
     loaded here; it is told whether the model can use a GPU. `pair_corpus` is whose statistics of words two texts are
-    compared with: those of all candidates of a call ("batch") or of the reference alone ("reference"). UsageError for
+    compared with: those of all candidates of a call ("batch") or of the reference alone ("reference"). `compared`
+    "own" compares vectors as the model says that its own are, where that is not by cosine. UsageError for
     unknown names and parameters, ModelError when a model cannot be loaded.
     """
     tokenizer = tokenizer or open_tokenizer("cl100k", later=True)
@@ -237,7 +240,7 @@ def open_system(
         encoder = cast(Encoder, built)
         if cleanup.steps and away is None:
             encoder = _clean_encoder(encoder, model, cleanup)
-        return _compared(wrap(encoder), encoder, spec, transform)
+        return _compared(wrap(encoder), encoder, spec, transform, compared)
     if model != rest:
         raise UsageError(
             f"{', '.join(rest.params.keys() - model.params.keys())} is for vectors, and {spec.name!r} has none.",
@@ -254,13 +257,17 @@ def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:
     return CleanEncoder(encoder, cleanup, name=SYSTEMS.format(replace(model, params=params)))
 
 
-def _compared(encoder: Encoder, made: Encoder, spec: Spec, transform: Transform) -> Similarity:
+def _compared(
+    encoder: Encoder, made: Encoder, spec: Spec, transform: Transform, compared: Compared
+) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
     if hasattr(made, "width"):
         return _ragged(encoder, made, spec, transform)
-    return Cosine(
-        Transformed(encoder, transform) if transform.changes else encoder, name=SYSTEMS.format(spec)
-    )
+    changed: Encoder = Transformed(encoder, transform) if transform.changes else encoder
+    by = own_similarity(changed) if compared == "own" else COSINE
+    if by == COSINE:
+        return Cosine(changed, name=SYSTEMS.format(spec))
+    return ByOwn(changed, by, name=SYSTEMS.format(spec))
 
 
 def _ragged(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:

@@ -112,16 +112,17 @@ def unit(vectors: Vectors) -> Vectors:
     >>> unit(np.array([[3.0, 4.0]], dtype=np.float32)).round(2).tolist()
     [[0.6000000238418579, 0.800000011920929]]
     """
-    lengths = _lengths(vectors)
+    lengths = lengths_of(vectors)
     # A length that float32 cannot hold, or holds with few digits: by a power of two, which costs no digit.
     for beyond, factor in ((lengths > _LONG, 2.0**-64), ((lengths > 0) & (lengths < 1 / _LONG), 2.0**64)):
         if beyond.any():
             vectors = np.where(beyond[:, None], vectors * np.float32(factor), vectors)
-            lengths = _lengths(vectors)
+            lengths = lengths_of(vectors)
     return _divided(vectors, lengths.astype(np.float32))
 
 
-def _lengths(vectors: Vectors) -> NDArray[np.float64]:
+def lengths_of(vectors: Vectors) -> NDArray[np.float64]:
+    """The length of each row, (n,)."""
     return np.asarray(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)))
 
 

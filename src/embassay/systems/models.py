@@ -363,6 +363,21 @@ def fetched(weights: Weights, files: Sequence[str]) -> Path:
         raise ModelError(f"The files of {weights.location} cannot be fetched: {error}") from error
 
 
+OF_LIBRARY = "config_sentence_transformers.json"
+"""Where sentence-transformers keeps a model's prompts and how its vectors are compared."""
+
+
+def configuration(weights: Weights, name: str = "config.json") -> dict[str, Any]:
+    """What a file of the model's configuration holds; nothing where there is no such file. ModelError where it cannot
+    be read."""
+    path = fetched(weights, (name,)) / name
+    try:
+        held = json.loads(path.read_text("utf-8")) if path.is_file() else {}
+    except (OSError, ValueError, RecursionError) as error:
+        raise ModelError(f"{path} cannot be read: {error}.") from error
+    return held if isinstance(held, dict) else {}
+
+
 def foreign_code(weights: Weights) -> tuple[str, ...]:
     """The repositories other than its own that a model's configuration takes code from."""
     path = fetched(weights, ("config.json",)) / "config.json"

@@ -27,10 +27,11 @@ class GivenEncoder:
     """An encoder that asks an object of the caller.
 
     `encode` calls `model.encode(texts)`, or `model(texts)`, which must give one vector per text: an array, a list, or a
-    tensor, shape (n, dim). It gets `role=` ("query", "document" or None) where it takes that. The identity is the
-    object's own `identity`, or a digest of its weights (`state_dict`); without either it is of this process alone: no
-    vector is ever taken from the cache for another object, and cells are done again in a later process. `similarity` is
-    the object's `similarity_fn_name`, as sentence-transformers calls it.
+    tensor, shape (n, dim). It gets `role=` ("query", "document" or None) where it takes that; queries and documents go
+    to `encode_query` and `encode_document` where the object has both, as sentence-transformers' models do. The identity
+    is the object's own `identity`, or a digest of its weights (`state_dict`) and settings; without either it is of this
+    process alone: no vector is ever taken from the cache for another object, and cells are done again in a later
+    process. `similarity` is the object's `similarity_fn_name`, as sentence-transformers calls it.
     """
 
     def __init__(self, model: Any, name: str) -> None:
@@ -38,12 +39,15 @@ class GivenEncoder:
         self.model = model
         self._call = _callable(model)
         self._takes_role = "role" in _parameters(self._call)
+        self._by_role = {} if self._takes_role else _calls_by_role(model)
         self.identity = f"{self.name}/{_identity(model)}"
         self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(
             model, "max_tokens", None
         )
         self._dim: int | None = None
+        self._calls = self._changed = self._reordered = 0
         compared = getattr(model, "similarity_fn_name", None)
+        compared = getattr(compared, "value", compared)
         self.similarity = compared if isinstance(compared, str) else "cosine"
 
     @property
@@ -62,9 +66,12 @@ class GivenEncoder:
         """Embeddings, shape (n, dim), float32. ModelError with what the object raised, or gave instead."""
         try:
             more = {"role": role} if self._takes_role else {}
-            made = self._call(list(texts), **more)
-            vectors = _array(made)
-        except Exception as error:
+            handed = list(texts)
+            vectors = _array(self._by_role.get(role, self._call)(handed, **more))
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # a script's model may call exit(), which is not ours to follow
             many = "a text" if len(texts) == 1 else f"{len(texts)} texts"
             where = place_of(error, str(getattr(self.model, "__module__", "")))
             raise ModelError(
@@ -76,7 +83,28 @@ class GivenEncoder:
                 f"{self.name} gave an array of shape {vectors.shape} for {len(texts)} texts.",
                 mend="Give one vector per text: shape (n, dim).",
             )
+        self._look_at(texts, handed)
         return vectors
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What the object did that it should not, in words."""
+        if not self._changed:
+            return ()
+        order = f", in {self._reordered:,} of them their order: then vectors belong to other texts"
+        return (
+            f"{self.name} changed the list of texts in {self._changed:,} of {self._calls:,} calls"
+            f"{order if self._reordered else ''}",
+        )
+
+    def _look_at(self, texts: Sequence[str], handed: list[Any]) -> None:
+        """Whether the object changed the list that it was handed, which says whose vectors are whose."""
+        self._calls += 1
+        if handed == list(texts):
+            return
+        self._changed += 1
+        alike = all(isinstance(text, str) for text in handed) and sorted(handed) == sorted(texts)
+        self._reordered += alike
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         """How many texts are longer than `max_tokens`, where the object has a tokenizer to count with; else 0."""
@@ -98,7 +126,8 @@ def _array(made: Any) -> NDArray[np.float32]:
         raise TypeError(f"it gave a mapping: return one of its values ({', '.join(map(str, made))})")
     if hasattr(made, "detach"):
         made = made.detach().cpu().float()  # numpy has no bfloat16, in which many models are loaded
-    return np.asarray(list(made) if inspect.isgenerator(made) else made, dtype=np.float32)
+    # A copy: some write the next call's vectors into the same array.
+    return np.array(list(made) if inspect.isgenerator(made) else made, dtype=np.float32)
 
 
 def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
@@ -191,6 +220,15 @@ def _callable(model: Any) -> Callable[..., Any]:
     )
 
 
+def _calls_by_role(model: Any) -> dict[Role | None, Callable[..., Any]]:
+    """The object's methods for queries and for documents, where it has both."""
+    methods: dict[Role | None, Any] = {
+        "query": getattr(model, "encode_query", None),
+        "document": getattr(model, "encode_document", None),
+    }
+    return methods if all(map(callable, methods.values())) else {}
+
+
 def _parameters(call: Callable[..., Any]) -> Sequence[str]:
     try:
         return tuple(inspect.signature(call).parameters)
@@ -204,10 +242,22 @@ def _identity(model: Any) -> str:
         return stated
     state = getattr(model, "state_dict", None)
     if callable(state):
-        digest = hashlib.sha256()
+        digest = hashlib.sha256(_settings(model).encode("utf-8", "surrogatepass"))
         for key, tensor in sorted(state().items()):
             digest.update(key.encode())
             # By key, since a state_dict has the order in which modules were made.
             digest.update(np.ascontiguousarray(tensor.detach().cpu().float().numpy()).tobytes())
         return digest.hexdigest()[:16]
     return f"process-{uuid.uuid4().hex[:12]}"
+
+
+_SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+
+
+def _settings(model: Any) -> str:
+    """What the vectors depend on beside the weights: the parts of a model, and what goes before its texts. A method of
+    its own for queries is one too: vectors that were made without it are others."""
+    named = {name: getattr(model, name, None) for name in _SETTINGS}
+    parts = _ADDRESS.sub("", repr(model))
+    return f"{parts}\n{named}\n{'by role' if _calls_by_role(model) else ''}"

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from embassay.errors import ModelError, UsageError
+from embassay.machine import HANGUP
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -284,13 +285,14 @@ def serve(
     proxy_headers: bool,
     ready: Callable[[], None],
 ) -> None:
-    """Serve until Ctrl-C or TERM, then let the last requests end. `make_app` may import what the extra `web` brings;
-    `ready` is called before the first request is taken.
+    """Serve until Ctrl-C, TERM or HUP (a terminal that closes), then let the last requests end. `make_app` may import
+    what the extra `web` brings; `ready` is called before the first request is taken.
 
     `proxy_headers`: believe X-Forwarded-For and X-Forwarded-Proto of proxies on this machine, or of those named in
     FORWARDED_ALLOW_IPS. Raises ModelError, naming `command`, where the extra `web` is missing.
     """
-    before = signal.signal(signal.SIGTERM, _interrupted)
+    stops = [signal.SIGTERM, *(number for number in HANGUP if signal.getsignal(number) != signal.SIG_IGN)]
+    before = {number: signal.signal(number, _interrupted) for number in stops}
     try:
         server = _server(make_app, command, proxy_headers)
         ready()
@@ -298,7 +300,8 @@ def serve(
     except KeyboardInterrupt:
         pass  # what was acknowledged is stored: a stopped server has lost nothing
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, answer in before.items():
+            signal.signal(number, answer)
 
 
 def _server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> Any:

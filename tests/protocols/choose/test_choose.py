@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -418,3 +419,26 @@ def test_where_nothing_can_be_asked_nothing_is_to_be_judged(tmp_path: Path) -> N
     text = printed(run_view(made.path))
     assert "Cannot say" in text
     assert "To judge next" not in text
+
+
+class Long:
+    """An encoder of an object, whose vectors' lengths count for a dot product."""
+
+    def __init__(self, similarity: str) -> None:
+        self.similarity_fn_name, self.identity = similarity, f"long/{similarity}"
+
+    def encode(self, texts: list[str]) -> Any:
+        counts = [[text.lower().count(letter) for letter in "etaoinsr"] for text in texts]
+        return np.array(counts, dtype=float).reshape(len(texts), 8)
+
+
+def test_a_choice_compares_vectors_as_their_model_was_made_for(tmp_path: Path) -> None:
+    """The same vectors rank otherwise by dot product than by cosine, and each as by direct computation."""
+    rows, first = corpus(), {}
+    for similarity in ("dot", "cosine"):
+        systems = {"mine": Long(similarity), "jaccard": "jaccard"}
+        out = tmp_path / similarity
+        eb.choose(systems, rows, out=out, tokenizer="words", options=OPTIONS)
+        (path,) = [file for file in out.glob("**/*rankings*.parquet") if "mine" in str(file)]
+        first[similarity] = pl.read_parquet(path).filter(pl.col("rank") == 1)["doc_id"].to_list()
+    assert first["dot"] != first["cosine"]

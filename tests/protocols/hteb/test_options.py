@@ -1,11 +1,13 @@
 """Languages, hashes and reading of answers: what the specification lists as checks (spec hteb 14, 1 and 4)."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embassay.contracts import Completion, Usage
 from embassay.errors import UsageError
 from embassay.protocols.hteb.options import (
     PIVOTS,
@@ -22,8 +24,8 @@ from embassay.protocols.hteb.options import (
     read_families,
     read_transformations,
 )
-from embassay.protocols.hteb.slots import Slots
-from embassay.protocols.hteb.transformers import is_wrong_way, read_answer
+from embassay.protocols.hteb.slots import TASKS, Slot, Slots
+from embassay.protocols.hteb.transformers import LLMTransformer, is_wrong_way, read_answer
 
 LANGUAGES = {
     "banking77": ("Turkish", "Turkish", "Arabic"),
@@ -233,3 +235,35 @@ def test_independent_seeds_have_nothing_in_common():
     assert [language for language, _ in near[0][1:]] == [language for language, _ in near[1][:-1]]
     assert [language for language, _ in far[0][1:]] != [language for language, _ in far[1][:-1]]
     assert not {seed for _, seed in far[0]} & {seed for _, seed in far[1]}
+
+
+ENGLISH = "The committee will publish its report about the new bridge before the end of the winter."
+GERMAN = "Der Ausschuss wird seinen Bericht über die neue Brücke vor dem Ende des Winters veröffentlichen."
+
+
+@pytest.mark.parametrize(
+    ("name", "step", "said", "outcome"),
+    [
+        ("expansion", 0, "As an AI language model, I cannot expand this text.", "refused"),
+        ("backtranslation", 1, "I'm sorry, but I can't assist with that.", "refused"),
+        ("expansion", 0, "これはまったく別の文です。橋についての報告です。", "wrong language"),
+        ("backtranslation", 1, "これはまったく別の文です。橋についての報告です。", "wrong language"),
+        ("backtranslation", 0, GERMAN, "ok"),
+        ("translation", 0, GERMAN, "ok"),
+        ("expansion", 0, f"{ENGLISH} Everybody in the town has waited for it.", "ok"),
+    ],
+)
+def test_a_refusal_or_another_language_is_no_transformation(name, step, said, outcome):
+    """What the model declines, and what is to stay in its language and did not; translations go where they should."""
+    transformer = object.__new__(LLMTransformer)
+    transformer.of, transformer.options = TRANSFORMATIONS[name], TransformOptions(structured=False)
+    slot = Slot(ENGLISH, "en", "", written="English", language="German")
+    answer = Completion(said, None, Usage(), "m", "stop")
+    assert transformer._drawn(slot, step, ENGLISH, answer).outcome == outcome
+
+
+def test_training_texts_keep_their_words_where_asked():
+    """`--classification-texts test`, as in PTEB."""
+    options = replace(HtebOptions(), classification_texts="test")
+    assert TASKS.build("classification").unworded(options) == ("train:",)
+    assert TASKS.build("classification").unworded(HtebOptions()) == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -118,3 +119,9 @@ def test_csv_is_read_as_it_was_written(rows):
     read = list(csv.reader(io.StringIO(csv_text(rows), newline="")))
     assert [[meant(cell) for cell in row] for row in read] == [[meant(cell) for cell in row] for row in rows]
     assert read == [[inert(cell) for cell in row] for row in rows]
+
+
+def test_numbers_of_numpy_are_digits_in_a_table() -> None:
+    """They print as Python's own, to the last digit."""
+    rows = [[np.float64(0.25), np.int64(3), np.bool_(True), np.float32(0.5)]]
+    assert csv_text(rows) == "0.25,3,True,0.5\n"

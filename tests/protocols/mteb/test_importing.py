@@ -68,6 +68,46 @@ def test_subsets_have_a_mean_and_a_task_without_any_is_whole(run: Path) -> None:
     assert (broken.value, broken.reason) == (None, "1 of 1 subsets have no value")
 
 
+def published(tmp_path: Path, **values: dict[str, float]) -> Path:
+    """A run of what models publish: by model a score of each task."""
+    told = [
+        record(model=name.replace("_", "/"), task=task, category="other", hf_subset="default", main=value)
+        for name, own in values.items()
+        for task, value in own.items()
+    ]
+    path = tmp_path / "published.json"
+    path.write_text(json.dumps({"results": told}))
+    return import_results(path, tmp_path / "published").folder
+
+
+def test_scores_of_another_scale_have_no_value(tmp_path: Path) -> None:
+    """In percent among shares, or no correlation at all: said, and no mean is made of them."""
+    run = published(
+        tmp_path,
+        org_percent={"STS12": 80.0, "STS13": 70.0, "Mine": 55.0},
+        org_share={"STS12": 0.8, "STS13": -0.7, "Mine": 0.6},
+        org_odd={"STS12": -3.0, "STS13": 1.7, "Mine": 0.5},
+    )
+    rows = {(row.system, row.dataset): row for row in rows_of(run, measure="main_score") if row.dataset}
+    assert {place: row.value for place, row in rows.items()} == {
+        ("org/percent", "STS12"): None, ("org/percent", "STS13"): None, ("org/percent", "Mine"): None,
+        ("org/share", "STS12"): 0.8, ("org/share", "STS13"): -0.7, ("org/share", "Mine"): 0.6,
+        ("org/odd", "STS12"): None, ("org/odd", "STS13"): None, ("org/odd", "Mine"): 0.5,
+    }  # fmt: skip
+    assert "as percent would be" in rows["org/percent", "STS12"].reason
+    assert "published as -3, not from -1 to 1" in rows["org/odd", "STS12"].reason
+    overall = {row.system: row.value for row in rows_of(run, task="overall")}
+    assert overall == {"org/percent": None, "org/share": pytest.approx(0.7 / 3), "org/odd": None}
+    faults = (run / "faults.jsonl").read_text().splitlines()
+    assert len(faults) == 5
+
+
+def test_a_task_that_nobody_knows_may_have_any_scale(tmp_path: Path) -> None:
+    """As long as all have it."""
+    run = published(tmp_path, org_one={"Mine": 55.0}, org_two={"Mine": 310.0})
+    assert {row.value for row in rows_of(run, dataset="Mine", measure="main_score")} == {55.0, 310.0}
+
+
 def test_means_only_where_all_tasks_are_there(run: Path) -> None:
     """A mean over other tasks would not compare."""
     overall = {row.system: row for row in rows_of(run, task="overall")}
@@ -254,3 +294,18 @@ def test_scripts_are_those_of_mteb() -> None:
     }
     assert len(usual) > 100
     assert {with_script(one.partition("-")[0]) for one in usual} == usual
+
+
+def test_a_mean_over_subsets_is_over_those_with_a_value(tmp_path: Path) -> None:
+    """Which are said, with those that have none; without any there is no mean."""
+    told = [
+        record(model="org/a", task="STS17", hf_subset=subset, main=main)
+        for subset, main in (("en-en", 0.9), ("fr-en", 0.5), ("ko-ko", math.nan))
+    ]
+    path = tmp_path / "published.json"
+    path.write_text(json.dumps({"results": told}))
+    run = import_results(path, tmp_path / "published").folder
+    (mean,) = rows_of(run, dataset="STS17", subset="", measure="main_score")
+    assert mean.value == pytest.approx(0.7)
+    assert mean.method == "mean over 2 of 3 subsets; 1 without a value"
+    assert "1 of 3 subsets have no value (published as NaN)" in (run / "faults.jsonl").read_text()

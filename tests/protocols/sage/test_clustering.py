@@ -86,3 +86,20 @@ def test_large_sets_are_capped_by_kind(pairwise, context):
         outcome = evaluate(pairwise(same_initial, kind=kind), rows, options)
         assert outcome.counts["texts"] == size
         assert f"{size} of 40 texts" in outcome.warnings[0]
+
+
+WORDS = ("oak", "elm", "ash", "yew", "fir", "box", "bay", "may", "sea", "sky", "hay", "ice")
+ALIKE = [(f"{word} alone", "abc"[place % 3], "") for place, word in enumerate(WORDS)]
+
+
+@pytest.mark.parametrize("similar", [lambda a, b: float(a == b), lambda a, b: 1.0])
+def test_equal_distances_know_no_order_of_rows(pairwise, context, score, similar):
+    """Texts that are all equally far from each other: sorted by label, mixed or backwards, the value is the same."""
+    values = set()
+    for rows in (sorted(ALIKE, key=lambda row: row[1]), ALIKE, ALIKE[::-1]):
+        outcome = evaluate(pairwise(similar), labelled(*rows), context())
+        values.add(score(outcome, "v_measure").value)
+        clusters = outcome.items["value"][-len(rows) :]
+        assert clusters[0] == 0
+        assert outcome.items["item_id"][-len(rows) :] == [f"t{i}" for i in range(len(rows))]
+    assert len(values) == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import numpy as np
 import pytest
 from sklearn.cluster import AgglomerativeClustering, MiniBatchKMeans
@@ -41,13 +43,18 @@ def test_it_is_scikit_learns_k_means(sample, context):
 
 
 def test_complete_linkage_without_vectors(sample, context):
-    """scikit-learn's partition of the system's distances."""
+    """scikit-learn's partition of the system's distances; ties follow the order of the digests of texts' words."""
     from scipy.spatial.distance import squareform
 
     data = sample("clustering")
     system = open_system("levenshtein", tokenizer=open_tokenizer("words"))
     outcome = clustering.evaluate(system, data, context())
-    rows = of_set(data, "1")
+
+    def digest(row):
+        words = " ".join(sorted(data.texts[row].lower().split()))
+        return blake2b(words.encode(), digest_size=16).digest()
+
+    rows = sorted(of_set(data, "1"), key=digest)
     labels = [data.labels[row] for row in rows]
     model = AgglomerativeClustering(len(set(labels)), metric="precomputed", linkage="complete")
     clusters = model.fit_predict(squareform(system.distances([data.texts[row] for row in rows])))
@@ -164,3 +171,17 @@ def test_without_k_the_method_says_so(sample, context, system):
     assert "number of clusters by silhouette" in found.method
     assert 0 <= found.value <= 1
     assert "silhouette" not in clustering.evaluate(one, data, context()).scores[0].method
+
+
+@pytest.mark.parametrize("how", ["jaccard", "constant"])
+def test_equal_distances_know_no_order_of_rows(how, context):
+    """Texts without a common word: sorted by label, mixed or under other ids, the value is the same."""
+    words = "oak elm ash yew fir box bay may sea sky hay ice".split()  # noqa: SIM905 - easier to read
+    rows = [(word, "abc"[place % 3]) for place, word in enumerate(words)]
+    system, values = open_system(how, tokenizer=open_tokenizer("words")), set()
+    for ordered, name in ((sorted(rows, key=lambda row: row[1]), "t"), (rows, "t"), (rows[::-1], "u")):
+        texts, labels = zip(*ordered, strict=True)
+        ids = tuple(f"{name}{place}" for place in range(len(ordered)))
+        data = LabelledTexts(ids, texts, labels, ("",) * len(ordered))
+        values.add(clustering.evaluate(system, data, context()).scores[0].value)
+    assert len(values) == 1

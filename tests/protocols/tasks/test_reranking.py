@@ -121,3 +121,21 @@ def test_lost_wordings():
         ("candidates without a usable paraphrase", 2, ("q7:2", "q9:0")),
         (reranking.ONE_SIDED, 2, ("q5", "q9")),
     ]
+
+
+def test_ties_as_one_step_are_scikit_learns(context):
+    """On random gains with many equal similarities; and through the task, whose value knows no order of candidates."""
+    from sklearn.metrics import average_precision_score
+
+    rng = np.random.default_rng(11)
+    for _ in range(200):
+        gains, scores = rng.integers(0, 3, 12).astype(float), rng.integers(0, 4, 12) / 4
+        if not (gains > 0).any():
+            continue
+        expected = average_precision_score(gains > 0, scores)
+        assert reranking.ties_as_one_step(gains, scores) == pytest.approx(expected)
+        assert reranking.worst_of_ties(gains, scores) <= expected + 1e-12
+    data = query((0.9, 0), (0.5, 1), (0.5, 0), (0.5, 0), (0.1, 1))
+    done = reranking.evaluate(Numbers(), data, context(), reranking.ties_as_one_step)
+    assert done.scores[0].value == pytest.approx(average_precision_score([0, 1, 0, 0, 1], [9, 5, 5, 5, 1]))
+    assert value(data, context) == pytest.approx((1 / 4 + 2 / 5) / 2)

@@ -207,8 +207,25 @@ def test_a_server_that_takes_no_schema():
         complete(chat, schema=Animal)
         complete(chat, schema=Animal)
         told = stub.bodies[-1]["messages"][0]["content"]
-    assert ways == ["json_schema", "json_object", None, None]
+    assert ways == ["json_schema", "json_object", "json_object", None, None]
     assert '"legs"' in told
+
+
+def test_a_server_that_fails_over_a_json_schema():
+    """llama.cpp's, which answers it with status 500 and a validation error, gets the schema as it takes it."""
+    formats = []
+
+    def llama(request):
+        formats.append(request.json["response_format"])
+        if formats[-1]["type"] == "json_schema":
+            raise Problem(500, "1 validation error: body -> response_format -> type: unexpected value")
+
+    with StubServer(check=llama, chat=lambda turn: '{"name": "fox", "legs": 4}') as stub:
+        chat = opened(stub)
+        for _ in range(2):
+            complete(chat, schema=Animal)
+    assert [asked["type"] for asked in formats] == ["json_schema", "json_object", "json_object"]
+    assert set(formats[1]["schema"]["properties"]) == {"name", "legs"}
 
 
 def test_a_server_with_the_other_name_for_the_longest_answer():

@@ -6,15 +6,15 @@ import pytest
 from pydantic import BaseModel, Field
 
 from embassay.contracts import Message
-from embassay.systems.chat.server import (
+from embassay.systems.chat.answers import (
     Unfit,
-    checked,
+    first_fenced,
     found_json,
-    is_strict,
-    json_schema,
-    with_schema,
+    without_blocks,
+    without_fence,
     without_thinking,
 )
+from embassay.systems.chat.server import checked, is_strict, json_schema, with_schema
 
 
 class Inner(BaseModel):
@@ -65,6 +65,43 @@ def test_no_json(text):
     """Is unfit."""
     with pytest.raises(Unfit):
         found_json(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "inner"),
+    [
+        ("```json\n{}\n```", "{}"),
+        (" ```\n5``` ", "5"),
+        ("``````", ""),
+        ("`````", "`````"),
+        ("```a``` and ```b```", "a``` and ```b"),
+        ("Here: ```5```", "Here: ```5```"),
+        ("```json 5", "```json 5"),
+    ],
+)
+def test_a_fence_around_the_whole(text, inner):
+    """Is taken off; one that is not around the whole, or not closed, stays."""
+    assert without_fence(text) == inner
+
+
+@pytest.mark.parametrize(
+    ("text", "inner"),
+    [
+        ("So: ```python\nx\n``` or ```y```", "x"),
+        ("```json```", ""),
+        ("``` 5", None),
+        ("no fence", None),
+    ],
+)
+def test_the_first_fence(text, inner):
+    """Without the name of its language; None where none is closed."""
+    assert first_fenced(text) == inner
+
+
+def test_blocks_are_taken_out_anywhere():
+    """Of the tags that are asked for."""
+    assert without_blocks("a <think>b</THINK>c <thought>d</thought>", ["think"]) == "a c <thought>d</thought>"
+    assert without_blocks("<think>a<thought>b</think>c") == "c"
 
 
 def test_what_does_not_fit_is_said():

@@ -6,6 +6,7 @@ import http.server
 import json
 import shutil
 import threading
+from base64 import b64encode
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ import pytest
 from embassay.errors import BudgetExceeded, ModelError, TextRefused, UsageError
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger
+from embassay.systems.remote.ledger import most_tokens
 from embassay.text.tokenizers import Cl100k
 from stub import Faults, Problem, StubServer
 from stub.vectors import tokens, vector
@@ -46,11 +48,12 @@ def test_vectors_and_what_they_cost():
     with StubServer(keys={KEY}) as stub:
         encoder = opened(stub, ledger, price=0.5)
         assert np.array_equal(encoder.encode(texts), expected(texts))
-        assert stub.paid == dict.fromkeys([*texts, "dimensions"], 1)
+        # Once in each form: what is known of no model is told by the numbers.
+        assert stub.paid == {**dict.fromkeys(texts, 1), "dimensions": 2}
     totals = ledger.totals()[encoder.model]
-    assert totals.input_tokens == sum(map(tokens, texts)) + 1
+    assert totals.input_tokens == sum(map(tokens, texts)) + 2
     assert totals.usd == pytest.approx(totals.input_tokens * 0.5 / 1e6)
-    assert totals.requests == 4  # the dimensions, and chunks of 128
+    assert totals.requests == 5  # the dimensions in both forms, and chunks of 128
 
 
 def test_an_empty_text_is_zero_and_not_sent():
@@ -117,6 +120,86 @@ def test_floats_where_base64_is_not_known():
         assert np.allclose(encoder.encode(["a"]), expected(["a"]))
         assert np.allclose(encoder.encode(["b"]), expected(["b"]))
     assert len(refused) == 1
+
+
+KINDS = {"float32": "<f4", "float64": "<f8", "float16": "<f2", "float32 of other machines": ">f4"}
+
+
+@contextmanager
+def serving(answer):
+    """A server that gives what `answer` makes of a request's JSON, and the requests so far."""
+    requests = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+            body = json.dumps(answer(requests[-1])).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", requests
+        server.shutdown()
+
+
+def sent_as(pack, always=False):
+    """A server of OpenAI's API whose vectors in base64 are what `pack` makes of the numbers."""
+
+    def answer(asked):
+        base64 = always or asked["encoding_format"] == "base64"
+        vectors = [vector(text, asked.get("dimensions") or 64) for text in asked["input"]]
+        return {
+            "object": "list", "model": "m", "usage": {"prompt_tokens": len(vectors), "total_tokens": len(vectors)},
+            "data": [
+                {"index": i, "embedding": b64encode(pack(row)).decode() if base64 else row.tolist()}
+                for i, row in enumerate(vectors)
+            ],
+        }  # fmt: skip
+
+    return answer
+
+
+@pytest.mark.parametrize("more", ["", "&dimensions=64"])
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_bytes_in_base64_are_what_the_server_made_of_the_numbers(kind, more):
+    """Told by the number of bytes, or by one text that is asked for in both forms; what that took is counted."""
+    texts, ledger = [f"text {i}" for i in range(9)], Ledger()
+    with serving(sent_as(lambda row: row.astype(kind).tobytes())) as (url, requests):
+        encoder = SYSTEMS.build(f"openai:m?base_url={url}/v1{more}", name="x", ledger=ledger)
+        found = encoder.encode(texts)
+        encoder.encode(["one more"])
+    np.testing.assert_allclose(found, expected(texts), atol=1e-3 if kind == "<f2" else 1e-7)
+    forms = [request["encoding_format"] for request in requests]
+    assert forms.count("float") == (0 if kind == "<f4" and more else 1)
+    assert ledger.totals()["openai:m"].requests == len(requests)
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_a_server_that_always_sends_base64_is_read_where_its_bytes_are_of_one_kind_alone(kind):
+    """Whatever form is asked for: by any other kind they would be no vectors."""
+    texts = [f"text {i}" for i in range(9)]
+    with serving(sent_as(lambda row: row.astype(kind).tobytes(), always=True)) as (url, _):
+        found = SYSTEMS.build(f"openai:m?base_url={url}/v1", name="x").encode(texts)
+    np.testing.assert_allclose(found, expected(texts), atol=1e-3 if kind == "<f2" else 1e-7)
+
+
+@pytest.mark.parametrize("pack", [lambda row: bytes(4 * len(row)), lambda row: bytes(3 * len(row))])
+def test_bytes_that_are_no_vector_are_asked_for_as_numbers(pack):
+    """A server that sends zeros in base64, or half of the bytes, is read in numbers from then on."""
+    texts = [f"text {i}" for i in range(5)]
+    with serving(sent_as(pack)) as (url, requests):
+        encoder = SYSTEMS.build(f"openai:m?base_url={url}/v1&dimensions=64", name="x")
+        assert np.allclose(encoder.encode(texts), expected(texts))
+        before = len(requests)
+        assert np.allclose(encoder.encode(texts), expected(texts))
+    assert [request["encoding_format"] for request in requests[before:]] == ["float"]
 
 
 @pytest.mark.parametrize("fault", ["wrong_dimensions", "not_a_number", "truncated", "reset", "broken"])
@@ -192,7 +275,7 @@ def test_the_budget_stops_within_a_batch_of_the_cap():
     """Everything finished is given first; what is left of the cap would not have paid for another request."""
     chunks = [[f"word{i} {j}" for j in range(10)] for i in range(120)]
     a_batch, cap = 20 * 1000 / 1e6, 30.5 * 20 * 1000 / 1e6
-    bound = max(sum(len(text) for text in chunk) for chunk in chunks) * 1000 / 1e6
+    bound = max(most_tokens(chunk) for chunk in chunks) * 1000 / 1e6
     ledger, done = Ledger(max_usd=cap), []
     with StubServer(latency=0.01) as stub:
         encoder = opened(stub, ledger, dimensions=64, price=1000)
@@ -285,7 +368,7 @@ def test_tokens_that_cannot_be(tokens):
     ledger = Ledger()
     with answering(json.dumps(body).encode()) as url:
         encoder = SYSTEMS.build(f"openai:x?base_url={url}/v1&price=1", name="x", ledger=ledger)
-        with pytest.warns(RuntimeWarning, match="which is impossible"):
+        with pytest.warns(RuntimeWarning, match="which is impossible|more than can be"):
             encoder.encode(["a text"])
     assert 0 < ledger.totals()["openai:x"].input_tokens < 100
 

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from embassay.contracts import Tokenizer
 from embassay.data.check.files import Alike, Balance, Lengths, Overlap, Repeats, Spread
 from embassay.data.dataset import Dataset
-from embassay.data.rows import Row, Source, collecting
+from embassay.data.rows import Row, Source, collecting, plain
 from embassay.data.shapes import RETRIEVAL_PARTS
 from embassay.data.views import distinct
 from embassay.errors import DataError, UsageError
@@ -450,7 +450,7 @@ def _fill(table: Table, source: Source, read: Callable[[int], None]) -> None:
             table.ids.append(str(number if key is None else key))
             table.rows.append(joined)
             table.sides.append(str(row.cells.get("split") or ""))
-            table.labels.append(str(row.cells.get(label) if label else ""))
+            table.labels.append(plain(row.cells.get(label)) if label else "")
         held += len(joined)
         if held > HELD:
             table.cut = True

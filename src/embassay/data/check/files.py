@@ -12,7 +12,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from embassay.data.lines import MARKS, USUAL, Delimited, Reading, chosen, is_number, opened, told_apart
+from embassay.data.lines import (
+    MARKS,
+    USUAL,
+    Delimited,
+    Reading,
+    check_rows,
+    chosen,
+    is_number,
+    opened,
+    told_apart,
+)
 from embassay.data.rows import collecting
 from embassay.data.shapes import CALLED
 from embassay.data.tables import known_suffix, table_of
@@ -441,6 +451,7 @@ def _encoding(path: Path) -> tuple[str, str]:
     ends: Counter[str] = Counter()
     first, wrong, at, line = b"", 0, 0, b""
     try:
+        check_rows(path)
         with opened(path) as stream:
             for number, raw in enumerate(bounded_lines(stream, path), 1):
                 first = first or raw[:4]

@@ -56,7 +56,7 @@ from embassay.data.sources import chosen_tasks, open_dataset
 from embassay.data.tables import known_suffix, table_of
 from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_entries
+from embassay.limits import bounded_walk
 
 TASKS: Mapping[str, tuple[str, ...]] = {
     "documents": ("sage sensitivity",),
@@ -397,8 +397,9 @@ class Check:
         if path.is_dir():
             return sorted(
                 file
-                for file in bounded_entries(path.rglob("*"), path)
-                if file.is_file() and known_suffix(file.name) and not _is_about(file)
+                for parent, _folders, names in bounded_walk(path)
+                for name in names
+                if known_suffix(name) and (file := Path(parent, name)).is_file() and not _is_about(file)
             )
         return [] if path.name.lower().endswith((".yaml", ".yml")) else [path]
 

@@ -48,7 +48,8 @@ def convert(path: Path, kind: str) -> Prose:
     reply = _read(cached)
     if reply is None:
         reply = _asked(path, kind)
-        _write(cached, reply)
+        if kind in NEEDS or "refused" in reply:
+            _write(cached, reply)
     if "refused" in reply:
         raise Unread(reply["refused"])
     title = reply["title"] or (heading(reply["text"]) if kind != "PDF" else "")
@@ -147,10 +148,9 @@ def conversions_folder() -> Path:
     return cache_folder() / "documents"
 
 
-def _kept(path: Path, kind: str) -> Path | None:
-    """The file of a conversion; None for a kind that takes no time."""
-    if kind not in NEEDS:
-        return None
+def _kept(path: Path, kind: str) -> Path:
+    """The file of a conversion. Of a kind that takes no time only refusals are kept, which may take all the time that
+    is allowed."""
     how = json.dumps([kind, versions(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most])
     digest = hashlib.sha256(how.encode())
     with path.open("rb") as stream:
@@ -158,19 +158,15 @@ def _kept(path: Path, kind: str) -> Path | None:
     return conversions_folder() / f"{digest.hexdigest()[:32]}.json"
 
 
-def _read(kept: Path | None) -> dict[str, str] | None:
-    if kept is None:
-        return None
+def _read(kept: Path) -> dict[str, str] | None:
     try:
         return cast(dict[str, str], json.loads(kept.read_text("utf-8")))
     except (OSError, ValueError):
         return None
 
 
-def _write(kept: Path | None, said: dict[str, str]) -> None:
+def _write(kept: Path, said: dict[str, str]) -> None:
     """Keep a conversion where that can be: what is not kept is made again."""
-    if kept is None:
-        return
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=kept.parent, suffix=".part")

@@ -33,8 +33,11 @@ def main() -> None:
     # Only answers may stand where answers are read: what a library prints goes nowhere.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    # Ctrl-C is the other process's business, which may still read what it needs to end well.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C and a terminal that closes are the other process's business, which may still read what it needs to end
+    # well.
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     answers.write("ready\n")
     answers.flush()
     for line in sys.stdin:

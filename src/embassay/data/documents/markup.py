@@ -6,13 +6,14 @@ from __future__ import annotations
 import codecs
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from embassay.data.documents.html import Start, html_tokens
 from embassay.data.yaml import yaml_of
 from embassay.errors import DataError
 
@@ -262,8 +263,13 @@ def html_text(page: str) -> tuple[str, str, str]:
 
 def _parsed(page: str, unread: frozenset[str]) -> _Reader:
     reader = _Reader(unread)
-    reader.feed(page)
-    reader.close()
+    for token in html_tokens(page):
+        if isinstance(token, str):
+            reader.take_text(token)
+        elif isinstance(token, Start):
+            reader.start(token.tag, token.attributes)
+        else:
+            reader.end(token.tag)
     return reader
 
 
@@ -272,13 +278,13 @@ def _line(text: str) -> str:
     return "\n".join(line.strip() for line in lines).strip()
 
 
-class _Reader(HTMLParser):
+class _Reader:
     """Collects text by blocks; `main` of them are inside a `main`."""
 
     def __init__(self, unread: frozenset[str]) -> None:
-        super().__init__(convert_charrefs=True)
         self._unread = unread
         self._skipped: list[str] = []
+        self._skipped_tags = Counter[str]()
         self._blocks: list[tuple[str, bool]] = []
         self._block: list[str] = []
         self._before = ""
@@ -292,20 +298,21 @@ class _Reader(HTMLParser):
         """The tags of what is left out and never ended."""
         return set(self._skipped)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        """An element begins."""
         if tag == "title" and not self.title:
             self._in_title = True
         elif tag == "html":
-            self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang") or "").strip()
+            self.lang = self.lang or (attributes.get("lang") or attributes.get("xml:lang", "")).strip()
         elif tag == "body" and self._skipped == ["head"]:
-            self._skipped.clear()  # a head may end without a word
+            self._leave("head")  # which may end without a word
         elif tag in self._unread:
             self._skipped.append(tag)
+            self._skipped_tags[tag] += 1
         elif tag == "br":
             self._block.append("\n" if self._pre else _BREAK)
         elif tag == "a":
-            self._permalink = "headerlink" in (attributes.get("class") or "")
+            self._permalink = "headerlink" in attributes.get("class", "")
         else:
             self._open(tag)
 
@@ -318,16 +325,25 @@ class _Reader(HTMLParser):
         elif tag == "li":
             self._end_block("- ")
         elif tag in _CELLS:
-            self._block.append(" | " if any(self._block) else "")
+            if self._block:
+                self._block.append(" | ")
         elif tag in _BLOCKS or tag == "tr":
             self._end_block()
         self._main += tag == "main"
 
-    def handle_endtag(self, tag: str) -> None:
+    def _leave(self, tag: str) -> None:
+        """What is left out ends, and with it all that began within and never ended."""
+        left = ""
+        while left != tag:
+            left = self._skipped.pop()
+            self._skipped_tags[left] -= 1
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
         if tag == "title":
             self._in_title = False
-        elif tag in self._skipped:
-            del self._skipped[len(self._skipped) - 1 - self._skipped[::-1].index(tag) :]
+        elif self._skipped_tags[tag]:
+            self._leave(tag)
         elif tag == "a":
             self._permalink = False
         elif tag == "pre" and self._pre:
@@ -337,7 +353,8 @@ class _Reader(HTMLParser):
             self._end_block()
             self._main -= tag == "main" and self._main > 0
 
-    def handle_data(self, data: str) -> None:
+    def take_text(self, data: str) -> None:
+        """Text between two tags."""
         if self._in_title:
             self.title.append(data)
         elif not self._skipped and not self._permalink:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from embassay.data.intake import Tally
 from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
 from embassay.data.views import Titled
 from embassay.errors import DataError, UsageError
-from embassay.limits import PROSE, read_bounded
+from embassay.limits import CONVERSIONS, PROSE, read_bounded, reading
 from embassay.records import Skipped
 from embassay.text.chunking import Breadcrumb, Chunking, chunk
 from embassay.text.questions import Text
@@ -139,8 +140,12 @@ class Folder:
         tally = Tally()
         tally.take(self._survey.tally.skipped())
         counts = _Counts(tally)
-        for entry in self._survey.entries:
-            counts.take(entry)
+        began, most = time.monotonic(), CONVERSIONS.most
+        with reading(f"the folder {self.path}", "file") as progress:
+            for progress.done, entry in enumerate(self._survey.entries, start=1):
+                counts.take(entry)
+                if time.monotonic() - began > most:
+                    raise _too_slow(self.path)
         return counts.found(self), None if counts.held is None else tuple(counts.held)
 
 
@@ -313,6 +318,15 @@ def _placed(passage: Passage) -> dict[str, Any]:
         "end": passage.end,
         "section": passage.section,
     }
+
+
+def _too_slow(folder: Path) -> DataError:
+    return DataError(
+        "reading its documents takes longer than is allowed", path=folder,
+        expected=f"{CONVERSIONS.most:,} seconds at most",
+        mend="What was converted is kept: the same command goes on from there. To allow more: "
+        f"export {CONVERSIONS.raised}",
+    )  # fmt: skip
 
 
 def nothing_readable(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:

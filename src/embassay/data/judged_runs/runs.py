@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from embassay.data.judged_runs.engines import Known, answered, is_answer
 from embassay.data.rows import nearest, plain_number, shown
 from embassay.errors import DataError
-from embassay.limits import WHOLE, read_bounded, unpacked
+from embassay.limits import ROWS, WHOLE, read_bounded, reading, unpacked
 from embassay.parquet import read_parquet
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ def read_content(path: Path) -> bytes:
     there is one.
     """
     try:
-        content = read_bounded(path, WHOLE)
+        with reading(path.name):
+            content = read_bounded(path, WHOLE)
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
@@ -59,6 +60,8 @@ def read_content(path: Path) -> bytes:
         raise DataError(
             "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
         )
+    if len(content) > ROWS.most and content.count(b"\n") > ROWS.most:
+        raise ROWS.exceeded(path)
     return _text(path, content)
 
 

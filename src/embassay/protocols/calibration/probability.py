@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, overload
@@ -17,6 +18,15 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
 from embassay.parquet import read_parquet
 from embassay.protocols.calibration.options import Promises
+from embassay.protocols.calibration.shift import (
+    FEATURES,
+    Likeness,
+    Reference,
+    Watch,
+    compare_pairs,
+    features,
+    reference_of,
+)
 from embassay.protocols.tasks.task import similarity
 from embassay.randomness import generator
 from embassay.runs.folder import RunFolder, to_json, write_atomic
@@ -39,6 +49,7 @@ from embassay.stats.calibration import (
     recall_chance,
     sensitive,
     top_of,
+    with_chance,
 )
 from embassay.stats.few_labels import Outlook
 from embassay.stats.resampling import rows_of_resamples
@@ -114,6 +125,8 @@ class Calibration:
     seed: int
     same_from: float | None
     curve: Curve
+    reference: Reference = field(default_factory=dict)
+    """Numbers of the labelled pairs, by which new ones are compared with them; empty in files of before."""
 
     @overload
     def probability(self, first: str, second: str) -> Probability: ...  # type: ignore[overload-overlap]
@@ -125,18 +138,58 @@ class Calibration:
         ModelError when the system cannot be opened, DataError when it is not the one that was calibrated, or when a
         text cannot be encoded.
         """
-        chances = self.of(self.similarity(first, second))
+        chances = self._chances(self._seen(first, second))
         return chances[0] if isinstance(first, str) else chances
 
     def of(self, similarities: Sequence[float] | Values) -> list[Probability]:
         """How likely pairs of these similarities (n,) mean the same. DataError for one that is no number."""
-        curve = self.curve
         try:
             at = np.asarray(similarities, dtype=np.float64).reshape(-1)
         except (TypeError, ValueError):
             at = np.array([np.nan])
         if np.isnan(at).any():
             raise DataError("A similarity is no number", found=f"{similarities!r:.80}", mend="Leave it out.")
+        self._warn(features(at, (), ()))
+        return self._chances(at)
+
+    def compare(self, first: Sequence[str], second: Sequence[str]) -> Likeness:
+        """How these pairs (n,) differ from the labelled ones. UsageError where the file has no numbers of them."""
+        return self.compared(first, second)[0]
+
+    def compared(self, first: Sequence[str], second: Sequence[str]) -> tuple[Likeness, Values]:
+        """The same, and the similarities (n,)."""
+        self._check_reference()
+        similar = self.similarity(first, second)
+        return compare_pairs(self.reference, features(similar, first, second)), similar
+
+    def compare_scores(self, scores: Sequence[float] | Values) -> Likeness:
+        """The same of similarities, or scores of a run, alone (n,)."""
+        self._check_reference()
+        return compare_pairs(self.reference, features(np.asarray(scores, dtype=np.float64), (), ()))
+
+    def _check_reference(self) -> None:
+        if not self.reference:
+            raise UsageError(
+                "The file does not hold what its labelled pairs were like.",
+                mend="Run `embassay calibrate` again: files of this version do.",
+            )
+
+    def _seen(self, first: Any, second: Any) -> Values:
+        """Similarities of pairs, which are compared with the labelled ones."""
+        similar = self.similarity(first, second)
+        self._warn(features(similar, _listed(first), _listed(second)))
+        return similar
+
+    def _warn(self, numbers: Mapping[str, Values]) -> None:
+        if text := self._watch.see(numbers):
+            warnings.warn(f"{self.system} on {self.dataset}: {text}", RuntimeWarning, stacklevel=4)
+
+    @cached_property
+    def _watch(self) -> Watch:
+        return Watch(self.reference)
+
+    def _chances(self, at: Values) -> list[Probability]:
+        curve = self.curve
         lines = (np.interp(at, curve.scores, line) for line in (curve.probabilities, curve.low, curve.high))
         return [Probability(*map(float, three)) for three in zip(*lines, strict=True)]
 
@@ -187,7 +240,7 @@ class Calibration:
     def accepts(self, first: Any, second: Any, measure: str = "precision") -> Any:
         """Whether two texts, or each pair of two lists, are accepted at the threshold of a promise."""
         bar = self.threshold(measure)
-        accepted = [bool(score >= bar) for score in self.similarity(first, second)]
+        accepted = [bool(score >= bar) for score in self._seen(first, second)]
         return accepted[0] if isinstance(first, str) else accepted
 
     @cached_property
@@ -241,7 +294,8 @@ def calibration(path: str | Path) -> Calibration:
         plain = json.loads(read_bounded(file).decode("utf-8"))
         if (plain.pop("format", ""), plain.pop("version", "")) != (FORMAT, VERSION):
             raise ValueError("another format")
-        return Calibration(**plain | {"curve": _curve(plain["curve"])})
+        made = {"curve": _curve(plain["curve"]), "reference": _reference(plain.get("reference", {}))}
+        return Calibration(**plain | made)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             "This is not a calibration",
@@ -261,6 +315,17 @@ def _curve(plain: dict[str, Any]) -> Curve:
         raise ValueError("a threshold that is no number")
     cost = Cost(**plain["cost"]) if plain["cost"] else None
     return Curve(**plain | lines | {"thresholds": thresholds, "cost": cost})
+
+
+def _reference(plain: Mapping[str, Any]) -> Reference:
+    """The numbers of the labelled pairs; ValueError for what no calibration has."""
+    reference = {name: tuple(map(float, values)) for name, values in plain.items()}
+    sizes = {len(values) for values in reference.values()}
+    if reference and (len(sizes) != 1 or 0 in sizes or not reference.keys() <= FEATURES.keys()):
+        raise ValueError("numbers of the labelled pairs that do not fit each other")
+    if not all(np.isfinite(values).all() for values in reference.values()):
+        raise ValueError("a number of the labelled pairs that is none")
+    return reference
 
 
 def _check_lines(scores: Values, probabilities: Values, low: Values, high: Values) -> None:
@@ -306,9 +371,10 @@ def fitted(
     lines = (grid, probabilities, np.minimum(low, probabilities), np.maximum(high, probabilities))
     precision = precise(x, y, promises.precision, promises.confidence, rng)
     recall = sensitive(x, y, promises.recall, promises.confidence)
+    # A step of a few right pairs would ask for too few labels.
+    smooth = (through if chosen.kind == "beta" else fit("beta", scores, same))(x)
+    precision = with_chance(precision, x, smooth, rng)
     if precision.value is None or recall.value is None:
-        # A step of a few right pairs would ask for too few labels.
-        smooth = (through if chosen.kind == "beta" else fit("beta", scores, same))(x)
         precision, recall = _ahead(precision, recall, (x, y, smooth), rng)
     thresholds = (precision, recall)
     cost = None
@@ -348,6 +414,18 @@ def _ahead(
     if recall.value is None and y.any():
         recall = foretold(recall, recall_chance(int(y.sum()), n, recall.aim, recall.confidence))
     return precision, recall
+
+
+def reference_numbers(
+    similar: Values,
+    texts: tuple[Sequence[str], Sequence[str]],
+    groups: NDArray[np.int64] | None,
+    rng: np.random.Generator,
+) -> Reference:
+    """What a file keeps of pairs (n,) with these similarities: numbers of one pair of each group."""
+    rows = np.arange(len(similar)) if groups is None else _one_of_each(groups, rng)
+    first, second = ([column[row] for row in rows] if column else [] for column in texts)
+    return reference_of(features(similar[rows], first, second), rng)
 
 
 def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

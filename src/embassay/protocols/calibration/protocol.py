@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.errors import DataError
 from embassay.protocols.calibration.options import CalibrationOptions, Promises
-from embassay.protocols.calibration.probability import CORPUS, Calibration, Curve, fitted, read_pairs, too_few
+from embassay.protocols.calibration.probability import (
+    CORPUS,
+    Calibration,
+    Curve,
+    fitted,
+    read_pairs,
+    reference_numbers,
+    too_few,
+)
 from embassay.protocols.calibration.slices import DAMAGED, EDITED, KnownPairs, gaps, labels, loaded_as
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, estimates, undefined
@@ -45,6 +53,8 @@ from embassay.stats.intervals import wilson
 HEADLINE = "skill"
 CHANCE, HALF = "chance_of_threshold", "half_interval"
 """What more labels would buy: the chance that the threshold can be promised, and half of a probability's interval."""
+GIVEN = "chance_given"
+"""How often labels like these give a threshold at all."""
 TWENTIETHS = 20
 """Points of a curve of precision and recall."""
 
@@ -192,6 +202,9 @@ def _promised(threshold: Threshold, noun: str) -> Iterator[Score]:
                 yield Score(name, value, n, variant=threshold.measure, subset=where, method=by)
         return
     yield Score("threshold", threshold.value, threshold.n, variant=threshold.measure, method=method)
+    if threshold.chance is not None:
+        by = "share of simulated samples of labels that give a threshold, by the smooth curve through these"
+        yield Score(GIVEN, threshold.chance, threshold.n, variant=threshold.measure, method=by)
     for name, hits, of in (
         ("precision", threshold.right, threshold.accepted),
         ("recall", threshold.right, threshold.positives),
@@ -212,6 +225,9 @@ def _promised(threshold: Threshold, noun: str) -> Iterator[Score]:
 def without(threshold: Threshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels don't suffice"
+    if threshold.is_withheld:
+        given = f"{threshold.chance:.0%} of samples like them give a threshold, so one found here may well be luck"
+        labelled = f"{labelled} ({given})"
     if threshold.labels is not None:
         more = threshold.labels - threshold.n
         return f"{labelled}: about {round(more, 2 - len(str(more))):,} more"
@@ -283,7 +299,7 @@ class Calibrations(TaskProtocol):
     """What a similarity means: skill, thresholds that keep a promise, and where the probability stops holding."""
 
     name = "calibration"
-    version = 5
+    version = 6
     tasks = TASKS
     paper = ("pairs",)
     context = Context
@@ -326,9 +342,15 @@ class Calibrations(TaskProtocol):
         context = self.context_of(loaded, None, request.seed, request.options)
         groups = _numbers(context.grouped(values.ids), np.arange(len(values.ids)))
         curve, _ = fit_pairs(values.similar, values.same, groups, context)
+        rows = {key: row for row, key in enumerate(loaded.data.ids)}
+        texts = tuple(
+            [column[rows[key]] for key in values.ids] for column in (loaded.data.first, loaded.data.second)
+        )
+        rng = generator(request.seed, "reference", dataset)
+        reference = reference_numbers(values.similar, (texts[0], texts[1]), groups, rng)
         return Calibration(
             system.name, system.spec, system.identity, dataset, loaded.fingerprint, request.tokenizer, request.seed,
-            request.options.same_from, curve,
+            request.options.same_from, curve, reference,
         )  # fmt: skip
 
     @classmethod

@@ -227,6 +227,7 @@ class Choices(TaskProtocol):
     context = Context
     options = ChoiceOptions
     kinds: ClassVar = {TASK: "search"}
+    compared = "own"
     reads_folder = True
 
     def __init__(self) -> None:

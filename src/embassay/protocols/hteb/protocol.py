@@ -70,7 +70,7 @@ from embassay.systems.objects import given
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
-VERSION = 1
+VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.data import Dataset
@@ -34,7 +33,6 @@ from embassay.protocols.tasks import TASKS as PTEB
 from embassay.protocols.tasks.retrieval import ORPHANS
 from embassay.protocols.tasks.retrieval import texts as query_texts
 from embassay.protocols.tasks.task import (
-    DECIMALS,
     Context,
     Embedding,
     Place,
@@ -46,7 +44,7 @@ from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.work import language_at
 from embassay.records import Documents, Loaded, RerankingSet, RetrievalSet, TaskOutcome
 from embassay.registry import Registry
-from embassay.systems.cosine import part_with
+from embassay.systems.own import compared, own_similarity
 
 REGISTRY = "embassay.protocols.hteb.slots:TASKS"
 CORPUS = ("document:", "title:", "candidate:")
@@ -58,6 +56,10 @@ TASKS: Registry[Task] = Registry("task")
 
 def _unworded(options: Any) -> tuple[str, ...]:
     return CORPUS if options.corpus == "queries-only" else ()
+
+
+def _by_own(options: Any) -> bool:
+    return bool(options.candidates == REFERENCE)
 
 
 def _load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[RetrievalSet]:
@@ -145,47 +147,29 @@ def _places(of: Sequence[int], kept: Sequence[int]) -> list[int]:
 
 def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
     """Reranking by cosine; or, as in the reference, queries and candidates encoded by their roles and compared as the
-    model compares [H11]."""
+    model compares [H11]. Equal similarities are one step of a query's curve, as in scikit-learn (spec hteb 7)."""
+    by_step = reranking.ties_as_one_step
     if getattr(context.options, "candidates", "") != REFERENCE or not isinstance(system, Embedding):
-        return reranking.evaluate(system, data, context)
+        return reranking.evaluate(system, data, context, by_step)
     queries, candidates = (list(dict.fromkeys(chain(*texts))) for texts in (data.queries, data.candidates))
     asked, offered = system.vectors(queries, "query"), system.vectors(candidates, "document")
     row, column = ({text: i for i, text in enumerate(texts)} for texts in (queries, candidates))
-    similarity = part_with("similarity", getattr(system, "encoder", None))
-    by = "cosine" if similarity is None else similarity.similarity
+    by = own_similarity(getattr(system, "encoder", None))
     similar = [
         np.fmax.reduce(
             compared(by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]])
         )
         for query, shown in zip(data.queries, data.candidates, strict=True)
     ]
-    return reranking.evaluated(system, data, similar, context)
-
-
-def compared(by: str, left: Any, right: Any) -> NDArray[np.float64]:
-    """Similarity of the rows of two arrays, (n, d) and (m, d) -> (n, m) to 1e-6, by the name that sentence-transformers
-    has for it: `cosine`, also for a name that is none; `dot`; `euclidean` and `manhattan`, distances below 0.
-
-    >>> compared("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
-    [[4.0]]
-    """
-    from scipy.spatial.distance import cdist  # slow to import
-
-    a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
-    if by in ("euclidean", "manhattan"):
-        scores = -cdist(a, b, "euclidean" if by == "euclidean" else "cityblock")
-    else:
-        if by != "dot":
-            a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
-        scores = a @ b.T
-    return np.asarray(np.round(scores, DECIMALS) + 0.0)
+    return reranking.evaluated(system, data, similar, context, by_step)
 
 
 def _factory(name: str) -> Callable[[], Task]:
     def make() -> Task:
-        task = replace(PTEB.build(name), unworded=_unworded)
+        reworded = PTEB.build(name)
+        task = replace(reworded, unworded=lambda options: (*_unworded(options), *reworded.unworded(options)))
         if name == "reranking":
-            return replace(task, evaluate=evaluate_candidates)
+            return replace(task, evaluate=evaluate_candidates, own=_by_own)
         if name != "retrieval":
             return task
         return replace(task, load=_load, texts=corpus_texts, reword=reword_corpus)

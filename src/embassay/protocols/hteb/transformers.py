@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, cast
 from unicodedata import category
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling, Tokenizer
+from embassay.data.language import language_fault
 from embassay.errors import DataError, TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.hteb.options import (
     TRANSFORMATIONS,
@@ -27,15 +28,15 @@ from embassay.protocols.hteb.slots import Slot
 from embassay.protocols.kernel.inputs import Prompt
 from embassay.protocols.wordings.protocol import Drawn, LLMWriter, blank
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
+from embassay.protocols.wordings.refusals import REFUSAL, new_mark
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
 from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat, Question
+from embassay.systems.chat.answers import first_fenced, without_blocks
 from embassay.systems.remote.ledger import Ledger, likely_tokens
 
 FIELD = "transformed_text"
 _NO_TEXT = frozenset({"[text]", "<text>", "placeholder", "n/a", "none"})
-_THINKING = re.compile(r"<think>.*?</think>", re.DOTALL | re.IGNORECASE)
-_FENCED = re.compile(r"```[A-Za-z]*\s*(.*?)```", re.DOTALL)
 _BY_HAND = re.compile(rf"""["']{FIELD}["']\s*:\s*"((?:[^"\\]|\\.)*)\"""", re.DOTALL)
 _MOST = 200_000
 """Characters of an answer that are looked at."""
@@ -59,7 +60,7 @@ def read_answer(answer: str, *, structured: bool = True) -> Reading:
     ('invalid JSON', 'invalid text')
     """
     # Half a character, which servers can send as JSON, can be in no file.
-    answer = _THINKING.sub("", answer[:_MOST]).encode("utf-8", "replace").decode().strip()
+    answer = without_blocks(answer[:_MOST], ["think"]).encode("utf-8", "replace").decode().strip()
     text = _field(answer) if structured else answer
     if text is None:
         return Reading(outcome="invalid JSON")
@@ -80,8 +81,8 @@ def _field(answer: str) -> str | None:
         return _of_object(json.loads(answer))
     except (ValueError, RecursionError):
         pass
-    fenced = _FENCED.search(answer)
-    inner = [fenced[1].strip()] if fenced else []
+    fenced = first_fenced(answer)
+    inner = [fenced] if fenced is not None else []
     if 0 <= answer.find("{") < answer.rfind("}"):
         inner.append(answer[answer.find("{") : answer.rfind("}") + 1])
     for part in inner:
@@ -131,6 +132,7 @@ REASONS: Mapping[str, str] = {
     "wrong length": "output_length_after_retries",
     "failed": "backend_failure",
     "refused": "backend_failure",
+    "wrong language": "invalid_text_after_retries",
     "empty": "invalid_text_after_retries",
     "thinking": "invalid_text_after_retries",
     "missing": "backend_failure",
@@ -285,11 +287,21 @@ class LLMTransformer(LLMWriter):
         reading = self._read(answer)
         if reading.outcome == "ok" and self._is_of_wrong_length(slot, step, reading.text, text):
             return Drawn("", "wrong length", f"{len(reading.text)} characters for {len(slot.text)}")
+        if reading.outcome == "ok" and (mark := new_mark(REFUSAL, slot.text, reading.text)):
+            return Drawn("", "refused", f"the model declined: {mark!r}")
+        own = reading.outcome == "ok" and self._is_in_own_language(step)
+        if own and (fault := language_fault(slot.text, reading.text, slot.lang)):
+            return Drawn("", "wrong language", fault)
         reason = "" if reading.outcome == "ok" else f"the answer has no usable text: {answer.text[:60]!r}"
         return Drawn(reading.text, reading.outcome, reason)
 
     def _read(self, answer: Completion) -> Reading:
         return read_answer(answer.text, structured=self.options.structured)
+
+    def _is_in_own_language(self, step: int) -> bool:
+        """Whether the answer of a step is to be in the language of the slot's text."""
+        last = step == len(self.of.steps) - 1
+        return last and (self.of.name == "backtranslation" or "translation" not in self.of.steps)
 
     def _is_of_wrong_length(self, slot: Slot, step: int, wording: str, text: str) -> bool:
         """Whether an answer went the wrong way where lengths are enforced: a step from its own text, the last one of

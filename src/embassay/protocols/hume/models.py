@@ -396,7 +396,7 @@ def evaluate(
         opened.prefetch(lambda hear: rehearse(job, hear))
         opened.remember(lambda hear: rehearse(job, hear))
         outcome = evaluation(family, job.settings)(opened.system, data, context)
-    return opened.told(outcome, calls)
+    return opened.told(outcome, calls, compares=family in ("reranking", "sts"))
 
 
 def rehearse(job: StudyJob, hear: Hear) -> bool:

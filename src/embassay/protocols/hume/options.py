@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from embassay.errors import UsageError
 from embassay.protocols.hume.study import Family, Question
-from embassay.protocols.kernel.request import DATA, OUTPUT, SPEED, STATISTICS, SYSTEMS, Request, like, option
+from embassay.protocols.kernel.request import (
+    DATA,
+    MOST_RESAMPLES,
+    OUTPUT,
+    SPEED,
+    STATISTICS,
+    SYSTEMS,
+    Request,
+    like,
+    option,
+)
 
 if TYPE_CHECKING:
     from embassay.data.catalogue.suites import Suite
@@ -316,7 +326,9 @@ class StudyRequest(_Request):
     samples_per_label: int | None = option(
         None, "Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, else 8.", least=1
     )
-    resamples: int = option(10_000, "Bootstrap resamples of the items.", least=1, group=STATISTICS)
+    resamples: int = option(
+        10_000, "Bootstrap resamples of the items.", least=1, most=MOST_RESAMPLES, group=STATISTICS
+    )
     seed: int = like(Request, "seed")
     tokenizer: str = like(Request, "tokenizer")
     min_answered: float = option(

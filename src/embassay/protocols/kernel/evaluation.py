@@ -62,6 +62,7 @@ from embassay.runs.folder import Cell, CellRecord, digest
 from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, tokens_of
 from embassay.runs.memory import Footprint, room_for
 from embassay.systems.objects import given
+from embassay.systems.own import Compared
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -135,7 +136,9 @@ def evaluate(
     were charged to `ledger`."""
     protocol = declared(job.protocol)
     loaded = load(job.protocol, job.task, job.dataset, job.limit, job.seed)
-    opened = job.opened(advance, ledger=ledger, spread=spread, pair_corpus=protocol.pair_corpus)
+    opened = job.opened(
+        advance, ledger=ledger, spread=spread, pair_corpus=protocol.pair_corpus, compared=protocol.compared
+    )
     context = protocol.context_of(loaded, open_tokenizer(job.tokenizer), job.seed, job.options, spread=spread)
     if not opened.encoders:
         context = replace(context, advance=advance)
@@ -144,12 +147,21 @@ def evaluate(
     with room_for(need), charged(ledger, system.name) as calls:
         opened.prefetch(partial(rehearse, protocol, job.task, loaded.data, context))
         outcome = task.evaluate(system, loaded.data, context)
+        again = partial(_again, task, loaded.data, context) if job.task in protocol.order_alone else None
+        odd = opened.of_own(outcome, task.headline, again)
+    outcome = replace(outcome, warnings=(*outcome.warnings, *odd))
     measures = {score.measure for score in outcome.scores}
     if outcome.scores and task.headline not in measures:
         raise ValueError(
             f"the task {task.name} declares {task.headline!r}, and its scores are {', '.join(sorted(measures))}"
         )
     return opened.told(outcome, calls)
+
+
+def _again(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
+    """The task once more, for its headline alone."""
+    briefly = replace(context, options=replace(context.options, resamples=1))
+    return task.evaluate(system, data, briefly)
 
 
 def rehearse(protocol: TaskProtocol, name: str, data: Any, context: Any, hear: Hear) -> bool:
@@ -194,6 +206,10 @@ class TaskProtocol(Protocol):
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     """Between which all headlines lie."""
     pair_corpus: ClassVar[str] = "batch"
+    compared: ClassVar[Compared] = "cosine"
+    """How vectors are compared: by cosine, as the source of a protocol has it, or as each model was made for."""
+    order_alone: ClassVar[frozenset[str]] = frozenset()
+    """Tasks in which only the order of similarities counts: there it can be said what the cosine changes."""
     first_field: ClassVar[Mapping[str, str]] = {}
     """Task -> the field whose texts its cost is measured on; of the others `text`, or the first there is."""
     kinds: ClassVar[Mapping[str, Literal["distances", "search"]]] = {}
@@ -335,8 +351,8 @@ class TaskProtocol(Protocol):
         check_targets(request.mapping)
         tokenizer = open_tokenizer(request.tokenizer, later=True)
         systems = planned_systems(
-            request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus
-        )
+            request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus, compared=self.compared,
+        )  # fmt: skip
         datasets, suites = planned_datasets(
             request, self._asked(request), lambda source: self._planned(source, request)
         )

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from embassay.errors import UsageError
 from embassay.machine import cache_folder
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.randomness import generator
-from embassay.records import TaskOutcome
+from embassay.records import Component, TaskOutcome
 from embassay.runs.embeddings import CachedEncoder, CachedRagged, EmbeddingCache, RememberedEncoder
 from embassay.runs.execution import HERE
 from embassay.runs.folder import digest
@@ -32,6 +32,8 @@ from embassay.runs.spending import Spending, Spent
 from embassay.stats import resample_means
 from embassay.stats.resampling import group_sums
 from embassay.systems import open_system
+from embassay.systems.cosine import Cosine
+from embassay.systems.own import COSINE, NAMES, ByOwn, Comparing, own_similarity
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -124,10 +126,10 @@ def _opened(file: Path) -> EmbeddingCache:
 
 
 def describe(
-    text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, pair_corpus: str = "batch"
+    text: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None = None, **how: Unpack[Comparing]
 ) -> Similarity:
     """The system that a spec string names, without a cache: for its name, kind and identity."""
-    return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger, pair_corpus=pair_corpus)
+    return open_system(text, tokenizer=tokenizer, seed=seed, ledger=ledger, **how)
 
 
 def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
@@ -155,7 +157,7 @@ class CachedSystem:
         advance: Callable[[int], None],
         ledger: Ledger | None = None,
         spread: Spread = HERE,
-        pair_corpus: str = "batch",
+        **how: Unpack[Comparing],
     ) -> None:
         self.spread = spread
         self.encoders: list[CachedEncoder] = []
@@ -178,7 +180,7 @@ class CachedSystem:
 
         self.system = open_system(
             spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
-            elsewhere=partial(spread.opened, make), pair_corpus=pair_corpus,
+            elsewhere=partial(spread.opened, make), **how,
         )  # fmt: skip
 
     def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
@@ -197,12 +199,39 @@ class CachedSystem:
             for rehearse in rehearsals:
                 memory.remember(_calls(rehearse))
 
-    def told(self, outcome: TaskOutcome, calls: Mapping[str, int]) -> TaskOutcome:
+    def by_own(self) -> ByOwn | None:
+        """The same vectors, compared as the model says that its own are; None where that is by cosine."""
+        if not isinstance(self.system, Cosine) or isinstance(self.system, ByOwn):
+            return None
+        by = own_similarity(self.system.encoder)
+        return None if by == COSINE else ByOwn(self.system.encoder, by, name=self.system.name)
+
+    def of_own(
+        self, outcome: TaskOutcome, headline: str, evaluate: Callable[[Similarity], TaskOutcome] | None
+    ) -> tuple[str, ...]:
+        """What the cosine changes for a model that was made for another similarity: the headline by its own beside that
+        of the `outcome`. `evaluate` does the task once more, None where that needs the cosine's scale. Of vectors of
+        length 1, whose order is the same, nothing is said."""
+        own = self.by_own()
+        if own is None or (
+            own.by != "manhattan" and all(encoder.conduct.are_units for encoder in self.encoders)
+        ):
+            return ()
+        said = f"{own.name} was made for {NAMES[own.by]} and is compared by cosine here, as all systems are"
+        if evaluate is None:
+            return (said,)
+        values = (_headline(scored, headline) for scored in (outcome, evaluate(own)))
+        here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
+        return (f"{said}: {headline} is {here}, and by its own similarity {there}",)
+
+    def told(self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False) -> TaskOutcome:
         """The outcome with what was encoded for it, the calls that were charged, and what the vectors say against their
-        encoder."""
-        odd = (warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder))
+        encoder; where it `compares` vectors, also that a model was made to be compared in another way."""
+        odd = [warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder)]
+        odd += self.of_own(outcome, "", None) if compares else ()
+        nothing = self.encoders[0].conduct.says_nothing if len(self.encoders) == 1 else ""
         return replace(
-            outcome,
+            _without_values(outcome, nothing) if nothing else outcome,
             counts={**outcome.counts, **self.counts(), **calls},
             warnings=tuple(dict.fromkeys((*outcome.warnings, *odd))),
         )
@@ -234,13 +263,33 @@ class Job:
         *,
         ledger: Ledger | None = None,
         spread: Spread = HERE,
-        pair_corpus: str = "batch",
+        **how: Unpack[Comparing],
     ) -> CachedSystem:
         """The system, opened for this cell."""
         return CachedSystem(
             self.system, tokenizer=open_tokenizer(self.tokenizer), seed=self.seed, cache=self.cache,
-            advance=advance, ledger=ledger, spread=spread, pair_corpus=pair_corpus,
+            advance=advance, ledger=ledger, spread=spread, **how,
         )  # fmt: skip
+
+
+def _without_values(outcome: TaskOutcome, reason: str) -> TaskOutcome:
+    """The outcome of a system that tells no texts apart: what ties happen to give is no score of it."""
+    return replace(
+        outcome,
+        scores=tuple(
+            replace(row, value=None, ci_low=None, ci_high=None, reason=reason) for row in outcome.scores
+        ),
+        components={
+            name: Component(None, component.n, reason=reason)
+            for name, component in outcome.components.items()
+        },
+        items={},
+        rankings={},
+    )
+
+
+def _headline(outcome: TaskOutcome, name: str) -> float | None:
+    return next((row.value for row in outcome.scores if row.measure == name and not row.variant), None)
 
 
 def _calls(rehearse: Callable[[Hear], object]) -> list[tuple[Sequence[str], Role | None]]:

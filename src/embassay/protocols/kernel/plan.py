@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, Unpack
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
@@ -25,6 +25,7 @@ from embassay.registry import Registry
 from embassay.runs.folder import Cell
 from embassay.runs.forecast import served
 from embassay.systems import SYSTEMS
+from embassay.systems.own import Comparing
 from embassay.systems.remote import Ledger, NoCalls
 
 REFERENCES = ("constant", "random")
@@ -171,8 +172,7 @@ def planned_systems(
     tokenizer: Tokenizer,
     seed: int,
     ledger: Ledger | None,
-    *,
-    pair_corpus: str = "batch",
+    **how: Unpack[Comparing],
 ) -> list[PlannedSystem]:
     """The systems and the reference rows, each once whatever it was called. UsageError for a spec that is none, before
     any of them is opened."""
@@ -180,7 +180,7 @@ def planned_systems(
     for spec in named:
         SYSTEMS.parse(spec)
     systems = [
-        _planned_system(spec, tokenizer, seed, ledger, pair_corpus)
+        _planned_system(spec, tokenizer, seed, ledger, how)
         # References last: ranked systems keep the order of the command line.
         for spec in dict.fromkeys((*named, *REFERENCES))
     ]
@@ -188,10 +188,10 @@ def planned_systems(
 
 
 def _planned_system(
-    spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, pair_corpus: str
+    spec: str, tokenizer: Tokenizer, seed: int, ledger: Ledger | None, how: Comparing
 ) -> PlannedSystem:
     with charged(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
-        system = describe(spec, tokenizer, seed, ledger, pair_corpus)
+        system = describe(spec, tokenizer, seed, ledger, **how)
         encoder, remote = getattr(system, "encoder", None), served(system)
         facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
     if remote is not None:

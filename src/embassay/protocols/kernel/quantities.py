@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.protocols.kernel.tables import Column, ColumnTable
-from embassay.stats.few_labels import FEWEST, Corrected, Outlook, corrected, outlook
+from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, Corrected, Outlook, corrected, outlook
 from embassay.stats.intervals import t_quantile
 
 STEPS = (50, 100, 200, 400)
@@ -30,13 +30,13 @@ Groups = NDArray[np.int64]
 class Quantity:
     """A mean by people and judge with its 95% interval, by people alone, and by the judge alone. People labelled `n` of
     `total`; `worth` is how many labels of people alone would tell as much, `n` where the judge is of no use. Ends are
-    None below 5 labels."""
+    None below 5 labels. Nothing has a value where the judge refused too much."""
 
     name: str
-    value: float
+    value: float | None
     low: float | None
     high: float | None
-    alone: float
+    alone: float | None
     alone_low: float | None
     alone_high: float | None
     judge: float
@@ -52,6 +52,11 @@ class Quantity:
     @property
     def use(self) -> str:
         """What the judge is worth, in words."""
+        if self.value is None:
+            return (
+                "the judge left many units without a label, and people labelled too few of those: "
+                f"{FEWEST_REFUSED} drawn at random, or all of them, would do"
+            )
         if self.low is None:
             return f"{self.n} labels of people: {FEWEST} are the fewest"
         if not self.is_helped:
@@ -81,13 +86,14 @@ def quantity(
     groups: Groups | None = None,
     every_groups: Groups | None = None,
 ) -> Quantity:
-    """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,); units of one of the `groups`
+    """Of `people` (n,) and the `judge` on the same units (n,) and on `every` one (N,), NaN where it refused; units of
+    one of the `groups`
     (n,) and `every_groups` (N,) are not independent. UsageError for shapes that do not fit."""
     both: Corrected = corrected(people, judge, every, bounds=bounds, groups=groups, every_groups=every_groups)
     ends = [_known(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
     return Quantity(
-        name, both.value.value, ends[0], ends[1], both.alone.value, ends[2], ends[3], both.judge, both.n,
-        both.total, both.effective,
+        name, _known(both.value.value), ends[0], ends[1], _known(both.alone.value), ends[2], ends[3], both.judge,
+        both.n, both.total, both.effective,
     )  # fmt: skip
 
 
@@ -119,7 +125,7 @@ def _bias(says: str, off: Floats) -> JudgeBias:
 def ahead(one: Quantity, bar: float | None = None) -> tuple[Outlook, ...]:
     """What more labels of people would buy: the interval, and the chance that it leaves the `bar` (None: 1, for there
     is nothing to decide). Up to all units: of these, and no others, the quantity is."""
-    if one.low is None or one.high is None:
+    if one.value is None or one.low is None or one.high is None:
         return ()
     distance = float("inf") if bar is None else abs(one.value - bar)
     return outlook(distance, (one.high - one.low) / 2, one.n, one.total, steps=STEPS)

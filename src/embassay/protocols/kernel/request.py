@@ -17,6 +17,8 @@ T = TypeVar("T")
 SYSTEMS, DATA, MEASURE = "Systems and models", "Data", "What to measure"
 STATISTICS, OUTPUT, SPEED = "Statistics", "Output", "Speed and money"
 SERVER, DETAILS = "Server", "Details of the method"
+MOST_RESAMPLES = 1_000_000
+"""Of a run: at a thousand times the usual number no interval moves any more, and a run of 10**9 never ends."""
 """The titles under which the help of a command shows options."""
 
 
@@ -244,7 +246,9 @@ class TaskRequest(Request):
 class Options:
     """What every protocol over tasks can be told. Protocols add fields."""
 
-    resamples: int = option(1_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
+    resamples: int = option(
+        1_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
+    )
 
     def __post_init__(self) -> None:
         check_options(self)

@@ -121,6 +121,17 @@ def in_words(n: int) -> str:
     return _WORDS[n] if n < len(_WORDS) else count(n)
 
 
+def capitalised(text: str, names: Iterable[str] = ()) -> str:
+    """The text with a capital first letter, unless it opens with one of these names: a name is spelled as it is.
+
+    >>> capitalised("people lead"), capitalised("nDCG rises", ["nDCG"]), capitalised("bm25 leads", ["bm25"])
+    ('People lead', 'nDCG rises', 'bm25 leads')
+    """
+    if any(name and text.startswith(name) for name in names):
+        return text
+    return text[:1].upper() + text[1:]
+
+
 def duration(seconds: float) -> str:
     """A time with the unit that suits it.
 
@@ -446,8 +457,13 @@ def _letter(letter: str) -> str:
 def _exact(value: Value) -> str:
     if value is None:
         return ""
-    text = inert(value) if isinstance(value, str) else repr(value)
+    text = inert(value) if isinstance(value, str) else repr(_built_in(value))
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text
+
+
+def _built_in(value: Any) -> Any:
+    """A number of numpy as Python's own, which prints as digits alone."""
+    return value.item() if hasattr(value, "item") else value
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,8 @@ from embassay.protocols.mteb.survey import (
     languages,
     number,
     read_documents,
+    task_name,
+    task_types,
 )
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, digest, hardware, to_json, versions, write_atomic
@@ -81,11 +84,62 @@ def rows_of(
         seen.add((variant, subset))
         where = (PROTOCOL, task.kind, document.task, subset, _lang(entry), variant, system)
         values = list(_values(where, entry, wanted, _method(document, entry), row))
+        values = [_within(value, task.shares) for value in values]
+        if told is not None and values[0].reason.endswith(OTHER_SCALE):
+            told(
+                f"{split}{f', {subset}' if subset else ''}: {values[0].reason}; correct the file, or leave it out"
+            )
         yield from values
         if not variant and subset:
             mains.append((values[0].lang, values[0].value, values[0].reason))
+    without = [reason for _, value, reason in mains if value is None]
+    if mains and without and len(without) < len(mains) and told is not None:
+        told(
+            f"{len(without)} of {len(mains)} subsets have no value ({without[0]}): the mean is over the others"
+        )
     if mains:
         yield _over_subsets((PROTOCOL, task.kind, document.task, "", _shared(mains), "", system), mains)
+
+
+OTHER_SCALE = "on another scale"
+_BY_SIGN = frozenset(
+    {
+        "sts",
+        "summarization",
+        "visual_sts_eng",
+        "visual_sts_multi",
+        "instruction_reranking",
+        "instruction_retrieval",
+    }
+)
+"""Tasks whose main score goes from -1 to 1: correlations, and p-MRR."""
+_SHARE = re.compile(
+    r"(?:.*_)?(?:ndcg|map|mrr|recall|precision|hit_rate|accuracy|acc|f1|ap|v_measure|spearman|pearson)(?:_.*)?"
+)
+"""Measures that no scale but -1 to 1 is usual for."""
+_NOISE = 1e-6
+
+
+@cache
+def _bounded() -> frozenset[str]:
+    """Types of tasks whose main score is from 0 to 1, or from -1: all of MTEB's but regression."""
+    return frozenset(map(task_name, task_types().values())) - {"regression"}
+
+
+def _within(row: Result, shares: int) -> Result:
+    """The row; without its value where that is none of its measure: in percent, it may be, or broken. `shares` counts
+    the main scores of the task from -1 to 1: of a task that nobody knows they say whether its scores are such."""
+    value = row.value
+    known = row.task in _bounded()
+    checked = (known or shares > 0) if row.measure == MAIN else _SHARE.fullmatch(row.measure) is not None
+    if value is None or not checked:
+        return row
+    least = 0.0 if row.measure == MAIN and known and row.task not in _BY_SIGN else -1.0
+    if least - _NOISE <= value <= 1 + _NOISE:
+        return row
+    percent = ", as percent would be" if 1 < value <= 100 else ""
+    reason = f"published as {value:g}, not from {least:g} to 1{percent}: {OTHER_SCALE}"
+    return replace(row, value=None, ci_low=None, ci_high=None, reason=reason)
 
 
 def _values(
@@ -171,9 +225,12 @@ def _said(name: Any, otherwise: str) -> str:
 def _over_subsets(where: Where, mains: list[tuple[str, float | None, str]]) -> Result:
     values = [value for _, value, _ in mains if value is not None]
     method = f"mean over {len(mains)} subsets" if len(mains) > 1 else "the only subset"
-    if len(values) < len(mains):
-        reason = f"{len(mains) - len(values)} of {len(mains)} subsets have no value"
+    missing = len(mains) - len(values)
+    if not values:
+        reason = f"{missing} of {len(mains)} subsets have no value"
         return Result(*where, MAIN, None, 0, method=method, reason=reason)
+    if missing:
+        method = f"mean over {len(values)} of {len(mains)} subsets; {missing} without a value"
     return Result(*where, MAIN, math.fsum(values) / len(values), 0, method=method)
 
 

@@ -170,7 +170,7 @@ def task_of(document: Document) -> str:
     run = block.get("run")
     task = run.get("task") if isinstance(run, dict) else None
     return (
-        _snake(
+        task_name(
             str(
                 (task if isinstance(task, str) else "")
                 or task_types().get(document.task)
@@ -189,10 +189,10 @@ def _category(block: Mapping[str, object]) -> object:
     return values.get("category") if isinstance(values, dict) else None
 
 
-def _snake(name: str) -> str:
+def task_name(name: str) -> str:
     """As our tasks are called.
 
-    >>> [_snake(name) for name in ("PairClassification", "STS", "VisualSTS(eng)", "Any2AnyRetrieval")]
+    >>> [task_name(name) for name in ("PairClassification", "STS", "VisualSTS(eng)", "Any2AnyRetrieval")]
     ['pair_classification', 'sts', 'visual_sts_eng', 'any2any_retrieval']
     """
     apart = re.sub(r"(?<=[a-z0-9])(?=[A-Z][A-Za-z])", "_", name.replace("Any2Any", "any2any_"))
@@ -524,6 +524,8 @@ class TaskSurvey:
     splits: Counter[str] = field(default_factory=Counter)
     revisions: Counter[str] = field(default_factory=Counter)
     langs: Counter[str] = field(default_factory=Counter)
+    shares: int = 0
+    """Main scores from -1 to 1."""
 
     @property
     def split(self) -> str:
@@ -562,6 +564,8 @@ class Survey:
         for split, entry in document.entries():
             task.splits[split] += 1
             task.langs.update(languages(entry))
+            main = number(entry.get(MAIN))
+            task.shares += main is not None and abs(main) <= 1
 
     def system(self, document: Document) -> str:
         """What the document's system is called in a run; see `system_name`."""

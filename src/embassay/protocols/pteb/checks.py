@@ -12,8 +12,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 _APOSTROPHE = r"['’]?"
+# Possessive: commas could be tried as either part, each way.
 _ASKS = re.compile(
-    r"\A\W*(please |can you |could you |would you |so |and |but |then |ok |okay |hey |hi |,)*"
+    r"\A\W*+(please |can you |could you |would you |so |and |but |then |ok |okay |hey |hi |,)*"
     r"(what|when|where|which|who|whom|whose|why|how|is|are|am|was|were|do|does|did|can|could|will|would|shall|should|may"
     rf"|might|must|has|have|had|isn{_APOSTROPHE}t|aren{_APOSTROPHE}t|won{_APOSTROPHE}t|what{_APOSTROPHE}s"
     rf"|how{_APOSTROPHE}s|where{_APOSTROPHE}s|who{_APOSTROPHE}s|at what|in what|on what|in which|for how|to what)\b",
@@ -53,7 +54,7 @@ FRAME = re.compile(
     r"\A\W*(altered|alteration|paraphrased?( (text|sentence|version))?|rephrased|reworded|rewritten|output|answer"
     r"|here('s| is| are)\b[^:]{0,60})\s*:"
     r"|\b(justification|explanation|check|note|alteration|addition|deletion)\s*:\s"
-    r"|\((addition|deletion|alteration|note)\b[^)]*\)|'''|\bthe alteration\b|\balteration (of|is|has)\b"
+    r"|\((addition|deletion|alteration|note)\b[^)]{0,1000}\)|'''|\bthe alteration\b|\balteration (of|is|has)\b"
     r"|\bmeaning of the (original )?sentence\b|\bthe (paraphrased|original|altered) (sentence|text)\b",
     re.IGNORECASE,
 )

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel import request
-from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, check_options, like, names_of, option
+from embassay.protocols.kernel.request import (
+    DATA,
+    MOST_RESAMPLES,
+    STATISTICS,
+    SYSTEMS,
+    check_options,
+    like,
+    names_of,
+    option,
+)
 from embassay.protocols.tasks.task import PtebOptions
 from embassay.protocols.wordings.records import Generation, OnFailure, Repeats, check_runs
 
@@ -29,7 +38,9 @@ class RatingOptions:
         "free", "Read the judge's free answer, or bind it to a JSON schema (for small models)."
     )
     attempts: int = option(6, "Tries for one rating before it fails.", group=SYSTEMS)
-    resamples: int = option(1_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
+    resamples: int = option(
+        1_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
+    )
 
     def __post_init__(self) -> None:
         check_options(self)

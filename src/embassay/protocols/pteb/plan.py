@@ -33,7 +33,7 @@ from embassay.runs.folder import RunFolder
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
-VERSION = 4
+VERSION = 5
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

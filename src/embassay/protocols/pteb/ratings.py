@@ -34,6 +34,7 @@ from embassay.records import Component, Score, ScoredPairs, Skipped, TaskOutcome
 from embassay.runs.store import AnswerCache, CachedChat, Question
 from embassay.stats import wilson
 from embassay.systems.chat import CHAT_MODELS, open_chat
+from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import as_finished
 from embassay.systems.remote.ledger import Price
@@ -113,7 +114,6 @@ _AT_ONCE = 512
 _HOPELESS = 8
 """So many calls in a row that fail for no reason of their pair mean that the judge cannot be had."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 
 Pair = tuple[str, str]
 
@@ -177,9 +177,7 @@ def rating_of(text: str) -> float:
     >>> rating_of('{"score": 3.5}'), rating_of(" 4 ")
     (3.5, 4.0)
     """
-    text = text.strip()
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1]
+    text = without_fence(text)
     said = f'{{"score": {text}}}' if _NUMBER.fullmatch(text) else text
     try:
         return Answer.model_validate_json(said).score

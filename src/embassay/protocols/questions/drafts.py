@@ -43,8 +43,14 @@ from embassay.systems.remote.ledger import likely_tokens
 VERSION = "1"
 """Of the prompts and of how a passage is laid out; raised when a word of either changes."""
 _WORD = re.compile(r"\w+")
+_REPORT = r"(?:study|paper|research|report|experiment|trial|review|survey|investigation|work)"
 _SPEAKS_OF_IT = re.compile(
-    r"\b(?:this|the|that|given|above) (?:passage|text|document|excerpt|paragraph|article|author)\b",
+    r"\b(?:this|the|that|given|above|these) (?:passage|text|document|excerpt|paragraph|article|author)s?\b"
+    rf"|\bthis {_REPORT}\b|\bthese (?:studies|papers|experiments|trials)\b"
+    # "the study of jets", "the paper by Smith" are named; a paper alone may be what is written on.
+    rf"|\bthe (?!paper\b|work\b|research\b){_REPORT}\b(?! (?:of|on|about|by|from|into|called|titled|that|which)\b)"
+    r"|\bthe paper (?:reports?|proposes?|describes?|claims?|says?|finds?|presents?|concludes?|discuss(?:es)?|argues?)\b"
+    r"|\b(?:does|did|do) the paper\b|\bthe (?:researchers|investigators)\b(?! (?:of|who|at|from)\b)",
     re.IGNORECASE,
 )
 _LONGEST = 300
@@ -152,6 +158,18 @@ def _shown(passage: Placed) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
 
 
+def _quoted(passage: Placed, evidence: str) -> tuple[int, int] | None:
+    """Where the body has a quotation, from what was shown: title and body. Of one that begins in the title, the rest;
+    None where the body has nothing of it."""
+    if (place := find_span(passage.body, evidence)) is not None:
+        return place
+    shown = find_span(_shown(passage), evidence)
+    before = len(_shown(passage)) - len(passage.body)
+    if shown is None or shown[1] <= before:
+        return None
+    return max(0, shown[0] - before), shown[1] - before
+
+
 class Unfit(ValueError):
     """An answer that makes no question: its outcome, and more words."""
 
@@ -204,14 +222,14 @@ class Writer:
         fault = fault_of(question, kind, passage, options)
         if fault:
             raise Unfit(*fault)
-        place = find_span(passage.body, written.evidence)
+        place = _quoted(passage, written.evidence)
         if place is None:
             raise Unfit("ungrounded", written.evidence)
         # The check shall not depend on luck, however freely the question was written.
         careful = Sampling(0.0, 1.0, self._seed("check", attempt))
         messages = check_messages(question, passage)
         checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
-        if not checked.answerable or find_span(passage.body, checked.evidence) is None:
+        if not checked.answerable or find_span(_shown(passage), checked.evidence) is None:
             raise Unfit("not answerable", question)
         start, end = place
         return {

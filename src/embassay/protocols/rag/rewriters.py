@@ -29,6 +29,7 @@ from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
+from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.chunking import sentence_ends
 
@@ -515,7 +516,6 @@ PROMPT_VERSION = "1"
 """Raised when a word of the prompt, or how the question is laid out, changes."""
 
 KEY = "rewrite"
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _LONGEST_REWRITTEN = 400
 """Characters that a rewriting may always have; beyond, it may not be longer than the question."""
 _TOKENS = 8_192
@@ -614,9 +614,7 @@ def rewriting_of(text: str, question: str) -> str:
     >>> rewriting_of('{"rewrite": "causes of jet noise"}', "Hi! What causes jet noise?")
     'causes of jet noise'
     """
-    text = text.strip()
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1]
+    text = without_fence(text)
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

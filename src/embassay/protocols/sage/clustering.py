@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import complete_linkage
+from embassay.measures.clusters import complete_linkage, in_place, order_of_contents
 from embassay.protocols.kernel.estimates import (
     Estimate,
     Items,
@@ -42,6 +42,8 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
             warnings.append(
                 f"set {name!r}: {len(drawn)} of {len(rows)} texts, drawn by label (the cap of {system.kind} systems)"
             )
+        order = order_of_contents([data.texts[i] for i in drawn])
+        drawn = [drawn[place] for place in order.tolist()]
         distances, lost = _distances(system, data, drawn)
         if lost.too_many:
             return lost.without_score(HEADLINE, items, skipped, reason=f"set {name!r}: {lost.too_many}")
@@ -49,7 +51,7 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
         left = [drawn[i] for i in np.flatnonzero(~lost.mask)]
         scores.append(_score(distances, data, left, name, items))
         if name == alone:
-            clusters = dict(zip(left, items.columns["value"][-len(left) :], strict=True))
+            clusters = dict(zip(sorted(left), items.columns["value"][-len(left) :], strict=True))
             whole = over_texts_of_a_set(data, name, clusters, context)
     if alone is not None and scores:
         return _outcome(whole, scores, items, summed(skipped), tuple(warnings))
@@ -88,9 +90,11 @@ def _distances(system: Similarity, data: LabelledTexts, rows: list[int]) -> tupl
 def _score(
     distances: NDArray[np.float32], data: LabelledTexts, rows: list[int], name: str, items: Items
 ) -> Score:
-    """V-measure of the clusters of one set."""
+    """V-measure of the clusters of one set, whose distances are in the order of these rows."""
+    linked = complete_linkage(distances, len(rows), len({data.labels[i] for i in rows}))
+    clusters = in_place(np.argsort(np.argsort(rows)), linked)
+    rows = sorted(rows)
     labels = [data.labels[i] for i in rows]
-    clusters = complete_linkage(distances, len(rows), len(set(labels)))
     value = v_measure(labels, clusters.tolist())
     items.add([name], np.array([value]), HEADLINE, "set")
     items.add([data.ids[i] for i in rows], clusters, "cluster", name)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import STATISTICS, TaskRequest, check_options, option
+from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, TaskRequest, check_options, option
 
 ALL = "all"
 OF_DOCUMENTS = ("robustness", "sensitivity")
@@ -58,7 +58,9 @@ class SageOptions:
     )
     gain: Literal["linear", "exponential"] = option("linear", "Gain of nDCG.", point="A21")
     exclude_self: bool = option(False, "Leave a query's own document and its copies out of retrieval.")
-    resamples: int = option(2_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
+    resamples: int = option(
+        2_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
+    )
     retrieval_edits: str = option(
         ALL, "Edits of the retrieval corpora: capitalize,delete10. The paper's score needs all 18."
     )
@@ -138,7 +140,7 @@ def _spelled(names: str) -> str:
     return ALL if chosen == RETRIEVAL_EDITS else ",".join(chosen)
 
 
-VERSION = 7
+VERSION = 8
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 

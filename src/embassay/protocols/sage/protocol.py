@@ -82,6 +82,7 @@ class Sage(TaskProtocol):
     pair_corpus = PAIR_CORPUS
     first_field: ClassVar = {"retrieval": "document", "preference": "source"}
     kinds: ClassVar = {"clustering": "distances", "retrieval": "search"}
+    order_alone = frozenset({"preference", "robustness", "retrieval"})
     needed = staticmethod(needed)
 
     def drawn(self, task: str, request: Request) -> int | None:

@@ -2,7 +2,8 @@
 
 All texts are paraphrased. Every set is a problem of its own with as many clusters as it has labels. Sets are what is
 resampled; of a dataset of one set its texts are, their clusters held, as in SAGE. A system without
-vectors clusters by complete linkage of its distances, a set larger than `clustering_cap` by a draw of it.
+vectors clusters by complete linkage of its distances (equal ones in an order that only what the texts say decides), a
+set larger than `clustering_cap` by a draw of it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity
 from embassay.data import draw_stratified
 from embassay.measures import v_measure
-from embassay.measures.clusters import complete_linkage
+from embassay.measures.clusters import complete_linkage, in_place, order_of_contents
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, over_sets, over_texts_of_a_set
 from embassay.protocols.tasks.task import (
     Context,
@@ -145,16 +146,17 @@ def _by_distances(system: Similarity, data: LabelledTexts, context: Context, giv
         labels = [data.labels[row] for row in rows]
         cap = context.options.clustering_cap
         drawn = [rows[i] for i in draw_stratified([data.ids[row] for row in rows], labels, cap, context.seed)]
-        distances, n = system.distances([data.texts[row] for row in drawn]), len(drawn)
+        order, n = order_of_contents([data.texts[row] for row in drawn]), len(drawn)
+        distances = system.distances([data.texts[drawn[place]] for place in order.tolist()])
         if give_k:
-            return drawn, complete_linkage(distances, n, len({data.labels[row] for row in drawn}))
+            k = len({data.labels[row] for row in drawn})
+            return drawn, in_place(order, complete_linkage(distances, n, k))
         from scipy.spatial.distance import squareform
 
         # Linkage overwrites what it is given.
         space = squareform(np.clip(distances, 0, None), checks=False)
-        return drawn, found_clusters(
-            n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed"
-        )
+        clusters = found_clusters(n, lambda k: complete_linkage(distances.copy(), n, k), space, "precomputed")
+        return drawn, in_place(order, clusters)
 
     return clustered
 

@@ -2,12 +2,12 @@
 
 Queries and candidates are paraphrased. A candidate has its highest similarity to any of a query's texts. Among
 candidates of equal similarity the irrelevant come first, so that ties favour nobody (trec_eval breaks them by document
-id, scikit-learn counts them as one step).
+id); or they are one step of the curve, as in scikit-learn and HTEB.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.measures import average_precision
+from embassay.measures import average_precision, pair_average_precision
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.tasks.task import (
     Context,
@@ -37,13 +37,23 @@ ONE_SIDED = "queries left without a relevant or without an irrelevant candidate"
 Values = NDArray[np.float64]
 
 
-def evaluate(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
-    """Score one system; items are the average precision, `ap`, of each query."""
-    return evaluated(system, data, nearest(system, data.queries, data.candidates), context)
+Precision = Callable[[Values, Values], float]
+"""Average precision of a query by the relevance and the similarity of its candidates, (candidates,) each."""
+
+
+def evaluate(
+    system: Similarity, data: RerankingSet, context: Context, precision: Precision | None = None
+) -> TaskOutcome:
+    """Score one system; items are the average precision, `ap`, of each query, by default `worst_of_ties`."""
+    return evaluated(system, data, nearest(system, data.queries, data.candidates), context, precision)
 
 
 def evaluated(
-    system: Similarity, data: RerankingSet, similar: Sequence[Values], context: Context
+    system: Similarity,
+    data: RerankingSet,
+    similar: Sequence[Values],
+    context: Context,
+    precision: Precision | None = None,
 ) -> TaskOutcome:
     """`evaluate` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
@@ -51,7 +61,7 @@ def evaluated(
     for lost in (queries, candidates):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
-    values = _precisions(data, similar)
+    values = _precisions(data, similar, precision or worst_of_ties)
     items.add(data.ids, values, "ap")
     left = left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
     n = int((~np.isnan(values)).sum())
@@ -119,17 +129,33 @@ def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     return queries, candidates
 
 
-def _precisions(data: RerankingSet, similar: Sequence[Values]) -> Values:
+def _precisions(data: RerankingSet, similar: Sequence[Values], precision: Precision) -> Values:
     """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
-    qrels, ranked = {}, {}
+    values = np.full(len(data.relevance), np.nan)
     for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):
-        order = np.lexsort((gains, -scores))
-        known = [str(i) for i in order.tolist() if not np.isnan(scores[i])]
-        judged = {i: float(gains[int(i)]) for i in known}
-        two_sided = _two_sided(np.array([*judged.values()]))
-        qrels[str(row)] = judged if two_sided else {}
-        ranked[str(row)] = known
-    return np.asarray(average_precision(qrels, ranked))
+        known = ~np.isnan(scores)
+        if _two_sided(gains[known]):
+            values[row] = precision(gains[known], scores[known])
+    return values
+
+
+def worst_of_ties(gains: Values, scores: Values) -> float:
+    """With the irrelevant first among candidates of equal similarity.
+
+    >>> worst_of_ties(np.array([1.0, 0.0]), np.array([0.5, 0.5]))
+    0.5
+    """
+    order = [str(place) for place in np.lexsort((gains, -scores)).tolist()]
+    return float(average_precision({place: float(gains[int(place)]) for place in order}, order))
+
+
+def ties_as_one_step(gains: Values, scores: Values) -> float:
+    """With candidates of equal similarity as one step, as in scikit-learn.
+
+    >>> round(ties_as_one_step(np.array([1.0, 0.0, 1.0]), np.array([0.5, 0.5, 0.1])), 4)
+    0.5833
+    """
+    return pair_average_precision(gains > 0, scores)
 
 
 def _two_sided(gains: Values) -> bool:

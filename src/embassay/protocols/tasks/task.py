@@ -24,7 +24,7 @@ from embassay.protocols.kernel.forecast import (
     token_bytes,
     vectors,
 )
-from embassay.protocols.kernel.request import STATISTICS, check_options, option
+from embassay.protocols.kernel.request import MOST_RESAMPLES, STATISTICS, check_options, option
 from embassay.records import Component, LabelledTexts, Loaded, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.memory import Footprint
 from embassay.stats.resampling import resampled_rows, row_counts
@@ -62,7 +62,9 @@ class PtebOptions:
     clustering_cap: int = option(
         10_000, "Most texts that a system without vectors clusters; larger sets are sampled by label."
     )
-    resamples: int = option(1_000, "Bootstrap resamples behind every interval.", group=STATISTICS)
+    resamples: int = option(
+        1_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -106,8 +108,9 @@ class Task:
     with bootstrap replicates drawn per item (`context.stream`), so that two systems, or the same items in two wordings,
     are paired. `texts` are the (place, text) of every text that is paraphrased, in the order of the data;
     `reword` applies a wording to them, and `unworded` are the beginnings of the places whose texts keep their own words
-    under these options. `vectors` says that an encoder's vectors are needed and another method
-    stands in for systems that have none (design.md, similarity-only systems).
+    under these options. `own` says whether vectors are compared as their model was made for, and not by cosine.
+    `vectors` says that an encoder's vectors are needed and another method stands in for systems that have
+    none (design.md, similarity-only systems).
     """
 
     name: str
@@ -121,6 +124,7 @@ class Task:
     size: Callable[[Any], int] = len
     vectors: bool = False
     unworded: Callable[[PtebOptions], tuple[str, ...]] = lambda _: ()
+    own: Callable[[PtebOptions], bool] = lambda _: False
 
 
 T = TypeVar("T")

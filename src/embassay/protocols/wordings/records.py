@@ -200,12 +200,12 @@ def last_seeds(entries: Sequence[str] | None) -> tuple[tuple[str, int], ...]:
 class Repeats:
     """How often texts are worded anew: arguments that requests of several protocols have."""
 
-    runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, group=STATISTICS)
+    runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
     until_ci: float | None = option(
         None, "Add runs until every change is known to +- this many points over runs (95%); few items stay few.",
         value="POINTS", group=STATISTICS,
     )  # fmt: skip
-    max_runs: int = option(20, "Most runs under --until-ci.", least=1, group=STATISTICS)
+    max_runs: int = option(20, "Most runs under --until-ci.", least=1, most=10_000, group=STATISTICS)
     baseline: str = option(
         "", "The system that others are compared with. Default: the first embedding.", group=SYSTEMS
     )

@@ -291,6 +291,7 @@ class _Part:
             return _no_score(self.task, worded)
         both = worded.reworded
         scored = self._evaluated(both.paraphrased)
+        own = self._of_own(both.paraphrased, scored)
         components = {"score": self._component(scored)}
         if self.job.run is not None:
             components["original"] = self._original(both)
@@ -299,7 +300,7 @@ class _Part:
                 scored, both = self._alike(both, rest, components), rest
         skipped = (*both.lost, *scored.skipped)
         counts = {**scored.counts, **worded.counts}
-        warnings = (*scored.warnings, *filter(None, (worded.warning,)))
+        warnings = (*scored.warnings, *own, *filter(None, (worded.warning,)))
         return replace(scored, components=components, skipped=skipped, warnings=warnings, counts=counts)
 
     def _worded(self) -> Worded:
@@ -343,6 +344,17 @@ class _Part:
 
     def _component(self, scored: TaskOutcome) -> Component:
         return scored.components.get(self.task.headline, _none(scored))
+
+    def _of_own(self, data: Any, scored: TaskOutcome) -> tuple[str, ...]:
+        """What the cosine changes for a model that was made for another similarity: told of the texts as they are.
+        Tasks that learn from vectors compare none."""
+        options = self.context.options
+        if self.job.run is not None or self.task.vectors or self.task.own(options):
+            return ()
+        briefly = replace(self.context, options=replace(options, resamples=1))
+        return self.opened.of_own(
+            scored, self.task.headline, lambda system: self.task.evaluate(system, data, briefly)
+        )
 
     def _evaluated(self, data: Any) -> TaskOutcome:
         self.opened.prefetch(self._rehearsal(data))

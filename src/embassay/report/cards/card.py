@@ -25,7 +25,7 @@ from embassay.report.cards.findings import (
 from embassay.report.headlines import leading
 from embassay.report.record import KINDS as OURS
 from embassay.report.record import OVERALL, Record, System
-from embassay.report.runs import ReportRun, rows_of
+from embassay.report.runs import ReportRun, rows_of, sweep_of
 
 if TYPE_CHECKING:
     from embassay.report.hume.gap import AgainstPeople
@@ -127,7 +127,7 @@ def _place(run: ReportRun, row: Row) -> Sentence:
         scope = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
         place = f"Rank {row.rank} of {group_of(run, row)[0]} ranked systems {scope}"
     else:
-        place = row.note.capitalize() if row.note else f"No score {board.lead_title.lower()}"
+        place = numbers.capitalised(row.note) if row.note else f"No score {board.lead_title.lower()}"
     return (f"{place}" + (f"; best or not told apart from the best on {tasks}." if best else "."),)
 
 
@@ -207,6 +207,8 @@ KINDS = {
     "classical": "A classical similarity metric",
     "reference": "A reference that needs no understanding, in every table and never ranked",
     "llm": "A language model",
+    "hybrid": "Lists of words and of vectors, joined",
+    "run": "A file of rankings",
 }
 FACT_WORDS = {
     "dims": "dimensions",
@@ -231,6 +233,9 @@ GOOD = {
     "hteb": ("cards.findings:rank_strengths", "cards.findings:dataset_strengths", "hteb.profile:strengths"),
     "score": ("rag.scoring:strengths",),
     "names": ("rag.probes:name_strengths",),
+    "choose": ("rag.choice:strengths",),
+    "sweep": ("rag.frontier:strengths",),
+    "calibration": ("calibration:strengths",),
     "hume": ("hume.gap:strengths",),
     OTHER: ("cards.findings:rank_strengths", "cards.findings:dataset_strengths"),
 }
@@ -249,6 +254,7 @@ BAD = {
     "score": ("rag.scoring:weaknesses",),
     "names": ("rag.probes:name_weaknesses",),
     "noise": ("rag.probes:noise_weaknesses",),
+    "calibration": ("calibration:weaknesses",),
     "hume": ("hume.gap:weaknesses",),
     OTHER: ("cards.findings:rank_weaknesses", "cards.findings:dataset_weaknesses"),
 }
@@ -296,7 +302,7 @@ def _card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
     standings = tuple(standing for standing in found if standing.scores or standing.place)
     good, bad = _findings(GOOD, has, name), _findings(BAD, has, name, _troubles)
     beside = tuple(_beside_people(has, name))
-    if not (standings or good or bad or beside):
+    if not (standings or good or bad or beside or any(_is_measured(run, name) for run in has)):
         return None
     return SystemCard(
         row=row,
@@ -316,8 +322,15 @@ def _card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
 
 
 def _has(run: ReportRun, name: str) -> bool:
-    system = run.record.by_name.get(name)
-    return system is not None and (system.kind in KINDS or run.record.kind == "score")
+    return name in run.record.by_name
+
+
+def _is_measured(run: ReportRun, name: str) -> bool:
+    """Whether the run has a value of a system, or of a stack that it is part of."""
+    if any(key[4] == name and row.value is not None for key, row in run.record.rows.items()):
+        return True
+    findings = sweep_of(run)
+    return findings is not None and any(name in stack.axes.values() for stack in findings.parts[0].stacks)
 
 
 def _beside_people(runs: Sequence[ReportRun], name: str) -> Iterator[AgainstPeople]:

@@ -40,7 +40,7 @@ class Finding:
     def bullet(self) -> Sentence:
         """The clause as a line of its own."""
         first, *rest = self.clause
-        head = first[:1].upper() + first[1:] if isinstance(first, str) else first
+        head = numbers.capitalised(first) if isinstance(first, str) else first
         return (head, *rest, ".")
 
 
@@ -521,7 +521,7 @@ def _stacks(run: ReportRun, system: str) -> Iterator[Sentence]:
     findings = sweep_of(run)
     if findings is None or not findings.parts:
         return
-    from embassay.protocols.rag.sweep.findings.recommendation import usd
+    from embassay.protocols.rag.sweep.findings.sentences import usd
 
     part, measure = findings.parts[0], findings.asked.measure
     stacks = [

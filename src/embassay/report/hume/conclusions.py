@@ -28,9 +28,9 @@ from embassay.report.hume.families import (
     agreed,
     answerers,
     averages,
-    in_percent,
     interval,
     is_range,
+    of_people,
     of_side,
     pair_names,
     points,
@@ -404,7 +404,7 @@ def _row(models: PairModels, label: Mapping[str, str]) -> list[str]:
     return [
         *cells, points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
-        in_percent(best.percent_of_human), numbers.NONE if paired is None else interval(paired),
+        of_people(pair, best.percent_of_human), numbers.NONE if paired is None else interval(paired),
     ]  # fmt: skip
 
 

@@ -26,6 +26,7 @@ from embassay.report.hume.families import (
     in_percent,
     interval,
     interval_of,
+    of_people,
     pair_names,
     points,
     system_names,
@@ -227,7 +228,8 @@ def _bar(gap: float, models: PairModels, reference: str, scale: Scale, label: di
     other = points(best.score) if best is not None else POINTS.text(models.median or 0.0)
     return GapRow(
         models.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
-        label[best.system] if best is not None else "", in_percent(best.percent_of_human) if best is not None else "",
+        label[best.system] if best is not None else "",
+        of_people(models.pair, best.percent_of_human) if best is not None else "",
     )  # fmt: skip
 
 

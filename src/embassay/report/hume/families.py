@@ -75,6 +75,14 @@ def in_percent(share: float | None) -> str:
     return numbers.NONE if share is None else f"{numbers.score(share, 1)}%"
 
 
+def of_people(pair: PairRecord, share: float | None) -> str:
+    """Percent of human on a pair; none where people agree no better than by chance, for then their score is none of
+    people."""
+    agreement = pair.agreement
+    value = None if agreement is None else agreement.value.value
+    return numbers.NONE if value is not None and value <= 0 else in_percent(share)
+
+
 def interval(bar: Bar, unit: Unit = POINTS) -> str:
     """The ends of an interval; empty where there is none."""
     return "" if bar.low is None or bar.high is None else unit.interval(bar.low, bar.high)

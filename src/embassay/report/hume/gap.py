@@ -48,11 +48,11 @@ from embassay.report.hume.families import (
     PeopleChart,
     agreed,
     answerers,
-    in_percent,
     interval,
     is_range,
     llms,
     named,
+    of_people,
     pair_names,
     people_chart,
     points,
@@ -246,6 +246,8 @@ def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
         return
     sides = [(pair, score) for pair, score in _scored(summary, system) if score.outside is not None]
     pairs = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
+    # Where people agree little their score says little, and to pass it is no strength.
+    pairs = [(pair, score) for pair, score in pairs if not above or pair.trust not in ("low", None)]
     if not pairs:
         return
     pair, score = max(pairs, key=lambda side: abs(_gap(*side)))
@@ -323,7 +325,7 @@ def _line(pair: PairRecord, score: SystemScore) -> PairLine:
     difference = score.difference
     return PairLine(
         name=pair.name, family=named(pair.family), human=scored(pair.human), system=points(score.score),
-        share=in_percent(score.percent_of_human), difference=_difference(difference),
+        share=of_people(pair, score.percent_of_human), difference=_difference(difference),
         among="" if score.among_people is None else numbers.percent(score.among_people),
         ceiling="" if pair.ceiling is None or pair.ceiling.value is None else points(pair.ceiling),
         agreement=agreed(pair),

@@ -26,7 +26,7 @@ from embassay.protocols.pteb.drops import source_of
 from embassay.protocols.wordings.records import USABLE
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
-from embassay.report.board import Board, Row, Task, Value, missing_value, name
+from embassay.report.board import Board, Row, Task, Value, missing_value, name, passing
 from embassay.report.record import OVERALL, Record
 from embassay.report.terminal import APART, state_or_value
 
@@ -486,7 +486,7 @@ def _interval(loss: Loss, *, first: bool) -> str:
 
 def _first(record: Record, board: Board) -> list[Sentence]:
     scope = record.scope(board.lead)
-    first = [board.row(system) for system in scope.first]
+    first = [board.row(system) for system in passing(board, scope.first)]
     if not first or len(scope.systems) < 2:
         return []
     where = "of those ranked together " if board.apart else ""

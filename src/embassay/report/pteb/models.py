@@ -284,7 +284,9 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
     chosen, _ = _chosen(record)
     if not chosen.selected:
         why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
-        return Verdict(("The rule chooses no paraphraser",), ((f"{chosen.because.capitalize()}. {why}.",),))
+        return Verdict(
+            ("The rule chooses no paraphraser",), ((f"{numbers.capitalised(chosen.because)}. {why}.",),)
+        )
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
     why = f"It has {chosen.because}. No other candidate is better in all three criteria than {front}."

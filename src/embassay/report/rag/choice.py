@@ -31,6 +31,7 @@ from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
 from embassay.report.board import Board
+from embassay.report.cards.findings import Finding, finding
 from embassay.report.notes import care, notes_of
 from embassay.report.record import Record, System, labels
 from embassay.report.runs import ReportRun
@@ -43,8 +44,8 @@ SIGNALS = {
 }  # fmt: skip
 """What questions a passage asks of itself, by family."""
 BIAS = (
-    "Questions made of a passage's own words favour systems that match words, so they are also asked without half of "
-    "the rare words that they share with it; public collections say how much both count."
+    "Questions made of a passage's own words favour systems that match words, so they are also asked again with half "
+    "of the shared rare words removed; the weights were fitted on public collections."
 )
 
 
@@ -55,14 +56,26 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     if not choices:
         return Verdict(("Nothing could be chosen",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
-    label = labels([system.name for system in record.systems])
-    index = {system.name: system.index for system in record.systems}
-    pick = Name(label[choice["pick"]], index[choice["pick"]])
+    pick = _pick(record, choice)
     if choice["says"] == choice["pick"]:
         heading: Sentence = ("Use ", pick)
     else:
-        heading = ("Cannot say which is best; ", pick, " is the likeliest")
+        heading = ("Cannot say which is best; ", pick, f" {_leads(record, dataset, choice)}")
     return Verdict(heading, tuple(_lede(record, dataset, choice)))
+
+
+def _leads(record: Record, dataset: str, choice: Mapping[str, Any]) -> str:
+    """What the pick is: the likeliest best, or only the one with the least expected loss."""
+    rows = [record.find(TASK, system.name, "p_best", dataset=dataset) for system in record.ranked_systems]
+    most = max((row.value for row in rows if row is not None and row.value is not None), default=0.0)
+    return "is the likeliest" if choice["p_best"] >= most else "has the least expected loss"
+
+
+def _pick(record: Record, choice: Mapping[str, Any]) -> Name:
+    """The system with the least expected loss."""
+    label = labels([system.name for system in record.systems])
+    index = {system.name: system.index for system in record.systems}
+    return Name(label[choice["pick"]], index[choice["pick"]])
 
 
 def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sentence]:
@@ -75,9 +88,10 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
         lost = "Hardly any passage is found by its own sentence, so nothing can be said."
         yield (f"{few if told['questions'] < FEW else lost} What they say:",)
     yield (
-        f"With {p} probability it is the best of {n} on {dataset}, with {near} at most {told['tolerance']:g} nDCG@10 "
-        f"below the best. Expected: {regret} below; a random choice {lot}.",
-    )
+        _pick(record, told),
+        f" has {_with_article(p)} chance of being best of {n} on {dataset} and {_with_article(near)} chance of being "
+        f"within {told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: {lot}).",
+    )  # fmt: skip
     if alike := told.get("as_good"):
         names = labels([system.name for system in record.systems])
         would = ", ".join(names[name] for name in alike)
@@ -90,6 +104,11 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
         yield ("No label was used.",)
     if told["expected_regret"] > told["tolerance"]:
         yield (_labels(told),)
+
+
+def _with_article(percent: str) -> str:
+    """A percentage after `a`, or `an` where its first word begins with a vowel."""
+    return f"{'an' if percent.startswith('8') or percent in ('11%', '18%') else 'a'} {percent}"
 
 
 def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
@@ -110,6 +129,19 @@ def _labels(choice: Mapping[str, Any]) -> str:
 
 def _choices(record: Record) -> dict[str, Mapping[str, Any]]:
     return dict(record.compared.get("choice", {}))
+
+
+def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+    """That it is the pick, and how likely the best; nothing of the others."""
+    for dataset, choice in _choices(run.record).items():
+        if choice["pick"] == system:
+            basis = (
+                numbers.counted(choice["judged"], "judged question") if choice["judged"] else "without labels"
+            )
+            clause = (
+                f"is the pick on {dataset}, {numbers.percent(choice['p_best'])} likely the best ({basis})"
+            )
+            yield finding(run, clause, weight=1.5)
 
 
 def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -164,7 +196,7 @@ def _amount(run: Path) -> str:
     rows = [json.loads(line) for line in read_bounded(run / TO_GRADE, WHOLE).splitlines() if line.strip()]
     passages = sum(len(row["passages"]) for row in rows)
     asked, graded = numbers.counted(len(rows), "question"), numbers.counted(passages, "passage")
-    return f"{asked}, {graded} to grade; --dry-run says what a judge takes for them"
+    return f"{asked}, {graded} to grade; --dry-run shows what an LLM judge would cost"
 
 
 def _of_model(record: Record) -> Iterator[str]:

@@ -79,7 +79,11 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
     if compared is None:
         return
     first = {run for run, low in zip(compared.runs, compared.rank_low, strict=True) if low == 1}
-    pairs = [pair for pair in compared.pairs if not pair.better and pair.error and {pair.a, pair.b} & first]
+    pairs = [
+        pair
+        for pair in compared.pairs
+        if not pair.better and not pair.judged_less and pair.error and {pair.a, pair.b} & first
+    ]
     if not pairs:
         return
     pair = max(pairs, key=lambda pair: abs(pair.difference) / (pair.error or 1.0))
@@ -143,7 +147,7 @@ def quantities_blocks(
         yield Table(
             f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
         )
-    yield Text(f"{found[0].name.capitalize()}: {found[0].use}.")
+    yield Text(f"{found[0].name}: {found[0].use}.")
     if rows := ahead(found[0], bar):
         chance = "" if bar is None else "Chance of a decision"
         takes = None if labels is None else [labels] * len(rows)
@@ -155,11 +159,15 @@ def quantities_blocks(
 
 
 def _figures(quantity: Quantity) -> Iterator[str]:
-    yield f"{quantity.value:.3f} {_ends(quantity.low, quantity.high)}"
-    yield f"{quantity.alone:.3f} {_ends(quantity.alone_low, quantity.alone_high)}"
+    yield f"{_number(quantity.value)} {_ends(quantity.low, quantity.high)}".rstrip()
+    yield f"{_number(quantity.alone)} {_ends(quantity.alone_low, quantity.alone_high)}".rstrip()
     yield f"{quantity.judge:.3f}"
     yield f"{quantity.n:,} of {quantity.total:,}"
     yield f"{quantity.worth:,.0f}" if quantity.is_helped else "judge unused"
+
+
+def _number(value: float | None) -> str:
+    return numbers.NONE if value is None else f"{value:.3f}"
 
 
 def _ends(low: float | None, high: float | None) -> str:

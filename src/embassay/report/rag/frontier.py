@@ -17,10 +17,12 @@ from markupsafe import Markup, escape
 from embassay.document.blocks import Block, Care, Entry, Table, Text, Verdict, Words, figures
 from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.rag.sweep.findings.recommendation import ms, percent, usd
 from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts, Terms
+from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
+from embassay.report.cards.findings import Finding, finding
 from embassay.report.notes import Open, open_table
+from embassay.report.runs import ReportRun, sweep_of
 from embassay.report.terminal import where
 
 
@@ -61,9 +63,9 @@ def _equal(a: StackFacts, other: StackFacts, asked: Terms) -> bool:
     return all(abs(a - b) <= ROUNDING for a, b in pairs)
 
 
-RECOMMENDED = (
-    "* is the recommended stack. No stack on the frontier is beaten on price, time and quality at once."
-)
+RECOMMENDED = "* is the recommended stack."
+UNBEATEN = "No stack on the frontier is beaten on price, time and quality at once."
+OFF = "It is not on the frontier: the rule counts times within jitter as equal."
 FEW = 12
 """So many stacks of the frontier are shown unless all are asked for; the recommended one always is."""
 
@@ -87,6 +89,20 @@ def undecided_stacks(part: Part, labels: float = 0.0, price: float | None = None
     return replace(table, id="sweep-next") if opens else None
 
 
+def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
+    """That the recommended stack is made of it."""
+    findings = sweep_of(run)
+    if findings is None or not findings.parts[0].recommendation.stack:
+        return
+    part = findings.parts[0]
+    stack = part.stack(part.recommendation.stack)
+    if system in stack.axes.values():
+        quality = _quality(stack, findings.asked.measure)
+        yield finding(
+            run, f"is in the recommended stack, {stack.id}: {findings.asked.measure} {quality}", weight=2.5
+        )
+
+
 def sweep_view(
     findings: Findings, run: Path, wide: bool = False, labels: float = 0.0, price: float | None = None
 ) -> Iterator[Block]:
@@ -103,9 +119,18 @@ def sweep_view(
         yield Text(f"{table.title}:")
         yield table
     equal = sum(len(spot.equal) for spot in spots)
-    signs = (RECOMMENDED,) if part.recommendation.stack else ()
+    signs = tuple(_signs(part))
     yield Care(tuple(_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)
     yield from where(run, "tables")
+
+
+def _signs(part: Part) -> Iterator[str]:
+    """What the star means, and what it is to be on the frontier."""
+    chosen = part.recommendation.stack
+    if not chosen:
+        return
+    off = "" if chosen in part.frontiers[0].stacks else f" {OFF}"
+    yield f"{RECOMMENDED}{off} {UNBEATEN}"
 
 
 def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
@@ -165,13 +190,26 @@ def _notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[
     if wide:
         yield from (f"{advice.line}: {advice.text}" for advice in tested)
     elif tested:
-        states = ("holds", "does not hold", "open", "not tested")
-        counts = {state: sum(advice.status == state for advice in part.guidance) for state in states}
-        words = ", ".join(f"{state} {n}" for state, n in counts.items() if n)
-        yield f"The source's advice, {len(part.guidance)} lines: {words}."
+        yield advice_in_words(part)
     asked = findings.asked
     how = f"{numbers.count(asked.resamples)} resamples, seed {asked.seed}"
     yield f"Intervals: percentile bootstrap over queries, {how}."
+
+
+STATES = {
+    "holds": ("holds here", "hold here"),
+    "does not hold": ("fails here", "fail here"),
+    "open": ("is undecided", "are undecided"),
+    "not tested": ("is untested", "are untested"),
+}  # fmt: skip
+"""What became of one recommendation of the paper, and of several."""
+
+
+def advice_in_words(part: Part) -> str:
+    """How many of the paper's recommendations hold here."""
+    counts = {state: sum(advice.status == state for advice in part.guidance) for state in STATES}
+    words = [f"{n} {STATES[state][n > 1]}" for state, n in counts.items() if n]
+    return f"Of the paper's {numbers.counted(len(part.guidance), 'recommendation')}, {', '.join(words)}."
 
 
 HEIGHT, TOP = 280, 20
@@ -226,7 +264,7 @@ def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlo
     ]  # fmt: skip
     rows = tuple((*_plot_row(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
-    return FrontierPlot(svg, _summary(part, asked, order), rows, (x.low, x.high, LEFT, WIDE))
+    return FrontierPlot(svg, _summary(part, asked), rows, (x.low, x.high, LEFT, WIDE))
 
 
 def _plot_row(
@@ -361,11 +399,15 @@ def _pick(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     return f'<circle class="pick" cx="{_at(stack, x)}%" cy="{_down(y, _q(stack, asked))}" r="10"/>'
 
 
-def _summary(part: Part, asked: Terms, order: Sequence[str]) -> str:
-    first, last = part.stack(order[0]), part.stack(order[-1])
-    dominated = len(part.stacks) - len(part.frontiers[0].stacks)
+def _summary(part: Part, asked: Terms) -> str:
+    """What the plot shows: the ends of the frontier, and how many stacks lie below it."""
+    on = sorted(
+        (part.stack(id) for id in part.frontiers[0].stacks), key=lambda stack: (stack.latency, stack.id)
+    )
+    first, last = on[0], on[-1]
+    dominated = len(part.stacks) - len(on)
     return (
-        f"{numbers.counted(len(order), 'stack')} on the frontier, from {ms(first.latency)} with {asked.measure} "
+        f"{numbers.counted(len(on), 'stack')} on the frontier, from {ms(first.latency)} with {asked.measure} "
         f"{numbers.score(_q(first, asked))} to {ms(last.latency)} with {numbers.score(_q(last, asked))}; "
-        f"{dominated} more are dominated."
+        f"{numbers.counted(dominated, 'stack')} dominated."
     )

@@ -33,7 +33,9 @@ from embassay.document.marks import Scale, axis, difference_mark, interval_mark,
 from embassay.document.plots import Series, lines
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import VERBS, Claim
 from embassay.protocols.kernel.tables import Unit
+from embassay.protocols.rag.scoring.conclusions import pair_claim
 from embassay.protocols.rag.scoring.correction import CORRECTED
 from embassay.protocols.rag.scoring.score import (
     Comparison,
@@ -44,12 +46,20 @@ from embassay.protocols.rag.scoring.score import (
     Score,
     read_score,
 )
-from embassay.protocols.rag.scoring.tables import drawn
 from embassay.records import Result
 from embassay.report.board import Board
 from embassay.report.cards.findings import Finding, figure, finding
 from embassay.report.rag.decision import undecided_blocks
-from embassay.report.rag.tables import TASK, advice, every_measure, first_of, grids, likeness, unit_of
+from embassay.report.rag.tables import (
+    TASK,
+    advice,
+    every_measure,
+    first_of,
+    grids,
+    intervals_in_words,
+    likeness,
+    unit_of,
+)
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun, score_of
 from embassay.runs.folder import RunFolder
@@ -79,8 +89,7 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
     if alone:
         yield every_measure(record, score)
-    words = f"Intervals: {settings.confidence:.0%}, {drawn(score).lower()}, "
-    words += f"{numbers.count(settings.resamples)} resamples, seed {settings.seed}."
+    words = f"Intervals: {settings.confidence:.0%}, {intervals_in_words(score)}."
     all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
     elsewhere: Sentence = (all_in, Command("tables/rag_score.csv"), ". ")
     yield Text((*(() if alone else elsewhere), words), id="score-measures")
@@ -174,7 +183,7 @@ def _panel(record: Record, score: Score, base: str) -> Box:
         "", base, "Run", (Column((axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
         is_titled=False, is_sortable=False, export="",
     )  # fmt: skip
-    said_of = Text(", ".join(filter(None, (way, _queries(rows)))))
+    said_of = Text(", ".join(filter(None, (way, _counted(score, rows)))))
     return Box("panel", (Heading(base, f"score-panel-{_bases(score).index(base) + 1}", 3), said_of, table))
 
 
@@ -183,11 +192,23 @@ def _ends(rows: Iterable[Result]) -> list[float]:
     return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
 
 
-def _queries(rows: Sequence[Result]) -> str:
-    counts = sorted({row.n for row in rows})
-    if len(counts) < 2:
-        return numbers.counted(counts[0], "query") if counts else ""
-    return f"{numbers.count(counts[0])} to {numbers.count(counts[-1])} queries"
+def _counted(score: Score, rows: Sequence[Result]) -> str:
+    """How many queries, or passages that people graded, the values are of."""
+    values = [score.value(row.system, row.measure) for row in rows]
+    counts: dict[str, set[int]] = {}
+    for value in values:
+        if value is not None:
+            counts.setdefault(value.unit, set()).add(value.n)
+    return ", ".join(_between(min(n), max(n), unit) for unit, n in counts.items())
+
+
+def _between(least: int, most: int, units: str) -> str:
+    if least == most:
+        return f"{numbers.count(least)} {units}" if least != 1 else f"1 {SINGULAR[units]}"
+    return f"{numbers.count(least)} to {numbers.count(most)} {units}"
+
+
+SINGULAR = {"queries": "query", "passages": "passage"}
 
 
 def _in_order(score: Score, measure: str) -> list[str]:
@@ -301,7 +322,7 @@ def _differences(record: Record, score: Score, most: int) -> Iterator[Block]:
     if compared:
         yield Heading("Which differences hold", "score-pairs")
         yield Text(
-            "Paired over the same queries: the first run minus the second, its 95% interval, and p after Holm’s "
+            "Paired over the same items: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
         )
         tables = [forest(record, comparison, i) for i, comparison in enumerate(compared[:most])]
@@ -315,7 +336,10 @@ def forest(record: Record, compared: Comparison, place: int) -> Table:
         end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None
     ]
     scale = scale_of([*ends, 0.0], within=None, factor=unit.factor)
-    heads, kinds = (f"{compared.measure}, difference, 95%", "p (Holm)", "Queries"), kinds_of(record)
+    heads, kinds = (
+        (f"{compared.measure}, difference, 95%", "p (Holm)", _counts_of(compared)),
+        kinds_of(record),
+    )
     return Table(
         f"pairs-{place}", compared.measure, "Runs",
         (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), Column("In words", style="")),
@@ -324,8 +348,14 @@ def forest(record: Record, compared: Comparison, place: int) -> Table:
     )  # fmt: skip
 
 
+def _counts_of(compared: Comparison) -> str:
+    """What the pairs are paired over: queries, or what people graded."""
+    units = dict.fromkeys(pair.unit for pair in compared.pairs)
+    return " or ".join(units).capitalize()
+
+
 def _pair(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
-    loser = pair.b if pair.better == pair.a else pair.a
+    claim = pair_claim(pair, "")
     bounded = pair.low is not None and pair.high is not None
     change = unit.change(pair.difference)
     interval = unit.interval(pair.low or 0.0, pair.high or 0.0) if bounded else "no interval"
@@ -338,9 +368,18 @@ def _pair(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
             Entry(beside(change, interval), exact=exact),
             Entry(numbers.p_value(pair.p_adjusted), bold=bool(pair.better)),
             Entry(numbers.count(pair.n)),
-            Entry(f"{pair.better} beats {loser}" if pair.better else "cannot be told apart"),
+            Entry(_verdict(claim, pair)),
         ),
     )
+
+
+def _verdict(claim: Claim, pair: Pair) -> str:
+    """The claim as a cell of the table."""
+    if claim.relation == "level":
+        return "cannot be told apart"
+    if claim.relation == "higher":
+        return f"{pair.judged_less} is judged less"
+    return f"{claim.subject} {VERBS[claim.relation]} {claim.others[0]}"
 
 
 PERCENT = Unit(100.0, 1, 1)

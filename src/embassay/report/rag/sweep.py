@@ -13,7 +13,6 @@ from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.marks import percent as across
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.findings.recommendation import dollars_more, ms, ms_more, percent, usd
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Advice,
@@ -31,6 +30,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     Terms,
     read_findings,
 )
+from embassay.protocols.rag.sweep.findings.sentences import dollars_more, ms, ms_more, percent, usd
 from embassay.report.board import Board
 from embassay.report.rag.frontier import FrontierPlot, Spot, frontier_plot, shown_frontier, undecided_stacks
 from embassay.report.record import Record

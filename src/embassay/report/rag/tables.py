@@ -22,9 +22,18 @@ from embassay.document.blocks import (
 )
 from embassay.document.blocks import Text as Paragraph
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import VERBS
 from embassay.protocols.rag.golden.summary import Query, read_golden
-from embassay.protocols.rag.scoring.conclusions import NEXT, upwards
-from embassay.protocols.rag.scoring.score import MeasureFacts, Pair, Score, SensitivityCell, Value, read_score
+from embassay.protocols.rag.scoring.conclusions import NEXT, pair_claim, upwards
+from embassay.protocols.rag.scoring.score import (
+    BOOTSTRAP,
+    MeasureFacts,
+    Pair,
+    Score,
+    SensitivityCell,
+    Value,
+    read_score,
+)
 from embassay.protocols.rag.scoring.tables import drawn
 from embassay.protocols.rag.sweep.findings.record import FILE, Findings, read_findings
 from embassay.report.record import Record
@@ -294,8 +303,15 @@ def _remarks(score: Score, wide: bool) -> Iterator[str]:
     yield from _likeness(score, wide)
     yield from _guidance(score)
     yield from (note.text for note in score.notes)
-    how = f"{score.settings.resamples:,} resamples, seed {score.settings.seed}"
-    yield f"Intervals: {drawn(score).lower()}, {how}. Ties: {score.settings.ties}."
+    yield f"Intervals: {intervals_in_words(score)}. Ties: {score.settings.ties}."
+
+
+def intervals_in_words(score: Score) -> str:
+    """How the intervals of a scoring were made; resamples and seed where it was by them."""
+    settings = score.settings
+    if settings.intervals != BOOTSTRAP:
+        return settings.intervals
+    return f"{drawn(score).lower()}, {numbers.count(settings.resamples)} resamples, seed {settings.seed}"
 
 
 def _pair(score: Score, pair: Pair) -> str:
@@ -303,10 +319,11 @@ def _pair(score: Score, pair: Pair) -> str:
     ends = upwards(pair)
     interval = f" ({unit.interval(*ends)})" if ends else ""
     gap = f"{unit.text(abs(pair.difference))}{interval}, p {numbers.p_value(pair.p_adjusted)} (Holm)"
-    if not pair.better:
+    claim = pair_claim(pair, score.headline)
+    if claim.relation == "level":
         return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
-    other = pair.b if pair.better == pair.a else pair.a
-    return f"{pair.better} beats {other} on {score.headline} by {gap}."
+    less = f"; {pair.judged_less} is judged less, so this is no verdict" if pair.judged_less else ""
+    return f"{claim.subject} {VERBS[claim.relation]} {claim.others[0]} on {score.headline} by {gap}{less}."
 
 
 def _likeness(score: Score, wide: bool) -> Iterator[str]:

@@ -59,6 +59,7 @@ from embassay.report.board import (
     line_of,
     missing_value,
     name,
+    passing,
     task_value,
 )
 from embassay.report.cards.findings import trivial_value
@@ -213,7 +214,7 @@ def _places(record: Record, board: Board) -> list[Sentence]:
     """Who may be first on the tasks that have ranks, tasks with the same answer together."""
     tasks_of: dict[tuple[str, ...], list[str]] = {}
     for task in board.tasks:
-        first = record.scope(task.name).first
+        first = passing(board, record.scope(task.name).first, task.name)
         if first:
             tasks_of.setdefault(first, []).append(task.short.lower())
     return [_place(board, first, tasks) for first, tasks in tasks_of.items()]

@@ -114,6 +114,7 @@ class Described:
     max_tokens: int | None
     chunk_size: int | None
     uses_roles: bool
+    similarity: str
 
     @classmethod
     def of(cls, encoder: Encoder) -> Described:
@@ -125,6 +126,7 @@ class Described:
             encoder.max_tokens,
             getattr(encoder, "chunk_size", None),
             getattr(encoder, "uses_roles", True),
+            getattr(encoder, "similarity", "cosine"),
         )
 
 
@@ -294,7 +296,7 @@ class SpreadEncoder:
         self._described = described
         self.name, self.identity = described.name, described.identity
         self.dim, self.max_tokens = described.dim, described.max_tokens
-        self.uses_roles = described.uses_roles
+        self.uses_roles, self.similarity = described.uses_roles, described.similarity
         if described.chunk_size is not None:
             self.chunk_size = described.chunk_size
         # The actor counts as it encodes, and `count_truncated` is asked for the same chunk right after: no second

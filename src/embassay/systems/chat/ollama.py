@@ -69,7 +69,8 @@ class OllamaChat(ServedChat):
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
         answer = read(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
         # Ollama drops the beginning of what is too long without a word; a full context is how that shows.
-        if self.num_ctx is not None and answer.usage.input_tokens >= self.num_ctx:
+        read_tokens = answer.value.read
+        if self.num_ctx is not None and isinstance(read_tokens, int) and read_tokens >= self.num_ctx:
             return replace(answer, value=replace(answer.value, finish="context"))
         return answer
 
@@ -97,11 +98,16 @@ def read(answer: Any) -> Answer[Reply]:
     """The reply in Ollama's answer; Malformed when there is none, or it is not done."""
     try:
         text, done = answer["message"]["content"], answer["done"]
-        reply = Reply(text, answer.get("model") or "", answer.get("done_reason") or "stop")
-        usage = Usage(int(answer.get("prompt_eval_count") or 0), int(answer.get("eval_count") or 0), 1)
+        reply = Reply(
+            text,
+            answer.get("model") or "",
+            answer.get("done_reason") or "stop",
+            read=answer.get("prompt_eval_count"),
+            written=answer.get("eval_count"),
+        )
         worked = sum(int(answer.get(f"{part}_duration") or 0) for part in ("prompt_eval", "eval")) / 1e9
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(text, str) or not done:
         raise Malformed("an answer that is not whole")
-    return Answer(reply, usage, worked)
+    return Answer(reply, Usage(), worked)

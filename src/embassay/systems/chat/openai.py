@@ -12,10 +12,10 @@ from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OPENAI, OpenAIClient, Server, openai_address
 
-_WAYS = ("json_schema", "json_object", "words")
+_WAYS = ("json_schema", "json_object with schema", "json_object", "words")
 _SETTABLE = ("temperature", "top_p", "seed", "top_k")
 _WORDINGS = len(_WAYS) + len(_SETTABLE)
-"""How often a request may be put in another way: two more for the schema, one for the longest answer, and one for
+"""How often a request may be put in another way: three more for the schema, one for the longest answer, and one for
 every part of the sampling that a model does not take."""
 
 
@@ -124,6 +124,8 @@ class OpenAIChat(ServedChat):
 def _format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     if way == "words":
         return None
+    if way == "json_object with schema":  # as llama.cpp's server has it
+        return {"type": "json_object", "schema": schema}
     if way == "json_object":
         return {"type": way}
     shape = {"name": "answer", "schema": schema, "strict": is_strict(schema)}
@@ -134,17 +136,17 @@ def _answer(found: Any) -> Answer[Reply]:
     """The reply in the server's answer; Malformed when there is none."""
     try:
         choice = found["choices"][0]
-        message = choice["message"]
+        message, used = choice["message"], found.get("usage") or {}
         reply = Reply(
             text=message.get("content") or "",
             model=found.get("model") or "",
             finish=choice.get("finish_reason") or "stop",
             refusal=message.get("refusal") or "",
+            read=used.get("prompt_tokens"),
+            written=used.get("completion_tokens"),
         )
-        used = found.get("usage") or {}
-        usage = Usage(int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0), 1)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         raise Malformed("an answer without a message") from None
     if not isinstance(reply.text, str):
         raise Malformed("an answer that is no text")
-    return Answer(reply, usage)
+    return Answer(reply, Usage())

@@ -3,49 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
-from embassay.contracts import Completion, Message, Sampling, Usage
+from embassay.contracts import Completion, Message, Sampling
 from embassay.errors import TextRefused, Unanswered, Why
+from embassay.systems.chat.answers import Unfit, found_json, without_thinking
 from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price
-from embassay.systems.remote.ledger import believed, count_tokens, likely_tokens, most_tokens
+from embassay.systems.remote.ledger import TokenCount, likely_tokens, most_tokens, usage_of
 
-_OPEN = re.compile(r"\s*<(think|thinking|thought|reasoning)>", re.IGNORECASE)
-_CLOSE_ONLY = re.compile(r"\A(?:(?!<think).)*?</think(?:ing)?>", re.IGNORECASE | re.DOTALL)
-
-
-def without_thinking(text: str) -> str:
-    """`text` without the thinking before the answer, stripped; "" where the thinking never ends.
-
-    Blocks in tags at the beginning are taken off, and what comes before a closing tag that was never opened
-    (some servers put the opening tag into the prompt). Tags within the answer are left alone.
-
-    >>> without_thinking("<think>Two words?</think> A paraphrase.")
-    'A paraphrase.'
-    """
-    while opened := _OPEN.match(text):
-        closed = re.search(f"</{opened[1]}>", text, re.IGNORECASE)
-        text = text[closed.end() :] if closed else ""
-    return _CLOSE_ONLY.sub("", text, count=1).strip()
-
-
-_DECODER = json.JSONDecoder()
 _LONGEST = 500
-_TRIED = 200
-"""Brackets at which JSON may begin: each is read to where it breaks, and an answer of brackets has no end of them."""
 
 
 class NeverFits(TextRefused):
     """What a model answered does not fit the schema, not even when asked for once more: its failure, no server's."""
-
-
-class Unfit(ValueError):
-    """An answer that is not JSON, or not of the shape that was asked for; says what is wrong, for the model too."""
 
 
 def json_schema(schema: Any) -> dict[str, Any]:
@@ -70,22 +43,6 @@ def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[
     if messages and messages[0].role == "system":
         return [Message("system", f"{messages[0].content}\n\n{words}"), *messages[1:]]
     return [Message("system", words), *messages]
-
-
-def found_json(text: str) -> str:
-    """The JSON in an answer, as it stands there: a fence or words around it are left out. Unfit without any.
-
-    >>> found_json('Here: ```json {"a": 1}``` as you asked')
-    '{"a": 1}'
-    """
-    starts = (i for i, sign in enumerate(text) if sign in "{[")
-    for start in islice(starts, _TRIED):
-        try:
-            _, end = _DECODER.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            continue
-        return text[start:end]
-    raise Unfit("there is no JSON in it, or it is not whole")
 
 
 def checked(text: str, schema: Any) -> Any:
@@ -120,9 +77,10 @@ def _closed(schema: Any) -> Any:
 
 
 _USUAL_ANSWER = 1024
-"""Tokens put aside for an answer that nothing limits."""
-# Tokens of role and marks around a message, rather too many than too few: they are put aside, not billed.
-_PER_MESSAGE = 8
+"""Tokens that an answer without a limit is believed to have at most, its thinking included, and so what is held aside;
+a model that writes more has more held aside from then on."""
+_MOST_LEARNED = 131_072
+"""Tokens beyond which no server is believed that says how long answers are."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +95,9 @@ class Reply:
     refusal: str = ""
     thought: bool = False
     """Whether there was any text before its thinking was taken off."""
+    read: object = None
+    written: object = None
+    """The tokens that the server says it has read and written; None where it does not say."""
 
 
 class ServedChat(ABC):
@@ -161,13 +122,14 @@ class ServedChat(ABC):
         self.rpm, self.tpm = limits.rpm, limits.tpm
         self.price = price
         self._calls = Calls(model, ledger, limits)
+        self._longest_answer = _USUAL_ANSWER
 
     @abstractmethod
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
     ) -> Answer[Reply]:
-        """One request; `schema` is the JSON schema that the answer is to fit. Raises what `classify` understands;
-        the usage it gives need not say dollars."""
+        """One request; `schema` is the JSON schema that the answer is to fit. Raises what `classify` understands.
+        What it cost is reckoned from the tokens that its reply says were read and written."""
 
     async def complete(
         self,
@@ -192,7 +154,7 @@ class ServedChat(ABC):
         except Unfit as wrong:
             again = asking_again(messages, first.value.text, wrong)
         second = await self._asked(again, sampling, shape)
-        second = Answer(second.value, _both(first.usage, second.usage))
+        second = Answer(second.value, first.usage + second.usage)
         try:
             return _fitting(second, schema)
         except Unfit as wrong:
@@ -202,25 +164,38 @@ class ServedChat(ABC):
         self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None
     ) -> Answer[Reply]:
         """The reply without thinking, its usage priced. TextRefused for one that is no answer."""
-        tokens = sum(count_tokens([m.content for m in messages], None)) + _PER_MESSAGE * len(messages)
-        most = sampling.max_tokens or _USUAL_ANSWER
+        sent = [message.content for message in messages]
+        if shape is not None:
+            sent.append(json.dumps(shape))
+        most_read = most_tokens(sent)
+        most_written = sampling.max_tokens or self._longest_answer
 
         async def send() -> Answer[Reply]:
             answer = await self.request(messages, sampling, shape)
-            answer = replace(answer, usage=_believed(answer, [message.content for message in messages]))
-            usd = self._usd(answer.usage.input_tokens, answer.usage.output_tokens)
-            text = answer.value.text.strip()
-            reply = replace(answer.value, text=without_thinking(text), thought=bool(text))
+            said = answer.value
+            read = TokenCount.of(said.read, most=most_read, likely=likely_tokens(sent))
+            written = TokenCount.of(said.written, most=most_written, likely=likely_tokens([said.text]))
+            self._learn_length(said.written)
+            text = said.text.strip()
+            reply = replace(said, text=without_thinking(text), thought=bool(text))
             # With a seed, the server would say nothing once more.
             if not reply.text and reply.finish == "stop" and not reply.refusal and sampling.seed is None:
                 raise Malformed("an empty answer", of_texts=True)
-            return replace(answer, value=reply, usage=replace(answer.usage, requests=1, usd=usd))
+            return replace(answer, value=reply, usage=usage_of(read, written, usd=self._usd))
 
         answer = await self._calls.ask(
-            send, tokens=tokens + most, usd=self._usd(tokens, most), read_usd=self._usd(tokens, 0)
+            send,
+            tokens=most_read + most_written,
+            usd=self._usd(most_read, most_written),
+            read_usd=self._usd(most_read, 0),
         )
         self._check(answer.value)
         return answer
+
+    def _learn_length(self, written: object) -> None:
+        """Hold aside twice what the longest answer had, for those that nothing limits."""
+        if isinstance(written, int) and written > self._longest_answer:
+            self._longest_answer = min(2 * written, _MOST_LEARNED)
 
     def _usd(self, input_tokens: int, output_tokens: int) -> float | None:
         return None if self.price is None else self.price.usd(input_tokens, output_tokens)
@@ -247,30 +222,5 @@ def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
     return _completion(answer, text, checked(text, schema))
 
 
-# Tokens; no model writes so many, so a server that says more miscounts.
-_LONGEST_ANSWER = 10_000_000
-
-
-def _believed(answer: Answer[Reply], sent: Sequence[str]) -> Usage:
-    """The usage, its tokens our own count where the server's cannot be."""
-    usage, text = answer.usage, [answer.value.text]
-    return replace(
-        usage,
-        input_tokens=believed(usage.input_tokens, most_tokens(sent), likely_tokens(sent)),
-        output_tokens=believed(usage.output_tokens, _LONGEST_ANSWER, likely_tokens(text)),
-    )
-
-
 def _completion(answer: Answer[Reply], text: str, parsed: Any) -> Completion:
     return Completion(text, parsed, answer.usage, answer.value.model, answer.value.finish)
-
-
-def _both(a: Usage, b: Usage) -> Usage:
-    usd = None if a.usd is None or b.usd is None else a.usd + b.usd
-    return Usage(
-        a.input_tokens + b.input_tokens,
-        a.output_tokens + b.output_tokens,
-        a.requests + b.requests,
-        usd,
-        a.seconds + b.seconds,
-    )

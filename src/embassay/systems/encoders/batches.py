@@ -79,21 +79,70 @@ def choose_prompts(
     known: KnownModel | None = None,
     task: PromptTask = "",
 ) -> Prompts:
-    """For each role the first there is: `given` by the user ("" is none), one of the model's `own` prompts by
-    name and not empty, its `default` one (a name in `own`), what is `known` of the model, none. Texts that are neither
-    query nor document have the model's own prompt for the `task`, where it has one."""
+    """For each role the first there is: `given` by the user ("" is none), one of the model's `own` prompts by name, its
+    `default` one (a name in `own`), what is `known` of the model, none. Texts that are neither query nor document have
+    the model's own prompt for the `task`, where it has one.
+
+    An own prompt that is empty is one: it says that nothing goes before such texts. Only where all of them are empty,
+    as libraries write them for a model that was given none, does what is `known` count for more.
+    """
+    unsaid = known is not None and not any(own.values())
 
     def first(role: Role | None) -> str:
         written = given.get(role)
         if written is not None:
             return written
-        names = (*(_OWN_NAMES[role] if role else _OF_A_TASK[task]), default or "")
-        return next(
-            (prompt for name in names if (prompt := own.get(name))),
-            (known.prompt_for(role) or "") if known is not None else "",
-        )
+        for name in (*(_OWN_NAMES[role] if role else _OF_A_TASK[task]), default or ""):
+            prompt = own.get(name)
+            if prompt or (prompt is not None and not unsaid):
+                return prompt
+        return (known.prompt_for(role) or "") if known is not None else ""
 
     return Prompts(first("query"), first("document"), first(None))
+
+
+def prompts_of_library(shipped: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The prompts that a model's configuration ships, as sentence-transformers reads them for `encode_query` and
+    `encode_document`: a query or a document that it says nothing about has none, and not the default one.
+
+    >>> prompts_of_library({"sts": "same: "})["document"]
+    ''
+    """
+    own = dict(shipped)
+    for role in _OWN_NAMES:
+        if all(own.get(name) is None for name in _OWN_NAMES[role]):
+            own[role] = ""
+    return own
+
+
+def finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float32]:
+    """The vectors. ModelError where there are values that are none, which half precision makes of large ones."""
+    if np.isfinite(vectors).all():
+        return vectors
+    mend = "Its weights or its code may be broken."
+    if dtype == "float16":
+        mend = "Numbers above 65,504 overflow in it: take dtype=bfloat16 or float32."
+    raise ModelError(f"{name!r} gave values that are not finite, computing in {dtype}.", mend=mend)
+
+
+def takes_task(model: Any) -> bool:
+    """Whether a model of sentence-transformers reads queries and documents by modules of their own: it has a Router."""
+    names: list[str] = getattr(model, "get_model_kwargs", list)()
+    return "task" in names
+
+
+def by_route(route: Role | None) -> dict[str, Role]:
+    """What tells the library's `encode`, `preprocess` and `forward` the route; nothing where there is none."""
+    return {} if route is None else {"task": route}
+
+
+def read_by(model: Any, role: Role | None) -> Any:
+    """What cuts texts of a role into tokens: the model, or where its first module is a Router the role's first one."""
+    if role is None:
+        return model
+    routes = getattr(model[0], "sub_modules", {})
+    name = getattr(model[0], "route_mappings", {}).get((role, None), role)
+    return routes[name][0] if name in routes else model
 
 
 def own_tokens(encoding: Encoding, prompt: str = "") -> NDArray[np.int64]:
@@ -131,19 +180,21 @@ class TokenLimit:
 
 
 class TokenStates:
-    """Token vectors of `model`. UsageError for a tokenizer that does not say where its tokens stand."""
+    """Token vectors of `model`, by its `route` where it has routes. UsageError for a tokenizer that does not say
+    where its tokens stand."""
 
-    def __init__(self, model: Any) -> None:
-        tokenizer: Any = getattr(model, "tokenizer", None)
+    def __init__(self, model: Any, route: Role | None = None) -> None:
+        reader = read_by(model, route)
+        tokenizer: Any = getattr(reader, "tokenizer", None)
         if not getattr(tokenizer, "is_fast", False):
             raise UsageError(
                 "The model's tokenizer does not say where a token stands in the text.",
                 mend="Take a model with a fast tokenizer (tokenizer.json).",
             )
-        self._model = model
+        self._model, self._route = model, route
         # A copy: how the model's own cuts and pads must not change while another thread uses it.
         self._tokenizer: Any = deepcopy(tokenizer)
-        limit = model.max_seq_length
+        limit = getattr(reader, "max_seq_length", None)
         self._cut: dict[str, Any] = {"truncation": True, "max_length": limit} if limit else {}
 
     def places(self, texts: Sequence[str], prompt: str) -> list[tuple[int, NDArray[np.int64]]]:
@@ -163,7 +214,7 @@ class TokenStates:
         try:
             states = self._model.encode(
                 list(texts), prompt=prompt, batch_size=batch_size, output_value="token_embeddings",
-                show_progress_bar=False,
+                show_progress_bar=False, **by_route(self._route),
             )  # fmt: skip
         except Exception as error:  # transformers and torch have no root in common
             raise ModelError(f"The model failed while encoding tokens: {first_line(error)}") from error

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from embassay.contracts import Ragged, Role
+from embassay.systems.encoders.batches import finite
 from embassay.systems.encoders.multivector import Alone, Rows, TorchModel
 
 _USUAL_TOKENS = 100
@@ -96,4 +97,4 @@ class MultiVector:
                 texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True
             )
         )
-        return [np.asarray(row, dtype=np.float32) for row in rows]
+        return [finite(np.asarray(row, dtype=np.float32), self.name, self.dtype) for row in rows]

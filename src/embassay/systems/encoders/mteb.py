@@ -55,6 +55,7 @@ class Mteb:
         inner = getattr(self._model, "model", None)
         self._limit = TokenLimit(getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None))
         self.max_tokens = self._limit.tokens
+        self.similarity = _similarity(meta, inner)
         self.chunk_size = max(64, self.batch_size)
         self.dim = self.encode([" "]).shape[1]
         depends = {
@@ -120,6 +121,13 @@ class Mteb:
         if not callable(getattr(model, "encode", None)):
             raise ModelError(f"{self.name!r} has no vectors: it is a model for {', '.join(meta.model_type)}.")
         return model
+
+
+def _similarity(meta: Any, inner: Any) -> str:
+    """How the model's vectors are compared, by sentence-transformers' names: as mteb lists it, or as the model says."""
+    listed = getattr(meta, "similarity_fn_name", None)
+    name = getattr(listed, "value", listed) or getattr(inner, "similarity_fn_name", None)
+    return str(getattr(name, "value", name) or "cosine")
 
 
 def _task(library: Any, name: str) -> Any:

@@ -16,10 +16,10 @@ from embassay.errors import ModelError, UsageError
 from embassay.machine import asked_device
 from embassay.systems.encoders.batches import Batch, TokenLimit, of_similar_length, on_all_cores
 from embassay.systems.models import (
+    OF_LIBRARY,
     PICKLED,
     SAFE_WEIGHTS,
-    Weights,
-    fetched,
+    configuration,
     first_line,
     is_pickle,
     model_library,
@@ -99,7 +99,7 @@ class TorchModel:
                 f"{what} need sentence-transformers {since}, and {library.__version__} is installed.",
                 mend="Install it: pip install -U 'embassay[torch]'",
             )
-        if not trained(*_configs(self.weights)):
+        if not trained(configuration(self.weights), configuration(self.weights, OF_LIBRARY)):
             raise ModelError(
                 f"{self.name!r} is no {kind}: what makes one of it would be random, not trained.",
                 mend="Take a model that was trained as one; st: is for ordinary embedding models.",
@@ -156,18 +156,3 @@ class TorchModel:
         depends |= {"dtype": str(next(self.model.parameters()).dtype), "device": self.model.device.type}
         facts = json.dumps({**depends, "versions": self.version}, separators=(",", ":"))
         return f"{system}:{self.weights.identity}:{facts}"
-
-
-def _configs(weights: Weights) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """What config.json and config_sentence_transformers.json hold; nothing where there is no such file."""
-    names = ("config.json", "config_sentence_transformers.json")
-    folder = fetched(weights, names)
-    configs = []
-    for name in names:
-        path = folder / name
-        try:
-            held = json.loads(path.read_text("utf-8")) if path.is_file() else {}
-        except (OSError, ValueError, RecursionError) as error:
-            raise ModelError(f"{path} cannot be read: {error}.") from error
-        configs.append(held if isinstance(held, dict) else {})
-    return configs[0], configs[1]

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from embassay.errors import ModelError, UsageError
 from embassay.machine import cores as available_cores
-from embassay.systems.models import first_line
+from embassay.systems.encoders.batches import prompts_of_library
+from embassay.systems.models import OF_LIBRARY, first_line
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -420,12 +421,14 @@ class OnnxFolder:
 
     def prompts(self) -> tuple[dict[str, str | None], str | None]:
         """The prompts of config_sentence_transformers.json by name, and the name of the default one."""
-        config = self.read("config_sentence_transformers.json")
-        return dict(config.get("prompts") or {}), config.get("default_prompt_name")
+        config = self.read(OF_LIBRARY)
+        shipped = config.get("prompts")
+        own = prompts_of_library(shipped if isinstance(shipped, dict) else {})
+        return own, config.get("default_prompt_name")
 
     def similarity(self) -> str:
         """How config_sentence_transformers.json says that vectors are compared; by default the cosine."""
-        name = self.read("config_sentence_transformers.json").get("similarity_fn_name")
+        name = self.read(OF_LIBRARY).get("similarity_fn_name")
         return name if isinstance(name, str) and name else "cosine"
 
     def read(self, name: str, kind: type = dict) -> Any:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import binascii
+from base64 import b64decode
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from embassay.contracts import Role, Usage
-from embassay.errors import UsageError
+from embassay.contracts import Role
+from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.calls import format_refused
 from embassay.systems.remote.http import OpenAIClient, Server, openai_address
-from embassay.systems.remote.ledger import believed, likely_tokens, most_tokens, own_tokenizer
+from embassay.systems.remote.ledger import count_tokens, own_tokenizer
 
 
 class OpenAIEncoder(ServedEncoder):
@@ -56,34 +56,99 @@ class OpenAIEncoder(ServedEncoder):
         self._client = OpenAIClient(address, key=server.key)
         self._target, self._dimensions = target, dimensions
         self._format: Literal["base64", "float"] = "base64"
+        self._bytes: np.dtype[Any] | None = None
 
     async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:  # noqa: ARG002
-        """One call of /embeddings."""
+        """One call of /embeddings, whose vectors are sent as numbers."""
+        answer = await self._create(texts, "float")
+        rows = [_numbers(row) for row in _rows(answer, len(texts))]
+        return Answer(_stacked(rows), self.usage(_counted(answer), texts))
+
+    async def _asked(self, texts: Sequence[str], role: Role | None) -> Vectors:
+        """The vectors of the texts. Bytes are float32 where a vector then has as many values as the model is known to
+        have; else the first text is asked for once more in numbers, which say what its bytes are."""
+
+        async def send() -> Answer[Any]:
+            answer = await self._in_any_form(texts)
+            rows = _rows(answer, len(texts))
+            read = self._read(rows)
+            sent: Any = rows if read is None else self._checked(read, len(texts))
+            return Answer(sent, self.usage(_counted(answer), texts))
+
+        tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
+        sent: Any = await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
+        if isinstance(sent, np.ndarray):
+            return sent
+        numbers = await self._first_in_numbers(texts[:1])
+        if isinstance(numbers, bytes):
+            self._bytes = _only_likely(sent)
+            if self._bytes is None:
+                raise ModelError(
+                    f"{self.name} sends base64 where numbers are asked for, and what its bytes are cannot be told.",
+                    mend="Say how many dimensions its vectors have: dimensions=N.",
+                )
+        else:
+            self._bytes = _kind_of(sent[0], numbers[0])
+        if self._bytes is not None:
+            return self._checked(_unpacked(sent, self._bytes), len(texts))
+        self._format = "float"
+        rest = [await self._asked(texts[1:], role)] if len(texts) > 1 else []
+        return np.concatenate([numbers, *rest])
+
+    async def _first_in_numbers(self, texts: Sequence[str]) -> Any:
+        """The vector of a text (1, dim), asked for in numbers; its bytes where the server sends base64 all the same."""
+
+        async def send() -> Answer[Any]:
+            answer = await self._create(texts, "float")
+            (row,) = _rows(answer, 1)
+            sent: Any = row if isinstance(row, bytes) else self._checked(_stacked([_numbers(row)]), 1)
+            return Answer(sent, self.usage(_counted(answer), texts))
+
+        tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
+        return await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
+
+    def _read(self, rows: Sequence[Any]) -> Vectors | None:
+        """The vectors that were sent, as numbers or as their bytes; None for bytes that may be of any kind."""
+        if not all(isinstance(row, bytes) for row in rows):
+            return _stacked([_numbers(row) for row in rows])
+        if self._bytes is not None:
+            return _unpacked(rows, self._bytes)
+        if self._dim is None or len(rows[0]) != 4 * self._dim:
+            return None
+        vectors = _unpacked(rows, _FLOAT32)
+        if not _are_there(vectors):
+            return None
+        self._bytes = _FLOAT32
+        return vectors
+
+    async def _in_any_form(self, texts: Sequence[str]) -> Any:
         try:
-            answer = await self._create(texts)
+            return await self._create(texts, self._format)
         except Exception as error:
             # Bytes in base64 are a quarter of the digits; not every server with this API sends them.
             if self._format == "float" or not format_refused(error, "encoding_format", "base64"):
                 raise
             self._format = "float"
-            answer = await self._create(texts)
-        vectors = _vectors(answer, len(texts))
-        counted = getattr(getattr(answer, "usage", None), "prompt_tokens", None) or 0
-        used = believed(counted, most_tokens(texts), likely_tokens(texts))
-        price = self.served.price
-        return Answer(vectors, Usage(used, 0, 1, price.usd(used) if price is not None else None))
+            return await self._create(texts, self._format)
 
-    async def _create(self, texts: Sequence[str]) -> Any:
+    async def _create(self, texts: Sequence[str], form: Literal["base64", "float"]) -> Any:
         shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             return await self._client().embeddings.create(
-                model=self._target, input=list(texts), encoding_format=self._format, **shorter
+                model=self._target, input=list(texts), encoding_format=form, **shorter
             )
         except OverflowError:  # of the client, for a number that no float can hold
             raise Malformed("vectors that cannot be read") from None
 
 
 _ROLES: tuple[Role | None, ...] = ("query", "document", None)
+
+
+def _counted(answer: Any) -> object:
+    """The tokens that the server says it has read; None where it does not say."""
+    usage = getattr(answer, "usage", None)
+    counts = (getattr(usage, name, None) for name in ("prompt_tokens", "total_tokens"))
+    return next((count for count in counts if count), None)
 
 
 def _identity(model: str, dimensions: int | None, place: str, prompts: dict[Role | None, str]) -> str:
@@ -94,8 +159,17 @@ def _identity(model: str, dimensions: int | None, place: str, prompts: dict[Role
     return ":".join(parts)
 
 
-def _vectors(answer: Any, n: int) -> Vectors:
-    """The vectors in the order of the texts; Malformed when the answer does not hold n of one length."""
+_FLOAT32 = np.dtype("<f4")
+_KINDS = tuple(np.dtype(kind) for kind in ("<f4", "<f8", "<f2", ">f4"))
+"""What servers send as base64. OpenAI's float32 first."""
+_NEAR = 0.01
+_LARGEST = 1e30
+"""Numbers beyond are what bytes of another kind come to."""
+
+
+def _rows(answer: Any, n: int) -> list[Any]:
+    """What was sent of each text, in their order: numbers, or bytes where it was base64. Malformed when the answer does
+    not hold n."""
     if not hasattr(answer, "data"):
         # What the client gives where the server sent a page, or nothing, in place of JSON.
         raise Malformed("the answer is not whole JSON")
@@ -105,14 +179,75 @@ def _vectors(answer: Any, n: int) -> Vectors:
     try:
         if sorted(item.index for item in data) != list(range(n)):
             raise Malformed("vectors with wrong numbers")
-        rows = [_row(item.embedding) for item in sorted(data, key=lambda item: int(item.index))]
+        sent = [item.embedding for item in sorted(data, key=lambda item: int(item.index))]
+        return [b64decode(row, validate=True) if isinstance(row, str) else row for row in sent]
+    except (AttributeError, TypeError, ValueError, binascii.Error):
+        raise Malformed(UNREADABLE) from None
+
+
+UNREADABLE = "vectors that cannot be read"
+
+
+def _numbers(row: Any) -> Vectors:
+    """A vector that was sent as numbers."""
+    try:
+        return np.asarray(row, dtype=np.float32)
+    except (ArithmeticError, TypeError, ValueError):
+        raise Malformed(UNREADABLE) from None
+
+
+def _unpacked(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
+    """The vectors that were sent as bytes, as float32."""
+    try:
+        read = [np.frombuffer(row, dtype=kind) for row in rows]
+    except ValueError:
+        raise Malformed(UNREADABLE) from None
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _stacked([row.astype(np.float32) for row in read])
+
+
+def _stacked(rows: Sequence[Vectors]) -> Vectors:
+    try:
         return np.stack(rows)
-    except (ArithmeticError, AttributeError, TypeError, ValueError, binascii.Error):
-        raise Malformed("vectors that cannot be read") from None
+    except ValueError:
+        raise Malformed(UNREADABLE) from None
 
 
-def _row(embedding: Any) -> Vectors:
-    """A vector, sent as numbers or as their bytes in base64."""
-    if isinstance(embedding, str):
-        return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
-    return np.asarray(embedding, dtype=np.float32)
+def _are_there(vectors: Vectors) -> bool:
+    """Whether these can be vectors of a model: not all zero, and no numbers that only other bytes come to. What is not
+    finite is a fault of another kind."""
+    finite = vectors[np.isfinite(vectors)]
+    return bool((finite != 0).any() and not (np.abs(finite) > _LARGEST).any())
+
+
+_USUAL = (1e-5, 1e3)
+_MOST = 0.99
+
+
+def _only_likely(rows: Sequence[bytes]) -> np.dtype[Any] | None:
+    """The only kind of number by which these bytes are vectors as models give them: bytes of another kind come to
+    magnitudes all over. None where that is none, or several."""
+    likely = []
+    for kind in _KINDS:
+        if any(len(row) % kind.itemsize for row in rows):
+            continue
+        with np.errstate(invalid="ignore", over="ignore"):
+            sizes = np.abs(
+                np.concatenate([np.frombuffer(row, dtype=kind).astype(np.float64) for row in rows])
+            )
+        sizes = sizes[sizes != 0]
+        usual = (sizes >= _USUAL[0]) & (sizes <= _USUAL[1])
+        if len(sizes) and usual.mean() >= _MOST:
+            likely.append(kind)
+    return likely[0] if len(likely) == 1 else None
+
+
+def _kind_of(row: bytes, numbers: Vectors) -> np.dtype[Any] | None:
+    """What the bytes of a vector are, whose numbers are known; None where they are not this vector's."""
+    for kind in _KINDS:
+        if numbers.ndim != 1 or len(row) != kind.itemsize * len(numbers):
+            continue
+        read = np.nan_to_num(np.frombuffer(row, dtype=kind).astype(np.float64))
+        if np.linalg.norm(read - numbers) <= _NEAR * np.linalg.norm(numbers):
+            return kind
+    return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
@@ -27,14 +27,21 @@ from embassay.systems.encoders.batches import (
     PromptTask,
     TokenLimit,
     TokenStates,
+    by_route,
     choose_prompts,
+    finite,
     of_similar_length,
     on_all_cores,
+    prompts_of_library,
+    read_by,
+    takes_task,
 )
 from embassay.systems.models import (
+    OF_LIBRARY,
     PICKLED,
     SAFE_WEIGHTS,
     Weights,
+    configuration,
     first_line,
     foreign_code,
     is_pickle,
@@ -54,11 +61,13 @@ _BATCH, _CARD_BATCH = 32, 256
 class SentenceTransformer:
     """The model `target`: ORG/MODEL of the hub at `revision`, or a folder.
 
-    Prompts go before texts by role: `query_prompt`, `document_prompt`, and `prompt` for texts without one
-    (defaults: `choose_prompts`; with a `task` the model's own for it). `truncate_dim` keeps the first dimensions;
-    `max_length` is in tokens; `device` is a torch device, by default $EMBASSAY_DEVICE or the best. A model's own code
-    runs only with `trust_remote_code` and a commit as `revision`; code from another repository needs a commit as
-    `code_revision`.
+    Queries and documents are encoded as by the library's `encode_query` and `encode_document`: by their own routes
+    where the model has such (Router, Asym), and after their prompts: `query_prompt`, `document_prompt`, and `prompt`
+    for texts without a role (defaults: `choose_prompts`; with a `task` the model's own for it).
+
+    `truncate_dim` keeps the first dimensions; `max_length` is in tokens; `device` is a torch device, by default
+    $EMBASSAY_DEVICE or the best. A model's own code runs only with `trust_remote_code` and a commit as `revision`;
+    code from another repository needs a commit as `code_revision`.
 
     On a CPU each batch runs on one thread, so vectors do not depend on the number of cores. `batch_size` (32,
     on CUDA 256) decides which texts are padded together, and so the last digit of their vectors.
@@ -86,22 +95,26 @@ class SentenceTransformer:
         weights, library = weights_and_library(_library, self.target, self.revision, system="st")
         self._check_code(weights)
         self._model = self._load(library, weights)
+        self._cards: dict[Role | None, OnTorch] = {}
+        self._states: dict[Role | None, TokenStates] = {}
         self.joins_chunks = self.backend == "torch" and self._model.device.type == "cuda"
         self._batch = self.batch_size or (_CARD_BATCH if self.joins_chunks else _BATCH)
         self._set_max_length()
-        self._limit = TokenLimit(getattr(self._model, "tokenizer", None), self._model.max_seq_length)
+        # Texts without a role are more often like documents, and documents are what is too long.
+        reader = read_by(self._model, "document")
+        self._limit = TokenLimit(getattr(reader, "tokenizer", None), getattr(reader, "max_seq_length", None))
         self.max_tokens = self._limit.tokens
         self._weights = weights
         self.prompts = self._prompts()
-        self.similarity = str(self._model.similarity_fn_name or "cosine")
-        # The first call also fixes how the tokenizer cuts and pads, which threads must not do at the same time.
-        width = self._vectors([""], "").shape[1]
+        said = self._model.similarity_fn_name or "cosine"
+        self.similarity = str(getattr(said, "value", said))
+        self.has_routes, width = self._probe()
         if self.truncate_dim is not None and not 1 <= self.truncate_dim <= width:
             raise UsageError(
                 f"{self.name!r} has {width} dimensions, so truncate_dim={self.truncate_dim} is impossible."
             )
         self.dim = self.truncate_dim or width
-        self.uses_roles = self.prompts.by_role
+        self.uses_roles = self.prompts.by_role or self.has_routes
         self.chunk_size = max(_CHUNK, self._batch)
         self.identity = self._identity(library)
 
@@ -110,7 +123,7 @@ class SentenceTransformer:
         twin = copy(self)
         twin.task, twin.name = task, name
         twin.prompts = twin._prompts()
-        twin.uses_roles = twin.prompts.by_role
+        twin.uses_roles = twin.prompts.by_role or twin.has_routes
         twin.identity = twin._identity(_library())
         return twin
 
@@ -122,7 +135,9 @@ class SentenceTransformer:
         prompt = self.prompts.of(role)
 
         def fill(rows: Batch) -> None:
-            vectors[rows] = self._vectors([texts[row] for row in rows], prompt)[:, : self.dim]
+            vectors[rows] = self._vectors([texts[row] for row in rows], prompt, self._route(role))[
+                :, : self.dim
+            ]
 
         self._in_batches(fill, texts)
         return vectors
@@ -131,31 +146,37 @@ class SentenceTransformer:
         self, chunks: Sequence[Sequence[str]], *, role: Role | None = None
     ) -> Iterator[tuple[int, NDArray[np.float32]]]:
         """`encode` of every chunk by its position, bit by bit, with more texts on the card at once than a chunk has."""
-        for position, vectors in self._on_torch.chunks(chunks, self.prompts.of(role)):
+        for position, vectors in self._on_torch(self._route(role)).chunks(chunks, self.prompts.of(role)):
             yield position, vectors[:, : self.dim]
 
-    @cached_property
-    def _on_torch(self) -> OnTorch:
-        return OnTorch(self._model, self._batch, self.name)
+    def _on_torch(self, route: Role | None) -> OnTorch:
+        if route not in self._cards:
+            self._cards[route] = OnTorch(self._model, self._batch, self.name, route, self.dtype)
+        return self._cards[route]
 
     def encode_tokens(self, texts: Sequence[str], *, role: Role | None = None) -> list[NDArray[np.float32]]:
         """The last hidden state of each of a text's own tokens, (tokens, width) per text. UsageError where the model's
         tokenizer does not say where a token stands."""
-        prompt = self.prompts.of(role)
-        places = self._token_states.places(texts, prompt)
+        prompt, states = self.prompts.of(role), self._token_states(self._route(role))
+        places = states.places(texts, prompt)
         tokens: list[NDArray[np.float32]] = [np.empty(0, dtype=np.float32)] * len(texts)
 
         def fill(rows: Batch) -> None:
             part = [texts[row] for row in rows], [places[row] for row in rows]
-            for row, hidden in zip(rows, self._token_states.read(*part, prompt, self._batch), strict=True):
+            for row, hidden in zip(rows, states.read(*part, prompt, self._batch), strict=True):
                 tokens[row] = hidden
 
         self._in_batches(fill, texts)
         return tokens
 
-    @cached_property
-    def _token_states(self) -> TokenStates:
-        return TokenStates(self._model)
+    def _token_states(self, route: Role | None) -> TokenStates:
+        if route not in self._states:
+            self._states[route] = TokenStates(self._model, route)
+        return self._states[route]
+
+    def _route(self, role: Role | None) -> Role | None:
+        """The route of a text of this role; None, which the library takes for none, where the model has no routes."""
+        return role if self.has_routes else None
 
     def _in_batches(self, fill: Callable[[Batch], None], texts: Sequence[str]) -> None:
         batches = of_similar_length(texts, self._batch)
@@ -217,10 +238,30 @@ class SentenceTransformer:
             raise ModelError(f"{self.name!r} cannot be loaded: {first_line(error)}", mend=mend) from error
         return model
 
+    def _probe(self) -> tuple[bool, int]:
+        """Whether the model reads queries and documents by routes of their own, and the width of its vectors.
+        ModelError where the two routes' vectors cannot be compared."""
+        # These calls also fix how the tokenizer cuts and pads, which threads must not do at the same time.
+        if not takes_task(self._model):
+            return False, self._vectors([""], "").shape[1]
+        try:
+            asked = self._vectors([""], "", "query").shape[1]
+        except ModelError:
+            # Code of the model's own may have tasks by other names: then prompts alone tell queries from documents.
+            return False, self._vectors([""], "").shape[1]
+        width = self._vectors([""], "", "document").shape[1]
+        if asked != width:
+            raise ModelError(
+                f"{self.name!r} gives queries {asked} dimensions and documents {width}, so they cannot be compared.",
+                mend="Take a model whose two routes end in the same number of dimensions.",
+            )
+        return True, width
+
     def _prompts(self) -> Prompts:
+        shipped = configuration(self._weights, OF_LIBRARY).get("prompts")
         return choose_prompts(
             {"query": self.query_prompt, "document": self.document_prompt, None: self.prompt},
-            own=self._model.prompts or {},
+            own=prompts_of_library(shipped if isinstance(shipped, dict) else {}),
             default=self._model.default_prompt_name,
             known=known_model(self._weights.location) if self._weights.folder is None else None,
             task=self.task,
@@ -237,7 +278,7 @@ class SentenceTransformer:
             )
         self._model.max_seq_length = self.max_length
 
-    def _vectors(self, texts: list[str], prompt: str) -> NDArray[np.float32]:
+    def _vectors(self, texts: list[str], prompt: str, route: Role | None = None) -> NDArray[np.float32]:
         try:
             vectors = self._model.encode(
                 texts,
@@ -245,13 +286,14 @@ class SentenceTransformer:
                 batch_size=self._batch,
                 show_progress_bar=False,
                 convert_to_numpy=True,
+                **by_route(route),
             )
         except Exception as error:
             mend = "Try a smaller batch_size or max_length." if is_out_of_memory(error) else ""
             raise ModelError(
                 f"{self.name!r} failed while encoding: {first_line(error)}", mend=mend
             ) from error
-        return np.asarray(vectors, dtype=np.float32)
+        return finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)
 
     def _identity(self, library: Any) -> str:
         import torch
@@ -263,6 +305,8 @@ class SentenceTransformer:
             "device": self._model.device.type, "backend": self.backend, "code": self.code_revision,
             "versions": [library.__version__, transformers.__version__, torch.__version__],
         }  # fmt: skip
+        if self.has_routes:
+            depends["routes"] = True
         return f"st:{self._weights.identity}:{json.dumps(depends, separators=(',', ':'))}"
 
 
@@ -293,10 +337,13 @@ _NO_MEMORY = ("out of memory", "cublas_status_alloc_failed")
 
 
 class OnTorch:
-    """`model` with batches of `batch` texts of similar length, called `name` in errors."""
+    """`model` with batches of `batch` texts of similar length, called `name` in errors; texts go by its `route`."""
 
-    def __init__(self, model: Any, batch: int, name: str) -> None:
-        self._model, self._batch, self._name = model, batch, name
+    def __init__(
+        self, model: Any, batch: int, name: str, route: Role | None = None, dtype: str = "float32"
+    ) -> None:
+        self._model, self._batch, self._name, self._route = model, batch, name, route
+        self._dtype = dtype
         self._cut: dict[str, _Cut] = {}
         self._joined = Joined(self._vectors, _halves, is_out_of_memory)
 
@@ -342,7 +389,7 @@ class OnTorch:
             yield position, vectors
 
     def _padded(self, texts: list[str], prompt: str) -> Padded:
-        cut = self._cut.setdefault(prompt, _Cut(self._model, prompt))
+        cut = self._cut.setdefault(prompt, _Cut(self._model, prompt, self._route))
         features = cut(texts)
         ids = features.get("input_ids")
         # Some models lay the texts of a batch in one row, without filling.
@@ -358,8 +405,8 @@ class OnTorch:
                 whole = torch.cat([padded.features[name] for padded in group]) if len(group) > 1 else value
                 joined[name] = whole.to(self._model.device, non_blocking=True)
         with torch.inference_mode():
-            vectors = self._model(joined)["sentence_embedding"]
-        return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
+            vectors = self._model(joined, **by_route(self._route))["sentence_embedding"]
+        return finite(np.asarray(vectors.float().cpu().numpy(), dtype=np.float32), self._name, self._dtype)
 
 
 _COMPARED = 4
@@ -381,8 +428,8 @@ class _Cut:
     only one. The tokenizer is a copy, since each caller of the model's own sets how it cuts and fills.
     """
 
-    def __init__(self, model: Any, prompt: str) -> None:
-        self._model, self._prompt = model, prompt
+    def __init__(self, model: Any, prompt: str, route: Role | None = None) -> None:
+        self._model, self._prompt, self._route = model, prompt, route
         self._tokenizer: Any = None
         self._rest: dict[str, Any] = {}
         self._names: list[str] = []
@@ -391,7 +438,7 @@ class _Cut:
     def __call__(self, texts: list[str]) -> Mapping[str, Any]:
         if self._compared is not None and self._compared >= _COMPARED:
             return self._direct(texts)
-        features = cast("Mapping[str, Any]", self._model.preprocess(texts, prompt=self._prompt))
+        features = self._by_library(texts)
         if self._compared is not None:
             if not self._compared:
                 self._learn(features)
@@ -406,11 +453,16 @@ class _Cut:
 
         self._names = [name for name, value in features.items() if isinstance(value, torch.Tensor)]
         self._rest = {name: value for name, value in features.items() if name not in self._names}
-        fast = getattr(getattr(self._model, "tokenizer", None), "backend_tokenizer", None)
+        own = getattr(read_by(self._model, self._route), "tokenizer", None)
+        fast = getattr(own, "backend_tokenizer", None)
         if isinstance(fast, Tokenizer) and fast.padding is not None and set(self._names) <= set(_ARRAYS):
             self._tokenizer = Tokenizer.from_str(fast.to_str())
-            probe = self._model.preprocess(list(_PROBE), prompt=self._prompt)
+            probe = self._by_library(list(_PROBE))
             self._tokenizer = self._tokenizer if _same(probe, self._direct(list(_PROBE))) else None
+
+    def _by_library(self, texts: list[str]) -> Mapping[str, Any]:
+        features = self._model.preprocess(texts, prompt=self._prompt, **by_route(self._route))
+        return cast("Mapping[str, Any]", features)
 
     def _direct(self, texts: list[str]) -> dict[str, Any]:
         import torch

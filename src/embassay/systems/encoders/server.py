@@ -17,7 +17,15 @@ from embassay.errors import TextRefused, UsageError
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price, as_finished, wait_for
 from embassay.systems.remote.http import Connection, Server, Vendor
-from embassay.systems.remote.ledger import believed, count_tokens, cut, likely_tokens, most_tokens, too_long
+from embassay.systems.remote.ledger import (
+    TokenCount,
+    count_tokens,
+    cut,
+    likely_tokens,
+    most_tokens,
+    too_long,
+    usage_of,
+)
 
 Vectors = NDArray[np.float32]
 
@@ -143,13 +151,24 @@ class ServedEncoder(ABC):
 
     async def _asked(self, texts: Sequence[str], role: Role | None) -> Vectors:
         tokens = sum(count_tokens(texts, self.tokenizer))
-        price = self.served.price
 
         async def send() -> Answer[Vectors]:
             answer = await self.request(texts, role)
             return Answer(self._checked(answer.value, len(texts)), answer.usage)
 
-        return await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
+        most = most_tokens(texts, self.tokenizer)
+        return await self._calls.do(send, tokens=tokens, usd=self._usd(most))
+
+    def usage(self, said: object, texts: Sequence[str]) -> Usage:
+        """What a request for `texts` is booked with, whose tokens the server `said` to have counted (None: it does not
+        say)."""
+        known = self.tokenizer is not None
+        likely = sum(count_tokens(texts, self.tokenizer)) if known else likely_tokens(texts)
+        read = TokenCount.of(said, most=most_tokens(texts, self.tokenizer), likely=likely)
+        return usage_of(read, usd=self._usd)
+
+    def _usd(self, input_tokens: int, output_tokens: int = 0) -> float | None:
+        return None if self.served.price is None else self.served.price.usd(input_tokens, output_tokens)
 
     def _checked(self, vectors: Vectors, n: int) -> Vectors:
         """The vectors; Malformed when there are not n, or not of the model's dimensions, or not finite."""
@@ -231,6 +250,4 @@ class PostedEncoder(ServedEncoder):
             vectors = np.array(rows, dtype=np.float32)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             raise Malformed("the answer holds no vectors") from None
-        tokens = believed(counted, most_tokens(texts), likely_tokens(texts))
-        price = self.served.price
-        return Answer(vectors, Usage(tokens, 0, 1, price.usd(tokens) if price else None))
+        return Answer(vectors, self.usage(counted, texts))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ragged, Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.batches import choose_prompts
+from embassay.systems.encoders.batches import choose_prompts, finite
 from embassay.systems.encoders.multivector import Alone, Rows, TorchModel
 from embassay.systems.encoders.onnx import open_tokenizer
 from embassay.systems.encoders.onnx_model import Computation, OnnxFolder, open_graph
@@ -139,7 +139,8 @@ class _InTorch:
                 convert_to_sparse_tensor=False,
             )
         )  # fmt: skip
-        return np.asarray(found.float().cpu().numpy(), dtype=np.float32)
+        weights = np.asarray(found.float().cpu().numpy(), dtype=np.float32)
+        return finite(weights, self._asked.name, self._asked.dtype)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         return self._limit.exceeded(texts, self._asked.document_prompt or "")

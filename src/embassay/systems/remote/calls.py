@@ -231,8 +231,11 @@ def asked_wait(headers: Mapping[str, str], body: Any = None, *, now: datetime | 
 
 
 def format_refused(error: Exception, *fields: str) -> bool:
-    """Whether the server refuses the request, and its words name one of these fields of it."""
-    return _status(error) in _OF_TEXTS and any(field in str(_body(error)) for field in fields)
+    """Whether the server refuses the request, and its words name one of these fields of it. Some say so with a failure
+    of their own, status 500 and the words of a validation error."""
+    words = str(_body(error))
+    refused = _status(error) in _OF_TEXTS or (_status(error) == 500 and "validation error" in words.lower())
+    return refused and any(field in words for field in fields)
 
 
 def message(body: Any) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
 
@@ -51,27 +51,74 @@ def likely_tokens(texts: Sequence[str]) -> int:
     return -(-sum(count_tokens(texts, None)) // 3)
 
 
-def believed(said: object, most: int, otherwise: int) -> int:
-    """The tokens that a server says it has counted; with a warning `otherwise`, where that is no number of tokens, or
-    more than `most`. None, which says nothing, is `otherwise` too.
+_FRAME = 16
+"""Tokens around a text: marks, and the prompt or the role that a server adds."""
 
-    >>> believed(12, 100, 7), believed(None, 100, 7)
-    (12, 7)
+
+def most_tokens(texts: Sequence[str], tokenizer: Tokenizer | None = None) -> int:
+    """The most that a server is believed to have counted for the texts, and so what is held aside for them.
+
+    >>> most_tokens(["a fox", ""])
+    37
     """
-    if isinstance(said, int) and not isinstance(said, bool) and 0 <= said <= most:
-        return said
-    if said is not None:
-        warnings.warn(
-            f"A server says that it counted {str(said)[:40]} tokens, which is impossible; {otherwise:,} are booked.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-    return otherwise
+    return sum(count + _FRAME for count in count_tokens(texts, tokenizer))
 
 
-def most_tokens(texts: Sequence[str]) -> int:
-    """More than any server counts for the texts: two a byte, and a frame of 1,000 around each."""
-    return sum(2 * count + 1000 for count in count_tokens(texts, None))
+@dataclass(frozen=True)
+class TokenCount:
+    """The tokens of one side of a request: `booked`, and the `most` they may be.
+
+    The two differ only where the count is an estimate of ours, as the server does not say.
+    """
+
+    booked: int
+    most: int
+
+    @classmethod
+    def of(cls, said: object, *, most: int, likely: int) -> TokenCount:
+        """What the server `said` it has counted; `likely` where it says nothing, or 0 for a text that is not empty.
+
+        What cannot be is warned of: in place of more than `most`, which is what was held aside, `most` is booked.
+
+        >>> TokenCount.of(12, most=100, likely=7), TokenCount.of(None, most=100, likely=7)
+        (TokenCount(booked=12, most=12), TokenCount(booked=7, most=100))
+        """
+        estimate = cls(min(likely, most), most)
+        if said is None or (said == 0 and likely):
+            return estimate
+        if not isinstance(said, int) or isinstance(said, bool) or said < 0:
+            _warn_of_count(said, estimate.booked)
+            return estimate
+        if said > most:
+            _warn_of_count(said, most, "more than can be, or than was held aside")
+            return cls(most, most)
+        return cls(said, said)
+
+    @property
+    def estimated(self) -> bool:
+        """Whether it is a count of ours."""
+        return self.booked != self.most
+
+
+_NONE_WRITTEN = TokenCount(0, 0)
+
+
+def usage_of(
+    read: TokenCount, written: TokenCount = _NONE_WRITTEN, *, usd: Callable[[int, int], float | None]
+) -> Usage:
+    """What a request is booked with: its tokens at the price `usd`, and beside an estimate what it may be short of."""
+    billed, most = usd(read.booked, written.booked), usd(read.most, written.most)
+    short = 0.0 if billed is None or most is None else most - billed
+    estimated = int(read.estimated or written.estimated)
+    return Usage(read.booked, written.booked, 1, billed, possible_usd=short, estimated=estimated)
+
+
+def _warn_of_count(said: object, booked: int, why: str = "which is impossible") -> None:
+    warnings.warn(
+        f"A server says that it counted {str(said)[:40]} tokens, {why}; {booked:,} are booked.",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def too_long(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:
@@ -221,9 +268,10 @@ class Ledger:
     def settle(
         self, reservation: Reservation, usage: Usage, *, retry: bool = False, seconds: float = 0.0
     ) -> None:
-        """The request was answered: `usage` is what it cost, in place of what was put aside."""
+        """The request was answered: `usage` is what it cost, in place of what was put aside. The limit also counts
+        what it may have cost beyond an estimate."""
         with self._lock:
-            self._enter(reservation, usage, 0.0, retry=retry, seconds=seconds)
+            self._enter(reservation, usage, usage.possible_usd, retry=retry, seconds=seconds)
             if self.journal is not None:
                 self.journal.settled(
                     reservation.number, reservation.model, usage, retry=retry, seconds=seconds

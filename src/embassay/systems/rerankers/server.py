@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.contracts import Usage
 from embassay.errors import UsageError
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Calls, Ledger, Malformed, as_finished
 from embassay.systems.remote.http import Connection, Server, Vendor
-from embassay.systems.remote.ledger import believed, count_tokens, likely_tokens, most_tokens
+from embassay.systems.remote.ledger import TokenCount, count_tokens, likely_tokens, most_tokens, usage_of
 
 Scores = NDArray[np.float32]
 _DOCUMENTS = 1000
@@ -87,6 +86,7 @@ class PostedReranker(ABC):
 
     async def _asked(self, query: str, documents: Sequence[str]) -> Scores:
         tokens = sum(count_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
+        most = most_tokens([query] * len(documents) + list(documents))
 
         async def send() -> Answer[Scores]:
             answer = await self.connection.post(self.path, self.payload(query, documents))
@@ -97,11 +97,10 @@ class PostedReranker(ABC):
                 raise Malformed("the answer does not score every document once") from None
             if not np.isfinite(scores).all():
                 raise Malformed("scores that are not finite", of_texts=True)
-            sent = [query] * len(documents) + list(documents)
-            used = believed(counted, most_tokens(sent), likely_tokens([query, *documents]))
-            return Answer(scores, Usage(used, 0, 1, self.usd(used, len(documents))))
+            read = TokenCount.of(counted, most=most, likely=likely_tokens([query, *documents]))
+            return Answer(scores, usage_of(read, usd=lambda tokens, _: self.usd(tokens, len(documents))))
 
-        return await self._calls.do(send, tokens=tokens, usd=self.usd(tokens, len(documents)))
+        return await self._calls.do(send, tokens=tokens, usd=self.usd(most, len(documents)))
 
 
 def in_order(results: Sequence[Mapping[str, Any]], n: int) -> Scores:

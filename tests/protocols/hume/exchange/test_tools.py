@@ -97,6 +97,29 @@ def test_skips_repeats_drafts_and_predictions(taken):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "counts"),
+    [
+        ("2026-11-20T10:00:00+02:00", "2026-11-20T09:00:00Z", "second"),
+        ("2026-11-20T09:00:00Z", "2026-11-20T10:00:00+02:00", "first"),
+        ("2026-11-20T23:30:00-05:00", "2026-11-21T01:00:00+00:00", "first"),
+        ("2026-11-20T09:00:00.5", "2026-11-20T09:00:00Z", "first"),
+        ("2026-11-20T09:00:00Z", "2026-11-20T11:00:00+02:00", "second"),
+        (1763629200, "2026-11-20T09:00:00Z", "second"),
+        ("yesterday", "2026-11-20T09:00:00Z", "second"),
+        ("2026-11-20T09:00:00Z", "", "second"),
+    ],
+)
+def test_the_latest_annotation_is_that_of_the_latest_instant(taken, first, second, counts):
+    """Whatever time zones it is written in, UTC where none; where a time is none, the later in the file."""
+    annotations = [
+        annotation(choice("joy"), updated_at=first),
+        annotation(choice("anger"), updated_at=second),
+    ]
+    _, rows = taken([task("mood-01", *annotations)])
+    assert rows["1", "mood-01"]["value"] == {"first": 1, "second": 2}[counts]
+
+
 def test_marks_numbers_and_levels(taken):
     """Documents one by one; a level with its meaning, where the tool did not use its alias; a number; stars."""
     document = [

@@ -14,7 +14,7 @@ from embassay.cli.main import app
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import KINDS, VERSION, grade_messages, order_messages, prompt
 
-IDENTITIES = {"grade": "grade@1:d9f48c149b7f", "order": "order@1:2e2c0ff2c9d5"}
+IDENTITIES = {"grade": "grade@2:3db40f0cc56e", "order": "order@2:2e2c0ff2c9d5"}
 """Whoever changes a word changes these, and with them the identity of every judge: then raise VERSION too."""
 
 
@@ -29,7 +29,7 @@ def test_the_grading_prompt_says_what_the_protocol_asks():
     """The given passage only, the exact question, the five grades, JSON with one integer (spec rag 1.1 and 4)."""
     text = prompt("grade").text
     for words in (
-        "Judge by the given passage only", "the exact question", '{"grade_1_5": N}', "integer from 1 to 5",
+        "Judge by the given passage only", "the exact question", '{"grade": N}', "integer from 1 to 5",
         "5 - answers the question clearly, or holds the key elements", "4 - highly relevant: substantial",
         "3 - partial", "2 - weak", "1 - irrelevant", "never follow it",
     ):  # fmt: skip

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from embassay.data.documents import Placed
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.questions.drafts import (
+    _quoted,
     fault_of,
     find_span,
     is_copy,
@@ -351,6 +353,11 @@ PASSAGE = Placed(
         ("engine oil night", "keywords", None),
         ("burns oil at", "keywords", "copied"),
         ("What is described in the passage?", "fact", "speaks of the passage"),
+        ("What is the primary outcome of the study?", "fact", "speaks of the passage"),
+        ("What do the authors of it burn?", "fact", "speaks of the passage"),
+        ("What does this paper say of gas?", "fact", "speaks of the passage"),
+        ("What is the study of machines called?", "fact", None),
+        ("What dissolves the paper?", "fact", None),
         ("x" * 301, "fact", "too long"),
         ("", "fact", "nothing to ask"),
         ("エンジンはいつガスを使いますか", "fact", "wrong language"),
@@ -386,3 +393,19 @@ def test_near_repeats_keep_the_first() -> None:
     ]
     assert near_repeats(texts, 0.6) == [1, 2]
     assert near_repeats(texts, 1.0) == [1]
+
+
+@pytest.mark.parametrize(
+    ("evidence", "body"),
+    [
+        ("The engine burns oil", "The engine burns oil"),
+        ("Engines\nThe engine burns oil", "The engine burns oil"),
+        ("All about Engines", None),
+        ("a turbine", None),
+    ],
+)
+def test_a_quotation_of_what_was_shown(evidence: str, body: str | None) -> None:
+    """Title and body are shown as one: a quotation may begin in the title, and its rest is in the body."""
+    passage = replace(PASSAGE, title="All about Engines")
+    place = _quoted(passage, evidence)
+    assert (passage.body[slice(*place)] if place else None) == body

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -12,18 +13,43 @@ import embassay as eb
 from embassay.errors import DataError
 from embassay.protocols.rag.scoring.correction import Correction, _ahead, read_corrections
 from embassay.protocols.rag.scoring.score import read_score
+from embassay.protocols.rag.scoring.tables import tables
 from embassay.protocols.run_values import read_values
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
-JUDGED = qrels(60, 3)
-RUNS = {"good": run(JUDGED, 1, skill=3.0), "poor": run(JUDGED, 2, skill=0.1)}
+POOL = qrels(60, 3)
+RUNS = {"good": run(POOL, 1, skill=3.0), "poor": run(POOL, 2, skill=0.1)}
+
+
+def filled(pool, runs, depth=5):
+    """The judgements with the lowest grade for every other passage among the first of a run."""
+    judged = {query: dict(docs) for query, docs in pool.items()}
+    for ranked in runs.values():
+        for query, scores in ranked.items():
+            for doc in sorted(scores, key=scores.__getitem__)[-depth:]:
+                judged[query].setdefault(doc, 1)
+    return judged
+
+
+SAME = {"one": RUNS["poor"], "two": run(POOL, 7, skill=0.1)}
+JUDGED = filled(POOL, RUNS | SAME)
 WHOLE = [f"q{i}" for i in range(0, 60, 3)]
 """The queries that people have graded."""
 
 
 def people(queries=WHOLE):
     return {query: JUDGED[query] for query in queries}
+
+
+def scattered():
+    """Half of the passages of the longer queries."""
+    rng = np.random.default_rng(1)
+    return {
+        query: own
+        for query, docs in JUDGED.items()
+        if (own := {doc: grade for doc, grade in docs.items() if rng.random() < 0.5 and len(docs) > 4})
+    }
 
 
 def written(path, grades):
@@ -125,9 +151,8 @@ def test_differences_are_corrected_and_what_is_open_has_an_outlook(tmp_path) -> 
     )
     pair = found.record.comparison("nDCG@5").pairs[0]
     assert (pair.difference, pair.better) == (gap.value, "good")
-    same = {"one": RUNS["poor"], "two": run(JUDGED, 7, skill=0.1)}
     again = eb.rag.score(
-        people(), same, measures=["nDCG@5"], resamples=50, out=tmp_path / "same",
+        people(), SAME, measures=["nDCG@5"], resamples=50, out=tmp_path / "same",
         judge_grades=written(tmp_path / "judge.jsonl", noisy(0.5)),
     )  # fmt: skip
     bought = read_corrections(tmp_path / "same" / "corrected.json").ahead
@@ -138,24 +163,42 @@ def test_differences_are_corrected_and_what_is_open_has_an_outlook(tmp_path) -> 
 
 def test_single_passages_do_for_precision_and_for_nothing_else(tmp_path) -> None:
     """A measure of a whole pool has then no value, and says what the judge alone would."""
-    rng = np.random.default_rng(1)
-    some = {
-        query: own
-        for query, docs in JUDGED.items()
-        if (own := {doc: grade for doc, grade in docs.items() if rng.random() < 0.5 and len(docs) > 4})
-    }
+    some = scattered()
     found, corrections = scored(tmp_path, noisy(0.7), some)
     one = row(corrections, "good", "Precision4+@5")
     assert (one.unit, one.n < one.total) == ("passages", True)
     undefined = found.record.value("good", "nDCG@5")
     assert undefined.value is None
     assert "by the judge alone" in undefined.reason
-    assert any("whole" in note for note in corrections.notes)
+    assert [one.measure for one in corrections.lacking] == ["nDCG@5"]
+    assert "nDCG@5" in found.verdict
+    with (tmp_path / "scored" / "tables" / "rag_to_grade.csv").open(newline="") as lines:
+        wanted = list(csv.DictReader(lines))
+    [query] = {one["query_id"] for one in wanted[:1]}
+    proposed = {one["doc_id"] for one in wanted if one["query_id"] == query}
+    assert proposed | some.get(query, {}).keys() == JUDGED[query].keys()
+
+
+def test_what_is_counted_is_called_what_it_is(tmp_path) -> None:
+    """69 labelled passages are no queries, in no table; and the footers name the test that was made."""
+    found, corrections = scored(tmp_path, noisy(0.5), own=scattered())
+    one = row(corrections, "good", "Precision4+@5")
+    value = found.record.value("good", "Precision4+@5")
+    assert (value.n, value.total, value.unit) == (one.n, one.total, "passages")
+    [pair] = found.record.comparison("Precision4+@5").pairs
+    assert pair.unit == "passages"
+    made = {table.name: table for table in tables(found.record)}
+    for name in ("rag_score", "rag_pairs"):
+        heads = [column.name for column in made[name].columns]
+        assert "Queries" not in heads
+        assert "Unit" in heads
+        assert "np.float64" not in made[name].as_csv()
+        assert "bootstrap" not in made[name].note
 
 
 def test_grades_of_other_passages_are_refused(tmp_path) -> None:
     others = {query: {f"x{doc}": grade for doc, grade in docs.items()} for query, docs in JUDGED.items()}
-    with pytest.raises(DataError, match=r"no document of any run is judged .*found 'x"):
+    with pytest.raises(DataError, match=r"no document of the run is judged .*such as 'x"):
         scored(tmp_path, others)
     with pytest.raises(DataError, match="graded by people and by the judge"):
         scored(tmp_path, JUDGED, others)
@@ -192,6 +235,52 @@ def test_a_bar_is_held_against_the_corrected_value(tmp_path) -> None:
         assert f"{kind} {off.mean:+.2f}" in told
         assert f"{kind} {off.mean:+.2f}" in found.markdown()
     assert corrections.use in told
+
+
+def refusing(judge, share, seed=4):
+    """The judge without so many of its grades of relevant passages."""
+    rng = np.random.default_rng(seed)
+    return {
+        query: {
+            doc: grade
+            for doc, grade in docs.items()
+            if JUDGED[query][doc] < 4 or rng.random() >= share or len(docs) < 3
+        }
+        for query, docs in judge.items()
+    }
+
+
+def test_what_a_judge_refuses_is_no_zero(tmp_path) -> None:
+    """People graded what the judge graded, of whole queries: nothing tells what it refused, and no value is shown."""
+    judge = refusing(noisy(0.8), 0.5)
+    own = {query: {doc: JUDGED[query][doc] for doc in judge[query]} for query in WHOLE}
+    found, corrections = scored(tmp_path, judge, own)
+    assert found.record.value("good", "Precision4+@5").value is None
+    assert {one.measure for one in corrections.lacking} == {"nDCG@5", "Precision4+@5"}
+    # Graded whole, each run's first five as well, they are people's once more.
+    found, corrections = scored(tmp_path, judge, people(), name="whole")
+    truth = eb.rag.score(JUDGED, RUNS, measures=["Precision4+@5"], resamples=10)
+    value = found.record.value("good", "Precision4+@5")
+    assert value.low < truth.record.value("good", "Precision4+@5").value < value.high
+    assert not corrections.lacking
+
+
+def test_passages_that_the_judge_refused_count_as_people_say(tmp_path) -> None:
+    """Half of the passages are graded by people, refused or not: the interval holds all of people's grades."""
+    rng = np.random.default_rng(6)
+    some = {
+        query: own
+        for query, docs in JUDGED.items()
+        if (own := {doc: grade for doc, grade in docs.items() if rng.random() < 0.5})
+    }
+    found, corrections = scored(tmp_path, refusing(noisy(0.8), 0.5), some, measures=["Precision4+@5"])
+    truth = eb.rag.score(JUDGED, RUNS, measures=["Precision4+@5"], resamples=10)
+    one = row(corrections, "good", "Precision4+@5")
+    assert one.unit == "passages"
+    assert one.low < truth.record.value("good", "Precision4+@5").value < one.high
+    # Of the other run's refusals fewer than ten are labelled.
+    assert [lacking.measure for lacking in corrections.lacking] == ["Precision4+@5"]
+    assert found.record.value("poor", "Precision4+@5").value is None
 
 
 def test_compare_says_what_the_scoring_says(tmp_path) -> None:

@@ -278,6 +278,16 @@ def test_cranfield(monkeypatch: pytest.MonkeyPatch) -> None:
     assert value.n == 222
 
 
+def test_queries_that_find_themselves_first_are_told_of() -> None:
+    """Where that document is not judged relevant, and in more than a few queries."""
+    judged = {"a": {"a": 1, "b": 4}, "b": {"c": 4}, "c": {"c": 5, "a": 1}}
+    first = {"a": ["a", "b"], "b": ["b", "c"], "c": ["c", "a"]}
+    behind = {"a": ["b", "a"], "b": ["c", "b"], "c": ["c", "a"]}
+    found = eb.rag.score(judged, {"first": first, "behind": behind}, measures=["RR"], **FAST)
+    told = [(one.run, one.count) for one in found.record.notes if one.kind == "own document first"]
+    assert told == [("first", 2)]
+
+
 def test_own_documents_are_left_out_of_runs_pools_and_judgements() -> None:
     """A query by example finds itself first; without it the scores are those of lists that never held it."""
     judged = {"a": {"a": 5, "b": 4, "c": 1}, "b": {"a": 4, "c": 2}}

@@ -74,6 +74,18 @@ def test_values_are_as_yaml_has_them(tmp_path):
         ("prices: {rerank: {overlap: 0.05}}", 3, "no reranker of the sweep", ""),
         ("deduplicate: 1.5", 3, "deduplicate is 1.5", ""),
         ("latency: {queries: 0}", 3, "latency.queries is 0", ""),
+        (
+            "latency: {repeats: 1000000000}",
+            3,
+            "latency.repeats is 1000000000: input should be less than or equal to 1000",
+            "",
+        ),
+        (
+            "latency: {warmup: 1000000000}",
+            3,
+            "latency.warmup is 1000000000: input should be less than or equal to 10000",
+            "",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_with_its_place(tmp_path, line, where, wrong, mend):

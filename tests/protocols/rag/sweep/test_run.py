@@ -461,3 +461,49 @@ def test_a_stage_counts_its_own_texts(tmp_path):
     assert len(vectors) == 2
     assert all(0 < told <= total for _, total, told, _ in vectors)
     assert vectors[1][1] == CONFIG["queries"]
+
+
+class Lengths:
+    """Vectors of very different lengths, made for `similarity`; counts of letters, for lack of a model."""
+
+    max_tokens = None
+    dim = 8
+
+    def __init__(self, similarity):
+        self.similarity, self.name = similarity, similarity
+        self.identity = f"lengths/{similarity}"
+
+    def encode(self, texts, *, role=None):
+        counts = [[text.lower().count(letter) for letter in "etaoinsr"] for text in texts]
+        return np.array(counts, dtype=np.float32).reshape(len(texts), 8) * 0.01
+
+    def count_truncated(self, texts):
+        return 0
+
+
+@pytest.mark.parametrize("similarity", ["dot", "euclidean", "manhattan"])
+def test_vectors_are_compared_as_their_model_was_made_for(similarity, tmp_path):
+    """The ranking is that of direct computation; what no index can search by is said, and the cosine taken."""
+    name = f"lengths-{similarity}"  # what was opened is kept by its name
+    SYSTEMS.add(name, lambda: Lengths(similarity), kind="embedding")
+    try:
+        config = {**FREE, "encoder": name, "dims": "full", "k": 10, "reranker": "none", "mode": "dense"}
+        eb.rag.sweep(config, out=tmp_path / "run")
+    finally:
+        del SYSTEMS._entries[name]
+    collection = read_collection(request_of(CONFIG).datasets[0], request_of(CONFIG))
+    (path,) = (tmp_path / "run").glob("rankings/**/*.parquet")
+    kept = {row["query_id"]: row["documents"] for row in pl.read_parquet(path).iter_rows(named=True)}
+    encode = Lengths(similarity).encode
+    documents = encode(collection.texts).astype(np.float64)
+    for key, query in zip(collection.query_ids, collection.queries, strict=True):
+        (asked,) = encode([query]).astype(np.float64)
+        scores = {
+            "dot": documents @ asked,
+            "euclidean": -np.linalg.norm(documents - asked, axis=1),
+            "manhattan": documents @ asked / np.linalg.norm(documents, axis=1),
+        }[similarity]
+        found = [scores[collection.ids.index(doc)] for doc in kept[key]]
+        np.testing.assert_allclose(found, np.sort(scores)[::-1][:10], atol=1e-5)
+    told = (tmp_path / "run" / "manifest.json").read_text("utf-8")
+    assert ("made for Manhattan distance" in told) == (similarity == "manhattan")

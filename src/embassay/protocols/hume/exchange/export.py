@@ -79,7 +79,11 @@ def read_csv(path: Path) -> Taken:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("The file cannot be read as UTF-8", path=path, found=str(error), mend=_MEND) from None
     csv.field_size_limit(_LARGEST_CELL)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    delimiter = _delimiter(text)
+    if delimiter != ",":
+        between = {";": "semicolons", "\t": "tabs"}[delimiter]
+        taken.remarks.append(f"{path.name} is read with {between} between its columns")
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         header = [name.strip().lower() for name in next(reader, [])]
         _check_header(header, path, taken)

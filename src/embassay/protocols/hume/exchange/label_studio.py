@@ -6,6 +6,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -196,21 +197,37 @@ def _of_task(
         raise at.fault("its annotations are not a list of objects", mend=_MEND)
     if not annotations:
         taken.leave_out("tasks without an annotation")
-    latest: dict[str, tuple[str, Incoming]] = {}
+    latest: dict[str, tuple[datetime | None, Incoming]] = {}
     for number, annotation in enumerate(annotations, start=1):
         where = Place(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
         answer = _annotation(annotation, task, payload, item, where)
         if answer is None:
             taken.leave_out("annotations without an answer")
             continue
-        moment = str(annotation.get("updated_at") or answer.ts)
+        moment = instant_of(annotation.get("updated_at") or answer.ts)
         before = latest.get(answer.annotator_id)
         if before is not None:
             taken.leave_out("earlier annotations of the same person")
-        # ISO 8601 sorts as text; of equal moments the later in the file counts.
-        if before is None or moment >= before[0]:
+        # Of equal moments, and where one is not known, the later in the file counts.
+        if before is None or moment is None or before[0] is None or moment >= before[0]:
             latest[answer.annotator_id] = moment, answer
     taken.answers += [answer for _, answer in latest.values()]
+
+
+def instant_of(written: Any) -> datetime | None:
+    """The moment that a time of an export means: in its own time zone, in UTC where it names none; None where it is no
+    time. Seconds since 1970 are one.
+
+    >>> instant_of("2026-11-20T10:00:00+02:00") < instant_of("2026-11-20T09:00:00Z")
+    True
+    """
+    try:
+        if isinstance(written, int | float):
+            return datetime.fromtimestamp(written, UTC)
+        moment = datetime.fromisoformat(str(written).strip())
+    except (OSError, OverflowError, ValueError):
+        return None
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _annotation(

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -28,6 +27,7 @@ from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Hope
 from embassay.runs.store import CachedChat, Question
+from embassay.systems.chat.answers import without_fence
 from embassay.systems.chat.server import NeverFits
 from embassay.systems.remote import as_finished
 from embassay.systems.remote.ledger import Price
@@ -259,8 +259,7 @@ class _Tried:
     def hear(self, answer: Completion) -> None:
         """Note an answer and its tokens."""
         self.text = answer.text
-        read = self.usage.input_tokens + answer.usage.input_tokens
-        self.usage = Usage(read, self.usage.output_tokens + answer.usage.output_tokens)
+        self.usage = self.usage + answer.usage
 
     def reject(self, reason: str, told: str) -> None:
         """Go on with the conversation: at temperature 0 the same question would bring the same answer."""
@@ -338,7 +337,6 @@ def _marks(names: list[str], text: str) -> Read:
 
 LABEL, RATING, RANKING, RELEVANT = "label", "rating", "ranking", "relevant"
 """The field of each kind of answer."""
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _SHOWN = 80
 
 
@@ -428,9 +426,7 @@ def _names(text: str, key: str) -> list[str]:
 
 def _value(text: str, key: str) -> Any:
     """The value of the object's only field, or the whole answer where it is bare."""
-    text = text.strip()
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1]
+    text = without_fence(text)
     if not text:
         raise Unread("it is empty")
     try:

@@ -300,19 +300,19 @@ def judged_languages(
     for judge in dict.fromkeys(rating.rater_id for rating in estimates):
         values = {rating.pair_id: rating.value for rating in estimates if rating.rater_id == judge}
         for lang in [*langs, *([""] if len(langs) > 1 else [])]:
-            ids = [item.pair_id for item in pairs if lang in ("", item.lang) and item.pair_id in values]
+            ids = [item.pair_id for item in pairs if lang in ("", item.lang)]
             rated = [pair for pair in ids if pair in people]
-            if not rated:
+            if not any(pair in values for pair in rated):
                 continue
-            mine, theirs = (
-                np.array([value(pair) for pair in rated])
-                for value in (lambda pair: float(np.mean(people[pair])), values.__getitem__)
-            )
-            every = np.array([values[pair] for pair in ids])
+            mine = np.array([float(np.mean(people[pair])) for pair in rated])
+            # Pairs that the judge gave no number are a stratum by itself, which people's ratings tell.
+            theirs, every = (np.array([values.get(pair, np.nan) for pair in some]) for some in (rated, ids))
             mean = quantity("mean rating", mine, theirs, every, bounds=(0.0, 5.0))
             # Of all languages together the judge may be off by language: those are the strata.
             spoken = {item.pair_id: item.lang for item in pairs}
-            off = biases(mine, theirs, [spoken[pair] for pair in rated])
+            both = ~np.isnan(theirs)
+            strata = [spoken[pair] for pair, is_known in zip(rated, both, strict=True) if is_known]
+            off = biases(mine[both], theirs[both], strata)
             yield JudgedLanguage(lang, judge, mean, off)
 
 

@@ -19,6 +19,7 @@ from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
+from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -27,7 +28,6 @@ Kind = Literal["answer", "correct"]
 RIGHT = "right"
 READY = "Before you answer: say the one word READY, and nothing else."
 """What is asked for the time of a first word: all is read as for an answer, and next to nothing is written."""
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _ABSTAINED = re.compile(r"[\s\"'*`.]*no answer[\s\"'*`.!]*", re.IGNORECASE)
 _CONTEXT = 16_384
 
@@ -76,9 +76,7 @@ def right_of(text: str) -> bool:
     >>> right_of('{"right": false}')
     False
     """
-    text = text.strip()
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1]
+    text = without_fence(text)
     try:
         graded = json.loads(text)
     except (ValueError, RecursionError):

@@ -201,7 +201,7 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
         raise UsageError(
             f"The bar is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other bar can be met."
         )
-    keys, ranks, queries = _ranked(runs, asked.cutoff)
+    keys, ranks, queries = first_passages(runs, asked.cutoff)
     return built(asked, tuple(runs), queries, keys, ranks, bar)
 
 
@@ -226,9 +226,9 @@ def built(
     )
 
 
-def _ranked(runs: Mapping[str, Entries], k: int) -> tuple[tuple[Key, ...], Ints, tuple[str, ...]]:
-    """All passages among the first `k` of any run, by query and id, and their ranks; ranked as everywhere
-    (`scoring.placement`)."""
+def first_passages(runs: Mapping[str, Entries], k: int) -> tuple[tuple[Key, ...], Ints, tuple[str, ...]]:
+    """All passages among the first `k` of any run, by query and id, their ranks (passages, runs), and the queries of
+    the runs; ranked as everywhere (`scoring.placement`)."""
     import polars as pl
 
     columns = [f"run {place}" for place in range(len(runs))]

@@ -370,34 +370,37 @@ def _corrected(
     lists: Sequence[FinalList], edits: Mapping[tuple[str, str], Edited]
 ) -> tuple[tuple[Quantity, ...], tuple[JudgeBias, ...]]:
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
-    not independent."""
+    not independent. What the judge gave no grade is theirs to say."""
     rows = [
         (place, passage.grade, None if edit is None else edit.grade, passage.place)
         for place, final in enumerate(lists)
         for passage in final.passages
-        if passage.grade is not None
         for edit in [edits.get((final.query_id, passage.doc_id))]
     ]
-    if not any(row[2] is not None for row in rows):
+    if not any(row[1] is not None and row[2] is not None for row in rows):
         return (), ()
     group = np.array([row[0] for row in rows], dtype=np.int64)
-    judge = np.array([row[1] for row in rows], dtype=np.float64)
+    judge = np.array([np.nan if row[1] is None else row[1] for row in rows], dtype=np.float64)
     checked = np.array([row[2] is not None for row in rows], dtype=bool)
     person = np.array([row[2] for row in rows if row[2] is not None], dtype=np.float64)
     ranks = [_band(row[3]) for row in rows if row[2] is not None]
 
+    refused = np.isnan(judge)
+
     def of(name: str, value: Callable[[Floats], Floats], bounds: tuple[float, float]) -> Quantity:
+        said = np.where(refused, np.nan, value(judge))
         return quantity(
-            name, value(person), value(judge[checked]), value(judge), bounds=bounds, groups=group[checked],
-            every_groups=group,
-        )  # fmt: skip
+            name, value(person), said[checked], said, bounds=bounds, groups=group[checked], every_groups=group
+        )
 
     shares = (
         of("share of grade 4 or 5", lambda grade: (grade >= RELEVANT).astype(np.float64), (0.0, 1.0)),
         of("share of grade 1 or 2", lambda grade: (grade <= HARMFUL).astype(np.float64), (0.0, 1.0)),
         of("mean grade", lambda grade: grade, (1.0, 5.0)),
     )
-    return shares, biases(person, judge[checked], ranks)
+    both = ~refused[checked]
+    seen = [rank for rank, is_known in zip(ranks, both, strict=True) if is_known]
+    return shares, biases(person[both], judge[checked][both], seen)
 
 
 def _band(place: int) -> str:

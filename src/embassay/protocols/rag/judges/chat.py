@@ -23,9 +23,10 @@ from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
 from embassay.runs.store import Question as StoredQuestion
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
+from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote.ledger import Ledger
 
-VERSION = "1"
+VERSION = "2"
 """Of the prompts and of how question and passages are laid out; raised when a word of either changes."""
 
 Kind = Literal["grade", "order"]
@@ -57,11 +58,10 @@ def order_messages(question: Question, passages: Sequence[Passage]) -> list[Mess
     return [Message("system", prompt("order").text), Message("user", "\n\n".join(shown))]
 
 
-GRADE_KEY = "grade_1_5"
+GRADE_KEY = "grade"
 ORDER_KEY = "order"
 LOWEST, HIGHEST = 1, 5
 
-_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _DECODER = json.JSONDecoder()
 _SHOWN = 60
 
@@ -87,8 +87,8 @@ class Mended:
 def grade_of(text: str) -> int:
     """The grade that an answer consists of.
 
-    >>> grade_of('{"grade_1_5": 4}')
-    4
+    >>> grade_of('{"grade": 4}'), grade_of('It says so: {"grade": 5}.')
+    (4, 5)
     """
     value = _only_value(text, GRADE_KEY)
     if isinstance(value, bool):
@@ -114,11 +114,20 @@ def order_of(text: str, labels: Sequence[str]) -> tuple[int, ...]:
     places = {label: place for place, label in enumerate(labels)}
     if unknown := [label for label in named if label not in places]:
         raise Malformed("unknown label", str(unknown[0]))
-    if repeated := [label for i, label in enumerate(named) if label in named[:i]]:
-        raise Malformed("repeated label", repeated[0])
+    if (repeated := _first_repeated(named)) is not None:
+        raise Malformed("repeated label", repeated)
     if missing := [label for label in labels if label not in set(named)]:
         raise Malformed("missing label", ", ".join(missing))
     return tuple(places[label] for label in named)
+
+
+def _first_repeated(names: Sequence[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None
 
 
 def mended_order(text: str, labels: Sequence[str]) -> Mended:
@@ -159,27 +168,38 @@ def _only_value(text: str, key: str) -> Any:
 
 
 def _object(text: str) -> list[tuple[str, Any]]:
-    """The names and values of the one JSON object that an answer consists of, repeated names too."""
-    text = text.strip()
-    if fenced := _FENCED.fullmatch(text):
-        text = fenced[1]
+    """The names and values of the one JSON object in an answer, repeated names too."""
+    text = without_fence(text)
     if not text:
         raise Malformed("empty")
     try:
         value = json.loads(text, object_pairs_hook=_Pairs)
     except (ValueError, RecursionError):
-        raise Malformed(_why_no_json(text), text) from None
+        value = _object_within(text)
     if not isinstance(value, _Pairs):
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         raise Malformed("a number without its name" if is_number else "no JSON object", text)
     return list(value)
 
 
+def _object_within(text: str) -> Any:
+    """The one object among words; Malformed where there is none, or more that could be meant."""
+    start = text.find("{")
+    try:
+        value, end = _PAIRS_DECODER.raw_decode(text, start) if start >= 0 else (None, 0)
+    except (ValueError, RecursionError):
+        value, end = None, 0
+    if not isinstance(value, _Pairs) or "{" in text[end:]:
+        raise Malformed(_why_no_json(text), text)
+    return value
+
+
 class _Pairs(list[tuple[str, Any]]):
     """What an object holds, in place of a dictionary that would forget a repeated name."""
 
 
-_PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}+\W*")
+_PAIRS_DECODER = json.JSONDecoder(object_pairs_hook=_Pairs)
+_PLACEHOLDER = re.compile(r"\{+\s*[A-Za-z_][\w ]*\}\W*")
 _STATED = re.compile(
     r"\b(?:category|score|grade|rating|relevance|rate[^.]{0,40}? as)\b\W{0,6}(?:is|of|as|would be)?\W{0,4}\d",
     re.IGNORECASE,
@@ -376,7 +396,7 @@ class GradeAnswer(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
-    grade_1_5: int = Field(ge=1, le=5)
+    grade: int = Field(ge=1, le=5)
 
 
 class OrderAnswer(BaseModel):

@@ -254,9 +254,9 @@ T = TypeVar("T")
 
 _GUMBEL_SD = math.pi / math.sqrt(6)
 MALFORMED_GRADES = (
-    "true", '{"grade_1_5": true}', '{"grade_1_5": 7}', '{"grade_1_5": 3.5}', 'I would say {"grade_1_5": 4}.',
-    '{"grade": 4}', '{"grade_1_5": 4, "grade_1_5": 2}', "", '{"grade_1_5": ', "I cannot help with that.",
-    '{"grade_1_5": "4"}', '{"grade_1_5": [4, 5]}',
+    "true", '{"grade": true}', '{"grade": 7}', '{"grade": 3.5}', 'Say {"grade": 4} or {"grade": 5}.',
+    '{"rating": 4}', '{"grade": 4, "grade": 2}', "", '{"grade": ', "I cannot help with that.",
+    '{"grade": "4"}', '{"grade": [4, 5]}',
 )  # fmt: skip
 """Answers that are no grade, each in a way of its own."""
 

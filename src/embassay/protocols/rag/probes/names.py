@@ -460,7 +460,7 @@ def evaluate(
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
                 of_rows[..., lost.mask] = np.nan
             result = replace(outcome(request.asked, margins, retrieval, context), skipped=lost.skipped)
-    return opened.told(result, requests)
+    return opened.told(result, requests, compares=True)
 
 
 @lru_cache(maxsize=2)

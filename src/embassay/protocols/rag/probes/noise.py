@@ -353,7 +353,7 @@ def evaluate(
             {lacking for variant in variants for lacking in _unwritten(variants, variant)}
         )
     }
-    return opened.told(result, {**requests, **missing})
+    return opened.told(result, {**requests, **missing}, compares=True)
 
 
 def wordings(

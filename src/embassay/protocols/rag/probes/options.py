@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import (
     DATA,
+    MOST_RESAMPLES,
     STATISTICS,
     SYSTEMS,
     DatasetRequest,
@@ -53,11 +54,15 @@ class NamesRequest:
         None, "Your topics: a table with a column topic, or a .txt file.", value="PATH", group=DATA
     )
     queries: int = option(100, "Queries per language made of authors and topics.", least=1, group=DATA)
-    runs: int = option(15, "Draws of impostors and forms, or of small talk.", least=1, group=STATISTICS)
+    runs: int = option(
+        15, "Draws of impostors and forms, or of small talk.", least=1, most=10_000, group=STATISTICS
+    )
     limit: int | None = like(Request, "limit", help="Most queries.")
     seed: int = like(Request, "seed")
     tokenizer: str = like(Request, "tokenizer")
-    resamples: int = option(10_000, "Bootstrap resamples of the queries.", least=1, group=STATISTICS)
+    resamples: int = option(
+        10_000, "Bootstrap resamples of the queries.", least=1, most=MOST_RESAMPLES, group=STATISTICS
+    )
     datasets: tuple[str, ...] = field(default=(), init=False)
 
     def __post_init__(self) -> None:

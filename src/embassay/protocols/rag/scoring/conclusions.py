@@ -19,6 +19,7 @@ from embassay.measures.judgements import is_fallback, is_inverted
 from embassay.measures.sets import feasible_hits
 from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import VERBS, Claim
 from embassay.protocols.kernel.tables import counted, interval, score
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
@@ -310,37 +311,32 @@ def verdict(score: Score) -> str:
     if comparison is None or not comparison.pairs:
         return f"No ranking {on}: differences cannot be tested"
     first = _first(comparison)
+    if (other := judged_less(score)) is not None:
+        return f"{comparison.runs[0]} scores highest {on}, but {other[0]} is judged less"
     if len(first) > 1:
         if len(first) == len(comparison.runs):
             everyone = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
             return f"No run stands out {on}: {everyone} may be first"
         return f"{numbers.in_words(len(first)).capitalize()} runs may be first {on}"
-    if (other := judged_less(score)) is not None:
-        return f"{first[0]} scores highest {on}, but {other[0]} is judged less"
     alone = comparison.rank_high[comparison.runs.index(first[0])] == 1
     return f"{first[0]} beats every other run {on}" if alone else f"Only {first[0]} may be first {on}"
 
 
 def judged_less(score: Score) -> tuple[str, float, float] | None:
-    """The run of which most of the passages before the cutoff have no grade, where these are `UNEVEN` more than of the
-    leader: its name, that share and the leader's. A grade that is missing counts as worthless by default, so such a run
-    may be behind for that alone."""
-    measure = next(
-        (measure_facts for measure_facts in score.measures if measure_facts.name == score.headline), None
+    """The run that would be beaten by the leader if more of it were judged: its name, the share of the passages before
+    the cutoff that have no grade, and the leader's. None where there is no such run."""
+    comparison = score.comparison(score.headline)
+    if comparison is None or not comparison.runs:
+        return None
+    best = comparison.runs[0]
+    spared = [pair for pair in comparison.pairs if pair.judged_less and best in (pair.a, pair.b)]
+    if not spared:
+        return None
+    least = max(
+        (pair.b if pair.a == best else pair.a for pair in spared),
+        key=lambda run: abs(comparison.unjudged[run] - comparison.unjudged[best]),
     )
-    best = _best(score)
-    if measure is None or measure.cutoff is None or best is None or score.settings.unjudged not in LACKING:
-        return None
-    shares = {
-        run.name: 1 - value.value
-        for run in score.runs
-        if (value := score.value(run.name, f"{JUDGED}@{measure.cutoff}")) is not None
-        and value.value is not None
-    }
-    least = max(shares, key=lambda name: shares[name], default="")
-    if best.run not in shares or shares[least] - shares[best.run] < UNEVEN:
-        return None
-    return least, shares[least], shares[best.run]
+    return least, comparison.unjudged[least], comparison.unjudged[best]
 
 
 def _uneven(score: Score) -> str:
@@ -349,8 +345,8 @@ def _uneven(score: Score) -> str:
         return ""
     name, share, other = uneven
     return (
-        f"{name} has no grade for {percent(share)} of the passages that count, the leader for {percent(other)}: it may "
-        "be behind for that alone. Grade them: embassay rag golden --add-run."
+        f"{name} has no grade for {percent(share)} of the passages that count, the leader for {percent(other)}: the "
+        "gap may only reflect missing labels. Grade them: embassay rag golden --add-run."
     )
 
 
@@ -377,10 +373,11 @@ def _best(score: Score) -> Value | None:
 
 
 def _alone(best: Value) -> str:
+    over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None or best.high is None:
-        return f"Over {best.n:,} of {best.total:,} queries; no interval. Add a second run to compare."
+        return f"Over {over}; no interval. Add a second run to compare."
     interval = numbers.interval(best.low, best.high)
-    return f"The 95% interval is {interval}, over {best.n:,} of {best.total:,} queries. Add a second run to compare."
+    return f"The 95% interval is {interval}, over {over}. Add a second run to compare."
 
 
 def _gap(score: Score) -> str:
@@ -406,12 +403,13 @@ def _gap(score: Score) -> str:
         else ""
     )
     values = f"{pair.a} {numbers.score(a.value)}", f"{pair.b} {numbers.score(b.value)}"
-    if pair.better:
-        others = [name for name in _first(comparison) if name != pair.a]
-        more = f" {listed(others)} may also be first." if others else ""
-        return f"{values[0]} beats {values[1]}, the next, by {gap}.{more}"
     others = [name for name in _first(comparison) if name not in (pair.a, pair.b)]
     more = f" {listed(others)} may also be first." if others else ""
+    claim = pair_claim(pair, score.headline)
+    if claim.relation == "beats":
+        return f"{values[0]} {VERBS['beats']} {values[1]}, the next, by {gap}.{more}"
+    if claim.relation == "higher":
+        return f"{values[0]} {VERBS['higher']} {values[1]}, the next, by {gap}.{more}"
     return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
 
 
@@ -422,14 +420,25 @@ def upwards(pair: Pair) -> tuple[float, float] | None:
     return (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
 
 
+def pair_claim(pair: Pair, measure: str) -> Claim:
+    """What is said of two runs: that one beats the other, that it only scores higher, for of one too little is judged,
+    or that they cannot be told apart."""
+    if pair.better:
+        other = pair.b if pair.better == pair.a else pair.a
+        return Claim(pair.better, "beats", measure, (other,), pair.difference)
+    return Claim(pair.a, "higher" if pair.judged_less else "level", measure, (pair.b,), pair.difference)
+
+
+def claims(score: Score) -> Iterator[Claim]:
+    """All that is said of pairs of runs, by every measure."""
+    for comparison in score.comparisons:
+        yield from (pair_claim(pair, comparison.measure) for pair in comparison.pairs)
+
+
 def _first(comparison: Comparison) -> list[str]:
     return [run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1]
 
 
-UNEVEN = 0.05
-"""Share of the passages before the cutoff by which one run may be judged less than the leader."""
-LACKING = ("zero", "grade1")
-"""How documents without a grade are treated where they count against a run."""
 FEW = 10
 ABOVE = 1e-9
 _TREATED = {
@@ -444,6 +453,21 @@ def self_notes(gone: Mapping[str, int]) -> Iterator[Note]:
     for name, count in gone.items():
         text = f"{name}: {counted(count, 'line')} with a query's own document left out."
         yield Note("own document", text, name, count)
+
+
+_SELF = 0.1
+"""From this share of queries on it is no accident that a document has the query's id."""
+
+
+def own_notes(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
+    """The runs whose queries find themselves, which costs each a place."""
+    for name, (count, queries) in first.items():
+        if count >= _SELF * queries:
+            text = (
+                f"{name}: in {count:,} of {counted(queries, 'query')} the document with the query's own id comes first "
+                "and is not judged relevant: --exclude-self leaves it out."
+            )
+            yield Note("own document first", text, name, count)
 
 
 def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:

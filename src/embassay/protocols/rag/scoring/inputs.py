@@ -508,6 +508,22 @@ def without_self(inputs: Inputs) -> tuple[Inputs, dict[str, int]]:
     return replace(inputs, qrels=qrels, runs=runs, pools=pools), gone
 
 
+def own_first(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]]:
+    """Of every run in how many of its queries the first document has the query's own id and is not among those that
+    `grades` has as relevant; and how many queries it answers. Runs without such a query are left out."""
+    import polars as pl
+
+    relevant = grades.filter(pl.col("grade") > 1).select("query", "doc")
+    selves = {}
+    for name, run in inputs.runs.items():
+        best = run.frame.filter(pl.col("value") == pl.col("value").max().over("query"))
+        own = best.filter(pl.col("query").cast(pl.String) == pl.col("doc").cast(pl.String))
+        first = own.join(relevant, on=("query", "doc"), how="anti")["query"].n_unique()
+        if first:
+            selves[name] = first, run.frame["query"].n_unique()
+    return selves
+
+
 def _run(run: Any, name: str, mapping: Mapping[str, str], library: Library | None) -> Entries:
     if isinstance(run, str | Path):
         return read_run(Path(run).expanduser(), mapping, None if library is None else library.known)
@@ -549,7 +565,7 @@ def retrieve(
 ) -> Retrieved:
     """The `k` passages (id -> text) that a system finds most similar to each question (id -> text)."""
     opened = opening.CachedSystem(
-        system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None
+        system, tokenizer=tokenizer, seed=0, cache=None, advance=lambda _: None, compared="own"
     ).system
     ids = list(passages)
     ranked = opened.search(list(questions.values()), list(passages.values()), min(k, len(ids)))

@@ -8,7 +8,16 @@ from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
 from embassay.protocols.calibration.options import CalibrationOptions
-from embassay.protocols.kernel.request import DATA, STATISTICS, SYSTEMS, Request, label_price, like, option
+from embassay.protocols.kernel.request import (
+    DATA,
+    MOST_RESAMPLES,
+    STATISTICS,
+    SYSTEMS,
+    Request,
+    label_price,
+    like,
+    option,
+)
 
 Unjudged = Literal["zero", "grade1", "condense", "error"]
 Test = Literal["bootstrap", "randomization"]
@@ -58,7 +67,9 @@ class ScoreRequest:
         False, "Show RA-nWG under 24 settings of its constants.", name="--sensitivity", group=STATISTICS
     )
     test: Test = option("bootstrap", "Paired test of two runs, over queries.", group=STATISTICS)
-    resamples: int = option(10_000, "Resamples behind intervals and tests.", least=1, group=STATISTICS)
+    resamples: int = option(
+        10_000, "Resamples behind intervals and tests.", least=1, most=MOST_RESAMPLES, group=STATISTICS
+    )
     seed: int = like(Request, "seed", default=0)
     """That of the source's comparisons (spec rag 1.9)."""
     split: str | None = like(Request, "split")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -25,6 +25,8 @@ from embassay.protocols.rag.scoring.correction import (
     Corrector,
     corrected_record,
     corrections_of,
+    to_grade_table,
+    uncorrected,
 )
 from embassay.protocols.rag.scoring.inputs import (
     Graded1To5,
@@ -36,6 +38,7 @@ from embassay.protocols.rag.scoring.inputs import (
     graded,
     held_inputs,
     named_path,
+    own_first,
     query_groups,
     read_answers,
     read_inputs,
@@ -80,6 +83,7 @@ from embassay.protocols.rag.scoring.tables import (
     tables,
     tag_table,
 )
+from embassay.protocols.rag.scoring.uneven import spare_unjudged
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats.resampling import Groups
 
@@ -141,6 +145,8 @@ class Scored:
     corrections: Corrections | None = None
     groups: Groups | None = None
     """Which queries are drawn together, (q,); None where each is by itself."""
+    to_grade: ColumnTable | None = None
+    """What people should grade, where a measure has no corrected value."""
 
     def per_query(self) -> pl.DataFrame:
         """`run`, `query_id`, `measure`, `value` and `reason` (why there is no value), a row for each."""
@@ -192,24 +198,29 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
             resampled, [run.name for run in board.runs], measures,
             total=len(board.queries), resamples=request.resamples,
         ),
-        _comparisons(resampled, taken, measures, request, groups),
+        spare_unjudged(
+            _comparisons(resampled, taken, measures, request, groups), board, measures, ks, request.unjudged, right,
+        ),
         likeness(board, ks, resamples=request.resamples, seed=request.seed, groups=groups),
         sensitivity(board, ks, request.unjudged) if request.sensitivity else (),
         readings=readings(board, facts, ks, resampled),
         guidance=guidance(board, ks, extra, resampled),
     )  # fmt: skip
     read = (Note("reading", text) for text in inputs.notes)
-    notes = (
-        *conclusions.self_notes(gone),
-        *read,
-        *_notes(record, judgements, board, taken, measures, right, request),
-    )
+    own = _of_own_documents(gone, inputs, judgements)
+    notes = (*own, *read, *_notes(record, judgements, board, taken, measures, right, request))
     record = replace(record, notes=notes)
     record = replace(record, verdict=verdict(record), lede=lede(record))
     by_tag = None
     if request.tags:
         by_tag = tag_table(taken, board.queries, tags_of(request.queries), measures[0], request, groups)
     return Scored(record, measures, taken, board, by_tag, groups=groups)
+
+
+def _of_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Graded1To5) -> Iterator[Note]:
+    """What was left out of queries' own documents, and which runs have them first."""
+    yield from conclusions.self_notes(gone)
+    yield from conclusions.own_notes(own_first(inputs, judgements.frame))
 
 
 def _corrected(
@@ -221,13 +232,15 @@ def _corrected(
     )
     corrector = Corrector(
         inputs, graded(inputs.qrels, request.grades or "identity"), graded(judge, request.grades or "identity"),
-        by_judge.measures, by_judge.measured, by_judge.board.queries,
+        by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed,
     )  # fmt: skip
     corrections = corrections_of(corrector, judge, by_judge.record.headline)
     record = corrected_record(by_judge.record, corrections)
+    heading, sentences = uncorrected(corrections, record.headline) or (verdict(record), lede(record))
     return replace(
-        by_judge, record=replace(record, verdict=verdict(record), lede=lede(record)), corrections=corrections
-    )
+        by_judge, record=replace(record, verdict=heading, lede=sentences), corrections=corrections,
+        to_grade=to_grade_table(corrector),
+    )  # fmt: skip
 
 
 def _resampled(
@@ -312,7 +325,8 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
         _write_items(folder.items_path(TASK, score.judgements.name, run.name), rows, scored.group_names())
     folder.write_results(result_rows(score))
     write_atomic(folder.path / "comparisons.json", to_json(comparisons(score), indent=1) + "\n")
-    write_tables(folder.path, [*tables(score), *([scored.by_tag] if scored.by_tag else [])])
+    more = [table for table in (scored.by_tag, scored.to_grade) if table is not None]
+    write_tables(folder.path, [*tables(score), *more])
     write_atomic(folder.path / "tables" / "rag_per_query.csv", _sheet(_wide(frame)))
     write_score(folder.path / "score.json", score)
     if scored.corrections is not None:
@@ -387,7 +401,8 @@ class Scoring:
 
     @property
     def values(self) -> pl.DataFrame:
-        """`run`, `measure`, `value`, `low`, `high`, `n`, `total`, `method`, `reason`: a row per run and measure."""
+        """`run`, `measure`, `value`, `low`, `high`, `n`, `total`, `method`, `reason`, `unit` (of `n`): a row per run
+        and measure."""
         import polars as pl
 
         numbers = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}

@@ -78,7 +78,8 @@ class MeasureFacts:
 
 @dataclass(frozen=True)
 class Value:
-    """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval.
+    """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval. Of a value that
+    people's grades correct, `n` and `total` are of the `unit` that people labelled.
 
     `value` is None where it is undefined, and `reason` says why; `low` and `high` are None without an interval. `error`
     is its standard error, None where there is none, and `df` that error's degrees of freedom, None of a normal law.
@@ -95,13 +96,15 @@ class Value:
     reason: str = ""
     error: float | None = None
     df: float | None = None
+    unit: str = "queries"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Run `a` less run `b` over the `n` queries where both are defined, with interval and test; `better` is the run
-    that beats the other, empty where they cannot be told apart. Ends are None where every resample gives the same.
-    `error` and `df` are those of a value: what `compare` and `gate` say of the two."""
+    """Run `a` less run `b` over the `n` queries (or what `unit` says) where both are defined, with interval and test;
+    `better` is the run that beats the other, empty where they cannot be told apart, or where the test tells them apart
+    and `judged_less` names the run of which too little is judged for a verdict. Ends are None where every resample
+    gives the same. `error` and `df` are those of a value: what `compare` and `gate` say of the two."""
 
     a: str
     b: str
@@ -114,12 +117,15 @@ class Pair:
     better: str = ""
     error: float | None = None
     df: float | None = None
+    unit: str = "queries"
+    judged_less: str = ""
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Who can be told apart from whom by one measure: runs best first with the ranks the tests allow, and all pairs;
-    `reason` says why there is no comparison."""
+    `reason` says why there is no comparison. `unjudged` is, where it matters, the share of the passages before the
+    cutoff of each run that have no grade."""
 
     measure: str
     runs: tuple[str, ...] = ()
@@ -127,6 +133,7 @@ class Comparison:
     rank_high: tuple[int, ...] = ()
     pairs: tuple[Pair, ...] = ()
     reason: str = ""
+    unjudged: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -217,6 +224,13 @@ class Guidance:
     evidence: tuple[Evidence, ...] = ()
 
 
+BOOTSTRAP, BY_PEOPLE = (
+    "bootstrap over queries, corrected for bias and few of them",
+    "Student's t over what people graded",
+)
+"""How intervals are made: of a scoring, and of one whose judge people's grades correct."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """How the scoring was done."""
@@ -231,6 +245,8 @@ class Settings:
     confidence: float
     ties: str
     cutoffs: tuple[int, ...]
+    intervals: str = BOOTSTRAP
+    """How the intervals were made."""
 
 
 @dataclass(frozen=True)

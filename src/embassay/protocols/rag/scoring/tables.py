@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures.correlation import tau_b
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, counted
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, capitalised, counted
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
 from embassay.protocols.rag.scoring.quantities import Quantity, Resampled, value_interval
 from embassay.protocols.rag.scoring.score import (
+    BY_PEOPLE,
     Columns,
     Comparison,
     Likeness,
@@ -320,24 +321,36 @@ def drawn(score: Score) -> str:
 
 
 def _values(score: Score) -> ColumnTable:
+    by_people = score.settings.intervals == BY_PEOPLE
+    counted: tuple[Column, ...] = (Column("Queries", decimals=0), Column("Judged queries", decimals=0))
+    if by_people:
+        counted = (Column("Labelled", decimals=0), Column("Of", decimals=0), Column("Unit", "text"))
     columns = (
         Column("Run", "text"), Column("Measure", "text"), Column("Value", decimals=3),
-        Column("95% low", decimals=3), Column("95% high", decimals=3), Column("Queries", decimals=0),
-        Column("Judged queries", decimals=0), Column("Reason", "text"),
+        Column("95% low", decimals=3), Column("95% high", decimals=3), *counted, Column("Reason", "text"),
     )  # fmt: skip
     rows = [
-        (value.run, value.measure, value.value, value.low, value.high, value.n, value.total, value.reason)
+        (
+            value.run, value.measure, value.value, value.low, value.high, value.n, value.total,
+            *((value.unit,) if by_people else ()), value.reason,
+        )
         for value in score.values
-    ]
-    note = f"{drawn(score)}, {score.settings.resamples} resamples, seed {score.settings.seed}."
+    ]  # fmt: skip
+    note = f"{capitalised(score.settings.intervals if by_people else drawn(score))}."
+    if not by_people:
+        note = f"{note[:-1]}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     return ColumnTable("rag_score", f"Runs on {score.judgements.name}", columns, tuple(rows), note)
 
 
 def _pairs(score: Score) -> ColumnTable:
+    by_people = score.settings.intervals == BY_PEOPLE
+    counted: tuple[Column, ...] = (Column("Queries", decimals=0),)
+    if by_people:
+        counted = (Column("Labelled", decimals=0), Column("Unit", "text"))
     columns = (
         Column("Measure", "text"), Column("A", "text"), Column("B", "text"), Column("A - B", "signed", 3),
         Column("95% low", "signed", 3), Column("95% high", "signed", 3), Column("p", "p"),
-        Column("p, Holm", "p"), Column("Queries", decimals=0), Column("Better", "text"),
+        Column("p, Holm", "p"), *counted, Column("Better", "text"),
     )  # fmt: skip
     rows = [
         (
@@ -350,6 +363,7 @@ def _pairs(score: Score) -> ColumnTable:
             pair.p,
             pair.p_adjusted,
             pair.n,
+            *((pair.unit,) if by_people else ()),
             pair.better,
         )
         for comparison in score.comparisons

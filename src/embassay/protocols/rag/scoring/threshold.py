@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
 from embassay.measures.judgements import RELEVANT
-from embassay.protocols.calibration.probability import Calibration, Curve, too_few
+from embassay.protocols.calibration.probability import Calibration, Curve, reference_numbers, too_few
 from embassay.protocols.calibration.protocol import (
     HEADLINE,
     Context,
@@ -27,12 +27,14 @@ from embassay.protocols.calibration.protocol import (
     quality,
     thresholds_table,
 )
+from embassay.protocols.calibration.shift import Reference
 from embassay.protocols.kernel.outcome import Run, manifest_at_once
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
 from embassay.protocols.rag.scoring.inputs import Inputs, described, fingerprint, graded, read_inputs
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
 from embassay.protocols.rag.scoring.placement import Board, Placed, place
+from embassay.randomness import generator
 from embassay.records import Result, Score
 from embassay.runs.folder import RunFolder, slug, to_json, write_atomic, write_columns
 from embassay.text import open_tokenizer
@@ -94,6 +96,7 @@ class _Cell:
     def __init__(self, of: Answered, inputs: Inputs, request: RunCalibrationRequest) -> None:
         self.of = of
         self.curve: Curve | None = None
+        self.reference: Reference = {}
         self.held = np.full(len(of.ids), np.nan)
         where = "evidence among the first passages"
         self.reason = too_few(
@@ -106,6 +109,8 @@ class _Cell:
             inputs.name, open_tokenizer("words", later=True), request.files.seed, request.options
         )
         self.curve, chosen = fit_pairs(of.best, of.good, None, context)
+        rng = generator(request.files.seed, "reference", inputs.name)
+        self.reference = reference_numbers(of.best, ((), ()), None, rng)
         self.held = chosen.held_out
         measured = figures(self.held, of.good, None, context, "queries")
         self.scores = (
@@ -138,7 +143,7 @@ def _write(
             name = f"{slug(cell.of.run)}--{slug(inputs.name)}.json"
             Calibration(
                 cell.of.run, "", fingerprint([entries]), inputs.name, fingerprint([inputs.qrels]), "",
-                request.files.seed, None, cell.curve,
+                request.files.seed, None, cell.curve, cell.reference,
             ).save(folder.path / "calibrations" / name)  # fmt: skip
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")

@@ -443,10 +443,10 @@ class DatasetFile(_Strict):
 class LatencyFile(_Strict):
     """How time is taken."""
 
-    queries: Positive = 20
-    warmup: Whole = 3
-    repeats: Positive = 3
-    concurrency: Positive = 4
+    queries: Annotated[int, Field(strict=True, ge=1, le=100_000)] = 20
+    warmup: Annotated[int, Field(strict=True, ge=0, le=10_000)] = 3
+    repeats: Annotated[int, Field(strict=True, ge=1, le=1_000)] = 3
+    concurrency: Annotated[int, Field(strict=True, ge=1, le=1_024)] = 4
 
 
 class PricesFile(_Strict):

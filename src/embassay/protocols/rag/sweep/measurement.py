@@ -554,7 +554,7 @@ class IndexedBench(StackBench):
     def _embed(self, query: int) -> Vectors:
         """A real encoding of a query."""
         encoder = self.encoded.encoder
-        return encoder.cut(encoder.afresh(self.bench.queries[query]), self.dims)
+        return self.encoded.asked(encoder.afresh(self.bench.queries[query]), self.dims)
 
     def _fuse(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries

@@ -36,6 +36,7 @@ from embassay.search.indexes import open_index
 from embassay.systems import SYSTEMS, sized
 from embassay.systems.cosine import unit
 from embassay.systems.multivector import lost
+from embassay.systems.own import COSINE, Layout, own_similarity
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.rerankers import RERANKERS, open_reranker
@@ -71,8 +72,10 @@ class SweepEncoder:
 
     @property
     def identity(self) -> str:
-        """Everything its vectors depend on."""
-        return str(self.system.identity)
+        """Everything its vectors depend on, and how they are compared."""
+        if self.by == COSINE:
+            return str(self.system.identity)
+        return f"{self.by}({self.system.encoder.identity})"
 
     @property
     def dim(self) -> int:
@@ -86,7 +89,18 @@ class SweepEncoder:
 
     def oddities(self) -> tuple[str, ...]:
         """What its vectors so far say against it."""
-        return self._cached.conduct.warnings(self._cached.encoder)
+        odd = self._cached.conduct.warnings(self._cached.encoder)
+        if self.many or own_similarity(self.system.encoder) in (COSINE, self.by):
+            return odd
+        return (
+            *odd,
+            f"{self.name} was made for Manhattan distance, by which no index here searches: cosine is used",
+        )
+
+    @property
+    def says_nothing(self) -> str:
+        """Why its vectors say nothing; empty where they do."""
+        return self._cached.conduct.says_nothing
 
     def vectors(self, texts: Sequence[str], role: Role) -> Vectors:
         """Vectors of the texts, (n, dim), zeros for an empty one, NaN for one that could not be encoded."""
@@ -99,9 +113,11 @@ class SweepEncoder:
         """Whether a text has many vectors, which stand then in an array of objects (`contracts.Ragged`)."""
         return hasattr(self.system, "rows")
 
-    def cut(self, vectors: Vectors, dims: int | None) -> Vectors:
-        """So many dimensions at length 1; many vectors of a text stay as they are."""
-        return vectors if self.many else unit(vectors[:, :dims])
+    @property
+    def by(self) -> str:
+        """How its vectors are compared: as the model was made for, where an index can search so; else by cosine."""
+        own = COSINE if self.many else own_similarity(self.system.encoder)
+        return COSINE if own == "manhattan" else own
 
     def index(self, spec: str, vectors: Vectors, folder: Path) -> Index:
         """The index of passages, built or found in the folder."""
@@ -396,6 +412,7 @@ class Encoded:
     queries: Vectors
     warnings: tuple[str, ...] = ()
     _exact: dict[tuple[int | None, int], list[Places]] = field(default_factory=dict)
+    _layouts: dict[int | None, Layout] = field(default_factory=dict)
 
     @classmethod
     def of(cls, bench: Bench, encoder: SweepEncoder) -> Encoded:
@@ -411,6 +428,8 @@ class Encoded:
             raise ModelError(f"{encoder.name} could not encode {len(lost):,} of {len(documents):,} passages.")
         if len(unasked):
             raise ModelError(f"{encoder.name} could not encode {len(unasked)} queries.")
+        if nothing := encoder.says_nothing:
+            raise ModelError(f"{encoder.name} tells no texts apart: {nothing}.")
         examples = ", ".join(bench.passages.ids[place] for place in lost[:3])
         warning = (
             f"passages that {encoder.name} could not encode, found by words alone: {len(lost):,} ({examples})",
@@ -418,8 +437,22 @@ class Encoded:
         return cls(bench, encoder, documents, queries, (*(warning if len(lost) else ()), *encoder.oddities()))
 
     def cut(self, dims: int | None) -> tuple[Vectors, Vectors]:
-        """Passages and queries with so many dimensions, at length 1."""
-        return self.encoder.cut(self.documents, dims), self.encoder.cut(self.queries, dims)
+        """Passages and queries with so many dimensions, as an index takes them; many vectors of a text stay as they
+        are."""
+        if self.encoder.many:
+            return self.documents, self.queries
+        layout = self.layout(dims)
+        return layout.documents(self.documents[:, :dims]), layout.queries(self.queries[:, :dims])
+
+    def layout(self, dims: int | None) -> Layout:
+        """How vectors are laid out so that an inner product compares them as their model was made for."""
+        if dims not in self._layouts:
+            self._layouts[dims] = Layout.of(self.encoder.by, self.documents[:, :dims])
+        return self._layouts[dims]
+
+    def asked(self, query: Vectors, dims: int | None) -> Vectors:
+        """A query that was encoded afresh, as the index takes it."""
+        return query if self.encoder.many else self.layout(dims).queries(query[:, :dims])
 
     def exact(self, dims: int | None, depth: int) -> list[Places]:
         """The nearest passages of each query by exact search."""

@@ -199,7 +199,7 @@ class SweepSession(Attempt):
             bench = Bench(self.parts, job.collection, job.head.chunk, job.head.rewrite)
             try:
                 bench.rewrite_queries()
-            except Exception as error:
+            except (Exception, SystemExit) as error:  # as of any cell: see `execution.attempt`
                 self._all_failed(cells, error)
                 continue
             for _, group_ in groupby(cells, key=lambda cell: _source_of(cell.job.head)):
@@ -225,7 +225,7 @@ class SweepSession(Attempt):
             if not cells:
                 return
             encoded = Encoded.of(bench, encoder)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._all_failed(cells, error)
             return
         for cell in cells:
@@ -242,11 +242,11 @@ class SweepSession(Attempt):
             return False
         return True
 
-    def _all_failed(self, cells: Sequence[Cell], error: Exception) -> None:
+    def _all_failed(self, cells: Sequence[Cell], error: BaseException) -> None:
         for cell in cells:
             self._broken(cell, error, 0.0)
 
-    def _broken(self, cell: Cell, error: Exception, seconds: float) -> None:
+    def _broken(self, cell: Cell, error: BaseException, seconds: float) -> None:
         """The cell has failed, whatever went wrong; the end of the money is no failure of a cell."""
         if isinstance(error, BudgetExceeded):
             raise error
@@ -271,7 +271,7 @@ class SweepSession(Attempt):
         except _Unfit as error:
             # The combination makes no sense, and nothing has failed.
             measured = Found((), tuple(self._skipped(job, str(error), failed=False)))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             # A server that is gone would be waited for by every cell that is left.
             if isinstance(error, ModelError) and _is_server(job.head.index):
                 self.parts.give_up("index", job.head.index, error)

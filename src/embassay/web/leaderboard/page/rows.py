@@ -10,7 +10,7 @@ from markupsafe import Markup
 from embassay.document import marks
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.answers import LIKELY
+from embassay.report.cards.evidence import LIKELY
 from embassay.report.record import FEW
 from embassay.web.leaderboard.contract import (
     Board,

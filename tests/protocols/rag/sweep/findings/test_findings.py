@@ -17,8 +17,9 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings import Findings, conclude, findings_of, read_findings, result_rows
 from embassay.protocols.rag.sweep.findings.arrays import Ground
-from embassay.protocols.rag.sweep.findings.recommendation import differences_from, ms, percent, recommend, usd
+from embassay.protocols.rag.sweep.findings.recommendation import differences_from, recommend
 from embassay.protocols.rag.sweep.findings.record import Part
+from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
 from embassay.protocols.rag.sweep.stacks import Rules, Sweep, Times
 
 from ..sweeps import constant, drawn, scenarios

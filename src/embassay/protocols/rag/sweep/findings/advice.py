@@ -28,16 +28,7 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     usual_measures,
     values_of,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import (
-    dollars_more,
-    ms,
-    ms_more,
-    percent,
-    said,
-    told,
-    told_apart,
-    usd,
-)
+from embassay.protocols.rag.sweep.findings.recommendation import said, told_apart
 from embassay.protocols.rag.sweep.findings.record import (
     Advice,
     Against,
@@ -47,6 +38,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     Step,
     Threshold,
 )
+from embassay.protocols.rag.sweep.findings.sentences import dollars_more, ms, ms_more, percent, told, usd
 from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, Measured
 from embassay.protocols.rag.tradeoffs import Stack, marginal_gain
 from embassay.randomness import generator

@@ -30,14 +30,7 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     usual_measures,
     values_of,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import (
-    decidable,
-    lede,
-    notes,
-    recommend,
-    told_alternatives,
-    verdict,
-)
+from embassay.protocols.rag.sweep.findings.recommendation import decidable, recommend
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Findings,
@@ -54,6 +47,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     Time,
     write_findings,
 )
+from embassay.protocols.rag.sweep.findings.sentences import lede, notes, told_alternatives, verdict
 from embassay.protocols.rag.sweep.findings.tables import tables
 from embassay.protocols.rag.sweep.stacks import (
     FIRST_TOKENS,

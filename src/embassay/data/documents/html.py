@@ -1,0 +1,152 @@
+"""HTML as a row of tags and texts, read in one pass: twice the page takes twice the time, whatever stands in it.
+
+The parser of Python's library searches the rest of the page for the end of each comment and tag that never ends, and
+what it makes of them differs between Python's versions. Parsers that build a tree walk all open elements at each tag.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+
+_NAME = re.compile(r"[A-Za-z][^\s/>]*")
+# Possessive: no part is tried at another length, so that an attribute is read once.
+_ATTRIBUTE = re.compile(
+    r"""[\s/]*+([^\s/>=][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?+"""
+)
+_BETWEEN = re.compile(r"[\s/]*+")
+_ENDED = re.compile(r"\s*+([A-Za-z][^\s/>]*)")
+_RAW = {tag: re.compile(rf"</{tag}(?=[\s/>])", re.IGNORECASE) for tag in ("script", "style")}
+"""Elements whose content is no HTML."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A tag that begins an element, its name and its attributes' in lower case."""
+
+    tag: str
+    attributes: dict[str, str]
+
+
+@dataclass(frozen=True)
+class End:
+    """A tag that ends an element; one that ends itself, as `<br/>`, gives both."""
+
+    tag: str
+
+
+def html_tokens(page: str) -> Iterator[Start | End | str]:
+    """The tags of a page and the texts between them, with characters in place of their references.
+
+    Comments and declarations are left out; one without its end goes to the next `>`. A tag without its end is text.
+
+    >>> list(html_tokens("<p class=a>1 &lt; 2<!-- no --></p>"))
+    [Start(tag='p', attributes={'class': 'a'}), '1 < 2', End(tag='p')]
+    """
+    yield from _Tokens(page)
+
+
+class _Tokens:
+    """A position in a page, and what was looked for beyond it in vain: that is looked for no more."""
+
+    def __init__(self, page: str) -> None:
+        self._page, self._at = page, 0
+        self._absent: set[str] = set()
+        self._unclosed_tags = False
+
+    def __iter__(self) -> Iterator[Start | End | str]:
+        page = self._page
+        while self._at < len(page):
+            opened = page.find("<", self._at)
+            if opened < 0 or not self._has(">", opened):
+                yield _characters(page[self._at :])
+                return
+            if opened > self._at:
+                yield _characters(page[self._at : opened])
+            self._at = opened
+            yield from self._markup()
+
+    def _has(self, sign: str, start: int) -> bool:
+        return self._end(sign, start) >= 0
+
+    def _end(self, sign: str, start: int) -> int:
+        """Where `sign` next stands; -1 where it does not, which is then known of all that follows."""
+        if sign in self._absent:
+            return -1
+        place = self._page.find(sign, start)
+        if place < 0:
+            self._absent.add(sign)
+        return place
+
+    def _markup(self) -> Iterator[Start | End | str]:
+        """What begins with the `<` at this position."""
+        page, at = self._page, self._at
+        following = page[at + 1 : at + 2]
+        if following == "!":
+            self._skip_declaration()
+        elif following == "?":
+            self._skip_to(">")
+        elif following == "/":
+            yield from self._end_tag()
+        elif name := _NAME.match(page, at + 1):
+            yield from self._start_tag(name)
+        else:
+            self._at += 1
+            yield "<"
+
+    def _skip_declaration(self) -> None:
+        for opening, closing in (("<!--", "-->"), ("<![CDATA[", "]]>")):
+            if self._page.startswith(opening, self._at) and self._has(closing, self._at + 2):
+                self._skip_to(closing)
+                return
+        self._skip_to(">")
+
+    def _skip_to(self, closing: str) -> None:
+        self._at = self._end(closing, self._at + 2) + len(closing)
+
+    def _end_tag(self) -> Iterator[End]:
+        name = _ENDED.match(self._page, self._at + 2)
+        self._skip_to(">")
+        if name:
+            yield End(name[1].lower())
+
+    def _start_tag(self, name: re.Match[str]) -> Iterator[Start | End]:
+        page = self._page
+        attributes, after = self._attributes(name.end())
+        between = _BETWEEN.match(page, after)
+        at = between.end() if between else after
+        if page[at : at + 1] != ">":
+            # A quotation mark that never closes: from here on a tag ends at the first >.
+            self._unclosed_tags = True
+            attributes, after = {}, name.end()
+            at = self._end(">", after)
+        self._at = at + 1
+        tag = name[0].lower()
+        yield Start(tag, attributes)
+        # In `<a href=b/>` the stroke is part of the value.
+        if at > after and page[at - 1] == "/":
+            yield End(tag)
+        elif tag in _RAW:
+            closing = _RAW[tag].search(page, self._at)
+            self._at = closing.start() if closing else len(page)
+
+    def _attributes(self, at: int) -> tuple[dict[str, str], int]:
+        """The attributes from a position on, and where they end."""
+        attributes: dict[str, str] = {}
+        if self._unclosed_tags:
+            return attributes, at
+        while attribute := _ATTRIBUTE.match(self._page, at):
+            value = next((part for part in attribute.groups()[1:] if part is not None), "")
+            attributes.setdefault(attribute[1].lower(), _characters(value))
+            at = attribute.end()
+        return attributes, at
+
+
+def _characters(text: str) -> str:
+    """The text with characters in place of their references."""
+    try:
+        return unescape(text)
+    except ValueError:  # the number of a character with thousands of digits
+        return text

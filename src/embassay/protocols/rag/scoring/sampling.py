@@ -1,0 +1,236 @@
+"""What people graded beside a judge: which queries are whole, what nobody graded, and whether it looks drawn at random.
+
+A correction takes that people's units are a random sample of all. Nobody can prove that from grades, but what was not
+drawn often shows: the first thirty questions of a file, the passages at the top, what the judge by_query relevant.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.data.judged_runs import Entries
+from embassay.protocols.kernel.tables import counted
+from embassay.protocols.rag.decision.population import NOT_FOUND, Key, first_passages
+from embassay.randomness import generator
+from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, MOST_REFUSED
+
+Floats = NDArray[np.float64]
+Grades = Mapping[Key, int]
+
+SUSPICIOUS = 0.002
+"""So small a p-value of a sample is told: there are some four tests, and one of a hundred random ones is suspected."""
+DRIFTING = 0.01
+"""And so small a one of a judge."""
+FEWEST_TESTED = 8
+"""Units below which no test finds anything."""
+TO_GRADE = 30
+"""Whole queries, or refused passages, that are proposed for people."""
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Why a measure has no corrected value, and the mend."""
+
+    reason: str
+    mend: str
+
+
+class Labelled:
+    """People's grades beside the judge's, of the same `runs`; queries in the order of the judge's grades, which is most
+    often that of its work."""
+
+    def __init__(self, people: Grades, judge: Grades, runs: Mapping[str, Entries], seed: int) -> None:
+        self.people, self.judge, self.seed = people, judge, seed
+        self.queries = list(dict.fromkeys(key[0] for key in judge))
+        judged = set(self.queries)
+        self.unasked = list(dict.fromkeys(key[0] for key in people if key[0] not in judged))
+        self._runs = runs
+        self._first: dict[int | None, dict[str, list[Key]]] = {}
+
+    def first(self, cutoff: int | None) -> Mapping[str, Sequence[Key]]:
+        """The passages among the first `cutoff` (None: all) of any run, by query of the judge's."""
+        if cutoff not in self._first:
+            depth = max(len(run.frame) for run in self._runs.values()) if cutoff is None else cutoff
+            by_query: dict[str, list[Key]] = {query: [] for query in self.queries}
+            for key in first_passages(self._runs, depth)[0]:
+                if key[0] in by_query:
+                    by_query[key[0]].append(key)
+            self._first[cutoff] = by_query
+        return self._first[cutoff]
+
+    @cached_property
+    def drawn(self) -> list[str]:
+        """The queries of which people graded all that the judge graded."""
+        open_ = {key[0] for key in self.judge.keys() - self.people.keys()}
+        return [query for query in self.queries if query not in open_]
+
+    def ungraded(self, cutoff: int | None) -> tuple[int, int]:
+        """Of the drawn queries: how many passages among the first of the runs people have not graded, of how many. What
+        the judge refused is not asked for by its file, so it is easily left out."""
+        first = self.first(cutoff)
+        keys = [key for query in self.drawn for key in first[query]]
+        return sum(key not in self.people for key in keys), len(keys)
+
+    def why_no_queries(self, cutoff: int | None) -> Missing | None:
+        """Why measures of whole queries have no corrected value; None where they can have one."""
+        if (unasked := self._why_unasked()) is not None:
+            return unasked
+        if len(self.drawn) < FEWEST:
+            return Missing(
+                f"people graded {self._grades_so_far()}, and {len(self.drawn)} queries whole; this measure is of "
+                f"whole queries",
+                f"Grade every passage of {FEWEST} or more queries drawn at random, better {TO_GRADE}: those that the "
+                f"judge graded and those among the first{_of(cutoff)} of each run",
+            )
+        missing, total = self.ungraded(cutoff)
+        if missing > MOST_REFUSED * total:
+            return Missing(
+                f"people left {missing:,} of {total:,} passages among the first{_of(cutoff)} ungraded, in the queries "
+                "that they graded",
+                "The judge has no grade of them either, and what it refuses may be what is relevant: grade them too",
+            )
+        return None
+
+    def _grades_so_far(self) -> str:
+        queries = {key[0] for key in self.people}
+        return f"{counted(len(self.people), 'passage')} of {counted(len(queries), 'query')}"
+
+    def _why_unasked(self) -> Missing | None:
+        asked = {key[0] for key in self.people}
+        if len(self.unasked) <= MOST_REFUSED * len(asked):
+            return None
+        return Missing(
+            f"the judge graded nothing of {len(self.unasked):,} of {counted(len(asked), 'query')} that people graded",
+            "Have it grade them, or leave them out of people's grades",
+        )
+
+    def why_no_passages(self, used: Sequence[Key]) -> Missing | None:
+        """Why a sum over the `used` passages has no corrected value; None where refusals are few or known."""
+        if (unasked := self._why_unasked()) is not None:
+            return unasked
+        refused = [key for key in used if key not in self.judge]
+        known = sum(key in self.people for key in refused)
+        if known >= min(FEWEST_REFUSED, len(refused)) or len(refused) <= MOST_REFUSED * len(used):
+            return None
+        return Missing(
+            f"the judge graded {len(used) - len(refused):,} of {len(used):,} passages among the first of the runs, "
+            f"and people {known} of the others",
+            f"Grade {FEWEST_REFUSED} or more of what it refused, drawn at random",
+        )
+
+    def to_grade(self, cutoff: int | None, *, whole: bool) -> Iterator[tuple[str, str, str]]:
+        """Query, document and reason of passages for people to grade: those of whole queries drawn at random, or what
+        the judge refused. Taken from the top they are a random sample however many are graded."""
+        rng, first = generator(self.seed, "to grade"), self.first(cutoff)
+        if whole:
+            graded = defaultdict(list)
+            for key in self.judge:
+                graded[key[0]].append(key)
+            for place in rng.permutation(len(self.queries))[:TO_GRADE].tolist():
+                query = self.queries[place]
+                wanted = dict.fromkeys([*graded[query], *first[query]])
+                yield from ((*key, "whole query") for key in wanted if key not in self.people)
+            return
+        refused = [key for query in self.queries for key in first[query] if key not in self.judge]
+        for place in rng.permutation(len(refused))[:TO_GRADE].tolist():
+            if refused[place] not in self.people:
+                yield (*refused[place], "the judge has no grade")
+
+    def warnings(self, cutoff: int | None) -> Iterator[str]:
+        """What speaks against a random sample, and a judge who does not stay the same."""
+        if len(self.unasked) and self._why_unasked() is None:
+            yield f"The judge graded nothing of {counted(len(self.unasked), 'query')} of people's; left out."
+        yield from self._not_drawn(cutoff)
+        yield from self._drift()
+
+    def _not_drawn(self, cutoff: int | None) -> Iterator[str]:
+        has_label = {key[0] for key in self.people}
+        labelled = np.array([query in has_label for query in self.queries])
+        place = np.arange(len(labelled), dtype=np.float64)
+        if are_apart(place[labelled], place[~labelled]):
+            where = _thirds(place[labelled], len(labelled))
+            yield (
+                "People's queries are not spread over the judge's file as random ones would be: "
+                f"{where} of {labelled.sum():,} are in its first, second and last third. If the judge or the questions "
+                "change along the file, the interval does not hold: grade queries drawn at random."
+            )
+        keys = list(self.judge)
+        loose = [key for key in keys if key[0] in has_label]
+        if len(self.drawn) >= len(has_label) * 0.9:
+            noun, grades = "queries", self._mean_grades()
+            own, others = grades[labelled], grades[~labelled]
+        else:
+            noun, grades = "passages", np.array([self.judge[key] for key in loose], dtype=np.float64)
+            graded = np.array([key in self.people for key in loose], dtype=bool)
+            own, others = grades[graded], grades[~graded]
+        if are_apart(own, others):
+            yield (
+                f"The judge's mean grade of the {noun} that people graded is {own.mean():.2f}, of the others "
+                f"{others.mean():.2f}: people's are no random sample, and the interval does not hold. Draw them "
+                "at random."
+            )
+        yield from self._at_the_top(cutoff, has_label)
+
+    def _at_the_top(self, cutoff: int | None, has_label: set[str]) -> Iterator[str]:
+        keys, ranks, _ = first_passages(self._runs, cutoff or TO_GRADE)
+        best = np.where(ranks == NOT_FOUND, ranks.max(initial=1) + 1, ranks).min(axis=1).astype(np.float64)
+        # What the judge refused is asked for by nothing, and so is graded less.
+        rows = [row for row, key in enumerate(keys) if key[0] in has_label and key in self.judge]
+        graded = np.array([keys[row] in self.people for row in rows], dtype=bool)
+        own, others = best[rows][graded], best[rows][~graded]
+        if are_apart(own, others):
+            yield (
+                f"People's passages stand at rank {own.mean():.1f} on average, the others of the same queries at "
+                f"{others.mean():.1f}: they are no random sample, and the interval does not hold. Draw them at random."
+            )
+
+    def _mean_grades(self) -> Floats:
+        """The judge's, of each query."""
+        by_query: dict[str, list[int]] = defaultdict(list)
+        for key, grade in self.judge.items():
+            by_query[key[0]].append(grade)
+        return np.array([np.mean(by_query[query]) for query in self.queries])
+
+    def _drift(self) -> Iterator[str]:
+        """Whether the judge's distance from people changes along its file."""
+        off: dict[str, list[int]] = defaultdict(list)
+        for key in self.judge:
+            if key in self.people:
+                off[key[0]].append(self.judge[key] - self.people[key])
+        place = [at for at, query in enumerate(self.queries) if query in off]
+        means = np.array([np.mean(off[self.queries[at]]) for at in place])
+        if len(place) < FEWEST_TESTED or len(np.unique(means)) < 2:
+            return
+        from scipy.stats import spearmanr
+
+        if spearmanr(place, means).pvalue < DRIFTING:
+            parts = np.array_split(means, 3)
+            yield (
+                f"The judge drifts: its grades minus people's are {parts[0].mean():+.2f} in the first third of its "
+                f"file and {parts[2].mean():+.2f} in the last. Queries drawn at random still correct it, the first do "
+                "not."
+            )
+
+
+def are_apart(own: Floats, others: Floats) -> bool:
+    """Whether two samples are unlikely to be drawn from one (Kolmogorov and Smirnov)."""
+    if min(len(own), len(others)) < 3 or len(own) + len(others) < FEWEST_TESTED:
+        return False
+    from scipy.stats import ks_2samp
+
+    return bool(ks_2samp(own, others).pvalue < SUSPICIOUS)
+
+
+def _thirds(place: Floats, total: int) -> str:
+    counts = np.bincount((place * 3 // total).astype(int), minlength=3)
+    return f"{counts[0]:,}, {counts[1]:,} and {counts[2]:,}"
+
+
+def _of(cutoff: int | None) -> str:
+    return "" if cutoff is None else f" {cutoff}"

@@ -1,0 +1,133 @@
+"""Runs of which less is judged than of others: a passage without a grade counts against a run, so such a run is never
+declared worse unless it is behind without these passages too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.measures import evaluate_graded
+from embassay.measures.judgements import UNJUDGED
+from embassay.protocols.rag.scoring.placement import Board
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE
+from embassay.protocols.rag.scoring.score import (
+    JUDGED,
+    Comparison,
+    Measured,
+    MeasureFacts,
+    Pair,
+    RequestedMeasure,
+    measured,
+)
+from embassay.stats.intervals import t_quantile
+
+UNEVEN = 0.05
+"""Share of the passages before the cutoff by which one run may be judged less than another."""
+LACKING = ("zero", "grade1")
+"""How documents without a grade are treated where they count for or against a run."""
+HARMLESS = "zero"
+"""The treatment under which a document without a grade does no harm."""
+
+Shares = Mapping[int, Mapping[str, float]]
+"""By cutoff and run, the share of the passages before the cutoff that have no grade."""
+
+
+def spare_unjudged(
+    comparisons: Sequence[Comparison],
+    board: Board,
+    measures: Sequence[RequestedMeasure],
+    cutoffs: Sequence[int],
+    treated: str,
+    answers: NDArray[np.float64] | None = None,
+) -> tuple[Comparison, ...]:
+    """The comparisons in which no run is beaten for its missing grades, with the ranks that this leaves.
+
+    Where the run that is behind is judged less by UNEVEN (of harm that no grade shows: the run that is ahead), the two
+    are told apart only if the same holds when passages without a grade are left out, on the queries (half of them at
+    least) whose lists then still reach the cutoff. Where they are left out already, or an error, all stays as it is.
+    """
+    shares = unjudged_shares(board, cutoffs) if treated in LACKING else {}
+    if not any(max(of_runs.values()) - min(of_runs.values()) >= UNEVEN for of_runs in shares.values()):
+        return tuple(comparisons)
+    condensed = {
+        run.name: measured(run.name, run.graded, measures, "condense", answers) for run in board.runs
+    }
+    facts = {measure.name: measure.facts for measure in measures}
+    full = {k: {run.name: _reaches(run.graded.top, k) for run in board.runs} for k in shares}
+    return tuple(
+        _spared(comparison, facts[comparison.measure], treated, shares, condensed, full)
+        for comparison in comparisons
+    )
+
+
+def _reaches(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
+    """The queries whose list is no shorter than `k` without its ungraded passages, or has none."""
+    return np.asarray(((grades > 0).sum(axis=1) >= k) | ~(grades == UNJUDGED).any(axis=1))
+
+
+def unjudged_shares(board: Board, cutoffs: Sequence[int]) -> Shares:
+    """Of every run at every cutoff; a run without any passage has no share."""
+    shares: dict[int, dict[str, float]] = {}
+    for k in cutoffs:
+        name = f"{JUDGED}@{k}"
+        for run in board.runs:
+            judged = evaluate_graded([name], run.graded)[name]
+            defined = judged[~np.isnan(judged)]
+            if len(defined):
+                shares.setdefault(k, {})[run.name] = 1.0 - float(defined.mean())
+    return shares
+
+
+def _spared(
+    comparison: Comparison,
+    measure: MeasureFacts,
+    treated: str,
+    shares: Shares,
+    condensed: Mapping[str, Measured],
+    full: Mapping[int, Mapping[str, NDArray[np.bool_]]],
+) -> Comparison:
+    # A measure of the whole list goes by the largest cutoff.
+    k = measure.cutoff if measure.cutoff is not None and measure.cutoff in shares else max(shares)
+    if measure.base == JUDGED or not comparison.pairs:
+        return comparison
+    lacking, sign = shares[k], -1.0 if measure.direction == "lower" else 1.0
+
+    def is_ahead(winner: str, loser: str) -> bool:
+        first, second = (condensed[run].columns[measure.name].value for run in (winner, loser))
+        return _is_above(sign * (first - second), full[k][winner] & full[k][loser])
+
+    # Harm that no grade shows helps a run; all else that no grade shows counts against it.
+    is_helped = measure.direction == "lower" and treated == HARMLESS
+    pairs = tuple(_without_verdict(pair, lacking, is_ahead, is_helped=is_helped) for pair in comparison.pairs)
+    low = [
+        1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs)
+        for run in comparison.runs
+    ]
+    high = [len(comparison.runs) - sum(pair.better == run for pair in pairs) for run in comparison.runs]
+    return replace(
+        comparison, pairs=pairs, rank_low=tuple(low), rank_high=tuple(high), unjudged=dict(lacking)
+    )
+
+
+def _without_verdict(
+    pair: Pair, lacking: Mapping[str, float], is_ahead: Callable[[str, str], bool], *, is_helped: bool
+) -> Pair:
+    if not pair.better or not {pair.a, pair.b} <= lacking.keys():
+        return pair
+    loser = pair.b if pair.better == pair.a else pair.a
+    less, more = (pair.better, loser) if is_helped else (loser, pair.better)
+    if lacking[less] - lacking[more] < UNEVEN or is_ahead(pair.better, loser):
+        return pair
+    return replace(pair, better="", judged_less=less)
+
+
+def _is_above(apart: NDArray[np.float64], whole: NDArray[np.bool_]) -> bool:
+    """Whether the mean of the paired differences is above 0 with its 95% interval, on at least half of the queries."""
+    known = apart[whole & ~np.isnan(apart)]
+    if len(known) < max(2, len(apart) / 2):
+        return False
+    half = t_quantile((1 + CONFIDENCE) / 2, len(known) - 1) * float(known.std(ddof=1)) / len(known) ** 0.5
+    return bool(known.mean() > half)

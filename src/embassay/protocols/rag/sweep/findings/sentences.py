@@ -1,0 +1,396 @@
+"""What a sweep says of its recommendation: claims first, then the sentences that word them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import VERBS, Claim
+from embassay.protocols.rag.golden.summary import Figure
+from embassay.protocols.rag.sweep.findings.record import (
+    Alternative,
+    Left,
+    Part,
+    Recommendation,
+    Share,
+    StackFacts,
+    Terms,
+)
+from embassay.protocols.rag.tradeoffs import ROUNDING
+
+HARDLY = 0.00005
+"""Dollars that print as none."""
+
+
+def ms(value: float) -> str:
+    """Milliseconds per query, finer where they are few.
+
+    >>> ms(332.9), ms(4.26), ms(0.0312)
+    ('333 ms', '4.3 ms', '0.031 ms')
+    """
+    if abs(value) >= 99.5:
+        return f"{numbers.score(value, 0)} ms"
+    return f"{numbers.score(value, 1 if abs(value) >= 0.95 else 3)} ms"
+
+
+def usd(value: float) -> str:
+    """Dollars per 1,000 queries, finer where they are under a cent.
+
+    >>> usd(1.25), usd(0.0042), usd(0.0)
+    ('$1.25', '$0.0042', '$0')
+    """
+    if not value:
+        return "$0"
+    return f"${value:,.2f}" if abs(value) >= 0.00995 else f"${value:.4f}"
+
+
+def ms_more(value: float) -> str:
+    """A difference of times.
+
+    >>> ms_more(145.9), ms_more(-20.0)
+    ('146 ms more', '20.0 ms less')
+    """
+    return f"{ms(abs(value))} {'more' if value >= 0 else 'less'}"
+
+
+def dollars_more(value: float) -> str:
+    """A difference of prices.
+
+    >>> dollars_more(1.25), dollars_more(0.0)
+    ('$1.25 more', 'at the same price')
+    """
+    if abs(value) < HARDLY:
+        return "at the same price"
+    return f"{usd(abs(value))} {'more' if value > 0 else 'less'}"
+
+
+def told(value: Figure, *, signed: bool = False) -> str:
+    """A score with its interval in brackets.
+
+    >>> told(Figure(0.804, 0.77, 0.84, 50)), told(Figure(-0.01, -0.02, 0.001, 50), signed=True)
+    ('0.804 (0.770–0.840)', '−0.010 (−0.020 to 0.001)')
+    """
+    if value.value is None:
+        return "n/a"
+    text = numbers.change(value.value) if signed else numbers.score(value.value)
+    if value.low is None or value.high is None:
+        return text
+    return f"{text} ({numbers.interval(value.low, value.high)})"
+
+
+def percent(value: float) -> str:
+    """A ratio as percent with one decimal.
+
+    >>> percent(0.929)
+    '92.9%'
+    """
+    return f"{numbers.score(100 * value, 1)}%"
+
+
+OFTEN = 0.5
+"""A value of an axis that wins in more than half of the resamples is worth a word."""
+
+
+def verdict(part: Part) -> str:
+    """The heading: which stack to use, or that none keeps the limits."""
+    recommendation = part.recommendation
+    return f"Use {recommendation.stack}" if recommendation.stack else "No stack keeps the limits"
+
+
+def qualifying(part: Part, asked: Terms) -> tuple[StackFacts, ...]:
+    """The stacks that keep every limit of the rules and reach its target."""
+    return tuple(
+        stack for stack in part.stacks if stack.value(asked.measure) is not None and not _missed(stack, asked)
+    )
+
+
+def _missed(stack: StackFacts, asked: Terms) -> bool:
+    over = asked.sla_ms is not None and stack.latency > asked.sla_ms
+    dear = asked.budget is not None and stack.cost > asked.budget
+    short = asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - ROUNDING
+    return over or dear or short
+
+
+def claims(part: Part, asked: Terms) -> Iterator[Claim]:
+    """All that is said of the recommended stack and of those named beside it."""
+    recommendation = part.recommendation
+    able = tuple(stack.id for stack in qualifying(part, asked))
+    if not recommendation.stack:
+        yield Claim(recommendation.nearest, "misses", "limits", of=recommendation.stacks)
+        return
+    stack = recommendation.stack
+    yield Claim(stack, "keeps", "limits", n=len(able), of=recommendation.stacks)
+    yield chosen_claim(part, asked)
+    yield Claim(
+        stack, "level", recommendation.measure, recommendation.alike,
+        n=len(recommendation.alike), of=len(able) - 1,
+    )  # fmt: skip
+    for alternative in recommendation.alternatives:
+        yield from _alternative_claims(alternative, recommendation, asked)
+
+
+def chosen_claim(part: Part, asked: Terms) -> Claim:
+    """What the recommended stack is among those that qualify: of the highest quality, or where a target is set the
+    fastest, or as fast as the fastest but for jitter."""
+    able, chosen = qualifying(part, asked), part.stack(part.recommendation.stack)
+    others = tuple(stack.id for stack in able if stack is not chosen)
+    if asked.target is None:
+        return Claim(chosen.id, "most", asked.measure, others, chosen.value(asked.measure))
+    least = min(stack.latency for stack in able)
+    if chosen.latency <= least:
+        return Claim(chosen.id, "least", "milliseconds", others, chosen.latency)
+    return Claim(chosen.id, "near least", "milliseconds", others, chosen.latency, asked.jitter_ms)
+
+
+def _alternative_claims(
+    alternative: Alternative, recommendation: Recommendation, asked: Terms
+) -> Iterator[Claim]:
+    """What its kind says of an alternative, and whether it keeps the limits."""
+    name, chosen, kind = alternative.stack, (recommendation.stack,), alternative.kind
+    if kind in ("cheaper", "cheapest alike"):
+        yield Claim(name, "less", "usd", chosen, margin=0.0, kind=kind)
+    if kind in ("faster", "fastest alike"):
+        yield Claim(name, "less", "milliseconds", chosen, margin=asked.jitter_ms, kind=kind)
+    if kind == "better":
+        yield Claim(name, "higher", recommendation.measure, chosen, kind=kind)
+    if kind.endswith("alike"):
+        yield Claim(name, "level", recommendation.measure, chosen, kind=kind)
+    yield Claim(name, "misses" if alternative.misses else "keeps", "limits", kind=kind)
+
+
+def lede(part: Part, asked: Terms) -> Iterator[str]:
+    """How good, how fast, how dear; how sure; what else may do."""
+    recommendation = part.recommendation
+    if not recommendation.stack:
+        yield from _infeasible(part, asked)
+        return
+    stack = part.stack(recommendation.stack)
+    yield _chosen(part, asked)
+    yield f"{_time(stack, asked)}, and costs {_price(stack, asked)}."
+    yield _sure(recommendation)
+    if recommendation.alike:
+        yield _alike_in_words(recommendation, asked)
+
+
+def _chosen(part: Part, asked: Terms) -> str:
+    """Among how many it was chosen, and what it is among these."""
+    recommendation, claim = part.recommendation, chosen_claim(part, asked)
+    quality = _quality(part.stack(claim.subject), recommendation.measure)
+    stacks = numbers.counted(recommendation.stacks, "stack")
+    if claim.relation == "most":
+        return f"Of {stacks} it has {recommendation.rule}: {quality}."
+    reach = f"{recommendation.feasible:,} of {stacks} {'is' if recommendation.feasible == 1 else 'are'} good enough"
+    if claim.relation == "least":
+        return f"{reach} (you asked for {recommendation.rule}); it is the fastest of them: {quality}."
+    fastest = min(qualifying(part, asked), key=lambda stack: (stack.latency, stack.id))
+    return (
+        f"{reach} (you asked for {recommendation.rule}); the fastest, {fastest.id}, takes {ms(fastest.latency)}, "
+        f"which counts as equal (jitter {jitter(asked)}): {quality}."
+    )
+
+
+def told_alternatives(recommendation: Recommendation, asked: Terms) -> tuple[Alternative, ...]:
+    """The other choices in words; one that stands for several kinds is told once, by all of them."""
+    kinds: dict[str, list[str]] = {}
+    for alternative in recommendation.alternatives:
+        kinds.setdefault(alternative.stack, []).append(alternative.kind)
+    return tuple(
+        replace(other, text=_alternative(other, kinds[other.stack], recommendation.measure, asked))
+        if kinds[other.stack][0] == other.kind
+        else other
+        for other in recommendation.alternatives
+    )
+
+
+def _alternative(alternative: Alternative, kinds: Sequence[str], measure: str, asked: Terms) -> str:
+    """What another choice would give and take."""
+    names = [_kind_in_words(kind, alternative, measure, asked) for kind in kinds]
+    named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
+    time = ms_more(alternative.milliseconds)
+    if abs(alternative.milliseconds) <= asked.jitter_ms:
+        time += " (within jitter)"
+    over = f"; it misses the limits by {_misses(alternative.misses)}" if alternative.misses else ""
+    return (
+        f"{named}, {alternative.stack}: {told(alternative.quality, signed=True)} of {measure}, {time}, "
+        f"{dollars_more(alternative.usd)}{over}."
+    )
+
+
+def _kind_in_words(kind: str, alternative: Alternative, measure: str, asked: Terms) -> str:
+    """Why an alternative is named, by its numbers."""
+    if kind == "better":
+        return f"Higher {measure}, but {_drawback(alternative, asked)}"
+    return {
+        "cheaper": "The best cheaper stack",
+        "faster": f"The best stack that is faster by over {jitter(asked)}",
+        "cheapest alike": f"The cheapest that {VERBS['level']} it",
+        "fastest alike": f"The fastest that {VERBS['level']} it",
+    }[kind]
+
+
+def _drawback(alternative: Alternative, asked: Terms) -> str:
+    """What a stack of higher quality was not taken for: a limit, or with a target its time, then its price."""
+    if alternative.misses:
+        return "over the limits"
+    if alternative.milliseconds > asked.jitter_ms:
+        return "slower"
+    return "dearer" if alternative.usd > 0 else "behind by the rule"
+
+
+def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
+    """What to know before believing a number."""
+    if len(part.datasets) > 1:
+        yield f"Means over {len(part.datasets)} datasets with equal weight, of the stacks that are on all of them."
+    total = part.stacks[0].time("total")
+    if total is not None:
+        few = ": too few for a 95th percentile" if total.few else ""
+        yield (
+            f"Times are of {numbers.counted(part.timed, 'query')} in {numbers.counted(part.sessions, 'session')}, "
+            f"{numbers.counted(total.samples, 'sample')} each{few}; differences of up to {jitter(asked)} are jitter"
+            + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
+        )
+    if part.generation is not None:
+        yield f"Answers come on top, and in the end-to-end efficiency. {part.generation.text}"
+    yield from (
+        f"{index.index} finds within 1% of exact recall from ef {index.ef} on ({index.encoder}"
+        f"{f', {index.dims} dimensions' if index.dims else ''}; found on half of the queries)."
+        for index in part.indexes
+        if index.ef is not None
+    )
+    yield _machine(asked)
+    if part.recommendation.near:
+        n = numbers.counted(len(part.recommendation.near), "feasible stack")
+        yield f"{n} lie within {jitter(asked)} of the recommended one."
+    undefined = {
+        quality.value.n
+        for stack in part.stacks
+        for quality in stack.quality
+        if quality.measure == asked.measure
+    }
+    if undefined and min(undefined) < part.queries:
+        yield (
+            f"{asked.measure} is defined for {min(undefined)} of {numbers.counted(part.queries, 'query')}: the others "
+            "have nothing that it could find."
+        )
+    mine = [row for row in left if row.dataset in part.datasets]
+    failed = sum(row.failed for row in mine)
+    if mine:
+        yield (
+            f"{numbers.counted(len(mine), 'combination')} not measured: {len(mine) - failed} make no sense, "
+            f"{failed} failed."
+        )
+
+
+def _quality(stack: StackFacts, measure: str) -> str:
+    quality = stack.measured(measure)
+    if quality is None:
+        return f"no {measure}"
+    reached = quality.reached.value if quality.reached is not None else None
+    share = f", {percent(reached)} of what its candidates allow" if reached is not None else ""
+    return f"{told(quality.value)} over {numbers.counted(quality.value.n, 'query')}{share}"
+
+
+def _time(stack: StackFacts, asked: Terms) -> str:
+    total = stack.time("total")
+    if total is None:
+        return f"It takes {ms(stack.latency)}"
+    few = ", few" if total.few else ""
+    shown = "" if asked.percentile in (50.0, 95.0) else f"p{asked.percentile:g} {ms(stack.latency)}, "
+    busy = " on a busy machine" if asked.busy else ""
+    return (
+        f"A query takes {ms(total.p50)}{busy} ({shown}p95 {ms(total.p95)}; "
+        f"{numbers.counted(total.samples, 'sample')} of {numbers.counted(total.queries, 'query')}{few})"
+    )
+
+
+def jitter(asked: Terms) -> str:
+    """The jitter in words: as given, or as measured."""
+    return ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
+
+
+def _machine(asked: Terms) -> str:
+    """How busy the machine was."""
+    if asked.load is None:
+        return "How busy the machine was while times were taken is not known."
+    load = f"load average up to {numbers.score(asked.load, 1)} on {numbers.counted(asked.cores, 'core')}"
+    if not asked.busy:
+        return f"While times were taken the machine had a {load}."
+    return (
+        f"The machine was busy while times were taken ({load}): they are too long to rely on. Take them again on "
+        "an idle one, in a new folder."
+    )
+
+
+def _price(stack: StackFacts, asked: Terms) -> str:
+    if not stack.cost:
+        return "nothing per 1,000 queries"
+    return f"{usd(stack.cost)} per 1,000 queries, prices of {numbers.date(asked.priced_on)}"
+
+
+def _sure(recommendation: Recommendation) -> str:
+    """How often the rule takes the same stack, and what wins with it."""
+    share = numbers.percent(recommendation.share or 0.0)
+    text = f"It wins {share} of {numbers.count(recommendation.resamples)} resamples"
+    if recommendation.runners:
+        first = recommendation.runners[0]
+        text += f", {first.name} {numbers.percent(first.share)}"
+    axes = [
+        share
+        for share in recommendation.by_axis
+        if share.share > OFTEN and share.axis in ("mode", "reranker", "encoder")
+    ]
+    if axes and recommendation.share is not None and recommendation.share < 1:
+        text += "; " + ", ".join(f"{_stacks_with(axis)} win {numbers.percent(axis.share)}" for axis in axes)
+    if recommendation.tied:
+        n = numbers.counted(len(recommendation.tied), "stack")
+        text += f". It is ahead of {n} as good only by prompt, price or time"
+    return text + "."
+
+
+def _stacks_with(share: Share) -> str:
+    """All stacks that have a value of an axis."""
+    if share.axis == "mode":
+        return f"{share.name} stacks"
+    return "stacks without a reranker" if share.name == "no reranker" else f"stacks with {share.name}"
+
+
+def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
+    """How many others are as good for all the data say, and whether one of them is cheaper or faster."""
+    limited = any(limit is not None for limit in (asked.sla_ms, asked.budget, asked.target))
+    others = f"{len(recommendation.alike)} of the {recommendation.feasible - 1} other stacks"
+    others += " that keep the limits" if limited else ""
+    text = f"{others} {VERBS['level']} it in {recommendation.measure}"
+    by_kind = {alternative.kind: alternative for alternative in recommendation.alternatives}
+    cheap, fast = by_kind.get("cheapest alike"), by_kind.get("fastest alike")
+    if cheap is not None:
+        return f"{text}; the cheapest of them, {cheap.stack}, costs {usd(-cheap.usd)} less."
+    if fast is not None:
+        return f"{text}; the fastest of them, {fast.stack}, takes {ms(-fast.milliseconds)} less."
+    by = f" by over {100 * asked.cost_share:g}%" if asked.cost_share else ""
+    return f"{text}, and none of them is cheaper{by}, or faster by more than jitter."
+
+
+def _infeasible(part: Part, asked: Terms) -> Iterator[str]:
+    recommendation = part.recommendation
+    stack = part.stack(recommendation.nearest)
+    yield f"You asked for {recommendation.rule}; none of {numbers.counted(recommendation.stacks, 'stack')} meets that."
+    yield (
+        f"The nearest is {recommendation.nearest}: {_quality(stack, recommendation.measure)}. "
+        f"{_time(stack, asked)}, and costs {_price(stack, asked)}."
+    )
+    yield _takes(recommendation.misses)
+
+
+def _takes(misses: Mapping[str, float]) -> str:
+    """What the limits would have to be for the nearest stack."""
+    limits = {name: value for name, value in misses.items() if name != "quality"}
+    more = [f"{_misses(limits)} more"] if limits else []
+    lower = [f"a target {numbers.score(misses['quality'])} lower"] if "quality" in misses else []
+    return f"It would take {' and '.join([*more, *lower])}."
+
+
+def _misses(misses: Mapping[str, float]) -> str:
+    words = {"milliseconds": ms, "usd": usd, "quality": numbers.score}
+    units = {"milliseconds": "", "usd": " per 1,000 queries", "quality": " of quality"}
+    return " and ".join(f"{words[name](value)}{units[name]}" for name, value in misses.items())

@@ -1,0 +1,212 @@
+"""Comparing vectors as a model says that its own are compared: by dot product or distance, in place of the cosine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Encoder, Ranked, Spread
+from embassay.errors import UsageError
+from embassay.search import exact_search
+from embassay.search.exact import top_k
+from embassay.systems.cosine import Cosine, Transform, Vectors, lengths_of, part_with, unit
+
+Floats = NDArray[np.float64]
+COSINE = "cosine"
+NAMES = {"dot": "the dot product", "euclidean": "Euclidean distance", "manhattan": "Manhattan distance"}
+"""What sentence-transformers calls a similarity -> in words. Any other name is taken for the cosine's."""
+_DIGITS = 6
+_ROWS = 256
+
+
+def own_similarity(encoder: Any) -> str:
+    """The name of the similarity that a model was made for: a key of `NAMES`, or `cosine`, also where it says nothing,
+    and where its vectors are brought to one length or are rounded, which leaves no lengths to compare."""
+    stating = part_with("similarity", encoder)
+    stated = COSINE if stating is None else stating.similarity
+    name = str(getattr(stated, "value", stated))
+    transform = getattr(part_with("transform", encoder), "transform", None)
+    transform = transform if isinstance(transform, Transform) else Transform()
+    rounded_off = transform.quantize != "float32"
+    at_length_1 = transform.normalize and name != "manhattan"
+    return COSINE if name not in NAMES or rounded_off or at_length_1 else name
+
+
+def compared(by: str, left: Any, right: Any) -> Floats:
+    """Similarity of the rows of two arrays, (n, d) and (m, d) -> (n, m), by a name of `NAMES` or the cosine. Distances
+    are below 0. To six digits of the largest, so that float noise decides nothing.
+
+    >>> compared("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
+    [[4.0]]
+    """
+    from scipy.spatial.distance import cdist  # slow to import
+
+    a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
+    if by in ("euclidean", "manhattan"):
+        return rounded(-cdist(a, b, "euclidean" if by == "euclidean" else "cityblock"))
+    if by != "dot":
+        a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
+    return rounded(a @ b.T)
+
+
+def rounded(scores: Floats) -> Floats:
+    """To six digits after those of the largest; a power of two, so that equal scores stay equal."""
+    largest = np.abs(scores).max(initial=0, where=np.isfinite(scores))
+    unit = 1.0 if not largest else 2.0 ** np.ceil(np.log2(largest))
+    return np.asarray(np.round(scores / unit, _DIGITS) * unit + 0.0)
+
+
+def power_of_two(vectors: Vectors) -> Any:
+    """About the length of the longest row; 1 where there is none."""
+    lengths = lengths_of(np.asarray(vectors, dtype=np.float64))
+    longest = np.nanmax(lengths, initial=0)
+    return np.float64(2.0 ** np.ceil(np.log2(longest)) if longest else 1.0)
+
+
+class ByOwn(Cosine):
+    """The similarity `by` of two texts' vectors, a name of `NAMES`; higher is more similar, and distances are below 0.
+
+    Of `pairs` and `between` only the order within a call counts: values are divided by the largest. `distances` are not
+    to be had: a dot product has no scale from 0 to 1. A text among `failures` has NaN with every text.
+    """
+
+    def __init__(self, encoder: Encoder, by: str, *, name: str | None = None) -> None:
+        super().__init__(encoder, name=name)
+        self.by = by
+        self.identity = f"{by}({encoder.identity})"
+
+    def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Similarity of `a[i]` and `b[i]`, (n,)."""
+        if len(a) != len(b):
+            raise UsageError(f"pairs() needs as many texts in a as in b, found {len(a)} and {len(b)}.")
+        return _scaled(_paired(self.by, self.vectors(a), self.vectors(b)))
+
+    def between(
+        self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
+        """Similarity of `texts[left[i]]` and `texts[right[i]]`, (n,)."""
+        vectors = self.vectors(texts)
+        return _scaled(_paired(self.by, vectors[left], vectors[right]))
+
+    def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ARG002 - there are none
+        """UsageError."""
+        raise UsageError(f"{self.name!r} compares by {NAMES[self.by]}, which is no distance from 0 to 1.")
+
+    def search_shards(
+        self,
+        queries: Sequence[str],
+        shards: Sequence[Sequence[str]],
+        k: int,
+        *,
+        spread: Spread | None = None,  # noqa: ARG002 - by the model itself, here
+    ) -> Iterator[Ranked]:
+        """The k best of each shard, in order; ties to the lower index."""
+        asked = self.vectors(queries, "query")
+        for shard in shards:
+            yield nearest(self.by, asked, self.vectors(list(shard), "document"), k)
+
+
+def nearest(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
+    """The k best of the corpus for each query by a similarity of `NAMES`; rows of NaN are not found, and find
+    nothing."""
+    left, right = (np.flatnonzero(~np.isnan(rows).any(axis=1)) for rows in (queries, corpus))
+    best = _exact(by, queries[left], corpus[right], k)
+    indices = np.full((len(queries), k), -1, dtype=np.int64)
+    scores = np.full((len(queries), k), -np.inf)
+    # The -1 at the end is what the index -1, nothing found, points at.
+    indices[left] = np.append(right, -1)[best.indices]
+    scores[left] = best.scores
+    return Ranked(indices, scores)
+
+
+def _exact(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
+    if by == "dot":
+        # Scores are rounded to 1e-6 there: at lengths about 1 that is float noise, and nothing else.
+        units = power_of_two(queries), power_of_two(corpus)
+        best = exact_search(_float32(queries / units[0]), _float32(corpus / units[1]), k)
+        return Ranked(best.indices, best.scores * units[0] * units[1])
+    parts = [top_k(compared(by, queries[at : at + _ROWS], corpus), k) for at in range(0, len(queries), _ROWS)]
+    if not parts:
+        return Ranked(np.empty((0, k), dtype=np.int64), np.empty((0, k)))
+    return Ranked(
+        np.concatenate([part.indices for part in parts]), np.concatenate([part.scores for part in parts])
+    )
+
+
+def _paired(by: str, left: Vectors, right: Vectors) -> Floats:
+    a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
+    if by == "dot":
+        return np.asarray(np.einsum("nd,nd->n", a, b))
+    apart = np.abs(a - b)
+    return np.asarray(-apart.sum(axis=1) if by == "manhattan" else -np.sqrt(np.square(apart).sum(axis=1)))
+
+
+def _scaled(values: Floats) -> NDArray[np.float32]:
+    largest = float(np.nanmax(np.abs(values), initial=0)) if len(values) else 0.0
+    return np.asarray(values / (largest or 1.0), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Vectors for an index that searches by inner product, in which the order is that of the similarity `by`.
+
+    For the cosine all have length 1; of a dot product they stay as they are. For Euclidean distance documents have one
+    value more, minus half of their squared length, and queries a 1: the inner product then falls as the distance
+    grows. Both are taken from the `middle` of the documents and in a `unit` of their own, which changes no order and
+    keeps the digits.
+    """
+
+    by: str
+    middle: Floats
+    unit: float = 1.0
+
+    @classmethod
+    def of(cls, by: str, documents: Vectors) -> Layout:
+        """For these documents (n, d). UsageError for Manhattan distance, for which there is none."""
+        if by == "manhattan":
+            raise UsageError("No index searches by Manhattan distance.")
+        if by != "euclidean" or not len(documents):
+            return cls(by, np.zeros(1))
+        middle = documents.mean(axis=0, dtype=np.float64)
+        return cls(by, middle, power_of_two(documents - middle))
+
+    def documents(self, vectors: Vectors) -> Vectors:
+        """Documents (n, d), as they are indexed."""
+        if self.by != "euclidean":
+            return self.queries(vectors)
+        away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
+        half = np.square(away).sum(axis=1, keepdims=True) / 2
+        return _at_length_1(np.hstack([away, -half]))
+
+    def queries(self, vectors: Vectors) -> Vectors:
+        """Queries (n, d), as they are searched for."""
+        if self.by == COSINE:
+            return unit(vectors)
+        if self.by == "dot":
+            return _at_length_1(vectors)
+        away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
+        return _at_length_1(np.hstack([away, np.ones((len(away), 1))]))
+
+
+def _at_length_1(vectors: Any) -> Vectors:
+    """The longest at about 1, and the others by the same power of two: scores are rounded to 1e-6 in a search."""
+    return _float32(vectors / power_of_two(vectors))
+
+
+def _float32(values: Any) -> Vectors:
+    return np.asarray(values, dtype=np.float32)
+
+
+Compared = Literal["cosine", "own"]
+"""How a protocol compares the vectors of models: all alike, or each as it was made for."""
+
+
+class Comparing(TypedDict, total=False):
+    """How a protocol compares texts: see `embassay.systems.open_system`."""
+
+    pair_corpus: str
+    compared: Compared
