@@ -28,7 +28,8 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.protocols.kernel.comparisons import standings, summarise, write_standings
-from embassay.protocols.kernel.estimates import Estimate, combine, estimate, words
+from embassay.protocols.kernel.estimates import Estimate, combine, estimate
+from embassay.protocols.kernel.groups import words
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.sage.options import SageOptions
 from embassay.protocols.sage.preference import choice_figures

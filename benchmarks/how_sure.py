@@ -25,8 +25,8 @@ from embassay.protocols.gate import judged_against
 from embassay.protocols.kernel.comparisons import OVERALL, Headline, Standing, mean_component
 from embassay.protocols.kernel.estimates import combine, estimate
 from embassay.protocols.rag.probes.resampling import ProbeContext
-from embassay.protocols.rag.scoring.score import Quantity
-from embassay.protocols.rag.scoring.score import value_interval as rag_interval
+from embassay.protocols.rag.scoring.quantities import Quantity
+from embassay.protocols.rag.scoring.quantities import value_interval as rag_interval
 from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
@@ -424,7 +424,9 @@ def over_queries(items: Floats, context: Context) -> Score:
     values = np.nanmean(items, axis=0)
     one = items.shape[1] == 1
     value = values[0] if one else values[0] / values[1]
-    quantity = Quantity(float(value), means[:, 0] if one else means[:, 0] / means[:, 1], len(items))
+    quantity = Quantity(
+        float(value), means[:, 0] if one else means[:, 0] / means[:, 1], len(items), len(items)
+    )
     low, high = rag_interval(quantity) or (None, None)
     return Score("", quantity.value, quantity.n, low, high)
 

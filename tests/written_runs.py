@@ -34,7 +34,8 @@ def write_run(
     for name, own, replicates in zip(values, columns.T, draws, strict=True):
         headline = Headline(name, float(own.mean()), len(own), replicates, "bootstrap over documents")
         standings += [Standing(TASK, "", MEASURE, headline), Standing(OVERALL, "", OVERALL, headline, RANKED)]
-        low, high = percentile_interval(replicates)
+        ends = percentile_interval(replicates)
+        low, high = (None, None) if np.isnan(ends[0]) else ends
         for task, measure in ((TASK, MEASURE), (OVERALL, OVERALL)):
             rows.append(
                 Result(

@@ -66,3 +66,27 @@ def test_no_difference_has_p_of_one() -> None:
     """Zeros and holes say nothing."""
     table = np.array([[0.0, np.nan]] * 5)
     np.testing.assert_array_equal(sign_flip_p(table, n_resamples=99, rng=generator(0)), [1.0, 1.0])
+
+
+def test_groups_are_drawn_whole() -> None:
+    """Each resample draws groups, with all their rows: means by hand, of plain columns and of such with holes."""
+    columns, groups = _draw(5, 9, 2), np.array([0, 1, 0, 2, 2, 2, 1, 3, 0])
+    columns[[1, 3], 1] = np.nan
+    drawn = generator(3, "resample").integers(0, 4, size=(40, 4))
+    rows = [np.concatenate([np.flatnonzero(groups == group) for group in row]) for row in drawn]
+    masked = resample_defined_means(columns, n_resamples=40, rng=generator(3, "resample"), groups=groups)
+    expected = np.array([[_mean(columns[row, i]) for i in range(2)] for row in rows])
+    np.testing.assert_allclose(masked, expected, atol=1e-12)
+    plain = resample_means(columns[:, [0]], n_resamples=40, rng=generator(3, "resample"), groups=groups)
+    np.testing.assert_allclose(plain, expected[:, [0]], atol=1e-12)
+
+
+def test_the_items_of_a_group_have_one_sign() -> None:
+    """Six equal differences in two groups: of the four patterns of signs two are as extreme, not 2 of 64."""
+    column = np.ones((6, 1))
+    alone = sign_flip_p(column, n_resamples=20_000, rng=generator(0, "x"))
+    together = sign_flip_p(
+        column, n_resamples=20_000, rng=generator(0, "x"), groups=np.array([0, 0, 0, 1, 1, 1])
+    )
+    assert alone[0] == pytest.approx(2 / 64, abs=0.005)
+    assert together[0] == pytest.approx(1 / 2, abs=0.02)

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, dict[str, float]]
+
+
+def by_query(lists: Any) -> Any:
+    """Judgements or lists with documents of each query's own: queries that share a relevant one are drawn together."""
+    return {
+        query: {f"{query}:{doc}": value for doc, value in docs.items()}
+        if isinstance(docs, dict)
+        else [f"{query}:{doc}" for doc in docs]
+        for query, docs in lists.items()
+    }
 
 
 def qrels(queries: int = 40, seed: int = 0, *, documents: int = 60) -> Qrels:

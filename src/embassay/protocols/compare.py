@@ -34,9 +34,9 @@ from embassay.stats import (
     compare_replicates,
     freedom_of_difference,
     hodges_lehmann,
+    holm,
     mixed_mean,
     randomization_test,
-    rank_ranges,
     smallest_difference,
     t_quantile,
     t_tail,
@@ -44,7 +44,7 @@ from embassay.stats import (
     wilcoxon,
 )
 from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
-from embassay.stats.ranks import corrected_pairs, not_meeting
+from embassay.stats.ranks import ranges_of
 
 METHOD = "paired bootstrap: t test of the difference with its bootstrap standard error"
 UNPAIRED = "t test of the difference with the bootstrap standard errors of both runs"
@@ -96,8 +96,6 @@ class Contrast:
     reason: str = ""
     df: float = math.inf
     tests: int = 1
-    disjoint: bool = False
-    """Whether the two sides' own intervals do not meet."""
 
 
 def contrast(
@@ -122,17 +120,40 @@ def contrast(
     if math.isnan(error):
         return replace(made, reason="no interval: there is nothing to resample")
     if error <= ROUNDING * _scale(made):
-        same = abs(difference) <= ROUNDING * _scale(made)
-        why = "the two do not differ on any item" if same else "every resample gives the same difference"
-        return replace(made, difference=0.0 if same else difference, error=0.0, reason=f"no test: {why}")
+        apart = 0.0 if abs(difference) <= ROUNDING * _scale(made) else difference
+        return replace(made, difference=apart, error=0.0, reason=_unvaried_difference(apart))
     half = t_quantile(0.975, free.df) * error
     low, high = between_bounds(difference - half, difference + half, first, second)
     p = t_test(difference, error, _scale(made), free.df)[1]
     return replace(
         made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
-        disjoint=not_meeting(first.interval, second.interval),
         smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED,
     )  # fmt: skip
+
+
+def known_contrast(run: RunValues, a: Side, b: Side, seed: int = 1337) -> Contrast | None:
+    """Two sides of one run at one place, as the run itself states their contrast; None where it states none."""
+    place = a.standing.place
+    known = run.contrast_of(place, a.name, b.name)
+    if known is None:
+        return None
+    first, second = a.standing.headline, b.standing.headline
+    made = Contrast(
+        a.name, b.name, *place, first.value, second.value, known.difference, error=known.error, n=known.n,
+        by_item=_by_item(a.items, b.items, seed),
+    )  # fmt: skip
+    if known.low is None or known.high is None:
+        return replace(made, reason=_unvaried_difference(known.difference))
+    smallest = smallest_difference(known.error, df=known.df)
+    return replace(
+        made, low=known.low, high=known.high, df=known.df, p=known.p, p_adjusted=known.p, smallest=smallest,
+        method=known.method,
+    )  # fmt: skip
+
+
+def _unvaried_difference(difference: float) -> str:
+    why = "every resample gives the same difference" if difference else "the two do not differ on any item"
+    return f"no test: {why}"
 
 
 def one_sided(found: Contrast) -> float:
@@ -177,9 +198,9 @@ def _error(first: Floats, second: Floats, free: Freedom, paired: bool) -> float:
     if not paired:
         known = [draws[np.isfinite(draws)] for draws in (first, second)]
         return free.factor * math.hypot(*(float(np.std(draws, ddof=1)) for draws in known))
-    if len(first) != len(second):
-        return _NONE
-    differences = first - second
+    # Paired resamples come one after the other from one stream: the first of both are of the same items.
+    both = min(len(first), len(second))
+    differences = first[:both] - second[:both]
     defined = differences[np.isfinite(differences)]
     return free.error(defined) if len(defined) >= DEFINED * len(differences) else _NONE
 
@@ -266,12 +287,18 @@ def fields(
         every = run.at(place)
         for group in dict.fromkeys(one.group for one in every):
             own = [one for one in every if one.group == group]
-            yield field_of(place, group, own, run.no_verdict(place))
+            yield field_of(place, group, own, run.no_verdict(place), run)
 
 
-def field_of(place: Place, group: str, standings: Sequence[Standing], no_verdict: str = "") -> Field:
-    """One field. Ranks are by paired bootstrap t tests, Holm over its pairs, alpha 0.05; two whose own intervals do not
-    meet are told apart. There are none where `no_verdict` says why."""
+def field_of(
+    place: Place,
+    group: str,
+    standings: Sequence[Standing],
+    no_verdict: str = "",
+    run: RunValues | None = None,
+) -> Field:
+    """One field, of a `run` that may state its own tests. Ranks are by paired bootstrap t tests, Holm over its pairs,
+    alpha 0.05. There are none where `no_verdict` says why."""
     task, dataset, measure = place
     sign = 1.0 if higher_is_better(measure) else -1.0
     known = [standing for standing in standings if standing.headline.value is not None]
@@ -288,15 +315,17 @@ def field_of(place: Place, group: str, standings: Sequence[Standing], no_verdict
         return Field(task, dataset, measure, group, entrants, (), missing, reason)
     values = np.array([one.headline.value for one in known], dtype=np.float64)
     strata = [one.headline.resampled for one in known]
-    intervals = [(entrant.low, entrant.high) for entrant in entrants]
-    ranges = rank_ranges(sign * draws, sign * values, strata=strata, intervals=intervals, alpha=ALPHA)
+    tests = pair_tests(known, run)
+    ranges = ranges_of(
+        [replace(test, difference=sign * test.difference) for test in tests], len(known), alpha=ALPHA
+    )
     free = shared_freedom(strata) or freedom_of_difference(strata[0], strata[1])
     best = best_shares(sign * draws, sign * values, free).tolist()
     entrants = tuple(
         Entrant(entrant.system, entrant.value, entrant.low, entrant.high, entrant.n, low, high, share)
         for entrant, (low, high), share in zip(entrants, ranges, best, strict=True)
     )
-    return Field(task, dataset, measure, group, entrants, _groups(pair_tests(known), len(known)), missing)
+    return Field(task, dataset, measure, group, entrants, _groups(tests, len(known)), missing)
 
 
 def _entrant(one: Standing) -> Entrant:
@@ -304,17 +333,21 @@ def _entrant(one: Standing) -> Entrant:
     return Entrant(one.system, float(one.headline.value or 0.0), low, high, one.headline.n)
 
 
-def pair_tests(known: Sequence[Standing]) -> tuple[PairTest, ...]:
-    """The tests of every pair of systems with values at one place, first minus second; none where they cannot be
-    tested."""
+def pair_tests(known: Sequence[Standing], run: RunValues | None = None) -> tuple[PairTest, ...]:
+    """The tests of every pair of systems with values at one place, first minus second, as the `run` states them where
+    it does; none where they cannot be tested."""
+    stated = (
+        run.tests(known[0].place, [standing.system for standing in known])
+        if run is not None and known
+        else None
+    )
+    if stated is not None:
+        return stated
     draws, reason = shared_draws(known)
     if reason:
         return ()
     values = [one.headline.value or 0.0 for one in known]
-    return compare_replicates(
-        draws, values, strata=[one.headline.resampled for one in known],
-        intervals=[one.headline.interval for one in known],
-    )  # fmt: skip
+    return compare_replicates(draws, values, strata=[one.headline.resampled for one in known])
 
 
 def most_degrees(standings: Sequence[Standing], group: str) -> float | None:
@@ -411,7 +444,9 @@ def compare_systems(
         if sides[0] is not None and sides[1] is not None and wanted(place, tasks, measures):
             why = first.no_verdict(place) or other.no_verdict(place)
             most = None if second else most_degrees(first.at(place), sides[0].standing.group)
-            made = contrast(sides[0], sides[1], paired=how.paired, most=most, seed=seed)
+            stated = None if second else known_contrast(first, sides[0], sides[1], seed)
+            paired = pairing_at(how, place, first, other).paired if second else True
+            made = stated or contrast(sides[0], sides[1], paired=paired, most=most, seed=seed)
             if data := other_data(first, other, place):
                 made = replace(without_test(made, data), difference=None, error=_NONE, by_item=None)
             found.append(without_test(made, f"no verdict: {why}") if why and not data else made)
@@ -455,7 +490,7 @@ def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
     names = [own.system for own in known]
     if len(names) < 3 or a not in names or b not in names or math.isnan(one.p):
         return None
-    found = pair_tests(known)
+    found = pair_tests(known, run)
     here = next((pair for pair in found if {names[pair.a], names[pair.b]} == {a, b}), None)
     return None if here is None else Among(len(found), here.p_adjusted, here.apart())
 
@@ -470,15 +505,14 @@ def _named(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Ite
 
 def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
     """The same with p corrected by Holm within each family, over those that have one: the overall score alone, the
-    parts that it is made of, and the datasets of these. Two whose own intervals do not meet are tested alone."""
+    parts that it is made of, and the datasets of these."""
     every = list(contrasts)
     families: dict[tuple[bool, bool], list[int]] = {}
     for i, one in enumerate(every):
         if not math.isnan(one.p):
             families.setdefault((one.task == OVERALL, bool(one.dataset)), []).append(i)
     for family in families.values():
-        p = [every[i].p for i in family]
-        known = corrected_pairs(p, [every[i].disjoint for i in family], [True] * len(p))
+        known = holm([every[i].p for i in family])
         for i, p_adjusted in zip(family, known, strict=True):
             every[i] = corrected(every[i], p_adjusted, len(family))
     return tuple(every)
@@ -531,6 +565,17 @@ def pairing(first: Mapping[str, Any], second: Mapping[str, Any]) -> Pairing:
         if data[0][name] != data[1][name]:
             return Pairing(False, f"the data of {name} differ")
     return Pairing(True)
+
+
+def pairing_at(how: Pairing, place: Place, first: RunValues, second: RunValues) -> Pairing:
+    """The same at one place: a value that is no mean over items, or items drawn in other groups, pair with nothing."""
+    if not how.paired:
+        return how
+    if reason := first.unpaired.get(place[2]) or second.unpaired.get(place[2]):
+        return Pairing(False, reason)
+    if first.groups != second.groups:
+        return Pairing(False, "the runs draw their items in other groups")
+    return how
 
 
 class InFolder(Protocol):
@@ -640,5 +685,6 @@ __all__ = [
     "leading",
     "one_sided",
     "pairing",
+    "pairing_at",
     "read_values",
 ]

@@ -16,6 +16,7 @@ from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import (
     Contrast,
     InFolder,
+    Pairing,
     Place,
     RunValues,
     Side,
@@ -25,6 +26,7 @@ from embassay.protocols.compare import (
     one_sided,
     other_data,
     pairing,
+    pairing_at,
     read_values,
 )
 from embassay.protocols.kernel import tables as numbers
@@ -380,6 +382,8 @@ class _Test:
     stops: bool = False
     fall: float = 0.0
     """How far it fell beyond the margin."""
+    unpaired: str = ""
+    """Why the items of the two runs are not paired; empty where they are."""
 
 
 def judged_against(
@@ -409,14 +413,14 @@ def judged_against(
     base.check(systems)
     how = pairing(now.manifest, base.manifest)
     tests = [
-        _tested(now, base, place, system, paired=how.paired, margin=margin)
+        _tested(now, base, place, system, how=pairing_at(how, place, now, base), margin=margin)
         for place in _comparable(now, base, _places(base, tasks, measures))
         for system in systems or [one.system for one in base.at(place)]
         if _has_value(base, place, system) or _has_value(now, place, system)
     ]
     if not tests:
         raise UsageError(f"{base.path} has nothing to compare with.", mend="Leave out -s, -t or -m.")
-    return tuple(_verdicts(tests, alpha, margin, now.protocol, how.reason))
+    return tuple(_verdicts(tests, alpha, margin, now.protocol))
 
 
 def _has_value(run: RunValues, place: Place, system: str) -> bool:
@@ -443,7 +447,14 @@ def _comparable(now: RunValues, base: RunValues, places: Sequence[Place]) -> Ite
 
 
 def _tested(
-    now: RunValues, base: RunValues, place: Place, system: str, *, paired: bool, margin: float
+    now: RunValues, base: RunValues, place: Place, system: str, *, how: Pairing, margin: float
+) -> _Test:
+    """Every test says by itself whether it is paired: of one run some measures may be, and others not."""
+    return replace(_of_both(now, base, place, system, how.paired, margin), unpaired=how.reason)
+
+
+def _of_both(
+    now: RunValues, base: RunValues, place: Place, system: str, paired: bool, margin: float
 ) -> _Test:
     before, after = base.standing(place, system), now.standing(place, system)
     if before is None or before.headline.value is None:
@@ -467,9 +478,7 @@ def _tested(
     return _Test(place, system, found, one_sided(shifted), fall=max(0.0, -(shifted.difference or 0.0)))
 
 
-def _verdicts(
-    tests: Sequence[_Test], alpha: float, margin: float, protocol: str, unpaired: str
-) -> Iterator[Verdict]:
+def _verdicts(tests: Sequence[_Test], alpha: float, margin: float, protocol: str) -> Iterator[Verdict]:
     tested = [one.p for one in tests if one.p < 1]
     corrected = iter(holm(tested) if tested else ())
     measures: dict[str, set[str]] = {}
@@ -481,7 +490,7 @@ def _verdicts(
         inside = f"{test.system},dataset={dataset}" if dataset else test.system
         bar = f"{protocol}.{what}[{inside}] no worse" + (f" than -{margin:g}" if margin else "")
         p = next(corrected) if test.p < 1 else test.p
-        made = _verdict(test, bar, p, alpha, protocol, unpaired)
+        made = _verdict(test, bar, p, alpha, protocol)
         yield replace(made, ahead=_ahead(test, alpha / len(tested))) if made.met and test.fall else made
 
 
@@ -493,7 +502,7 @@ def _ahead(test: _Test, alpha: float) -> tuple[Outlook, ...]:
     return found_at(test.fall, REACH * test.found.error, test.found.n, alpha, MORE)
 
 
-def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str, unpaired: str) -> Verdict:
+def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> Verdict:
     found = test.found
     made = Verdict(bar, None, None, reason=test.reason, scale=protocol, is_change=True, stops=test.stops)
     if found is None:
@@ -504,7 +513,7 @@ def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str, unpai
         return made
     worse = p < alpha
     reason = f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else ""
-    return replace(made, met=not worse, reason=reason, unpaired=unpaired, stops=worse)
+    return replace(made, met=not worse, reason=reason, unpaired=test.unpaired, stops=worse)
 
 
 def judged_bars(bars: Sequence[Bar], rows: Rows) -> Iterator[Verdict]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.randomness import generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
-from embassay.stats import resample_means
+from embassay.stats import PairTest, resample_means, t_test
+from embassay.stats.ranks import corrected_family
 
 Place = tuple[str, str, str]
 
@@ -51,6 +53,12 @@ class RunValues:
     manifest: Mapping[str, Any]
     standings: tuple[Standing, ...]
     items: ItemValues
+    known: tuple[KnownContrast, ...] = ()
+    """The contrasts that the run itself states."""
+    unpaired: Mapping[str, str] = field(default_factory=dict)
+    """By measure why its replicates are not of the items alone, so that no other run's can be paired with them."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """Item -> the first item of its group, where a run says so."""
 
     @property
     def protocol(self) -> str:
@@ -112,6 +120,25 @@ class RunValues:
         items = None if value is None or not name else self.items.behind(task, name, system, value)
         return Side(found, items)
 
+    def contrast_of(self, place: Place, a: str, b: str) -> KnownContrast | None:
+        """What the run itself says of `a` minus `b` at a place; None where it says nothing."""
+        for known in self.known:
+            if known.place == place and {known.a, known.b} == {a, b}:
+                return known if known.a == a else known.reverse()
+        return None
+
+    def tests(self, place: Place, systems: Sequence[str]) -> tuple[PairTest, ...] | None:
+        """The tests of every pair of `systems` at a place, first minus second, as the run states them; None where it
+        does not state all of them."""
+        pairs = [(a, b) for a, b in combinations(range(len(systems)), 2)]
+        stated = [self.contrast_of(place, systems[a], systems[b]) for a, b in pairs]
+        if not stated or not all(stated):
+            return None
+        known = [
+            (pair, contrast) for pair, contrast in zip(pairs, stated, strict=True) if contrast is not None
+        ]
+        return corrected_family([contrast.as_test(*pair) for pair, contrast in known], 1.0)
+
     def check(self, systems: Sequence[str]) -> None:
         """UsageError for a system that the run has not."""
         for name in systems:
@@ -128,13 +155,45 @@ class RunValues:
         return next(iter(names)) if len(names) == 1 else ""
 
 
+@dataclass(frozen=True)
+class KnownContrast:
+    """First minus second at a place, as the run that has both states it: with the interval (None where every resample
+    gives the same), the standard error, its degrees of freedom and p of the one test."""
+
+    place: Place
+    a: str
+    b: str
+    difference: float
+    low: float | None
+    high: float | None
+    error: float
+    df: float
+    p: float
+    n: int
+    method: str
+
+    def reverse(self) -> KnownContrast:
+        """Second minus first."""
+        low, high = (None if end is None else -end for end in (self.high, self.low))
+        return replace(self, a=self.b, b=self.a, difference=-self.difference, low=low, high=high)
+
+    def as_test(self, a: int, b: int) -> PairTest:
+        """The test of the systems at these positions, alone."""
+        low, high = (self.difference if end is None else end for end in (self.low, self.high))
+        score = t_test(self.difference, self.error, 1.0, self.df)[0]
+        return PairTest(a, b, self.difference, low, high, self.error, score, self.p, self.p, self.df)
+
+
 def read_values(folder: Path) -> RunValues:
     """A run's values. DataError for a folder without a run, or one in which there is nothing to compare."""
     run = RunFolder(folder)
     manifest = run.read_manifest()
     if manifest is None:
         raise DataError("There is no run here", path=folder, mend="Give the folder of a run (its --out).")
-    standings, items = read_standings(folder), ItemValues(folder)
+    items = ItemValues(folder)
+    if (folder / "score.json").is_file():
+        return _scored(folder, manifest, items)
+    standings = read_standings(folder)
     if not standings and manifest.get("protocol") == "rag":
         seed = int((manifest.get("arguments") or {}).get("seed") or 0)
         standings = tuple(from_items(items, run.read_results(), seed))
@@ -150,6 +209,16 @@ def _instead(manifest: Mapping[str, Any]) -> str:
     if manifest.get("status") == "finished":
         return "Runs of its kind are not compared with others; hold its scores with `embassay gate --min` or `--max`."
     return "Run its command once more with the same --out: finished cells are kept, and it writes them."
+
+
+def _scored(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> RunValues:
+    """Of a scoring: its record says what `rag score` said, corrected by people's grades or not."""
+    from embassay.protocols.rag.scoring.standings import contrasts_of, read_scored
+
+    scored = read_scored(folder)
+    return RunValues(
+        folder, manifest, scored.standings, items, tuple(contrasts_of(scored)), scored.unpaired, scored.groups
+    )
 
 
 def wanted(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:

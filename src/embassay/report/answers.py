@@ -22,7 +22,7 @@ from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.report.cards.evidence import LEAST_COLLECTIONS, LIKELY, Basis, Contender, Evidence, evidence_on
 from embassay.report.runs import ReportRun, sweep_of
-from embassay.stats import smallest_difference
+from embassay.stats.intervals import items_to_decide
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import StackFacts
@@ -202,7 +202,7 @@ class Answer:
 
 
 def _hardly(answer: Answer) -> str:
-    return _said(answer) if _few(answer) else f"more {answer.question.noun}s hardly would"
+    return _said(answer) if _few(answer) else f"more {answer.question.noun}s may not"
 
 
 def _said(answer: Answer) -> str:
@@ -214,7 +214,7 @@ def _said(answer: Answer) -> str:
         few = f"{answer.n} {noun}s are too few" if answer.n != 1 else f"one {noun} is too few"
         if _few(answer) and not more:
             return few
-        return f"{few}; {more}" if more else f"more {noun}s will hardly decide; choose by price or speed"
+        return f"{few}; {more}" if more else f"more {noun}s may not decide; choose by price or speed"
     if answer.level == "likely" and more and not _few(answer):
         return f"ahead in {_hundred(answer)} of 100; {more}"
     return _from(f"ahead in {_hundred(answer)} of 100 resamples", answer)
@@ -295,18 +295,19 @@ def _ahead(replicates: NDArray[np.float64]) -> int | None:
 
 
 def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
-    """How many more items would tell the leader from the next in 80 of 100 studies at a level of 5%, if the difference
-    stays as measured; two digits."""
+    """How many more items would tell the leader from the next, by the run's own tests, in 80 of 100 studies or more;
+    two digits."""
     if len(names) < 2 or not evidence.has_outlook:
         return None
     apart = evidence.replicates[0] - evidence.replicates[1]
-    difference = evidence.contenders[0].value - evidence.contenders[1].value
+    difference = abs(evidence.contenders[0].value - evidence.contenders[1].value)
     apart = apart[np.isfinite(apart)]
     if not difference > 0 or len(apart) < 2:
         return None
-    least = smallest_difference(evidence.free.error(apart), df=evidence.free.df)
-    wanted = evidence.n * (least / difference) ** 2 - evidence.n
-    if not 0 < wanted <= MOST_MORE:
+    pairs = math.comb(len(evidence.contenders), 2)
+    error = evidence.free.error(apart)
+    wanted = items_to_decide(error, evidence.n, difference, tests=pairs, df=evidence.free.df)
+    if wanted is None or not 0 < wanted <= MOST_MORE:
         return None
     # Two digits and upwards: more would claim to know what is an estimate from one sample.
     step = int(10 ** max(0, math.floor(math.log10(wanted)) - 1))

@@ -111,7 +111,8 @@ WORDINGS["score"] = Wording(
     "how rare they are in a query’s judgements, summed over the first K and divided by the best sum that any K "
     "documents reach. PROC is the same for the best K of the run’s own list, or of the pool given; %PROC is how much "
     "of it is reached.",
-    "95%, percentile bootstrap over queries, the same resamples for every run.",
+    "95%, bootstrap over queries, those that share a relevant document together, corrected for bias and for few "
+    "queries; the same resamples for every run.",
     "docs/rag_score.md",
     FILES.replace("comparisons.json", "score.json (all that this page shows), comparisons.json"),
 )

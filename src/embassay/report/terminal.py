@@ -329,8 +329,8 @@ def _other_answer(told: bool, among: Among | None) -> str:
 
 
 HOW_RANKED = (
-    "Ranks and groups are by paired bootstrap t tests, Holm over all pairs of a table, alpha 0.05; two whose "
-    "intervals do not meet are told apart. In one group: no test does, which is not being equal. Best: how "
+    "Ranks and groups are by paired bootstrap t tests, Holm over all pairs of a table, alpha 0.05. In "
+    "one group: no test tells them apart, which is not being equal. Best: how "
     "likely a system is ahead of all, by resamples and by how many items these are of."
 )
 

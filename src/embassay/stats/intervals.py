@@ -388,6 +388,29 @@ def items_needed(
     return max(1, math.ceil(n * ratio**2))
 
 
+CAUTION = 1.3
+"""Standard errors by which a lead is lowered before it is believed: who leads was found in the same data, so the lead
+is too large on average. Of forecasts of 80% on real collections so many came true, among two, three and five systems:
+48, 44 and 33% with the lead as it is, 69, 81 and 80% lowered by 0.84, and 79, 91 and 95% by this (docs/how_sure.md)."""
+
+
+def items_to_decide(
+    error: float, n: int, lead: float, *, tests: int = 1, df: float = math.inf
+) -> float | None:
+    """How many items beside the `n` would tell the leader from the next in 80 of 100 studies, where `n` give a `lead`
+    with this standard error, tested among so many `tests` by Holm. None where the lead is within `CAUTION` errors of 0:
+    then nobody can say. Errors as for `smallest_difference`.
+
+    >>> round(items_to_decide(0.02, 100, 0.05)), items_to_decide(0.02, 100, 0.02)
+    (444, None)
+    """
+    lowered = abs(lead) - CAUTION * error
+    if lowered <= 0:
+        return None
+    least = smallest_difference(error, alpha=ALPHA / tests, df=df)
+    return n * (least / lowered) ** 2 - n
+
+
 def _check(error: float, alpha: float, power: float) -> None:
     if not error >= 0 or not 0 < alpha < 1 or not 0 < power < 1:
         raise UsageError(

@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike, NDArray
 from embassay.errors import UsageError
 from embassay.records import Stratum
 from embassay.stats.intervals import (
-    ALPHA,
     KEPT,
     NORMAL,
     ROUNDING,
@@ -36,8 +35,7 @@ class PairTest:
     """The difference of system `a` to system `b` (positions), and a two-sided t test that it is 0.
 
     `error` is its bootstrap standard error, `df` its degrees of freedom and `low` to `high` the difference within t
-    errors; `p_adjusted` is corrected by Holm over all pairs of the comparison, but for two whose own intervals do not
-    meet (`disjoint`): where Holm does not tell them apart, p is of their own test.
+    errors; `p_adjusted` is corrected by Holm over all pairs of the comparison.
     """
 
     a: int
@@ -50,14 +48,38 @@ class PairTest:
     p: float
     p_adjusted: float
     df: float = math.inf
-    disjoint: bool = False
 
     def apart(self, alpha: float = 0.05) -> bool:
         """Whether the two are told apart."""
-        return self.disjoint or self.p_adjusted < alpha
+        return self.p_adjusted < alpha
 
 
-Intervals = Sequence[tuple[float | None, float | None]]
+def paired_test(
+    a: int,
+    b: int,
+    difference: float,
+    draws: NDArray[np.float64],
+    free: Freedom,
+    *,
+    scale: float,
+    confidence: float = 0.95,
+) -> PairTest:
+    """The test of one pair, alone, from the replicates `draws` (B,) of its difference. What is rounding depends on the
+    `scale`, the size of what was summed, not of the difference."""
+    error = free.error(draws)
+    reach = t_quantile((1 + confidence) / 2, free.df) * error
+    score, p = t_test(difference, error, scale, free.df)
+    if math.isinf(score) and math.isfinite(free.df):
+        # The same difference everywhere: how likely that is with one sign for each of the df + 1 units.
+        p = 2.0**-free.df
+    return PairTest(a, b, difference, difference - reach, difference + reach, error, score, p, p, free.df)
+
+
+def corrected_family(tests: Sequence[PairTest], scale: float) -> tuple[PairTest, ...]:
+    """The tests of all pairs of a comparison, corrected by Holm over those that differ on some item."""
+    tested = [test.error > ROUNDING * scale or test.statistic != 0 for test in tests]
+    adjusted = corrected_pairs([test.p for test in tests], tested)
+    return tuple(replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True))
 
 
 def compare_replicates(
@@ -65,16 +87,15 @@ def compare_replicates(
     estimates: ArrayLike,
     *,
     strata: Sequence[Sequence[Stratum]] = (),
-    intervals: Intervals = (),
     confidence: float = 0.95,
 ) -> tuple[PairTest, ...]:
     """Test every pair of systems from their bootstrap replicates (systems, B) and estimates (systems,).
 
     Replicate j of all systems must come from one resample of the same items. The standard error of a difference
     is the standard deviation of its replicates, corrected by the `strata` of every system; without them it is
-    taken as known, and the test is a z test. Two systems whose own `intervals` do not meet count as different.
-    Pairs are ordered (0, 1), (0, 2) ... Where the error is 0, p is 0; two systems equal on every item have p 1
-    and are no test of the family. Fewer than two systems give no pairs.
+    taken as known, and the test is a z test. Pairs are ordered (0, 1), (0, 2) ... Where the error is 0, p is that of
+    equal signs in all units, 0 without strata; two systems equal on every item have p 1 and are no test of the
+    family. Fewer than two systems give no pairs.
     Raises UsageError for shapes that do not fit, fewer than two resamples, or values that are not finite.
 
     >>> rng = np.random.default_rng(0)
@@ -84,49 +105,23 @@ def compare_replicates(
     """
     draws, values = _checked(replicates, estimates)
     check_confidence(confidence)
-    # What is rounding depends on the size of what was summed, not of the difference.
     scale = float(np.abs(values).max(initial=0))
     most, tests = shared_degrees(strata), []
     for a, b in combinations(range(len(values)), 2):
         free = freedom_of_difference(strata[a], strata[b], most=most) if strata else NORMAL
-        difference, error = float(values[a] - values[b]), free.error(draws[a] - draws[b])
-        reach = t_quantile((1 + confidence) / 2, free.df) * error
-        score, p = t_test(difference, error, scale, free.df)
-        low, high = difference - reach, difference + reach
-        apart = bool(intervals) and not_meeting(intervals[a], intervals[b])
-        tests.append(PairTest(a, b, difference, low, high, error, score, p, p, free.df, apart))
-    adjusted = corrected_pairs(
-        [test.p for test in tests], [test.disjoint for test in tests],
-        [test.error > ROUNDING * scale or test.statistic != 0 for test in tests],
-    )  # fmt: skip
-    return tuple(replace(test, p_adjusted=p) for test, p in zip(tests, adjusted, strict=True))
+        apart = float(values[a] - values[b]), draws[a] - draws[b]
+        tests.append(paired_test(a, b, *apart, free, scale=scale, confidence=confidence))
+    return corrected_family(tests, scale)
 
 
-def not_meeting(a: tuple[float | None, float | None], b: tuple[float | None, float | None]) -> bool:
-    """Whether two intervals have nothing in common; not where one of them has no ends.
+def corrected_pairs(p: Sequence[float], tested: Sequence[bool]) -> list[float]:
+    """p of pairs, corrected by Holm over those that are `tested`; 1 for the others.
 
-    >>> not_meeting((0.1, 0.2), (0.3, 0.4)), not_meeting((0.1, 0.3), (0.3, 0.4)), not_meeting((None, None), (0, 1))
-    (True, False, False)
-    """
-    (low, high), (least, most) = a, b
-    if low is None or high is None or least is None or most is None:
-        return False
-    return high < least or most < low
-
-
-def corrected_pairs(p: Sequence[float], disjoint: Sequence[bool], tested: Sequence[bool]) -> list[float]:
-    """p of pairs, corrected by Holm over those that are `tested`. Those that are `disjoint` and that Holm
-    does not tell apart at 5% keep their own.
-
-    >>> corrected_pairs([0.03, 0.03, 1.0], [False, True, False], [True, True, False])
-    [0.06, 0.03, 1.0]
+    >>> corrected_pairs([0.03, 0.01, 1.0], [True, True, False])
+    [0.03, 0.02, 1.0]
     """
     family = iter(holm([raw for raw, counts in zip(p, tested, strict=True) if counts]))
-    holms = [next(family) if counts else 1.0 for counts in tested]
-    return [
-        raw if alone and holm_ >= ALPHA else holm_
-        for raw, holm_, alone in zip(p, holms, disjoint, strict=True)
-    ]
+    return [next(family) if counts else 1.0 for counts in tested]
 
 
 def rank_ranges(
@@ -134,21 +129,19 @@ def rank_ranges(
     estimates: ArrayLike,
     *,
     strata: Sequence[Sequence[Stratum]] = (),
-    intervals: Intervals = (),
     alpha: float = 0.05,
 ) -> tuple[tuple[int, int], ...]:
     """The best and the worst rank each system may hold, 1 = best; arguments as for `compare_replicates`.
 
     From 1 + the number of systems that beat it, to the number of systems minus those that it beats. One beats
-    another when its estimate is higher and their adjusted p is below `alpha`, or their own `intervals` do not
-    meet. With equal systems, the chance that any range is wrong is at most about `alpha` without `intervals`;
-    with them this holds for each range (docs/how_sure.md).
+    another when its estimate is higher and their adjusted p is below `alpha`, so that with equal systems the chance
+    that any range is wrong is at most about `alpha` (docs/how_sure.md).
 
     >>> rng = np.random.default_rng(0)
     >>> rank_ranges(rng.normal([[0.7], [0.5], [0.51]], 0.02, size=(3, 500)), [0.7, 0.5, 0.51])
     ((1, 1), (2, 3), (2, 3))
     """
-    pairs = compare_replicates(replicates, estimates, strata=strata, intervals=intervals)
+    pairs = compare_replicates(replicates, estimates, strata=strata)
     return ranges_of(pairs, len(np.atleast_1d(np.asarray(estimates))), alpha=alpha)
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.compare import compare_systems, field_of, fields, pairing, read_values
+from embassay.protocols.compare import compare_systems, field_of, fields, pair_tests, pairing, read_values
 from embassay.protocols.kernel.comparisons import (
     REFERENCE,
     Headline,
@@ -24,7 +24,7 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report.terminal import verdict
-from embassay.stats import hodges_lehmann, resample_means, wilcoxon
+from embassay.stats import hodges_lehmann, holm, resample_means, wilcoxon
 from written_runs import MEASURE, TASK, write_run
 
 RNG = np.random.default_rng(11)
@@ -108,8 +108,8 @@ def test_one_question_has_one_answer_or_names_the_family(tmp_path: Path) -> None
 
 
 @given(st.integers(0, 10**6))
-def test_intervals_that_do_not_meet_are_never_tied(seed: int) -> None:
-    """Whatever the systems, ranks, groups and chances agree with the intervals beside them."""
+def test_nothing_but_the_corrected_test_tells_two_apart(seed: int) -> None:
+    """Ranks are those of Holm's p, whatever the intervals of single systems look like."""
     rng = np.random.default_rng(seed)
     sets = rng.uniform(0.2, 0.6, rng.integers(2, 7)) + rng.normal(0, 0.03, (rng.integers(3, 6), 1))
     draws = resample_means(sets, n_resamples=400, rng=rng).T
@@ -118,11 +118,10 @@ def test_intervals_that_do_not_meet_are_never_tied(seed: int) -> None:
         for i, (column, own) in enumerate(zip(sets.T, draws, strict=True))
     ]
     found = field_of((TASK, "", MEASURE), "", known)
-    for i, above in enumerate(found.entrants):
-        for j, below in enumerate(found.entrants):
-            if above.low is not None and below.high is not None and above.low > below.high:
-                assert (above.rank_low or 0) < (below.rank_low or 0)
-                assert not any(low <= i <= high and low <= j <= high for low, high in found.groups)
+    tests = pair_tests(known)
+    assert [test.p_adjusted for test in tests] == holm([test.p for test in tests])
+    apart = sum(test.p_adjusted < 0.05 for test in tests)
+    assert sum((entrant.rank_low or 0) - 1 for entrant in found.entrants) == apart
 
 
 def test_no_verdict_where_a_reference_reaches_the_leader(tmp_path: Path) -> None:

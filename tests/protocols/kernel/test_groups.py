@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.kernel.estimates import estimate, groups_of, named_groups, tied, words
+from embassay.protocols.kernel.estimates import estimate
+from embassay.protocols.kernel.groups import groups_of, named_groups, tied, words
 from embassay.protocols.tasks.task import Context, PtebOptions
 from embassay.records import Documents, Ratings, RetrievalSet, ScoredPairs
 from embassay.text import open_tokenizer
@@ -45,6 +46,30 @@ def test_a_document_relevant_to_most_queries_ties_only_its_doubles() -> None:
     labels = groups_of(RetrievalSet(docs, Documents(ids, ids), qrels))
     assert labels is not None
     assert labels.tolist() == [0, 0, *range(1, 19)]
+
+
+def test_the_most_frequent_documents_tie_nobody_where_they_tie_too_many() -> None:
+    """Two hubs, each relevant to half of the queries, are left out; what two queries share beside them still ties."""
+    ids = tuple(f"q{i}" for i in range(20))
+    qrels = {one: {f"hub{i % 2}": 1.0, f"d{i // 2 if i < 4 else i}": 1.0} for i, one in enumerate(ids)}
+    labels = groups_of(RetrievalSet(Documents(("hub0",), ("text",)), Documents(ids, ids), qrels))
+    assert labels is not None
+    assert labels.tolist() == [0, 0, 1, 1, *range(2, 18)]
+
+
+def test_doubles_stay_together_whatever_else_is_left_out() -> None:
+    """Twelve questions that all have the one relevant document are one unit."""
+    labels = tied([{"one"}] * 12)
+    assert labels is not None
+    assert labels.tolist() == [0] * 12
+
+
+def test_questions_of_the_same_words_are_one_group() -> None:
+    """Whatever is relevant to them: case and blanks are no difference."""
+    ids, texts = ("a", "b", "c", "d"), ("Who won?", "who  won?", "When?", "")
+    labels = groups_of(RetrievalSet(Documents(("x",), ("text",)), Documents(ids, texts), {}))
+    assert labels is not None
+    assert labels.tolist() == [0, 0, 1, 2]
 
 
 @given(st.lists(st.sets(st.sampled_from("abcdefghij"), max_size=3), max_size=30))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.protocols.kernel.estimates import named_groups
+from embassay.protocols.kernel.groups import named_groups
 from embassay.protocols.tasks import sts
 from embassay.records import ScoredPairs
 from embassay.stats import corrected_interval, freedom_of_units

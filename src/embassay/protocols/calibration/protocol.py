@@ -25,16 +25,9 @@ from embassay.protocols.calibration.probability import (
 )
 from embassay.protocols.calibration.slices import DAMAGED, EDITED, KnownPairs, gaps, labels, loaded_as
 from embassay.protocols.kernel import evaluation
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    Statistic,
-    estimates,
-    named_groups,
-    undefined,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, estimates, undefined
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
+from embassay.protocols.kernel.groups import named_groups
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import Session, Silent

@@ -279,7 +279,7 @@ def _outcome(
     )
     return Outcome(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
-        percentile_interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
+        _interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
         high.estimate, (high.low, high.high), linear, quadratic, _ac2_ends(table, seed, name, criterion),
         _defined(percent_agreement(_lists(table))) if len(table) > 1 else None,
     )  # fmt: skip
@@ -312,7 +312,13 @@ def _ac2_ends(table: NDArray[np.float64], seed: int, *names: str) -> tuple[float
         ]
     )
     defined = draws[np.isfinite(draws)]
-    return percentile_interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
+    return _interval(defined) if len(defined) > 0.95 * RESAMPLES else (None, None)
+
+
+def _interval(draws: NDArray[np.float64]) -> tuple[float | None, float | None]:
+    """Of the draws; (None, None) where they do not vary."""
+    low, high = percentile_interval(draws)
+    return (None, None) if np.isnan(low) else (low, high)
 
 
 def _stream(seed: int, *names: str) -> np.random.Generator:

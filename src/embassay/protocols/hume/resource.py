@@ -9,6 +9,7 @@ languages that benchmarks are in, classes 2 to 5 in full, by ISO 639-3 with the 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
@@ -123,4 +124,4 @@ def _ends(values: Sequence[float], seed: int) -> tuple[float | None, float | Non
     if len(values) < FEWEST_PAIRS:
         return None, None
     estimate = bootstrap_ci(list(values), seed=seed)
-    return points(estimate.low), points(estimate.high)
+    return (None, None) if math.isnan(estimate.low) else (points(estimate.low), points(estimate.high))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, interval, unvaried
+from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, interval
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, in_words, p_value
 from embassay.records import Component, Result, Stratum
@@ -27,6 +27,7 @@ from embassay.runs.folder import CellRecord, write_columns
 from embassay.stats import compare_replicates
 from embassay.stats.intervals import freedom, scaled, strata_of
 from embassay.stats.ranks import ranges_of
+from embassay.stats.resampling import unvaried
 
 if TYPE_CHECKING:
     from embassay.protocols.kernel.evaluation import TaskProtocol
@@ -35,7 +36,7 @@ ALPHA = 0.05
 CORRECTION = "holm"
 METHOD = (
     "paired bootstrap: two-sided t test of the difference with its bootstrap standard error, Satterthwaite's degrees "
-    "of freedom over what was resampled, shared by all pairs; two whose own intervals do not meet are tested alone"
+    "of freedom over what was resampled, shared by all pairs"
 )
 
 
@@ -84,6 +85,8 @@ class Headline:
     strata: tuple[Stratum, ...] = ()
     bounds: tuple[float, float] = (-math.inf, math.inf)
     """What values of the measure lie between: the interval does not leave it."""
+    stated: tuple[float | None, float | None] | None = None
+    """The interval that its run states, where that is not made from the replicates alone."""
 
     @classmethod
     def of(
@@ -116,6 +119,8 @@ class Headline:
     @property
     def interval(self) -> tuple[float | None, float | None]:
         """The 95% interval, (None, None) where there is none."""
+        if self.stated is not None:
+            return self.stated
         low, high = interval(self.replicates, self.value, freedom(self.resampled))
         if low is None or high is None:
             return None, None
@@ -181,8 +186,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
     replicates = replicates[:, defined]
     values = np.array([headline.value for headline in complete], dtype=np.float64)
     strata = [headline.resampled for headline in complete]
-    ends = [headline.interval for headline in complete]
-    pairs = compare_replicates(replicates, values, strata=strata, intervals=ends)
+    pairs = compare_replicates(replicates, values, strata=strata)
     ranges = ranges_of(pairs, len(names), alpha=ALPHA)
     best = [name for name, (low, _) in zip(names, ranges, strict=True) if low == 1]
     return {

@@ -30,6 +30,7 @@ from embassay.runs.folder import digest
 from embassay.runs.forecast import Hear
 from embassay.runs.spending import Spending, Spent
 from embassay.stats import resample_means
+from embassay.stats.resampling import group_sums
 from embassay.systems import open_system
 from embassay.systems.cosine import Cosine
 from embassay.systems.own import COSINE, NAMES, ByOwn, Comparing, own_similarity
@@ -369,9 +370,7 @@ class Context(ABC):
             return resample_means(columns, n_resamples=n, rng=rng)
         filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
         if groups is not None:
-            sums = np.zeros((int(groups.max()) + 1, filled.shape[1]))
-            np.add.at(sums, groups, filled)
-            filled = sums
+            filled = group_sums(filled, groups)
         means = resample_means(filled, n_resamples=n, rng=rng)
         with np.errstate(invalid="ignore"):
             return means[:, :-1] / means[:, -1:]

@@ -15,17 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    Statistic,
-    combine,
-    estimate,
-    groups_of,
-    undefined,
-    words,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, combine, estimate, undefined
+from embassay.protocols.kernel.groups import groups_of, words
 from embassay.protocols.kernel.inputs import Columns
 from embassay.protocols.sage.tasks import Context
 from embassay.records import Comparisons, Component, Ratings, Score, Skipped, TaskOutcome

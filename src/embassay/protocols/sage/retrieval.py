@@ -23,16 +23,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg_arrays
-from embassay.protocols.kernel.estimates import (
-    Estimate,
-    Items,
-    Lost,
-    Statistic,
-    estimate,
-    groups_of,
-    undefined,
-    words,
-)
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, estimate, undefined
+from embassay.protocols.kernel.groups import groups_of, words
 from embassay.protocols.sage.tasks import (
     RETRIEVAL_EDITS,
     Context,

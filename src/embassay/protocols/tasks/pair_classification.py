@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Similarity
 from embassay.measures.summary import counted_average_precision
-from embassay.protocols.kernel.estimates import Estimate, Items, Lost, words
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost
+from embassay.protocols.kernel.groups import words
 from embassay.protocols.tasks.task import Context, Place, drawn, outcome, places, reworded_pairs, similarity
 from embassay.records import LabelledPairs, TaskOutcome
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from embassay.contracts import Ranked, Similarity
 from embassay.measures import ndcg
-from embassay.protocols.kernel.estimates import Items, Lost, estimate, words
+from embassay.protocols.kernel.estimates import Items, Lost, estimate
+from embassay.protocols.kernel.groups import words
 from embassay.protocols.tasks.task import (
     Context,
     Place,

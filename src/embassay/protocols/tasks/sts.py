@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from embassay.contracts import Similarity
-from embassay.protocols.kernel.estimates import Items, Lost, words
+from embassay.protocols.kernel.estimates import Items, Lost
+from embassay.protocols.kernel.groups import words
 from embassay.protocols.tasks.task import (
     Context,
     Place,

@@ -16,7 +16,8 @@ import numpy as np
 from embassay.contracts import Similarity, Spread
 from embassay.data import Dataset
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import MOST_LOST, interval, named_groups
+from embassay.protocols.kernel.estimates import MOST_LOST, interval
+from embassay.protocols.kernel.groups import named_groups
 from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import Reworded, Task

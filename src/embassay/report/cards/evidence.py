@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Kind
+from embassay.protocols.compare import higher_is_better
 from embassay.protocols.kernel import tables
 from embassay.protocols.kernel.comparisons import (
     CLASSICAL,
@@ -25,11 +26,9 @@ from embassay.protocols.kernel.comparisons import (
     read_standings,
 )
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
-from embassay.randomness import generator
 from embassay.report.runs import ReportRun, score_of, summary_of, sweep_of
 from embassay.stats import NORMAL, Freedom, freedom_of_difference
 from embassay.stats.intervals import shared_degrees
-from embassay.stats.resampling import resample_means
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import Part
@@ -117,10 +116,13 @@ def _at(
 def _of_standings(
     run: ReportRun, standings: Sequence[Standing], scope: str, unit: Unit, *, collections: bool
 ) -> Evidence:
-    ordered = sorted(standings, key=lambda standing: (-(standing.headline.value or 0.0), standing.system))
+    sign = 1.0 if higher_is_better(standings[0].measure) else -1.0
+    ordered = sorted(
+        standings, key=lambda standing: (-sign * (standing.headline.value or 0.0), standing.system)
+    )
     lengths = {len(standing.headline.replicates) for standing in ordered}
     replicates = (
-        np.stack([standing.headline.replicates for standing in ordered])
+        sign * np.stack([standing.headline.replicates for standing in ordered])
         if len(lengths) == 1
         else np.empty((len(ordered), 0))
     )
@@ -170,45 +172,27 @@ def _collections(run: ReportRun, system: str) -> tuple[int, bool]:
 
 
 def _scored(run: ReportRun, *, labels: bool) -> Evidence | None:
-    """Of a scoring by people's labels, or by a golden set: its leading measure, resampled over the queries that every
-    run of it has a value for."""
+    """Of a scoring by people's labels, or by a golden set: its leading measure, with the values and the tests of its
+    record, corrected by people or not."""
     score = score_of(run)
     if score is None or _is_golden(run, score.judgements.path) == labels:
         return None
     from embassay.protocols.rag.scoring.conclusions import judged_less
-    from embassay.report.items import measured_groups
+    from embassay.protocols.rag.scoring.standings import read_scored
     from embassay.report.rag.tables import TASK, unit_of
 
-    record, headline = run.record, score.headline
-    group = next((part for part in measured_groups(record) if part.dataset == score.judgements.name), None)
-    places = (
-        {measure.key[0]: place for place, measure in enumerate(group.measures)} if group is not None else {}
-    )
-    if group is None or headline not in places:
+    headline, scored = score.headline, read_scored(run.record.path)
+    ours = [
+        standing
+        for standing in scored.standings
+        if standing.measure == headline and len(standing.headline.replicates)
+    ]
+    if len(ours) < 2:
         return None
-    rows = {
-        peer.name: record.find(TASK, peer.name, headline, dataset=group.dataset) for peer in group.systems
-    }
-    ranges, pairs = record.scope(TASK).ranges, []
-    for peer, values in zip(group.systems, group.values[places[headline]], strict=True):
-        row = rows[peer.name]
-        if row is not None and row.value is not None:
-            rank = ranges.get(peer.name)
-            pairs.append((Contender(peer.name, peer.kind, row.value, row.ci_low, row.ci_high, rank), values))
-    pairs.sort(key=lambda pair: (-pair[0].value, pair[0].name))
-    columns = np.array([values for _, values in pairs])
-    complete = columns[:, np.isfinite(columns).all(axis=0)]
-    if len(pairs) < 2 or complete.shape[1] < 2:
-        return None
-    rng = generator(int(record.arguments.get("seed") or 0), "answers", headline)
-    replicates = resample_means(complete.T, n_resamples=RESAMPLES, rng=rng).T
+    evidence = _of_standings(run, ours, TASK, unit_of(headline), collections=False)
     other = judged_less(score)
     uneven = f"{other[0]} is judged less: rag golden --add-run" if other is not None else ""
-    contenders = tuple(contender for contender, _ in pairs)
-    means = f"{headline} by {'labels' if labels else 'a golden set'}"
-    return Evidence(
-        run, contenders, replicates, complete.shape[1], unit_of(headline), uneven=uneven, means=means
-    )
+    return replace(evidence, uneven=uneven, means=f"{headline} by {'labels' if labels else 'a golden set'}")
 
 
 def _is_golden(run: ReportRun, path: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from embassay.protocols.rag.decision.protocol import Ahead, Decision, Standing
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
 from embassay.report.notes import outlook_table
+from embassay.stats import t_quantile
 
 
 def decision_view(decision: Decision) -> Iterator[Block]:
@@ -80,12 +82,13 @@ def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block
     pairs = [
         pair
         for pair in compared.pairs
-        if not pair.better and not pair.judged_less and pair.high > pair.low and {pair.a, pair.b} & first
+        if not pair.better and not pair.judged_less and pair.error and {pair.a, pair.b} & first
     ]
     if not pairs:
         return
-    pair = max(pairs, key=lambda pair: abs(pair.difference) / (pair.high - pair.low))
-    rows = undecided(pair.difference, (pair.high - pair.low) / 2, pair.n, len(compared.pairs))
+    pair = max(pairs, key=lambda pair: abs(pair.difference) / (pair.error or 1.0))
+    half = t_quantile(0.975, pair.df or math.inf) * (pair.error or 0.0)
+    rows = undecided(pair.difference, half, pair.n, len(compared.pairs))
     labels = score.judgements.documents / max(score.judgements.queries, 1)
     title = f"What more questions like these would buy, {pair.a} minus {pair.b}"
     yield Text(f"{title}:")

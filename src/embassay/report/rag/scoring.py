@@ -89,7 +89,7 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
     if alone:
         yield every_measure(record, score)
-    words = f"Intervals: {settings.confidence:.0%}, {intervals_in_words(settings)}."
+    words = f"Intervals: {settings.confidence:.0%}, {intervals_in_words(score)}."
     all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
     elsewhere: Sentence = (all_in, Command("tables/rag_score.csv"), ". ")
     yield Text((*(() if alone else elsewhere), words), id="score-measures")
@@ -332,7 +332,9 @@ def _differences(record: Record, score: Score, most: int) -> Iterator[Block]:
 def forest(record: Record, compared: Comparison, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
     unit = unit_of(compared.measure)
-    ends = [end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference)]
+    ends = [
+        end for pair in compared.pairs for end in (pair.low, pair.high, pair.difference) if end is not None
+    ]
     scale = scale_of([*ends, 0.0], within=None, factor=unit.factor)
     heads, kinds = (
         (f"{compared.measure}, difference, 95%", "p (Holm)", _counts_of(compared)),
@@ -354,8 +356,11 @@ def _counts_of(compared: Comparison) -> str:
 
 def _pair(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
     claim = pair_claim(pair, "")
-    change, interval = unit.change(pair.difference), unit.interval(pair.low, pair.high)
-    exact = ",".join(f"{value * unit.factor:.6g}" for value in (pair.difference, pair.low, pair.high))
+    bounded = pair.low is not None and pair.high is not None
+    change = unit.change(pair.difference)
+    interval = unit.interval(pair.low or 0.0, pair.high or 0.0) if bounded else "no interval"
+    known = [value for value in (pair.difference, pair.low, pair.high) if value is not None]
+    exact = ",".join(f"{value * unit.factor:.6g}" for value in known)
     return Line(
         f"{pair.a} − {pair.b}",
         (

@@ -24,17 +24,17 @@ from embassay.document.blocks import Text as Paragraph
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS
 from embassay.protocols.rag.golden.summary import Query, read_golden
-from embassay.protocols.rag.scoring.conclusions import NEXT, pair_claim
+from embassay.protocols.rag.scoring.conclusions import NEXT, pair_claim, upwards
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
     MeasureFacts,
     Pair,
     Score,
     SensitivityCell,
-    Settings,
     Value,
     read_score,
 )
+from embassay.protocols.rag.scoring.tables import drawn
 from embassay.protocols.rag.sweep.findings.record import FILE, Findings, read_findings
 from embassay.report.record import Record
 
@@ -303,20 +303,22 @@ def _remarks(score: Score, wide: bool) -> Iterator[str]:
     yield from _likeness(score, wide)
     yield from _guidance(score)
     yield from (note.text for note in score.notes)
-    yield f"Intervals: {intervals_in_words(score.settings)}. Ties: {score.settings.ties}."
+    yield f"Intervals: {intervals_in_words(score)}. Ties: {score.settings.ties}."
 
 
-def intervals_in_words(settings: Settings) -> str:
+def intervals_in_words(score: Score) -> str:
     """How the intervals of a scoring were made; resamples and seed where it was by them."""
+    settings = score.settings
     if settings.intervals != BOOTSTRAP:
         return settings.intervals
-    return f"{settings.intervals}, {numbers.count(settings.resamples)} resamples, seed {settings.seed}"
+    return f"{drawn(score).lower()}, {numbers.count(settings.resamples)} resamples, seed {settings.seed}"
 
 
 def _pair(score: Score, pair: Pair) -> str:
     unit = unit_of(score.headline)
-    ends = (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
-    gap = f"{unit.text(abs(pair.difference))} ({unit.interval(*ends)}), p {numbers.p_value(pair.p_adjusted)} (Holm)"
+    ends = upwards(pair)
+    interval = f" ({unit.interval(*ends)})" if ends else ""
+    gap = f"{unit.text(abs(pair.difference))}{interval}, p {numbers.p_value(pair.p_adjusted)} (Holm)"
     claim = pair_claim(pair, score.headline)
     if claim.relation == "level":
         return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
@@ -328,7 +330,9 @@ def _likeness(score: Score, wide: bool) -> Iterator[str]:
     cutoffs = sorted({pair.cutoff for pair in score.likeness})[: None if wide else 1]
     few = [pair for pair in score.likeness if pair.cutoff in cutoffs]
     for pair in few if wide else few[:_PAIRS]:
-        shared = f"{numbers.score(pair.overlap)} ({numbers.interval(pair.overlap_low, pair.overlap_high)})"
+        shared = numbers.score(pair.overlap)
+        if pair.overlap_low is not None and pair.overlap_high is not None:
+            shared += f" ({numbers.interval(pair.overlap_low, pair.overlap_high)})"
         tau = "tau n/a" if pair.tau is None else f"tau of the common ones {numbers.score(pair.tau)}"
         yield f"{pair.a} and {pair.b}: overlap@{pair.cutoff} {shared}, {tau}."
 

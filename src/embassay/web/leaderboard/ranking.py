@@ -25,12 +25,12 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.records import Stratum
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
 from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
-from embassay.stats.ranks import corrected_pairs, not_meeting
+from embassay.stats.ranks import corrected_pairs
 from embassay.web.leaderboard.folders import HEADLINES, Place, RunData, shown_name
 
 METHOD = (
     "Ranks are ranges: a system counts as better where a paired bootstrap test says so, with Holm's correction over "
-    "all pairs of the column, alpha 0.05, or where the two intervals do not meet."
+    "all pairs of the column, alpha 0.05."
 )
 UNKNOWN = "nothing is kept of the items behind it"
 UNTESTED = {
@@ -182,13 +182,11 @@ def _p_values(those: _Field, tests: NDArray[np.float64]) -> tuple[NDArray[np.flo
     shared = shared_degrees(those.strata)
     scores, alone, most = tests[upper].T
     degrees = alone if shared is None else np.minimum(most, shared)
-    ends = [standing.headline.interval for standing in those.standings]
     tested = ~np.isnan(scores)
     sizes = np.where(tested, np.abs(scores), 0.0)
     p = [min(1.0, 2 * t_tail(*pair)) for pair in zip(sizes.tolist(), degrees.tolist(), strict=True)]
-    disjoint = [not_meeting(ends[a], ends[b]) for a, b in zip(*upper, strict=True)]
     values = np.ones((2, count, count))
-    values[:, *upper] = p, corrected_pairs(p, disjoint, tested.tolist())
+    values[:, *upper] = p, corrected_pairs(p, tested.tolist())
     values = np.minimum(values, values.transpose(0, 2, 1))
     return values[0], values[1]
 

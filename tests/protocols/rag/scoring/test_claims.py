@@ -90,9 +90,10 @@ def test_a_run_that_is_judged_less_is_beaten_in_no_sentence_table_or_rank() -> N
 
 def test_a_run_that_is_behind_without_its_ungraded_passages_too_is_beaten() -> None:
     """Deep lists: without the ungraded passages both still reach the cutoff, and the graded ones say the same."""
-    judged = {f"q{i}": {f"d{j}": 1 + (4 if j < 4 else 0) for j in range(20)} for i in range(30)}
-    good = {query: [f"d{j}" for j in range(20)] for query in judged}
-    poor = {query: ["new", *(f"d{j}" for j in reversed(range(20)))] for query in judged}
+    # Documents of its own for each query: those that share one count as one group.
+    judged = {f"q{i}": {f"q{i}-{j}": 1 + (4 if j < 4 else 0) for j in range(20)} for i in range(30)}
+    good = {query: list(docs) for query, docs in judged.items()}
+    poor = {query: [f"{query}-new", *reversed(docs)] for query, docs in judged.items()}
     score = eb.rag.score(judged, {"good": good, "poor": poor}, measures=["nDCG@10"], resamples=300).record
     comparison = score.comparison("nDCG@10")
     assert comparison is not None

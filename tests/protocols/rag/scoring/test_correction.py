@@ -7,11 +7,14 @@ import json
 
 import numpy as np
 import pytest
+import scipy.stats
 
 import embassay as eb
 from embassay.errors import DataError
 from embassay.protocols.rag.scoring.correction import Correction, _ahead, read_corrections
+from embassay.protocols.rag.scoring.score import read_score
 from embassay.protocols.rag.scoring.tables import tables
+from embassay.protocols.run_values import read_values
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
 
@@ -278,3 +281,50 @@ def test_passages_that_the_judge_refused_count_as_people_say(tmp_path) -> None:
     # Of the other run's refusals fewer than ten are labelled.
     assert [lacking.measure for lacking in corrections.lacking] == ["Precision4+@5"]
     assert found.record.value("poor", "Precision4+@5").value is None
+
+
+def test_compare_says_what_the_scoring_says(tmp_path) -> None:
+    """Of two corrected runs: the same difference, interval and p, not those of the judge's own values; so do ranks."""
+    found, _ = scored(tmp_path, noisy(0.6))
+    comparison = found.record.comparison("nDCG@5")
+    assert comparison is not None
+    for pair in comparison.pairs:
+        told = eb.compare(tmp_path / "scored", a=pair.a, b=pair.b, measures=["nDCG@5"]).leading
+        assert (told.difference, told.low, told.high, told.p) == (
+            pair.difference,
+            pair.low,
+            pair.high,
+            pair.p,
+        )
+        turned = eb.compare(tmp_path / "scored", a=pair.b, b=pair.a, measures=["nDCG@5"]).leading
+        assert (turned.difference, turned.low, turned.high) == (-pair.difference, -pair.high, -pair.low)
+    [field] = eb.compare(tmp_path / "scored", measures=["nDCG@5"]).fields
+    assert [entrant.system for entrant in field.entrants] == list(comparison.runs)
+    assert [entrant.rank_low for entrant in field.entrants] == list(comparison.rank_low)
+    assert [entrant.rank_high for entrant in field.entrants] == list(comparison.rank_high)
+    for entrant in field.entrants:
+        value = found.record.value(entrant.system, "nDCG@5")
+        assert (entrant.value, entrant.low, entrant.high) == (value.value, value.low, value.high)
+
+
+def test_a_gate_of_corrected_runs_tests_the_corrected_values(tmp_path) -> None:
+    """Against another run the errors of both corrections add up, and the verdict says so."""
+    scored(tmp_path, noisy(0.6))
+    [verdict] = eb.gate(
+        tmp_path / "scored", no_worse_than=tmp_path / "scored", measures=["nDCG@5"], systems=["good"]
+    ).verdicts
+    [standing] = [
+        one for one in read_values(tmp_path / "scored").standings
+        if (one.system, one.place[2]) == ("good", "nDCG@5")
+    ]  # fmt: skip
+    value = next(
+        one
+        for one in read_score(tmp_path / "scored" / "score.json").values
+        if (one.run, one.measure) == ("good", "nDCG@5")
+    )
+    assert "corrected by people" in verdict.unpaired
+    assert float(np.std(standing.headline.replicates, ddof=1)) * np.sqrt((value.df + 1) / value.df) == (
+        pytest.approx(value.error)
+    )
+    half = scipy.stats.t.ppf(0.975, 2 * value.df) * value.error * 2**0.5
+    assert verdict.high == pytest.approx(half, rel=0.1)

@@ -13,7 +13,7 @@ import embassay as eb
 from embassay.protocols.kernel.tables import score as printed
 from embassay.protocols.rag.scoring.conclusions import percent
 from embassay.protocols.rag.scoring.score import Evidence, Score
-from stub.ranked import qrels, run
+from stub.ranked import by_query, qrels, run
 
 K = 5
 GRADES = {f"g{i}": grade for i, grade in enumerate([5] * 3 + [4] * 4 + [1] * 20)}
@@ -36,7 +36,12 @@ def lists(draw: int, good: int, first: bool, depth: int = 20) -> dict[str, list[
 
 
 def reading(runs: dict[str, object], **arguments: object) -> Score:
-    return eb.rag.score(JUDGED, runs, measures=[f"RA-nWG@{K}"], resamples=500, **arguments).record  # type: ignore[arg-type]
+    """Of questions that share no document."""
+    own = {name: by_query(run) for name, run in runs.items()}
+    if "pools" in arguments:
+        arguments["pools"] = [by_query(pool) for pool in arguments["pools"]]  # type: ignore[attr-defined]
+    found = eb.rag.score(by_query(JUDGED), own, measures=[f"RA-nWG@{K}"], resamples=500, **arguments)  # type: ignore[arg-type]
+    return found.record
 
 
 @pytest.mark.parametrize(
@@ -147,7 +152,8 @@ def test_depth() -> None:
     good, bad = list(grades)[:10], list(grades)[10:]
     for retrieved, status in ((bad[:60] + good, "does not hold"), (good + bad, "holds")):
         runs = {"r": dict.fromkeys(judged, retrieved)}
-        score = eb.rag.score(judged, runs, measures=["RA-nWG@10"], resamples=200).record
+        own = {name: by_query(run) for name, run in runs.items()}
+        score = eb.rag.score(by_query(judged), own, measures=["RA-nWG@10"], resamples=200).record
         [found] = [one for one in score.guidance if one.knob == "depth"]
         assert found.status == status
         assert found.text.startswith("50 candidates for @10: cutting r there loses")

@@ -149,6 +149,8 @@ def _mean(values: Sequence[float], seed: int) -> Bar:
     if len(values) < FEWEST_PAIRS:
         return Bar(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
     estimate = bootstrap_ci(list(values), seed=seed)
+    if math.isnan(estimate.low):
+        return Bar(value=mean, n=len(values), method=f"mean; {estimate.method}")
     return Bar(
         value=mean, low=estimate.low, high=estimate.high, n=len(values), method="mean, bootstrap over pairs"
     )

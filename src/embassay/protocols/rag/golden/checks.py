@@ -17,6 +17,7 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.measures.judgements import GRADES, RELEVANT
 from embassay.measures.sets import HARMFUL
+from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, biases, quantity
 from embassay.protocols.rag.golden.conclusions import Gathered
 from embassay.protocols.rag.golden.corpus import Work
@@ -244,8 +245,9 @@ def _figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: i
     if np.isnan(value):
         return Figure(None, n=n, reason="all judgements are one and the same")
     low, high = (np.nan, np.nan) if replicates is None else percentile_interval(statistic(replicates))
-    bounded = not np.isnan(low)
-    return Figure(value, low if bounded else None, high if bounded else None, n)
+    if np.isnan(low):
+        return Figure(value, n=n, reason="" if replicates is None else UNVARIED)
+    return Figure(value, low, high, n)
 
 
 PER_ORDER = 5
@@ -445,7 +447,7 @@ def _tau(orders: Mapping[str, _Order], seed: int) -> Figure:
     if not values:
         return Figure(None, reason="no question has two places")
     estimate = bootstrap_ci(values, rng=generator(seed, "human check", "tau"))
-    bounded = estimate.n > 1
+    bounded = not np.isnan(estimate.low)
     return Figure(
         estimate.estimate, estimate.low if bounded else None, estimate.high if bounded else None, estimate.n
     )
@@ -461,7 +463,10 @@ def _swapped(orders: Mapping[str, _Order], seed: int) -> Figure:
     if len(counts) < 2:
         return Figure(value, n=n)
     means = resample_means(counts, n_resamples=RESAMPLES, rng=generator(seed, "human check", "swapped"))
-    return Figure(value, *percentile_interval(means[:, 0] / means[:, 1]), n)
+    low, high = percentile_interval(means[:, 0] / means[:, 1])
+    if np.isnan(low):
+        return Figure(value, n=n, reason=UNVARIED)
+    return Figure(value, low, high, n)
 
 
 def _distance(orders: Mapping[str, _Order]) -> float | None:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
 from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
 from embassay.protocols.rag.golden.grades import Key
@@ -205,6 +206,8 @@ def alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) ->
     alphas = np.array([_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)])
     # A resample in which all grades are one and the same has no alpha.
     low, high = percentile_interval(alphas[~np.isnan(alphas)])
+    if np.isnan(low):
+        return Figure(value, n=n, reason=UNVARIED)
     return Figure(value, low, high, n)
 
 

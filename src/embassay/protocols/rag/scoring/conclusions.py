@@ -33,6 +33,7 @@ from embassay.protocols.rag.scoring.placement import (
     loss_names,
     same_documents,
 )
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Quantity, Resampled, value_interval
 from embassay.protocols.rag.scoring.score import (
     ANSWERS,
     JUDGED,
@@ -44,14 +45,12 @@ from embassay.protocols.rag.scoring.score import (
     Pair,
     Reading,
     RequestedMeasure,
-    Resampled,
     RunFacts,
     Score,
     Value,
-    value_interval,
 )
 from embassay.protocols.rag.scoring.tables import ALPHA
-from embassay.stats import percentile_interval
+from embassay.stats.resampling import unvaried
 
 
 def percent(value: float) -> str:
@@ -108,10 +107,14 @@ def readings(
 def evidence(resampled: Resampled, what: str, column: str, run: str) -> Evidence | None:
     """A quantity as evidence; None where it is undefined."""
     quantity = resampled.quantity(column, run)
-    if not np.isfinite(quantity.value):
-        return None
-    ends = value_interval(quantity)
-    return Evidence(what, quantity.value, *(ends or (None, None)))
+    return evidence_of(what, quantity) if np.isfinite(quantity.value) else None
+
+
+def evidence_of(what: str, quantity: Quantity, confidence: float = CONFIDENCE) -> Evidence:
+    """The same of a quantity that has a value."""
+    low, high = value_interval(quantity, confidence) or (None, None)
+    same = low is None and quantity.units > 1 and unvaried(quantity.replicates)
+    return Evidence(what, quantity.value, low, high, same)
 
 
 def _reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Reading:
@@ -133,16 +136,17 @@ def _reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Reading:
 
 def _finding(facts: dict[str, Evidence]) -> str:
     """Which loss is larger, as far as the intervals hold it."""
-    total, excess = facts["total"], facts["excess"]
-    if total.low is None or total.high is None or excess.low is None or excess.high is None:
+    total, excess = facts["total"].ends, facts["excess"].ends
+    if total is None or excess is None:
         return "open"
-    if total.high < LITTLE:
+    if total[1] < LITTLE:
         return "little"
-    if excess.low > 0:
+    if excess[0] > 0:
         return "ordering"
-    if excess.high < 0:
+    if excess[1] < 0:
         return "pool"
-    sure = [loss.low is not None and loss.low > MARGIN for loss in (facts["pool"], facts["ordering"])]
+    losses = [facts[name].ends for name in ("pool", "ordering")]
+    sure = [ends is not None and ends[0] > MARGIN for ends in losses]
     return "both" if all(sure) else "open"
 
 
@@ -211,11 +215,12 @@ def guidance(
 
 def status_of(gain: Evidence, least: float = 0.0) -> str:
     """Whether a gain of more than `least` holds with its whole interval, is excluded by it, or is open."""
-    if gain.low is None or gain.high is None:
+    if gain.ends is None:
         return "open"
-    if gain.low > least:
+    low, high = gain.ends
+    if low > least:
         return "holds"
-    return "does not hold" if gain.high <= max(least, MARGIN) else "open"
+    return "does not hold" if high <= max(least, MARGIN) else "open"
 
 
 def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
@@ -229,9 +234,7 @@ def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
         if ceiling is None or not np.isfinite(quantity.value):
             continue
         # Bonferroni, since the best of several was chosen by the same data.
-        ends = percentile_interval(quantity.replicates, 1 - 0.05 / len(at_k))
-        low, high = (None if np.isnan(end) else end for end in ends)
-        gain = Evidence(f"gain in PROC@{k}", quantity.value, low, high)
+        gain = evidence_of(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
         status = status_of(gain)
         told_gain = f"{_more(gain)} than the better one alone"
         text = f"{_made_of(best)}, PROC@{k} {told(ceiling)}: {told_gain}. {_MEANING[status]}"
@@ -260,9 +263,10 @@ def _depths(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Itera
             if k not in DEPTHS or run.graded.pool is not None or run.documents.shape[1] <= DEPTHS[k]:
                 continue
             lost = evidence(resampled, f"lost in PROC@{k}", depth_name(k), run.name)
-            if lost is None or lost.high is None or lost.low is None:
+            if lost is None or lost.ends is None:
                 continue
-            status = "holds" if lost.high < MARGIN else "does not hold" if lost.low > MARGIN else "open"
+            low, high = lost.ends
+            status = "holds" if high < MARGIN else "does not hold" if low > MARGIN else "open"
             text = (
                 f"{DEPTHS[k]} candidates for @{k}: cutting {run.name} there loses {told(lost)} of PROC@{k}. "
                 + {
@@ -280,10 +284,9 @@ def _rerankings(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> I
     for k in cutoffs:
         for a, b in pairs:
             quantity = resampled.difference(f"reading reached@{k}", b.name, a.name)
-            ends = value_interval(quantity)
-            if ends is None:
+            gain = evidence_of(f"gain in RA-nWG@{k}", quantity)
+            if gain.ends is None:
                 continue
-            gain = Evidence(f"gain in RA-nWG@{k}", quantity.value, *ends)
             status = status_of(gain)
             text = f"{b.name} orders the documents of {a.name} again: RA-nWG@{k} is {_more(gain)}. {_MEANING[status]}"
             yield Guidance("reranker", "ordering", status, text, (gain,))
@@ -393,8 +396,15 @@ def _gap(score: Score) -> str:
     a, b = (score.value(name, score.headline) for name in (pair.a, pair.b))
     if a is None or b is None or a.value is None or b.value is None:
         return ""
-    ends = (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
-    gap = f"{numbers.score(abs(pair.difference))} (95% interval {numbers.interval(*ends)})"
+    ends = upwards(pair)
+    gap = numbers.score(abs(pair.difference))
+    gap += (
+        f" (95% interval {numbers.interval(*ends)})"
+        if ends
+        else " (on every query)"
+        if pair.difference
+        else ""
+    )
     values = f"{pair.a} {numbers.score(a.value)}", f"{pair.b} {numbers.score(b.value)}"
     others = [name for name in _first(comparison) if name not in (pair.a, pair.b)]
     more = f" {listed(others)} may also be first." if others else ""
@@ -404,6 +414,13 @@ def _gap(score: Score) -> str:
     if claim.relation == "higher":
         return f"{values[0]} {VERBS['higher']} {values[1]}, the next, by {gap}.{more}"
     return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
+
+
+def upwards(pair: Pair) -> tuple[float, float] | None:
+    """The interval of a difference, taken as one above 0; None where it has none."""
+    if pair.low is None or pair.high is None:
+        return None
+    return (pair.low, pair.high) if pair.difference >= 0 else (-pair.high, -pair.low)
 
 
 def pair_claim(pair: Pair, measure: str) -> Claim:
@@ -544,9 +561,9 @@ def run_notes(
                 yield Note("above_ceiling", text, run.name, over, len(board.queries))
 
 
-def test_notes(runs: int, resamples: int) -> Iterator[Note]:
-    """Where the resamples are too few for the number of pairs."""
-    if (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
+def test_notes(runs: int, resamples: int, test: str) -> Iterator[Note]:
+    """Where the resamples of random signs are too few for the number of pairs."""
+    if test == "randomization" and (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
         few = f"With {counted(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
         text = f"{few}: use --resamples {_enough(pairs)}."
         yield Note("resamples", text, "", resamples)

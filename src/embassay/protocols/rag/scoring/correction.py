@@ -26,10 +26,10 @@ from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.sampling import Labelled, Missing
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
-    CONFIDENCE,
     Columns,
     Comparison,
     Measured,
@@ -82,6 +82,9 @@ class Correction:
     effective: float
     p: float
     queries: int = 0
+    error: float | None = None
+    df: float | None = None
+    """The standard error and its degrees of freedom, None of a normal law."""
 
 
 @dataclass(frozen=True)
@@ -396,6 +399,7 @@ def _correction(
     return Correction(
         run, other, measure, mean.value.value, low, high, mean.alone.value, alone_low, alone_high, mean.judge,
         mean.slope, unit, mean.n, mean.total, mean.effective, p if np.isfinite(p) else 1.0, queries,
+        error, mean.freedom if np.isfinite(mean.freedom) else None,
     )  # fmt: skip
 
 
@@ -428,7 +432,7 @@ def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Itera
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
     gaps = [row for row in rows if row.other and row.measure == headline]
-    p_all = corrected_pairs([gap.p for gap in gaps], [False] * len(gaps), [gap.value != 0 for gap in gaps])
+    p_all = corrected_pairs([gap.p for gap in gaps], [gap.value != 0 for gap in gaps])
     for correction, p in zip(gaps, p_all, strict=True):
         if p >= 1 - CONFIDENCE or correction.low <= 0 <= correction.high:
             half = (correction.high - correction.low) / 2
@@ -552,7 +556,9 @@ def _value(judge: Value, row: Correction | None, lacking: str) -> Value:
     if row is None:
         alone = "" if judge.value is None else f" (by the judge alone {judge.value:.3f})"
         reason = f"{lacking or 'not enough is graded by people'}{alone}"
-        return replace(judge, value=None, low=None, high=None, n=0, method="", reason=reason)
+        return replace(
+            judge, value=None, low=None, high=None, n=0, method="", reason=reason, error=None, df=None
+        )
     method = (
         f"judge corrected by people's grades of {row.n:,} of {row.total:,} {row.unit}, worth {row.effective:,.0f}; "
         f"people alone {row.alone:.3f}, judge alone {row.judge:.3f}; 95% interval by Student's t over "
@@ -560,7 +566,7 @@ def _value(judge: Value, row: Correction | None, lacking: str) -> Value:
     )
     return replace(
         judge, value=row.value, low=row.low, high=row.high, n=row.n, total=row.total, method=method, reason="",
-        unit=row.unit,
+        unit=row.unit, error=row.error, df=row.df,
     )  # fmt: skip
 
 
@@ -590,14 +596,14 @@ def _compared(
                 correction.p,
                 correction.p,
                 correction.n,
+                error=correction.error,
+                df=correction.df,
                 unit=correction.unit,
             )
         )
     if not pairs:
         return Comparison(measure, tuple(ranked), reason="fewer than two runs with a value")
-    adjusted = corrected_pairs(
-        [pair.p for pair in pairs], [False] * len(pairs), [pair.difference != 0 for pair in pairs]
-    )
+    adjusted = corrected_pairs([pair.p for pair in pairs], [pair.difference != 0 for pair in pairs])
     tested = tuple(
         replace(
             pair,

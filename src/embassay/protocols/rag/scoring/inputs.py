@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,9 @@ from embassay.data.rows import key_of, missing_column, number_of, text_of, texts
 from embassay.data.tables import table
 from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
-from embassay.measures.judgements import GRADES, Sources
+from embassay.measures.judgements import GRADES, RELEVANT, Sources
 from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.groups import Labels, tied
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.runs.folder import write_atomic
 from embassay.search.fusion import rrf
@@ -162,6 +163,24 @@ def graded(qrels: Entries, grades: str | None) -> Graded1To5:
     )  # fmt: skip
 
 
+def query_groups(
+    judgements: Graded1To5, queries: Sequence[str], questions: Mapping[str, str]
+) -> Labels | None:
+    """The group of each of the `queries`, (q,): those that share a relevant document, and those of the same words as
+    far as their texts are known; None where every query is by itself."""
+    import polars as pl
+
+    relevant = judgements.frame.filter(pl.col("grade") >= RELEVANT).select(
+        pl.col("query").cast(pl.String), pl.col("doc").cast(pl.String)
+    )
+    documents: dict[str, list[str]] = {}
+    for query, doc in relevant.iter_rows():
+        documents.setdefault(query, []).append(doc)
+    return tied(
+        [documents.get(query, ()) for query in queries], [questions.get(query, "") for query in queries]
+    )
+
+
 def counts_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
     """How many are of grade 1, 2, 3, 4, 5."""
     return tuple(int(np.count_nonzero(grade == level)) for level in GRADES)
@@ -268,6 +287,8 @@ class Inputs:
     """A judge's grades, which the `qrels` of people correct."""
     corpus: Collection[str] = ()
     """The ids of all passages, where the corpus is known."""
+    questions: Mapping[str, str] = field(default_factory=dict)
+    """The words of the questions by id, where they are known."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -372,7 +393,9 @@ def _together(
     grades = request.judge_grades
     judge = None if grades is None else read_qrels(Path(grades).expanduser(), request.mapping)
     corpus = () if library is None else library.known.passages.keys()
-    return Inputs(judgements.name, judged, runs, _per_run(pools, len(runs)), tuple(notes), judge, corpus)
+    questions = {} if library is None else library.known.questions
+    pooled = _per_run(pools, len(runs))
+    return Inputs(judgements.name, judged, runs, pooled, tuple(notes), judge, corpus, questions)
 
 
 def _once(lists: Sequence[Entries]) -> Iterator[Entries]:

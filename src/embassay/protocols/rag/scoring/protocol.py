@@ -40,6 +40,7 @@ from embassay.protocols.rag.scoring.inputs import (
     held_inputs,
     named_path,
     own_first,
+    query_groups,
     read_answers,
     read_inputs,
     tags_of,
@@ -54,14 +55,13 @@ from embassay.protocols.rag.scoring.placement import (
     place,
     sensitivity,
 )
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Resampled, values
 from embassay.protocols.rag.scoring.score import (
-    CONFIDENCE,
     Comparison,
     Judgements,
     Measured,
     Note,
     RequestedMeasure,
-    Resampled,
     RunFacts,
     Score,
     Settings,
@@ -69,7 +69,6 @@ from embassay.protocols.rag.scoring.score import (
     measured,
     per_query,
     untested,
-    values,
     write_score,
 )
 from embassay.protocols.rag.scoring.tables import (
@@ -87,6 +86,7 @@ from embassay.protocols.rag.scoring.tables import (
 )
 from embassay.protocols.rag.scoring.uneven import spare_unjudged
 from embassay.runs.folder import RunFolder, to_json, write_atomic
+from embassay.stats.resampling import Groups
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,11 +96,14 @@ if TYPE_CHECKING:
 TIES = "highest score first, equal scores by document id, highest first (trec_eval's rule)"
 
 
-def judgement_facts(inputs: Inputs, judgements: Graded1To5, board: Board) -> Judgements:
+def judgement_facts(
+    inputs: Inputs, judgements: Graded1To5, board: Board, groups: Groups | None = None
+) -> Judgements:
     """The qrels in counts."""
     return Judgements(
         inputs.name, inputs.qrels.path, inputs.qrels.format, judgements.grade_map, len(board.queries),
         len(judgements.frame), counts_by_grade(judgements.frame["grade"].to_numpy()), judgements.dropped,
+        0 if groups is None else int(groups.max()) + 1,
     )  # fmt: skip
 
 
@@ -141,12 +144,22 @@ class Scored:
     by_tag: ColumnTable | None = None
     """The headline by tag of the questions, where that was asked for."""
     corrections: Corrections | None = None
+    groups: Groups | None = None
+    """Which queries are drawn together, (q,); None where each is by itself."""
     to_grade: ColumnTable | None = None
     """What people should grade, where a measure has no corrected value."""
 
     def per_query(self) -> pl.DataFrame:
         """`run`, `query_id`, `measure`, `value` and `reason` (why there is no value), a row for each."""
         return per_query(self.board.queries, self.measures, self.measured)
+
+    def group_names(self) -> dict[str, str]:
+        """Query -> the first query of its group; empty where every query is drawn by itself."""
+        if self.groups is None:
+            return {}
+        first: dict[int, str] = {}
+        pairs = zip(self.board.queries, self.groups.tolist(), strict=True)
+        return {query: first.setdefault(group, query) for query, group in pairs}
 
 
 def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, float] | None = None) -> Scored:
@@ -178,32 +191,33 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         or request.cutoffs
     )
     extra = beside(tested, ks, request.unjudged)
-    resampled = _resampled(taken, measures, extra, request)
+    groups = query_groups(judgements, board.queries, inputs.questions)
+    resampled = _resampled(taken, measures, extra, request, groups)
     facts = run_facts(inputs, board)
     record = Score(
         settings(request, ks),
-        judgement_facts(inputs, judgements, board),
+        judgement_facts(inputs, judgements, board, groups),
         facts,
         tuple(measure.facts for measure in measures),
         measures[0].name,
         values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
         spare_unjudged(
-            _comparisons(resampled, taken, measures, request), board, measures, ks, request.unjudged, right,
+            _comparisons(resampled, taken, measures, request, groups), board, measures, ks, request.unjudged, right,
         ),
-        likeness(tested, ks, resamples=request.resamples, seed=request.seed),
+        likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
         sensitivity(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
         readings=readings(tested, facts, ks, resampled),
         guidance=guidance(tested, ks, extra, resampled),
     )  # fmt: skip
     read = (Note("reading", text) for text in (*inputs.notes, *told))
     own = _of_own_documents(gone, inputs, judgements)
-    notes = (*own, *read, *_notes(record, judgements, board, taken, measures, right))
+    notes = (*own, *read, *_notes(record, judgements, board, taken, measures, right, request))
     record = replace(record, notes=notes)
     record = replace(record, verdict=verdict(record), lede=lede(record))
-    if not request.tags:
-        return Scored(record, measures, taken, board)
-    by_tag = tag_table(taken, board.queries, tags_of(request.queries), measures[0], request)
-    return Scored(record, measures, taken, board, by_tag)
+    by_tag = None
+    if request.tags:
+        by_tag = tag_table(taken, board.queries, tags_of(request.queries), measures[0], request, groups)
+    return Scored(record, measures, taken, board, by_tag, groups=groups)
 
 
 def _of_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Graded1To5) -> Iterator[Note]:
@@ -233,11 +247,15 @@ def _corrected(
 
 
 def _resampled(
-    taken: Sequence[Measured], measures: Iterable[RequestedMeasure], extra: Beside, request: ScoreRequest
+    taken: Sequence[Measured],
+    measures: Iterable[RequestedMeasure],
+    extra: Beside,
+    request: ScoreRequest,
+    groups: Groups | None,
 ) -> Resampled:
     """All that is asked for and all that readings need, over one set of resamples."""
     whole = [extra.with_columns(run) for run in taken]
-    resampled = Resampled(whole, n_resamples=request.resamples, seed=request.seed)
+    resampled = Resampled(whole, n_resamples=request.resamples, seed=request.seed, groups=groups)
     for measure in measures:
         for run in taken:
             resampled.want(measure.name, run.run)
@@ -255,11 +273,12 @@ def _comparisons(
     taken: Sequence[Measured],
     measures: Sequence[RequestedMeasure],
     request: ScoreRequest,
+    groups: Groups | None,
 ) -> tuple[Comparison, ...]:
     if len(taken) < 2:
         return ()
     tests = (
-        randomized(taken, measures, n_resamples=request.resamples, seed=request.seed)
+        randomized(taken, measures, n_resamples=request.resamples, seed=request.seed, groups=groups)
         if request.test == "randomization"
         else None
     )
@@ -274,6 +293,7 @@ def _notes(
     taken: Sequence[Measured],
     measures: Sequence[RequestedMeasure],
     right: NDArray[np.float64] | None,
+    request: ScoreRequest,
 ) -> Iterable[Note]:
     total = len(board.queries)
     yield from conclusions.input_notes(judgements, record.runs, total)
@@ -282,7 +302,7 @@ def _notes(
         board, measures, [value for value in record.values if value.run not in idle]
     )
     yield from conclusions.run_notes(board, taken, measures, record.settings.unjudged)
-    yield from conclusions.test_notes(len(taken), record.settings.resamples)
+    yield from conclusions.test_notes(len(taken), record.settings.resamples, request.test)
     if right is not None:
         yield from conclusions.answer_notes(record.values, int((~np.isnan(right)).sum()), total)
 
@@ -308,7 +328,7 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
     frame = scored.per_query()
     for run in score.runs:
         rows = frame.filter(frame["run"] == run.name)
-        _write_items(folder.items_path(TASK, score.judgements.name, run.name), rows)
+        _write_items(folder.items_path(TASK, score.judgements.name, run.name), rows, scored.group_names())
     folder.write_results(result_rows(score))
     write_atomic(folder.path / "comparisons.json", to_json(comparisons(score), indent=1) + "\n")
     more = [table for table in (scored.by_tag, scored.to_grade) if table is not None]
@@ -320,12 +340,15 @@ def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Sco
     folder.write_manifest(_manifest(folder, request, inputs, score, command))
 
 
-def _write_items(path: Path, frame: pl.DataFrame) -> None:
+def _write_items(path: Path, frame: pl.DataFrame, groups: Mapping[str, str]) -> None:
+    """The values of a run; with the group of each query, called as its first query, where some are drawn together."""
     import polars as pl
 
     buffer = io.BytesIO()
+    query = pl.col("query_id")
+    group = [query.replace_strict(groups, return_dtype=pl.String).alias("group")] if groups else []
     frame.select(
-        pl.col("query_id").alias("item_id"), pl.lit("").alias("variant"), "measure", "value", "reason"
+        query.alias("item_id"), pl.lit("").alias("variant"), "measure", "value", "reason", *group
     ).write_parquet(buffer, compression="zstd", statistics=False)
     write_atomic(path, buffer.getvalue())
 

@@ -18,11 +18,8 @@ from embassay.errors import UsageError
 from embassay.measures import MEASURES, Measure, evaluate_graded
 from embassay.measures.judgements import Graded, Sources, treat_unjudged
 from embassay.measures.registry import GradedMeasure, RankingMeasure
-from embassay.randomness import generator
 from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.spec import CALL, Spec
-from embassay.stats import percentile_interval
-from embassay.stats.resampling import resample_defined_means
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,6 +40,8 @@ class Judgements:
     documents: int
     grades: tuple[int, ...]
     dropped: int = 0
+    groups: int = 0
+    """Of queries that share a relevant document or their words, which are drawn together; 0 where none do."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,8 @@ class Value:
     """A measure of a run over the queries where it is defined (`n` of `total`), with its 95% interval. Of a value that
     people's grades correct, `n` and `total` are of the `unit` that people labelled.
 
-    `value` is None where it is undefined, and `reason` says why; `low` and `high` are None without an interval.
+    `value` is None where it is undefined, and `reason` says why; `low` and `high` are None without an interval. `error`
+    is its standard error, None where there is none, and `df` that error's degrees of freedom, None of a normal law.
     """
 
     run: str
@@ -94,6 +94,8 @@ class Value:
     total: int
     method: str = ""
     reason: str = ""
+    error: float | None = None
+    df: float | None = None
     unit: str = "queries"
 
 
@@ -101,17 +103,20 @@ class Value:
 class Pair:
     """Run `a` less run `b` over the `n` queries (or what `unit` says) where both are defined, with interval and test;
     `better` is the run that beats the other, empty where they cannot be told apart, or where the test tells them apart
-    and `judged_less` names the run of which too little is judged for a verdict."""
+    and `judged_less` names the run of which too little is judged for a verdict. Ends are None where every resample
+    gives the same. `error` and `df` are those of a value: what `compare` and `gate` say of the two."""
 
     a: str
     b: str
     difference: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     p: float
     p_adjusted: float
     n: int
     better: str = ""
+    error: float | None = None
+    df: float | None = None
     unit: str = "queries"
     judged_less: str = ""
 
@@ -140,8 +145,8 @@ class Likeness:
     b: str
     cutoff: int
     overlap: float
-    overlap_low: float
-    overlap_high: float
+    overlap_low: float | None
+    overlap_high: float | None
     n: int
     tau: float | None
     tau_low: float | None
@@ -178,12 +183,21 @@ class Note:
 
 @dataclass(frozen=True)
 class Evidence:
-    """A number in a sentence, with its interval where it has one."""
+    """A number in a sentence, with its interval where it has one. `same`: every resample gives it, so that there is no
+    interval, and on these queries it is what it is."""
 
     what: str
     value: float
     low: float | None = None
     high: float | None = None
+    same: bool = False
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """What it lies between; None where that is not known."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        return (self.value, self.value) if self.same else None
 
 
 @dataclass(frozen=True)
@@ -210,7 +224,10 @@ class Guidance:
     evidence: tuple[Evidence, ...] = ()
 
 
-BOOTSTRAP, BY_PEOPLE = "percentile bootstrap over queries", "Student's t over what people graded"
+BOOTSTRAP, BY_PEOPLE = (
+    "bootstrap over queries, corrected for bias and few of them",
+    "Student's t over what people graded",
+)
 """How intervals are made: of a scoring, and of one whose judge people's grades correct."""
 
 
@@ -522,120 +539,3 @@ def _reason(asked: RequestedMeasure) -> str:
     if asked.facts.base == ANSWERS:
         return "not all evidence is among the first, or there is no answer"
     return "the ceiling is 0 or undefined" if len(asked.parts) > 1 else asked.undefined
-
-
-SAME = 1e-12
-"""Two orders of summation differ by no more."""
-
-
-@dataclass(frozen=True)
-class Quantity:
-    """A mean over queries, or a ratio of two: its value, replicates (B,) and the `n` queries it is of. NaN where it is
-    undefined."""
-
-    value: float
-    replicates: Floats
-    n: int
-
-
-class Resampled:
-    """Quantities of runs, and differences of two runs, over one set of resamples.
-
-    Each is over the queries where it is defined, a difference over those where it is on both sides. Columns are
-    gathered first (`want`), resampled together, and then read.
-    """
-
-    def __init__(self, measured: Sequence[Measured], *, n_resamples: int, seed: int) -> None:
-        self._measured = {run.run: run for run in measured}
-        self._n_resamples, self._seed = n_resamples, seed
-        self._places: dict[tuple[str, str, int, bytes], int] = {}
-        self._columns: list[Floats] = []
-        self._means = np.empty((0, 0))
-
-    def want(self, measure: str, run: str, other: str = "") -> None:
-        """Make ready a run's quantity, and with `other` the difference of the two."""
-        for side in (run, other) if other else (run,):
-            mask = self._mask(measure, run, other)
-            for part, column in enumerate(self._measured[side].columns[measure].parts):
-                # One column for all pairs that share a mask: with many runs most do.
-                key = (side, measure, part, mask.tobytes())
-                if key not in self._places:
-                    self._places[key] = len(self._columns)
-                    self._columns.append(np.where(mask, column, np.nan))
-
-    def resample(self) -> None:
-        """Draw the resamples for all that is wanted."""
-        rng = generator(self._seed, "resample")
-        table = np.column_stack(self._columns)
-        self._means = resample_defined_means(table, n_resamples=self._n_resamples, rng=rng)
-
-    def quantity(self, measure: str, run: str, other: str = "") -> Quantity:
-        """A run's quantity, over the queries where it is defined for `other` too."""
-        mask = self._mask(measure, run, other)
-        parts = range(len(self._measured[run].columns[measure].parts))
-        places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
-        values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
-        replicates = [self._means[:, i] for i in places]
-        if len(places) == 1:
-            return Quantity(values[0], replicates[0], int(mask.sum()))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = values[0] / values[1] if values[1] > 0 else np.nan
-            return Quantity(
-                ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), int(mask.sum())
-            )
-
-    def difference(self, measure: str, a: str, b: str) -> Quantity:
-        """Run `a` less run `b`; what differs by rounding alone is 0."""
-        first, second = self.quantity(measure, a, b), self.quantity(measure, b, a)
-        value, replicates = first.value - second.value, first.replicates - second.replicates
-        # A replicate that is 0 but for rounding would count on one side of 0 in the test.
-        replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
-        return Quantity(0.0 if abs(value) <= SAME else value, replicates, first.n)
-
-    def _mask(self, measure: str, run: str, other: str) -> NDArray[np.bool_]:
-        mask = ~np.isnan(self._measured[run].columns[measure].parts[0])
-        if other:
-            mask = mask & ~np.isnan(self._measured[other].columns[measure].parts[0])
-        return mask
-
-
-CONFIDENCE = 0.95
-
-
-def values(
-    resampled: Resampled,
-    runs: Iterable[Measured],
-    measures: Sequence[RequestedMeasure],
-    *,
-    total: int,
-    resamples: int,
-) -> tuple[Value, ...]:
-    """The values of each run, measures in their order."""
-    return tuple(
-        Value(run.run, measure.name, None, None, None, 0, total, reason=run.reason)
-        if run.reason
-        else _value(run.run, measure, resampled.quantity(measure.name, run.run), total, resamples)
-        for run in runs
-        for measure in measures
-    )
-
-
-def value_interval(quantity: Quantity) -> tuple[float, float] | None:
-    """The 95% interval of a quantity, None from fewer than two queries or where it is undefined in many resamples."""
-    if quantity.n < 2 or not np.isfinite(quantity.value):
-        return None
-    low, high = percentile_interval(quantity.replicates, CONFIDENCE)
-    return None if np.isnan(low) else (low, high)
-
-
-def _value(run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int) -> Value:
-    if not np.isfinite(quantity.value):
-        reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
-        return Value(run, asked.name, None, None, None, quantity.n, total, reason=reason)
-    ends = value_interval(quantity)
-    what = "ratio of means" if asked.is_ratio else "mean"
-    method = f"{what} over {quantity.n} of {total} queries"
-    if ends is None:
-        return Value(run, asked.name, quantity.value, None, None, quantity.n, total, f"{method}, no interval")
-    method += f"; 95% percentile bootstrap over queries, {resamples} resamples"
-    return Value(run, asked.name, quantity.value, *ends, quantity.n, total, method)

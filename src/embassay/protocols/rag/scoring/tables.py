@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures.correlation import tau_b
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, capitalised
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, capitalised, counted
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
+from embassay.protocols.rag.scoring.quantities import Quantity, Resampled, value_interval
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
     Columns,
@@ -21,25 +22,20 @@ from embassay.protocols.rag.scoring.score import (
     Likeness,
     Measured,
     Pair,
-    Quantity,
     RequestedMeasure,
-    Resampled,
     Score,
-    value_interval,
 )
 from embassay.randomness import generator
 from embassay.records import Result
-from embassay.stats import percentile_interval
-from embassay.stats.ranks import corrected_pairs, not_meeting
-from embassay.stats.resampling import resample_defined_means, sign_flip_p
+from embassay.stats.ranks import corrected_family, paired_test
+from embassay.stats.resampling import Groups, effective_units, resample_defined_means, sign_flip_p, unvaried
 
 ALPHA = 0.05
 TESTS = {
-    "bootstrap": "paired bootstrap over queries: twice the share of resampled differences on the other side of 0",
+    "bootstrap": "paired bootstrap over queries: t test of the difference with its bootstrap standard error",
     "randomization": "paired randomisation test: random signs of the queries' differences",
 }
 """What `p` is of."""
-Ends = tuple[float | None, float | None]
 
 Tests = Mapping[tuple[str, str, str], float]
 
@@ -50,7 +46,8 @@ def compared(
     """Every pair of runs by one measure, and the ranks that the tests allow each run.
 
     A run's best rank is 1 + the number of runs that beat it, its worst their number less those that it beats; one beats
-    another where Holm's p over the pairs is under 0.05. p is of the paired bootstrap, or from `tests` (measure, a, b).
+    another where Holm's p over the pairs is under 0.05. p is that of the paired bootstrap's t test, or from `tests`
+    (measure, a, b).
     `reason` says why there is no comparison.
     """
     lower = asked.facts.direction == "lower"
@@ -64,11 +61,13 @@ def compared(
         return Comparison(
             asked.name, tuple(ranked), reason="the randomisation test compares means, not ratios"
         )
-    pairs = [_pair(resampled, asked.name, *two, tests) for two in combinations(ranked, 2)]
-    if any(pair is None for pair in pairs):
-        return Comparison(asked.name, tuple(ranked), reason="too few queries where both are defined")
-    ends = {run: value_interval(resampled.quantity(asked.name, run)) or (None, None) for run in ranked}
-    tested = _adjusted([pair for pair in pairs if pair is not None], lower, ends)
+    gaps = {
+        (i, j): resampled.difference(asked.name, ranked[i], ranked[j])
+        for i, j in combinations(range(len(ranked)), 2)
+    }
+    if any(gap.error is None for gap in gaps.values()):
+        return Comparison(asked.name, tuple(ranked), reason=_untestable(list(gaps.values())))
+    tested = _tested(asked.name, ranked, gaps, tests, lower)
     low = [
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
     ]
@@ -77,7 +76,12 @@ def compared(
 
 
 def randomized(
-    measured: Sequence[Measured], measures: Sequence[RequestedMeasure], *, n_resamples: int, seed: int
+    measured: Sequence[Measured],
+    measures: Sequence[RequestedMeasure],
+    *,
+    n_resamples: int,
+    seed: int,
+    groups: Groups | None = None,
 ) -> Tests:
     """p of the paired randomisation test for each measure that is a mean and each pair of runs, both ways round."""
     keys, columns = [], []
@@ -88,37 +92,52 @@ def randomized(
     if not columns:
         return {}
     rng = generator(seed, "randomization")
-    p_values = sign_flip_p(np.column_stack(columns), n_resamples=n_resamples, rng=rng)
+    p_values = sign_flip_p(np.column_stack(columns), n_resamples=n_resamples, rng=rng, groups=groups)
     tested = zip(keys, p_values.tolist(), strict=True)
     return {key: p for (name, a, b), p in tested for key in ((name, a, b), (name, b, a))}
 
 
-def two_sided(difference: Quantity) -> float:
-    """Twice the share of resampled differences on the other side of 0, one added to count and number, at most 1."""
-    replicates = difference.replicates[np.isfinite(difference.replicates)]
-    smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
-    return min(1.0, 2 * (smaller + 1) / (len(replicates) + 1))
+def _untestable(gaps: Sequence[Quantity]) -> str:
+    """Why some pair has no test."""
+    if min(gap.units for gap in gaps) < 2 <= min(gap.n for gap in gaps):
+        return "all queries share a relevant document: they are one unit"
+    return "too few queries where both are defined"
 
 
-def _pair(resampled: Resampled, measure: str, a: str, b: str, tests: Tests | None) -> Pair | None:
-    difference = resampled.difference(measure, a, b)
-    ends = value_interval(difference)
-    if ends is None:
-        return None
-    p = two_sided(difference) if tests is None else tests[measure, a, b]
-    return Pair(a, b, difference.value, *ends, p, p, difference.n)
+def _tested(
+    measure: str,
+    runs: Sequence[str],
+    gaps: Mapping[tuple[int, int], Quantity],
+    tests: Tests | None,
+    lower: bool,
+) -> tuple[Pair, ...]:
+    """Every pair of runs by the test that ranks of every protocol rest on, corrected by Holm over those that differ on
+    some query."""
+    # Values of measures are at most about 1, and so is the size of what was summed.
+    scale = 1.0
+    alone = [
+        paired_test(i, j, gap.value, _defined(gap), gap.freedom, scale=scale) for (i, j), gap in gaps.items()
+    ]
+    if tests is not None:
+        alone = [replace(test, p=tests[measure, runs[test.a], runs[test.b]]) for test in alone]
+    pairs = []
+    for test in corrected_family(alone, scale):
+        gap, a, b = gaps[test.a, test.b], runs[test.a], runs[test.b]
+        low, high = (None, None) if unvaried(gap.replicates) else between(test.low, test.high, gap.bounds)
+        first = (gap.value < 0) == lower
+        better = (a if first else b) if test.apart(ALPHA) and gap.value else ""
+        made = Pair(a, b, gap.value, low, high, test.p, test.p_adjusted, gap.n, better, test.error, test.df)
+        pairs.append(made)
+    return tuple(pairs)
 
 
-def _adjusted(pairs: Sequence[Pair], lower: bool, ends: Mapping[str, Ends]) -> tuple[Pair, ...]:
-    """Corrected by Holm over those that differ on some query; two whose own intervals do not meet are tested alone."""
-    tested = []
-    disjoint = [not_meeting(ends[pair.a], ends[pair.b]) for pair in pairs]
-    differ = [pair.difference != 0 or pair.low != pair.high for pair in pairs]
-    for pair, p in zip(pairs, corrected_pairs([pair.p for pair in pairs], disjoint, differ), strict=True):
-        first = (pair.difference < 0) == lower
-        better = (pair.a if first else pair.b) if p < ALPHA and pair.difference else ""
-        tested.append(replace(pair, p_adjusted=p, better=better))
-    return tuple(tested)
+def _defined(gap: Quantity) -> NDArray[np.float64]:
+    return gap.replicates[np.isfinite(gap.replicates)]
+
+
+def between(low: float, high: float, bounds: tuple[float, float]) -> tuple[float, float]:
+    """The interval, cut to what a difference can be: the truth lies there."""
+    return max(low, bounds[0]), min(high, bounds[1])
 
 
 Floats = NDArray[np.float64]
@@ -126,7 +145,9 @@ _COMPARED = 1 << 24
 """Documents compared at once: rows of queries are taken so that memory stays bounded."""
 
 
-def likeness(board: Board, cutoffs: Sequence[int], *, resamples: int, seed: int) -> tuple[Likeness, ...]:
+def likeness(
+    board: Board, cutoffs: Sequence[int], *, resamples: int, seed: int, groups: Groups | None = None
+) -> tuple[Likeness, ...]:
     """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
     asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
     if not asked:
@@ -134,14 +155,15 @@ def likeness(board: Board, cutoffs: Sequence[int], *, resamples: int, seed: int)
     columns = [column for a, b, k in asked for column in alike(a, b, k)]
     # The stream of the values, so that likeness and values are of the same resamples.
     rng = generator(seed, "resample")
-    means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng)
+    means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng, groups=groups)
+    units = len(board.queries) if groups is None else effective_units(groups)
     return tuple(
         Likeness(
             a.name,
             b.name,
             k,
-            *_shared(columns[2 * i], means[:, 2 * i]),
-            *_order(columns[2 * i + 1], means[:, 2 * i + 1]),
+            *_mean(columns[2 * i], means[:, 2 * i], units, (0.0, 1.0)),
+            *_mean(columns[2 * i + 1], means[:, 2 * i + 1], units, (-1.0, 1.0)),
         )
         for i, (a, b, k) in enumerate(asked)
     )
@@ -165,17 +187,15 @@ def _alike(first: NDArray[np.int64], second: NDArray[np.int64], k: int) -> tuple
     return common.sum(axis=1) / k, tau_b(rank, place)
 
 
-def _shared(values: Floats, replicates: Floats) -> tuple[float, float, float, int]:
-    return (float(values.mean()), *percentile_interval(replicates), len(values))
-
-
-def _order(values: Floats, replicates: Floats) -> tuple[float | None, float | None, float | None, int]:
+def _mean(
+    values: Floats, replicates: Floats, units: int, bounds: tuple[float, float]
+) -> tuple[Any, float | None, float | None, int]:
+    """The mean over the queries that have a value, with its ends, and how many these are; None where none has."""
     n = int((~np.isnan(values)).sum())
     if not n:
         return None, None, None, 0
-    low, high = percentile_interval(replicates)
-    ends = (None, None) if np.isnan(low) or n < 2 else (low, high)
-    return float(np.nanmean(values)), *ends, n
+    quantity = Quantity(float(np.nanmean(values)), replicates, n, min(units, n), bounds=bounds)
+    return quantity.value, *(value_interval(quantity) or (None, None)), n
 
 
 PROTOCOL, TASK = "rag", "score"
@@ -222,6 +242,7 @@ def tag_table(
     tags: Mapping[str, Sequence[str]],
     asked: RequestedMeasure,
     request: ScoreRequest,
+    groups: Groups | None = None,
 ) -> ColumnTable:
     """`rag_tags`: the headline of each run by tag of the questions, and its paired difference from the first run, each
     with its 95% interval over the questions of the tag; the same resamples for all runs. A question may have several
@@ -230,7 +251,7 @@ def tag_table(
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
         tagged = [_only(run, asked.name, inside) for run in taken]
-        rows += [(tag, *row) for row in _of_tag(tagged, asked.name, request)]
+        rows += [(tag, *row) for row in _of_tag(tagged, asked.name, request, groups)]
     columns = (
         Column("Tag", "text"), Column("Run", "text"), Column(asked.name), Column("CI low"), Column("CI high"),
         Column("Queries", decimals=0), Column(f"Minus {taken[0].run}"), Column("Diff. low"), Column("Diff. high"),
@@ -241,9 +262,11 @@ def tag_table(
     )
 
 
-def _of_tag(taken: Sequence[Measured], measure: str, request: ScoreRequest) -> Iterator[tuple[Any, ...]]:
+def _of_tag(
+    taken: Sequence[Measured], measure: str, request: ScoreRequest, groups: Groups | None
+) -> Iterator[tuple[Any, ...]]:
     """Run, value, its ends, queries, difference from the first run and its ends."""
-    resampled = Resampled(taken, n_resamples=request.resamples, seed=request.seed)
+    resampled = Resampled(taken, n_resamples=request.resamples, seed=request.seed, groups=groups)
     first, *others = [run.run for run in taken]
     resampled.want(measure, first)
     for run in others:
@@ -289,6 +312,14 @@ def _scope(comparison: Comparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def drawn(score: Score) -> str:
+    """What was resampled, for footers: queries, or groups of them."""
+    groups = score.judgements.groups
+    if not groups:
+        return "Bootstrap over queries"
+    return f"Cluster bootstrap over {counted(groups, 'group')} of queries that share a relevant document"
+
+
 def _values(score: Score) -> ColumnTable:
     by_people = score.settings.intervals == BY_PEOPLE
     counted: tuple[Column, ...] = (Column("Queries", decimals=0), Column("Judged queries", decimals=0))
@@ -305,7 +336,7 @@ def _values(score: Score) -> ColumnTable:
         )
         for value in score.values
     ]  # fmt: skip
-    note = f"{capitalised(score.settings.intervals)}."
+    note = f"{capitalised(score.settings.intervals if by_people else drawn(score))}."
     if not by_people:
         note = f"{note[:-1]}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     return ColumnTable("rag_score", f"Runs on {score.judgements.name}", columns, tuple(rows), note)

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from embassay.measures import evaluate_graded
 from embassay.measures.judgements import UNJUDGED
 from embassay.protocols.rag.scoring.placement import Board
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.score import (
-    CONFIDENCE,
     JUDGED,
     Comparison,
     Measured,

@@ -17,6 +17,8 @@ from embassay.data.catalogue import DATASETS
 from embassay.data.retrieval import fitting_map
 from embassay.data.sources import own_first
 from embassay.errors import DataError
+from embassay.measures.judgements import RELEVANT
+from embassay.protocols.kernel.groups import Labels, tied
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest, chunk_size
 from embassay.records import RetrievalSet, Skipped
 
@@ -50,6 +52,13 @@ class Collection:
             [[sum(grade == level for grade in row.values()) for level in range(1, 6)] for row in self.grades],
             dtype=np.int64,
         ).reshape(-1, 5)
+
+    @cached_property
+    def groups(self) -> Labels | None:
+        """Which queries are drawn together, (q,): those with a relevant document in common and those of the same words;
+        None where every query is by itself."""
+        relevant = [[str(doc) for doc, grade in row.items() if grade >= RELEVANT] for row in self.grades]
+        return tied(relevant, self.queries)
 
 
 @dataclass(frozen=True)

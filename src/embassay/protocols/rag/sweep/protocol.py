@@ -78,6 +78,7 @@ def read_sweep(folder: str | Path) -> Sweep:
             mend="Name the --out of `embassay rag sweep`.",
         )  # fmt: skip
     queries = {name: tuple(ids) for name, ids in manifest["queries"].items()}
+    groups = {name: np.array(labels) for name, labels in manifest.get("groups", {}).items()}
     rules = Rules(**{**manifest["rules"], "slos_ms": tuple(manifest["rules"]["slos_ms"])})
     prices = PriceList(**manifest["prices"])
     watch = Stopwatch(run.path / TIMINGS, Latency(**manifest["arguments"]["latency"]))
@@ -101,7 +102,7 @@ def read_sweep(folder: str | Path) -> Sweep:
                 measured.append(_measured(stack, cell.dataset, times, prices, rules))
     return Sweep(
         tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
-        manifest["arguments"]["seed"], _counts(manifest["cells"]), said_generator or {}, *watch.load(),
+        manifest["arguments"]["seed"], _counts(manifest["cells"]), said_generator or {}, groups, *watch.load(),
     )  # fmt: skip
 
 
@@ -337,6 +338,15 @@ class SweepSession(Attempt):
         sweep = read_sweep(self.folder.path)
         self.folder.write_results(result_rows(conclude(sweep, self.folder.path)) if sweep.measured else ())
 
+    def _groups(self) -> dict[str, Any]:
+        """Which queries are drawn together, by dataset; nothing where none are."""
+        groups = {
+            collection.name: collection.groups.tolist()
+            for collection in self.plan.collections
+            if collection.groups is not None
+        }
+        return {"groups": groups} if groups else {}
+
     def facts(self) -> dict[str, Any]:
         """Its rules, prices and queries, and what makes no sense."""
         return {
@@ -348,6 +358,7 @@ class SweepSession(Attempt):
                 "date": self.prices.date,
             },
             "queries": {collection.name: list(collection.query_ids) for collection in self.plan.collections},
+            **self._groups(),
             "senseless": [
                 {"configuration": asdict(configuration), "reason": reason}
                 for configuration, reason in self.plan.grid.senseless.items()

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
+from embassay.protocols.kernel.groups import Labels
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
 from embassay.runs.folder import Cell, RunFolder, slug, to_json, write_atomic
 
@@ -195,6 +196,8 @@ class Sweep:
     counts: Counts = Counts()
     generator: Mapping[str, Any] = field(default_factory=dict)
     """Who answers, as the config says it; empty where nobody does."""
+    groups: Mapping[str, Labels] = field(default_factory=dict)
+    """By dataset which queries share a relevant document and are drawn together, where some do."""
     load: float | None = None
     """The highest load average while times were taken, of a machine with so many `cores`."""
     cores: int = 0

@@ -24,6 +24,7 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     family_of,
     figure,
     pairs_alike,
+    reach,
     usual_measures,
     values_of,
 )
@@ -82,7 +83,7 @@ def _step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> Step:
 def _step_in_words(gain: Figure, milliseconds: float, usd: float, jitter_ms: float) -> str:
     """What is gained, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
-    if gain.low == gain.high == value == 0:
+    if reach(gain) == (0.0, 0.0):
         quality = "nothing"
     else:
         quality = numbers.change(value) if told_apart(gain) else "cannot be told from 0"
@@ -356,9 +357,10 @@ def status(value: Figure, least: float = 0.0) -> str:
     >>> status(Figure(0.05, 0.01, 0.09)), status(Figure(-0.05, -0.09, -0.01)), status(Figure(0.01, -0.02, 0.04))
     ('holds', 'does not hold', 'open')
     """
-    if value.low is None or value.high is None:
+    ends = reach(value)
+    if ends is None:
         return "open"
-    return "holds" if value.low > least else "does not hold" if value.high <= least else "open"
+    return "holds" if ends[0] > least else "does not hold" if ends[1] <= least else "open"
 
 
 def opposite(found: str) -> str:
@@ -397,7 +399,7 @@ def relative_change(ground: Ground, measure: str, pairs: Pairs) -> Figure:
     if value.value is None or before <= 0:
         return Figure(None, n=value.n, reason="nothing to lose")
     low, high = (None if end is None else end / before for end in (value.low, value.high))
-    return Figure(value.value / before, low, high, value.n)
+    return Figure(value.value / before, low, high, value.n, value.reason)
 
 
 def all_of(found: Iterable[str]) -> str:
@@ -660,8 +662,9 @@ def ordering(ground: Ground) -> Advice:
     if not pairs or not has_ceiling(ground, measure):
         return untested(line, "needs stacks with and without a reranker, and PROC")
     gain = reached_difference(ground, measure, pairs)
-    low, high = (0.0 if end is None else end for end in (gain.low, gain.high))
-    text = f"{strong} changes %PROC of {measure} by {points(gain.value or 0.0)} ({points(low)} to {points(high)})."
+    bounded = gain.low is not None and gain.high is not None
+    ends = f" ({points(gain.low or 0.0)} to {points(gain.high or 0.0)})" if bounded else ""
+    text = f"{strong} changes %PROC of {measure} by {points(gain.value or 0.0)}{ends}."
     return judged(line, status(gain), text, gain)
 
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings.record import Time
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, WORDS, Configuration, Measured, Sweep
 from embassay.protocols.rag.tradeoffs import JITTER_MS, Stack
 from embassay.randomness import generator
 from embassay.stats import percentile_interval
-from embassay.stats.resampling import resample_defined_means, rows_of_resamples
+from embassay.stats.resampling import resample_defined_means, rows_of_resamples, unvaried
 
 Floats = NDArray[np.float64]
 
@@ -106,6 +107,7 @@ class Ground:
         }
         self.datasets = tuple(datasets)
         self.queries = {name: len(sweep.queries[name]) for name in datasets}
+        self.groups = sweep.groups
         self.rules, self.seed, self.resamples = sweep.rules, sweep.seed, resamples
         self._replicates: dict[str, Floats] = {}
 
@@ -208,7 +210,10 @@ class Ground:
         """The same for every resample: (B, columns)."""
         drawn = [
             resample_defined_means(
-                column, n_resamples=self.resamples, rng=generator(self.seed, "sweep", "queries", name)
+                column,
+                n_resamples=self.resamples,
+                rng=generator(self.seed, "sweep", "queries", name),
+                groups=self.groups.get(name),
             )
             for name, column in columns.items()
         ]
@@ -273,10 +278,20 @@ def figure(value: float, replicates: Floats, n: int, why: str = "it is defined f
     value = 0.0 if abs(value) <= ROUNDING else float(value)
     if n < 2:
         return Figure(value, n=n, reason="no interval from one query")
-    low, high = percentile_interval(np.where(np.abs(replicates) <= ROUNDING, 0.0, replicates))
+    draws = np.where(np.abs(replicates) <= ROUNDING, 0.0, replicates)
+    if unvaried(draws):
+        return Figure(value, n=n, reason=UNVARIED)
+    low, high = percentile_interval(draws)
     if np.isnan(low):
         return Figure(value, n=n, reason="hardly any resample has a value")
     return Figure(value, low, high, n)
+
+
+def reach(figure: Figure) -> tuple[float, float] | None:
+    """What a figure lies between; what every resample gives is what it is on these queries. None where nobody knows."""
+    if figure.reason == UNVARIED and figure.value is not None:
+        return figure.value, figure.value
+    return None if figure.low is None or figure.high is None else (figure.low, figure.high)
 
 
 def _column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:

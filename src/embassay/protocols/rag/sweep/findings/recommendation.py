@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.findings.arrays import Ground
+from embassay.protocols.rag.sweep.findings.arrays import Ground, reach
 from embassay.protocols.rag.sweep.findings.record import (
     Alternative,
     Recommendation,
@@ -247,11 +247,8 @@ def _alike(choice: Choice, differences: Mapping[str, Figure]) -> list[Stack]:
 
 def told_apart(difference: Figure) -> bool:
     """Whether the whole interval lies on one side of 0."""
-    return (
-        difference.low is not None
-        and difference.high is not None
-        and not difference.low <= 0 <= difference.high
-    )
+    ends = reach(difference)
+    return ends is not None and not ends[0] <= 0 <= ends[1]
 
 
 def _alternatives(

@@ -1,0 +1,122 @@
+"""Which items are not independent and are drawn together: pairs with a common text, questions with a common relevant
+document or of the same words, ratings of one source."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.records import Comparisons, LabelledPairs, Ratings, RetrievalSet, ScoredPairs
+
+Labels = NDArray[np.int64]
+
+MOST = 0.2
+"""Share of the items that one group may hold."""
+
+SHARED = {
+    Comparisons: "comparisons of one source", Ratings: "ratings of one source",
+    ScoredPairs: "pairs that share a text", LabelledPairs: "pairs that share a text",
+    RetrievalSet: "queries that share a relevant document",
+}  # fmt: skip
+"""What the items of a group have in common, by the kind of data."""
+
+
+def groups_of(data: Any) -> Labels | None:
+    """The group of each item of a dataset, 0 .. g - 1 as they appear; None where every item is its own."""
+    match data:
+        case Comparisons() | Ratings():
+            return tied([(source,) for source in data.sources])
+        case ScoredPairs() | LabelledPairs():
+            return tied([{*pair} for pair in zip(data.first, data.second, strict=True)])
+        case RetrievalSet():
+            return tied(list(_relevant(data)), list(data.queries.texts))
+    return None
+
+
+def _relevant(data: RetrievalSet) -> Iterator[Collection[str]]:
+    for query in data.queries.ids:
+        yield {doc for doc, gain in data.qrels.get(query, {}).items() if gain > 0}
+
+
+def named_groups(data: Any) -> Mapping[str, str]:
+    """Item -> the first item of its group; empty where every item is its own."""
+    labels = groups_of(data)
+    if labels is None:
+        return {}
+    ids: Sequence[str] = data.queries.ids if isinstance(data, RetrievalSet) else data.ids
+    # Backwards, so that of a group's items the first is written last and stays.
+    first = {label: ids[place] for place, label in reversed(list(enumerate(labels.tolist())))}
+    return {key: first[label] for key, label in zip(ids, labels.tolist(), strict=True)}
+
+
+def words(noun: str, data_kind: type, labels: Labels | None) -> str:
+    """How an interval was made: `bootstrap over pairs`, or over groups of them.
+
+    >>> words("pairs", ScoredPairs, None), words("pairs", ScoredPairs, np.array([0, 0, 1]))
+    ('bootstrap over pairs', 'cluster bootstrap over 2 groups of pairs that share a text')
+    """
+    if labels is None:
+        return f"bootstrap over {noun}"
+    return f"cluster bootstrap over {len(set(labels.tolist()))} groups of {SHARED[data_kind]}"
+
+
+def tied(shared: Sequence[Collection[str]], texts: Sequence[str] = ()) -> Labels | None:
+    """The groups of items that each have the given things: those that have one in common, directly or through others.
+    Items whose `texts` are the same words, or that have all things in common, are always one group.
+
+    Where that would tie more than a fifth of the items to each other (a document that most queries are about), the
+    things that most items have tie nobody: as many of them, the most frequent first, as it takes. None where no two
+    items are in one group.
+
+    >>> tied([{"a"}, {"b"}, {"a", "c"}, {"d"}, {"e"}, {"f"}, {"g"}, {"h"}, {"i"}, {"j"}]).tolist()
+    [0, 1, 0, 2, 3, 4, 5, 6, 7, 8]
+    >>> tied([{"a"}, {"b"}, {"c"}], ["What is it?", "Who?", "what  is it?"]).tolist()
+    [0, 1, 0]
+    """
+    words_of = texts or [""] * len(shared)
+    alike = [tuple(_alike(things, text)) for things, text in zip(shared, words_of, strict=True)]
+    often = Counter(thing for things in shared for thing in set(things))
+    labels = np.empty(0, dtype=np.int64)
+    for most in (*sorted(set(often.values()), reverse=True), 0):
+        kept = [[thing for thing in things if often[thing] <= most] for things in shared]
+        labels = _numbered(_linked([[*own, *same] for own, same in zip(kept, alike, strict=True)]))
+        if not len(labels) or np.bincount(labels).max() <= max(2, MOST * len(labels)):
+            break
+    return None if len(labels) == len(set(labels.tolist())) else labels
+
+
+def _alike(things: Collection[str], text: str) -> Iterator[Hashable]:
+    """What makes an item the double of another."""
+    if things:
+        yield ("all", *sorted(things))
+    if written := text.casefold().split():
+        yield ("text", *written)
+
+
+def _linked(shared: Sequence[Iterable[Hashable]]) -> list[int]:
+    """The first item that each is tied to, by union of what shares a thing."""
+    parent = list(range(len(shared)))
+
+    def root(place: int) -> int:
+        while parent[place] != place:
+            # Halving the path: a document of ten thousand queries makes a chain as long.
+            parent[place] = parent[parent[place]]
+            place = parent[place]
+        return place
+
+    owner: dict[Hashable, int] = {}
+    for place, things in enumerate(shared):
+        for thing in things:
+            # The smaller root stays, so that a group's root is its first item in any order of its things.
+            smaller, larger = sorted((root(place), root(owner.setdefault(thing, place))))
+            parent[larger] = smaller
+    return [root(place) for place in range(len(shared))]
+
+
+def _numbered(names: Sequence[Any]) -> Labels:
+    places: dict[Any, int] = {}
+    return np.array([places.setdefault(name, len(places)) for name in names], dtype=np.int64)

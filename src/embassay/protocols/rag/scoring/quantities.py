@@ -1,0 +1,223 @@
+"""Values of runs over one set of resamples: quantities with their replicates, the differences of two runs, and their
+intervals."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.measures import MEASURES
+from embassay.protocols.kernel.estimates import DEFINED, TOO_FEW, UNVARIED
+from embassay.protocols.kernel.tables import counted
+from embassay.protocols.rag.scoring.score import ANSWERS, PERCENT, Measured, RequestedMeasure, Value
+from embassay.randomness import generator
+from embassay.stats import Freedom, corrected_interval, freedom_of_units, wilson
+from embassay.stats.resampling import Groups, effective_units, resample_defined_means, unvaried
+
+Floats = NDArray[np.float64]
+SAME = 1e-12
+"""Two orders of summation differ by no more."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A mean over queries, or a ratio of two: its value, replicates (B,) and the `n` queries it is of. NaN where it is
+    undefined. `units` are what was drawn, queries or as many groups of one size as tell as much, and `groups` how many
+    groups there were (0: queries). `bounds` are what it can be."""
+
+    value: float
+    replicates: Floats
+    n: int
+    units: int
+    groups: int = 0
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def freedom(self) -> Freedom:
+        """Of the standard error that its replicates have."""
+        return freedom_of_units(self.units)
+
+    @property
+    def error(self) -> float | None:
+        """Its standard error; None from one unit, and where too many resamples have no value."""
+        defined = self.replicates[np.isfinite(self.replicates)]
+        if self.units < 2 or len(defined) < DEFINED * len(self.replicates):
+            return None
+        return self.freedom.error(defined)
+
+
+class Resampled:
+    """Quantities of runs, and differences of two runs, over one set of resamples.
+
+    Each is over the queries where it is defined, a difference over those where it is on both sides. Columns are
+    gathered first (`want`), resampled together, and then read.
+    """
+
+    def __init__(
+        self, measured: Sequence[Measured], *, n_resamples: int, seed: int, groups: Groups | None = None
+    ) -> None:
+        self._measured = {run.run: run for run in measured}
+        self._groups = groups
+        self._n_resamples, self._seed = n_resamples, seed
+        self._places: dict[tuple[str, str, int, bytes], int] = {}
+        self._columns: list[Floats] = []
+        self._means = np.empty((0, 0))
+
+    def want(self, measure: str, run: str, other: str = "") -> None:
+        """Make ready a run's quantity, and with `other` the difference of the two."""
+        for side in (run, other) if other else (run,):
+            mask = self._mask(measure, run, other)
+            for part, column in enumerate(self._measured[side].columns[measure].parts):
+                # One column for all pairs that share a mask: with many runs most do.
+                key = (side, measure, part, mask.tobytes())
+                if key not in self._places:
+                    self._places[key] = len(self._columns)
+                    self._columns.append(np.where(mask, column, np.nan))
+
+    def resample(self) -> None:
+        """Draw the resamples for all that is wanted."""
+        rng = generator(self._seed, "resample")
+        table = np.column_stack(self._columns)
+        self._means = resample_defined_means(
+            table, n_resamples=self._n_resamples, rng=rng, groups=self._groups
+        )
+
+    def quantity(self, measure: str, run: str, other: str = "") -> Quantity:
+        """A run's quantity, over the queries where it is defined for `other` too."""
+        mask = self._mask(measure, run, other)
+        parts = range(len(self._measured[run].columns[measure].parts))
+        places = [self._places[run, measure, part, mask.tobytes()] for part in parts]
+        values = [float(self._columns[i][mask].mean()) if mask.any() else np.nan for i in places]
+        replicates = [self._means[:, i] for i in places]
+        of = int(mask.sum()), *self._units(mask), bounds_of(measure)
+        if len(places) == 1:
+            return Quantity(values[0], replicates[0], *of)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = values[0] / values[1] if values[1] > 0 else np.nan
+            return Quantity(ratio, np.where(replicates[1] > 0, replicates[0] / replicates[1], np.nan), *of)
+
+    def difference(self, measure: str, a: str, b: str) -> Quantity:
+        """Run `a` less run `b`; what differs by rounding alone is 0."""
+        first, second = self.quantity(measure, a, b), self.quantity(measure, b, a)
+        value, replicates = first.value - second.value, first.replicates - second.replicates
+        # A replicate that is 0 but for rounding would count on one side of 0 in the test.
+        replicates = np.where(np.abs(replicates) <= SAME, 0.0, replicates)
+        reach = first.bounds[1] - first.bounds[0]
+        value = 0.0 if abs(value) <= SAME else value
+        return Quantity(value, replicates, first.n, first.units, first.groups, (-reach, reach))
+
+    def _units(self, mask: NDArray[np.bool_]) -> tuple[int, int]:
+        """The units of the queries of a mask, and how many groups these are in."""
+        if self._groups is None or not mask.any():
+            return int(mask.sum()), 0
+        inside = self._groups[mask]
+        return effective_units(inside), len(np.unique(inside))
+
+    def _mask(self, measure: str, run: str, other: str) -> NDArray[np.bool_]:
+        mask = ~np.isnan(self._measured[run].columns[measure].parts[0])
+        if other:
+            mask = mask & ~np.isnan(self._measured[other].columns[measure].parts[0])
+        return mask
+
+
+CONFIDENCE = 0.95
+RANGE = re.compile(r"\[(-?[\d.]+), (-?[\d.]+)\]")
+
+
+def bounds_of(measure: str) -> tuple[float, float]:
+    """What values of a measure lie between; anything for a column of ours that is none.
+
+    >>> bounds_of("%PROC@10"), bounds_of("nDCG@10"), bounds_of("reading lost@10")
+    ((0.0, 1.0), (0.0, 1.0), (-inf, inf))
+    """
+    name = measure.removeprefix(PERCENT).partition("@")[0]
+    if name == ANSWERS:
+        return 0.0, 1.0
+    try:
+        facts = dict(MEASURES.get(MEASURES.parse(name).name).facts)
+    except UsageError:
+        return -math.inf, math.inf
+    ends = RANGE.fullmatch(facts.get("range", ""))
+    return (float(ends[1]), float(ends[2])) if ends else (-math.inf, math.inf)
+
+
+def values(
+    resampled: Resampled,
+    runs: Iterable[Measured],
+    measures: Sequence[RequestedMeasure],
+    *,
+    total: int,
+    resamples: int,
+) -> tuple[Value, ...]:
+    """The values of each run, measures in their order."""
+    return tuple(
+        Value(run.run, measure.name, None, None, None, 0, total, reason=run.reason)
+        if run.reason
+        else _value(run.run, measure, resampled.quantity(measure.name, run.run), total, resamples)
+        for run in runs
+        for measure in measures
+    )
+
+
+def value_interval(quantity: Quantity, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    """The interval of a quantity by the recipe of every protocol (`stats.corrected_interval`), within its bounds.
+
+    Where every resample gives the least or the most that a measure can be, as where ten queries all have 1, it is
+    Wilson's of so many units: what never varied here may vary elsewhere. None where they give the same in between, from
+    fewer than two units, where the value is undefined in many resamples, and where it would be as wide as the bounds.
+    """
+    if quantity.units < 2 or not np.isfinite(quantity.value):
+        return None
+    least, most = quantity.bounds
+    if unvaried(quantity.replicates):
+        return _of_an_end(quantity, confidence)
+    low, high = corrected_interval(
+        quantity.replicates, quantity.value, quantity.freedom, confidence, accelerated=True
+    )
+    if np.isnan(low) or (low <= least and high >= most):
+        return None
+    return max(low, least), min(high, most)
+
+
+def _of_an_end(quantity: Quantity, confidence: float) -> tuple[float, float] | None:
+    least, most = quantity.bounds
+    if quantity.value not in quantity.bounds:
+        return None
+    share = (quantity.value - least) / (most - least)
+    ends = wilson(share, quantity.units, confidence=confidence)
+    return least + (most - least) * ends.low, least + (most - least) * ends.high
+
+
+def _value(run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int) -> Value:
+    if not np.isfinite(quantity.value):
+        reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
+        return Value(run, asked.name, None, None, None, quantity.n, total, reason=reason)
+    low, high = value_interval(quantity) or (None, None)
+    what = "ratio of means" if asked.is_ratio else "mean"
+    method = f"{what} over {quantity.n} of {total} queries; {_how(quantity, low is not None, resamples)}"
+    error = quantity.error
+    df = None if error is None else quantity.freedom.df
+    return Value(run, asked.name, quantity.value, low, high, quantity.n, total, method, error=error, df=df)
+
+
+def _how(quantity: Quantity, has_interval: bool, resamples: int) -> str:
+    """How the interval was made, or why there is none."""
+    over = "queries"
+    if 0 < quantity.groups < quantity.n:
+        over = f"{counted(quantity.groups, 'group')} of queries that share a relevant document"
+    same = unvaried(quantity.replicates)
+    if has_interval:
+        return f"95% {'Wilson' if same else 'bootstrap'} over {over}" + (
+            "" if same else f", {resamples} resamples"
+        )
+    if quantity.units < 2:
+        return "no interval from one query" if quantity.n < 2 else f"no interval from {over}"
+    if same:
+        return UNVARIED
+    return TOO_FEW if quantity.error is not None else "no interval: it is undefined in many resamples"

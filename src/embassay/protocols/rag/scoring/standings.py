@@ -1,0 +1,167 @@
+"""A finished scoring as comparisons, gates and reports see it: the values of its record, with replicates, and the very
+contrasts that `rag score` stated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.parquet import read_parquet
+from embassay.protocols.kernel.comparisons import Headline, Standing
+from embassay.protocols.rag.scoring.quantities import bounds_of
+from embassay.protocols.rag.scoring.score import PERCENT, Pair, Score, Value, read_score
+from embassay.protocols.rag.scoring.tables import TASK
+from embassay.protocols.run_values import KnownContrast
+from embassay.randomness import generator
+from embassay.records import Stratum
+from embassay.runs.folder import RunFolder
+from embassay.stats.intervals import KEPT
+from embassay.stats.resampling import Groups, resample_defined_means
+
+Floats = NDArray[np.float64]
+FILE = "score.json"
+RESAMPLES = 2000
+"""Draws by the errors of a record, where no value per query is behind a value."""
+OF_PEOPLE = "judge corrected by people"
+"""How the method of a corrected value begins."""
+
+
+@dataclass(frozen=True)
+class ScoredRuns:
+    """The `standings` of a scoring, the `pairs` of its record by measure, and by measure why two scorings cannot be
+    paired at it; `groups` are the queries that are drawn together, by their names."""
+
+    dataset: str
+    standings: tuple[Standing, ...]
+    pairs: Mapping[str, tuple[Pair, ...]]
+    unpaired: Mapping[str, str]
+    groups: Mapping[str, str]
+    method: str
+    """Of its tests."""
+
+
+def read_scored(folder: Path) -> ScoredRuns:
+    """Of the scoring in a folder. DataError for a record that is damaged."""
+    score = read_score(folder / FILE)
+    table = _Items(RunFolder(folder), score)
+    unpaired = {
+        name: reason for measure in score.measures if (reason := _no_items(score, name := measure.name))
+    }
+    drawn = table.draws([measure.name for measure in score.measures if measure.name not in unpaired])
+    standings = []
+    for measure in score.measures:
+        values = [
+            value for value in score.values if value.measure == measure.name and value.value is not None
+        ]
+        draws = drawn.get(measure.name) or _joint_draws(score, values)
+        standings += [_standing(score, value, draws[value.run]) for value in values]
+    pairs = {comparison.measure: comparison.pairs for comparison in score.comparisons}
+    name = score.judgements.name
+    return ScoredRuns(name, tuple(standings), pairs, unpaired, table.groups, score.settings.test)
+
+
+def _no_items(score: Score, measure: str) -> str:
+    """Why a measure's values are no means of what stands in the items; empty where they are."""
+    if any(value.method.startswith(OF_PEOPLE) for value in score.values if value.measure == measure):
+        return "the judge is corrected by people's grades"
+    is_mean = not any(value.method.startswith("ratio") for value in score.values if value.measure == measure)
+    return "" if is_mean or not measure.startswith(PERCENT) else "a ratio of two means"
+
+
+def contrasts_of(scored: ScoredRuns) -> Iterator[KnownContrast]:
+    """The pairs of the record."""
+    for measure, pairs in scored.pairs.items():
+        for pair in pairs:
+            if pair.error is not None:
+                yield KnownContrast(
+                    (TASK, scored.dataset, measure), pair.a, pair.b, pair.difference, pair.low, pair.high, pair.error,
+                    math.inf if pair.df is None else pair.df, pair.p, pair.n, scored.method,
+                )  # fmt: skip
+
+
+class _Items:
+    """The values per query of all runs of a scoring."""
+
+    def __init__(self, folder: RunFolder, score: Score) -> None:
+        self._score, self.groups = score, dict[str, str]()
+        self._values: dict[tuple[str, str], dict[str, float]] = {}
+        self.queries: list[str] = []
+        for run in score.runs:
+            self._read(run.name, folder.items_path(TASK, score.judgements.name, run.name))
+
+    def _read(self, run: str, path: Path) -> None:
+        frame = read_parquet(path)
+        columns = ["item_id", "measure", "value"]
+        for query, measure, value in frame.select(columns).iter_rows():
+            self._values.setdefault((run, measure), {})[query] = np.nan if value is None else value
+        self.queries = self.queries or frame["item_id"].unique(maintain_order=True).to_list()
+        if "group" in frame.columns and not self.groups:
+            self.groups = dict(frame.select("item_id", "group").iter_rows())
+
+    def draws(self, measures: Sequence[str]) -> dict[str, dict[str, Floats]]:
+        """Replicates of every run by measure: those that the scoring drew, by its seed and its groups."""
+        keys = [(run.name, measure) for measure in measures for run in self._score.runs]
+        if not keys:
+            return {}
+        columns = [[self._values.get(key, {}).get(query, np.nan) for query in self.queries] for key in keys]
+        settings = self._score.settings
+        means = resample_defined_means(
+            np.array(columns).T, n_resamples=settings.resamples, rng=generator(settings.seed, "resample"),
+            groups=self._numbers(),
+        )  # fmt: skip
+        drawn: dict[str, dict[str, Floats]] = {}
+        for (run, measure), column in zip(keys, means.T, strict=True):
+            drawn.setdefault(measure, {})[run] = column
+        return drawn
+
+    def _numbers(self) -> Groups | None:
+        if not self.groups:
+            return None
+        places: dict[str, int] = {}
+        return np.array([places.setdefault(self.groups[query], len(places)) for query in self.queries])
+
+
+def _standing(score: Score, value: Value, draws: Floats) -> Standing:
+    strata = () if value.df is None else (Stratum(round(value.df) + 1, draws[:KEPT]),)
+    replicates = np.empty(0) if value.error is None else draws
+    headline = Headline(
+        value.run, value.value, value.n, replicates, value.method, value.reason, strata,
+        bounds_of(value.measure), (value.low, value.high),
+    )  # fmt: skip
+    return Standing(TASK, score.judgements.name, value.measure, headline)
+
+
+def _joint_draws(score: Score, values: Sequence[Value]) -> dict[str, Floats]:
+    """Replicates by the normal law that have exactly the errors of the record, of each value and of each difference, as
+    far as there is a law that has all of them."""
+    runs = [value.run for value in values]
+    errors = np.array([_spread(value) for value in values])
+    covariance = np.diag(errors**2)
+    comparison = score.comparison(values[0].measure) if values else None
+    by_runs = {frozenset((pair.a, pair.b)): pair for pair in (comparison.pairs if comparison else ())}
+    for i, j in combinations(range(len(runs)), 2):
+        pair = by_runs.get(frozenset((runs[i], runs[j])))
+        apart = np.hypot(errors[i], errors[j]) if pair is None or pair.error is None else _spread(pair)
+        covariance[i, j] = covariance[j, i] = (errors[i] ** 2 + errors[j] ** 2 - apart**2) / 2
+    size, axes = np.linalg.eigh(covariance)
+    draws = _white(len(runs), score.settings.seed) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
+    return {value.run: (value.value or 0.0) + column for value, column in zip(values, draws.T, strict=True)}
+
+
+def _white(columns: int, seed: int) -> Floats:
+    """Normal draws (RESAMPLES, columns) whose own means are 0, variances 1 and covariances 0."""
+    raw = generator(seed, "scored", "errors").standard_normal((RESAMPLES, columns))
+    basis = np.linalg.qr(raw - raw.mean(axis=0))[0]
+    return np.asarray(basis * np.sqrt(RESAMPLES - 1))
+
+
+def _spread(of: Value | Pair) -> float:
+    """Of replicates that have its error, which few units make larger than the spread (`stats.freedom_of_units`)."""
+    factor = 1.0 if of.df is None else np.sqrt((of.df + 1) / of.df)
+    return float((of.error or 0.0) / factor)
