@@ -27,13 +27,13 @@ from embassay.cli.options import (
 from embassay.protocols.hteb.options import Request, as_reference
 from embassay.protocols.kernel.request import DATA, OUTPUT, like, names_of, option
 
-app = App("HTEB: what eight transformations on three axes leave of scores.")
+app = App("HTEB: how far scores drop under eight transformations on three axes.")
 validation = App("Have people check the transformed texts.")
 
 
 @app.callback()
 def group() -> None:
-    """HTEB: what eight transformations on three axes leave of scores."""
+    """HTEB: how far scores drop under eight transformations on three axes."""
 
 
 Reference = Annotated[

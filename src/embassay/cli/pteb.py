@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from embassay.protocols.pteb.validation.scoring import Scored
     from embassay.protocols.pteb.validation.study import Study
 
-app = App("PTEB: benchmark scores after every text was paraphrased.")
+app = App("PTEB: how far benchmark scores drop when an LLM paraphrases every text.")
 validation = App("Have people check the paraphrases.")
 
 
 @app.callback()
 def group() -> None:
-    """PTEB: benchmark scores after every text was paraphrased."""
+    """PTEB: how far benchmark scores drop when an LLM paraphrases every text."""
 
 
 OF_CELLS = ("tokenizer", "tasks", "grades")
