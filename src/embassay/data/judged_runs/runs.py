@@ -511,11 +511,9 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
 
 def _is_entry(query: str, doc: str, value: Any) -> bool:
     try:
-        float(value)
-        (query + doc).encode()
+        return bool((query + doc).encode()) and float(value) == float(value)
     except (TypeError, ValueError, OverflowError):
         return False
-    return True
 
 
 def _pairs(values: Any) -> Sequence[tuple[str, float]]:
