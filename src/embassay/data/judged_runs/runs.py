@@ -330,11 +330,9 @@ def _are_alone(pairs: Any) -> bool:
 
 def _is_entry(query: str, doc: str, value: Any) -> bool:
     try:
-        float(value)
-        (query + doc).encode()
+        return bool((query + doc).encode()) and float(value) == float(value)
     except (TypeError, ValueError, OverflowError):
         return False
-    return True
 
 
 def _pairs(values: Any) -> Sequence[tuple[str, float]]:
