@@ -118,7 +118,9 @@ def _analysis(d: Floats, seed: int, *, interval: bool) -> dict[str, Any]:
     low = high = None
     if interval and len(d) > 1:
         shift = hodges_lehmann(d, n_resamples=RESAMPLES, seed=seed)
-        low, high = shift.low, shift.high
+        # Where every resample gives the same there is none.
+        if not np.isnan(shift.low):
+            low, high = shift.low, shift.high
     return {
         "shift": test.estimate,
         "ci_low": low,
