@@ -9,6 +9,7 @@ import pytest
 
 from embassay import errors
 from embassay.errors import (
+    AbsentData,
     BudgetExceeded,
     DataError,
     EmbassayError,
@@ -20,7 +21,8 @@ from embassay.errors import (
 )
 
 CODES = {
-    UsageError: 2, ModelError: 3, TextRefused: 3, Unanswered: 3, DataError: 4, BudgetExceeded: 5, Interrupted: 130,
+    UsageError: 2, ModelError: 3, TextRefused: 3, Unanswered: 3, DataError: 4, AbsentData: 4, BudgetExceeded: 5,
+    Interrupted: 130,
 }  # fmt: skip
 
 

@@ -87,7 +87,7 @@ def test_a_run_names_the_folder_to_fill(embassay, mirror) -> None:
     """Where neither mirror nor hub has a dataset, the run says in one line what to put where."""
     pytest.importorskip("datasets")
     done = embassay(
-        "sage", "run", "-s", "jaccard", "-d", "billsum", "--tokenizer", "words", "--dry-run",
+        "sage", "run", "-s", "jaccard", "-d", "billsum", "--tokenizer", "words",
         env={**mirror, "HF_HUB_OFFLINE": "1"}, check_code=4,
     )  # fmt: skip
     assert "FiscalNote/billsum test at main cannot be read from the hub" in done.stderr

@@ -240,8 +240,11 @@ def test_what_is_wrong_is_said_before_a_vocabulary_is_looked_for(embassay, tmp_p
     said = embassay("sage", "run", "-s", "minilmm", "--dry-run", env=empty, check_code=2).stderr
     assert "minilm" in said
     assert "cl100k" not in said
-    said = embassay("sage", "run", "-s", "jaccard", "--dry-run", env=empty, check_code=3).stderr
+    said = embassay("sage", "run", "-s", "jaccard", env=empty, check_code=3).stderr
     assert "--tokenizer words" in said
+    # A plan counts with a tokenizer that comes along, and says so.
+    told = embassay("sage", "run", "-s", "jaccard", "--limit", "3", "--dry-run", env=empty).stdout
+    assert "tokens are counted with wordllama's" in told
 
 
 LOCKED = {

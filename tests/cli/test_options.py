@@ -172,6 +172,7 @@ def test_options_by_hand_only_become_fewer():
 
 
 BY_HAND = {
+    "calibrate.py": 1,
     "choose.py": 1,
     "data.py": 3,
     "doctor.py": 1,

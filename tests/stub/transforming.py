@@ -11,25 +11,6 @@ from .paraphrasing import reworded, share
 from .wire import Problem
 
 _TARGET = re.compile(r" to ([A-Z]\w+|the original language of the message)\.")
-_FILLER = (
-    *(
-        "that",
-        "is",
-        "to",
-        "say",
-        "as",
-        "anybody",
-        "who",
-        "has",
-        "seen",
-        "it",
-        "before",
-        "will",
-        "know",
-        "quite",
-    ),
-    *("well", "by", "now"),
-)
 _BACK = ("English", "the original language of the message")
 
 
@@ -62,7 +43,7 @@ def transforming(
 def _said(text: str, told: str, random: Random) -> str:
     words = text.split()
     if "lengthen" in told:
-        more = [random.choice(_FILLER) for _ in range(round(1.5 * len(words)) + 2)]
+        more = [random.choice(words) for _ in range(round(1.5 * len(words)) + 2)]
         return f"{reworded(text, random)} {' '.join(more)}"
     if "shorten" in told:
         return " ".join(words[: max(1, round(0.6 * len(words)))])

@@ -281,7 +281,7 @@ def more(verdict: Verdict) -> str:
     would be, and the chance of a decision; empty for others.
 
     >>> more(Verdict("rag.score.P@10[a]>=0.5", True, 0.52, 0.46, 0.58, 100, near=True, scale="rag"))
-    'undecided at n 100; with 50 more ± 0.049, a chance of 5%; with 400 more ± 0.027, a chance of 45%'
+    'undecided at n 100; with 50 more ± 0.049, a chance of 1%; with 400 more ± 0.027, a chance of 33%'
     """
     if verdict.ahead:
         return _steps(verdict, verdict.ahead)

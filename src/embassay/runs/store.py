@@ -12,6 +12,7 @@ import json
 import sqlite3
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -46,7 +47,9 @@ class SqliteConnection(sqlite3.Connection):
     from Python 3.13 on one that was left open is a warning."""
 
     def __del__(self) -> None:
-        self.close()
+        # Of one that was never opened there is nothing to close.
+        with suppress(sqlite3.ProgrammingError):
+            self.close()
 
 
 class Store:

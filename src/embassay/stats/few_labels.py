@@ -506,7 +506,7 @@ def outlook(
     a sample of it.
 
     >>> [(one.more, round(one.half, 3), round(one.chance, 2)) for one in outlook(0.03, 0.05, 100, 400, steps=(50, 300))]
-    [(50, 0.037, 0.33), (300, 0.0, 1.0)]
+    [(50, 0.037, 0.03), (300, 0.0, 1.0)]
     """
     from scipy.special import ndtr
 

@@ -402,7 +402,7 @@ def items_to_decide(
     then nobody can say. Errors as for `smallest_difference`.
 
     >>> round(items_to_decide(0.02, 100, 0.05)), items_to_decide(0.02, 100, 0.02)
-    (444, None)
+    (445, None)
     """
     lowered = abs(lead) - CAUTION * error
     if lowered <= 0:

@@ -458,15 +458,15 @@ def test_without_a_cost_there_is_no_table_of_costs(tmp_path: Path) -> None:
 
 @pytest.fixture
 def retrieved(tmp_path: Path) -> dict[str, str]:
-    """Two runs of 200 questions: scores of one tell whether the evidence is among the first, the other has ranks."""
+    """Two runs of 200 questions: scores of one tell whether the evidence is among the first, the other's nothing."""
     rng = np.random.default_rng(3)
-    lines: dict[str, list[str]] = {"telling": [], "ranks": []}
+    lines: dict[str, list[str]] = {"telling": [], "mute": []}
     judged = []
     for query in range(200):
         good = bool(rng.random() < 0.6)
         best = rng.normal(3.0 if good else 0.0)
         for rank in range(5):
-            score = {"telling": best - rank, "ranks": 1 / (60 + rank)}
+            score = {"telling": best - rank, "mute": (37 * query % 101) / 101 - rank}
             for name, own in lines.items():
                 own.append(f"q{query} Q0 d{query}-{rank} {rank + 1} {score[name]} {name}\n")
             judged.append(f"q{query}\td{query}-{rank}\t{5 if good and rank == 1 else 1}\n")
@@ -478,11 +478,11 @@ def retrieved(tmp_path: Path) -> dict[str, str]:
 
 
 def test_scores_of_a_run_say_when_to_answer(retrieved: dict[str, str], tmp_path: Path) -> None:
-    """From the command to the saved file: a threshold where scores tell, none where they are ranks; a question without
-    a list is told of."""
+    """From the command to the saved file: a threshold where scores tell, none where they say nothing; a question
+    without a list is told of."""
     from embassay.cli.main import with_commands
 
-    words = ["calibrate", "--run", retrieved["telling"], "--run", retrieved["ranks"], "--qrels", retrieved["qrels"],
+    words = ["calibrate", "--run", retrieved["telling"], "--run", retrieved["mute"], "--qrels", retrieved["qrels"],
              "--precision", "0.8", "--resamples", "50", "--out", str(tmp_path / "run")]  # fmt: skip
     told = CliRunner().invoke(with_commands("calibrate", "list"), words)
     assert told.exit_code == 0, told.output
@@ -496,7 +496,7 @@ def test_scores_of_a_run_say_when_to_answer(retrieved: dict[str, str], tmp_path:
     with pytest.raises(UsageError, match="is a run"):
         saved.probability("a", "b")
     with pytest.raises(UsageError, match="No threshold guarantees"):
-        eb.calibration(tmp_path / "run" / "calibrations" / "ranks--qrels.json").threshold()
+        eb.calibration(tmp_path / "run" / "calibrations" / "mute--qrels.json").threshold()
     # Of one passage the evidence, which is second, is never found.
     told = CliRunner().invoke(
         with_commands("calibrate", "list"), [*words[:-1], str(tmp_path / "one"), "-k", "1"]

@@ -97,7 +97,8 @@ class Protocol:
     ) -> Forecasts:
         forecasts = Forecasts(())
         alone = {item.record.name for item in absent}
-        if getattr(request, "datasets", True):
+        # Where all that was named is absent, nothing is left to plan as it is.
+        if not alone or request.datasets:
             self.folder = RunFolder(out)
             plan = self.plan(request, None, ledger)
             forecasts = self.forecast(plan)

@@ -491,8 +491,8 @@ def meant(text: str) -> str:
 
 
 def printable(cell: Any) -> Any:
-    """The cell, a text with � for the characters that steer a terminal and that XML cannot hold; ends of lines and tabs
-    stay.
+    r"""The cell, a text with � for the characters that steer a terminal and that XML cannot hold; ends of lines and
+    tabs stay.
 
     >>> printable("a\x1b[2Jb\tc\n"), printable(0.5)
     ('a�[2Jb\tc\n', 0.5)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.errors import DataError
-from embassay.limits import FILES, bounded_lines, read_bounded, record_json
+from embassay.limits import FILES, bounded_json, bounded_lines, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.report.record import KINDS, kind_of
@@ -268,7 +268,8 @@ def _rows(path: Path, growing: bool) -> Iterator[Result]:
 
 
 def _row(line: bytes) -> Result:
-    row = Result(**record_json(line))
+    # What is not finite is told of further on, with its row.
+    row = Result(**bounded_json(line, halves=True))
     texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
     numbers = *_figures(row), row.n
     if not all(isinstance(text, str) for text in texts):

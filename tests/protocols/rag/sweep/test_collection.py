@@ -59,7 +59,7 @@ def test_judgements_from_1_to_4_may_be_either(tmp_path):
 
 
 def test_a_path_is_a_path_though_the_catalogue_has_its_name(tmp_path, monkeypatch):
-    """`path: ./scifact` beside the config is that folder, wherever the sweep is started; `scifact` is not."""
+    """`path: ./scifact` beside the config is that folder, wherever the sweep is started."""
     _folder(tmp_path / "scifact", [("q1", "d0", 1)])
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "mirror"))
     for here, base in ((tmp_path, "."), (tmp_path.parent, tmp_path.name), ("/", tmp_path)):
@@ -67,8 +67,12 @@ def test_a_path_is_a_path_though_the_catalogue_has_its_name(tmp_path, monkeypatc
         found = _read("./scifact", SweepRequest((), ("wordllama",), base=Path(base)))
         assert (found.source, len(found.ids)) == ("./scifact", 5)
     _folder(tmp_path / "mirror" / "scifact", [("q1", "d0", 1), ("q2", "d0", 1)])
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(tmp_path.parent)
     assert len(_read("scifact").query_ids) == 2
+    # A folder of one's own wins over the catalogue, and that is said.
+    monkeypatch.chdir(tmp_path)
+    with pytest.warns(RuntimeWarning, match="is your own"):
+        assert len(_read("scifact").query_ids) == 1
 
 
 def test_a_query_by_example_may_leave_its_own_document_out(tmp_path):

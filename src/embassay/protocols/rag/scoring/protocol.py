@@ -214,10 +214,15 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     notes = (*own, *read, *_notes(record, judgements, board, taken, measures, right, request))
     record = replace(record, notes=notes)
     record = replace(record, verdict=verdict(record), lede=lede(record))
-    by_tag = None
-    if request.tags:
-        by_tag = tag_table(taken, board.queries, tags_of(request.queries), measures[0], request, groups)
+    by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
     return Scored(record, measures, taken, board, by_tag, groups=groups)
+
+
+def _by_tag(
+    taken: Sequence[Measured], board: Board, headline: RequestedMeasure, request: ScoreRequest, groups: Groups
+) -> ColumnTable:
+    """The headline by the tags of questions."""
+    return tag_table(taken, board.queries, tags_of(request.queries), headline, request, groups)
 
 
 def _of_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Graded1To5) -> Iterator[Note]:
