@@ -219,7 +219,11 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
 
 
 def _by_tag(
-    taken: Sequence[Measured], board: Board, headline: RequestedMeasure, request: ScoreRequest, groups: Groups
+    taken: Sequence[Measured],
+    board: Board,
+    headline: RequestedMeasure,
+    request: ScoreRequest,
+    groups: Groups | None,
 ) -> ColumnTable:
     """The headline by the tags of questions."""
     return tag_table(taken, board.queries, tags_of(request.queries), headline, request, groups)
