@@ -150,9 +150,11 @@ def interpreters() -> Iterator[tuple[str, str]]:
     for version in VERSIONS:
         for place in os.get_exec_path():
             path = shutil.which(f"python{version}", path=place)
-            # The shims of version managers are there for versions that are not.
-            if path and subprocess.run([path, "-c", "import venv"], capture_output=True).returncode == 0:
-                yield version, path
+            # The shims of version managers are there for versions that are not, and need a shell to find the others.
+            told = [path, "-c", "import sys, venv; print(sys.executable)"] if path else ["false"]
+            asked = subprocess.run(told, capture_output=True, text=True, check=False)
+            if asked.returncode == 0:
+                yield version, asked.stdout.strip()
                 break
 
 
