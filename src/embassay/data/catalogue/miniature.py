@@ -14,9 +14,6 @@ from typing import Any
 
 from embassay.data.catalogue.entries import EntryRecord
 
-MAIN, OTHER = "main", "other"
-"""The two amounts on which everything that a dataset costs depends: documents and queries, texts to test and to train,
-or one of them alone."""
 _OTHERS = {"retrieval": "queries", "reranking": "queries", "classification": "train"}
 
 # Whatever edits change is in them (numbers, capitals, verbs to negate, several sentences), as in real texts.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embassay.data.judged_runs.content import first_line, nth_line
+from embassay.data.lines import is_number
 from embassay.data.rows import nearest
 from embassay.errors import DataError
 
@@ -157,7 +158,7 @@ def _unknown(path: Path, content: bytes, kind: Kind, first: str) -> DataError:
     n = len(fields)
     # Of judgements the second of four columns is 0. A run of three or four may end in a score or a rank, as MS MARCO's.
     is_short_run = n == 3 or (n == 4 and fields[1] not in ("0", "Q0"))
-    if kind is RUN and is_short_run and _is_number(fields[-1]):
+    if kind is RUN and is_short_run and is_number(fields[-1]):
         header = "query_id doc_id rank, or query_id doc_id score" if n == 3 else "query_id doc_id rank score"
         mend = (
             f"If it is a run, name its columns in a first line: {header}. Judgements are given with --qrels."
@@ -175,11 +176,3 @@ def _unknown(path: Path, content: bytes, kind: Kind, first: str) -> DataError:
         path=path, line=nth_line(content, 0, header=False), expected=kind.expected,
         found=f"{n} column{'s' if n != 1 else ''}", mend=mend,
     )  # fmt: skip
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
