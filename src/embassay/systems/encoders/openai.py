@@ -11,7 +11,7 @@ import numpy as np
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
+from embassay.systems.encoders.server import ServedEncoder, ServedModel, ServedPrompts, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.calls import format_refused
@@ -23,8 +23,9 @@ class OpenAIEncoder(ServedEncoder):
     """`openai:MODEL`: vectors as the server sends them (OpenAI's are unit vectors).
 
     `dimensions` asks for shorter vectors; `server` says where (`base_url` is another server with the API of
-    OpenAI), with which key, how fast and at what price, see `Server`. Prompts that the model is known to need
-    (e5, bge ... behind a compatible server) go before the texts.
+    OpenAI), with which key, how fast and at what price, see `Server`. `query_prompt`,
+    `document_prompt`, and `prompt` for texts without a role go before the texts ("" is none); else those of the known
+    `family` (e5, bge ..., or a known model), by default of the one that has the model's own name.
     """
 
     def __init__(
@@ -34,25 +35,26 @@ class OpenAIEncoder(ServedEncoder):
         name: str = "",
         ledger: Ledger | None = None,
         dimensions: int | None = None,
+        prompts: ServedPrompts = ServedPrompts(),  # noqa: B008 - frozen
         server: Server = Server(),  # noqa: B008 - frozen
     ) -> None:
         if not target:
             raise UsageError("The system 'openai' needs the name of a model.", mend="Write openai:MODEL.")
         address = openai_address(server.base_url)
         listed = known_model(target)
-        prompts = {role: prompt for role in _ROLES if listed and (prompt := listed.prompt_for(role))}
+        before = prompts.before(name or f"openai:{target}", target, listed)
         served = ServedModel(
             name=name or f"openai:{target}",
-            identity=_identity(target, dimensions, server.known_as(address), prompts),
+            identity=_identity(target, dimensions, server.known_as(address), before),
             model=f"openai:{target}",
             dim=dimensions or (listed.dims if listed else None),
             max_tokens=listed.context if listed else None,
             price=Price.of(target, server.price),
             tokenizer=own_tokenizer(target),
-            prompts=prompts,
+            prompts=before,
         )
         super().__init__(served, ledger, server.limits)
-        self.uses_roles = bool(prompts)
+        self.uses_roles = bool(before)
         self._client = OpenAIClient(address, key=server.key)
         self._target, self._dimensions = target, dimensions
         self._format: Literal["base64", "float"] = "base64"
@@ -139,9 +141,6 @@ class OpenAIEncoder(ServedEncoder):
             )
         except OverflowError:  # of the client, for a number that no float can hold
             raise Malformed("vectors that cannot be read") from None
-
-
-_ROLES: tuple[Role | None, ...] = ("query", "document", None)
 
 
 def _counted(answer: Any) -> object:
