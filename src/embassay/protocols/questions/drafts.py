@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -177,6 +177,10 @@ class Unfit(ValueError):
         self.outcome = outcome
 
 
+def _unheard() -> None:
+    """Nobody listens."""
+
+
 @dataclass(frozen=True)
 class Writer:
     """Who writes and who checks; `seed` names the draws. `costs` are the dollars of the answers to a draft (by key)."""
@@ -186,6 +190,8 @@ class Writer:
     options: QuestionsOptions
     seed: int
     costs: dict[str, float] = field(default_factory=dict, compare=False)
+    heard: Callable[[], None] = field(default=_unheard, compare=False)
+    """Called for every answer."""
 
     def key(self, kind: str, passage: Placed) -> str:
         """32 digits: all that a draft depends on."""
@@ -248,6 +254,7 @@ class Writer:
     ) -> Any:
         try:
             answer = await chat.complete(messages, sampling=sampling, schema=schema, attempt=attempt)
+            self.heard()
             self.costs[key] = self.costs.get(key, 0.0) + (answer.usage.usd or 0.0)
             return answer.parsed if answer.parsed is not None else schema.model_validate_json(answer.text)
         except ValidationError as error:
@@ -438,7 +445,7 @@ def forecast(
         yield replace(
             head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
             requests=requests, usd=None if price is None else price.usd(read, out),
-            seconds=remote_seconds(model, requests, read + out), assumed=True,
+            seconds=remote_seconds(model, requests, read + out, out), assumed=True,
         )  # fmt: skip
 
 
@@ -486,7 +493,7 @@ def write(
     model that cannot be had, BudgetExceeded when the money ends."""
     asked = _in_turn(waiting(writer, drawn, drafts))
     listener.stage("writing questions", len(asked), "questions")
-    return asyncio.run(_write(writer, asked, path, drafts, listener, ledger))
+    return asyncio.run(_write(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger))
 
 
 def _in_turn(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:

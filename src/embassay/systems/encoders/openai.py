@@ -55,6 +55,7 @@ class OpenAIEncoder(ServedEncoder):
         )
         super().__init__(served, ledger, server.limits)
         self.uses_roles = bool(before)
+        self.is_local = address.local
         self._client = OpenAIClient(address, key=server.key)
         self._target, self._dimensions = target, dimensions
         self._format: Literal["base64", "float"] = "base64"

@@ -64,6 +64,8 @@ class ServedEncoder(ABC):
     """
 
     uses_roles = False
+    is_local = False
+    """Whether the server is on this machine."""
 
     def __init__(self, served: ServedModel, ledger: Ledger | None, limits: Limits) -> None:
         self.served = served
@@ -257,6 +259,7 @@ class PostedEncoder(ServedEncoder):
         )
         super().__init__(served, ledger, server.limits)
         self.uses_roles = self.uses_roles or bool(before)
+        self.is_local = self.connection.address.local
 
     @abstractmethod
     def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:

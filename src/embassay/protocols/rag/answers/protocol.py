@@ -474,7 +474,7 @@ def _forecast(
         for who, tokens, out in ((generating, read[0], written), (judging, read[1], 8)):
             price = getattr(who.model, "price", None)
             usd = None if price is None or usd is None else usd + price.usd(round(n * tokens), n * out)
-            seconds += remote_seconds(who.model, n, round(n * (tokens + out)))  # type: ignore[arg-type]
+            seconds += remote_seconds(who.model, n, round(n * (tokens + out)), n * out)  # type: ignore[arg-type]
     head = Forecast(
         cell.task, cell.dataset, cell.system, len(asked), 0, round(n * (float(read.sum()) + written + 8))
     )

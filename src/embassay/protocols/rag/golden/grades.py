@@ -1,7 +1,8 @@
 """S4 and S5: a grade for every passage of every question, what they look like, the best buckets (spec rag 4).
 
-A passage that gets no grade fails its question and is listed with the reason; nothing stands in for it, and the other
-questions go on. What was graded before by the same judge, for the same texts, is not asked for again.
+A passage that gets no grade is counted as ungraded, with the reason; nothing stands in for it, and its question goes on
+without it (or, on request, is left out). What was graded before by the same judge, for the same texts, is not asked for
+again.
 
 A bucket is never cut, since nothing in its grade says which of its passages are better: far more than the minimum may
 be kept.
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -39,9 +41,9 @@ from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.systems.remote.calls import wait_for
 
-FIRST = 16
+FIRST = (4, 12)
 """Passages that are graded before all others are asked for, so that a judge that cannot grade is not paid for thousands
-of attempts."""
+of attempts: it has to grade one of the first, and half of these together."""
 Key = tuple[str, str]
 """Question id and passage id."""
 Pair = tuple[Question, Passage]
@@ -92,15 +94,17 @@ async def grade_all(
     """A verdict for each pair that is `asked` and not `kept` already; each is given to `keep` the moment it comes.
 
     At most `at_once` pairs are worked on at a time; the pace of the judge decides how many requests are in flight.
-    `progress` is called with 1 for each pair that was asked for. ModelError for a judge that cannot be had or grades
-    none of the first `FIRST`, BudgetExceeded at the limit of cost: both after what was in flight has been kept.
+    `progress` is called with 1 for each pair that was asked for. ModelError for a judge that cannot be had or cannot be
+    read (see `FIRST`), BudgetExceeded at the limit of cost: both after what was in flight has been kept.
     """
     waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
     verdicts: dict[Key, Verdict] = {}
     ungraded: dict[Key, Ungraded] = {}
     # A judge that has graded before needs no trial.
-    first = FIRST if not kept and len(waiting) > FIRST else 0
-    for part in (waiting[:first], waiting[first:]):
+    trials = FIRST if not kept and len(waiting) > sum(FIRST) else ()
+    ends = (*accumulate(trials), len(waiting))
+    for trial, (start, end) in enumerate(pairwise((0, *ends))):
+        part = waiting[start:end]
         jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
         async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
             pair = part[position]
@@ -110,16 +114,26 @@ async def grade_all(
             else:
                 verdicts[key_of(pair)] = outcome
                 keep(*pair, outcome)
-        if first and not verdicts:
-            raise ModelError(
-                f"{judge.name} graded none of the first {FIRST} passages: {ungraded[key_of(waiting[0])].reason}.",
-                mend="Take a model that follows the prompt, or another form of answer (answers=schema, answers=free).",
-            )
+        if trial < len(trials):
+            _check_trial(judge, end, ungraded)
     keys = list(dict.fromkeys(map(key_of, asked)))
     every = {**kept, **verdicts}
     return Grading(
         {key: every[key] for key in keys if key in every},
         tuple(ungraded[key] for key in keys if key in ungraded),
+    )
+
+
+def _check_trial(judge: Judge, asked: int, ungraded: Mapping[Key, Ungraded]) -> None:
+    """ModelError where the judge graded none of the first passages, or less than half of a few more."""
+    graded = asked - len(ungraded)
+    if graded and (asked == FIRST[0] or 2 * graded >= asked):
+        return
+    first = next(iter(ungraded.values()))
+    raise ModelError(
+        f"{judge.name} graded {graded or 'none'} of the first {asked} passages: {first.reason.rstrip('.')}.",
+        mend="Have the server bind its answers to the form (?answers=schema at the end of --judge), or take a model "
+        "that follows the prompt.",
     )
 
 
