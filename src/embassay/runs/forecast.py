@@ -293,9 +293,9 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
     if paid:
         yield (
             f"Nothing was sent. Time of a server: its rpm and tpm where given, else {ANSWER_SECONDS} s a request, "
-            f"{AT_ONCE} at once, assumed; of one on this machine {LOCAL_READ} tokens read and {LOCAL_WRITTEN} written a "
-            "second, one request at a time (a small model on a processor; a GPU is faster). Retries come on top; the run "
-            "renews this from its first ten answers."
+            f"{AT_ONCE} at once, assumed; of one on this machine {LOCAL_READ} tokens read and {LOCAL_WRITTEN} written "
+            "a second, one request at a time (a small model on a processor; a GPU is faster). Retries come on top; "
+            "the run renews this from its first ten answers."
         )
 
 
