@@ -121,6 +121,18 @@ def test_prompts_that_the_user_leaves_out_are_none():
             opened(stub, family="rose")
 
 
+def test_a_server_that_adds_prompts_itself_is_told_the_role():
+    """In every request, and a text without a role goes as a query."""
+    told = []
+    with StubServer(check=lambda request: told.append(request.json.get("input_type"))) as stub:
+        encoder = opened(stub, model="multilingual-e5-small-q4", dimensions=64, input_type="passage")
+        assert encoder.uses_roles
+        assert encoder.identity.endswith("input_type=passage")
+        for role in ("query", "document", None):
+            encoder.encode([f"a {role}"], role=role)
+    assert told == ["query", "passage", "query"]
+
+
 def test_a_model_of_a_known_family_without_prompts_is_told():
     """By whatever name its server has it; said once, and not where the user has spoken."""
     with StubServer() as stub:
