@@ -71,7 +71,7 @@ CLASSICAL = ("wordllama", "bm25", "jaccard", "levenshtein")
 RETRIEVERS = ("bm25", "wordllama", "minilm")
 SEEDS = 3
 PROBES = ("en", "fr")
-JUDGED = {"scifact": ("--grades", "binary"), "cranfield": ("--grades", "cranfield")}
+JUDGED = ("scifact", "cranfield")
 
 
 @dataclass(frozen=True)
@@ -182,6 +182,9 @@ def judges(setting: Setting) -> Iterator[Step]:
         how = ("--limit", size.questions, "--depth", size.depth, "--repeat", size.questions * size.depth)
         golden = ("rag", "golden", *made, *how, "--minimum", size.depth, "--top", size.depth)
         yield embassay(f"golden-{name}", *golden, "--out", out / f"golden-{name}")
+        people = out / f"people-{name}.json"
+        beside = (sys.executable, str(HERE / "beside_people.py"), str(HERE / "datasets" / f"{name}.yaml"))
+        yield Step(people.stem, (*beside, str(out / f"golden-{name}"), "--out", str(people)), makes=people)
     script = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "scifact.yaml"))
     wanted = ("--judge", setting.llm, "--n", str(size.questions * 2), "--out", str(out / "injections.json"))
     yield Step("injections", (*script, *wanted), makes=out / "injections.json")
