@@ -18,25 +18,10 @@ from itertools import chain
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "embassay"
-PARTICIPLES = frozenset(
-    [
-        "told",
-        "said",
-        "asked",
-        "found",
-        "kept",
-        "listed",
-        "scored",
-        "agreed",
-        "named",
-        "placed",
-        "given",
-        "made",
-        "laid",
-        "judged",
-        "drawn",
-    ]
-)
+PARTICIPLES = {
+    *("told", "said", "asked", "found", "kept", "listed", "scored", "agreed"),
+    *("named", "placed", "given", "made", "laid", "judged", "drawn"),
+}
 """Function names that say that something is done, not what."""
 _LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
