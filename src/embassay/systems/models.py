@@ -86,13 +86,13 @@ def family_of(name: str) -> str:
 def model_with_prompts(name: str) -> KnownModel:
     """The known model whose prompts `family=name` asks for: that of a family, or one by its own name. UsageError for
     any other."""
-    found = known_model(FAMILIES[name.lower()][1] if name.lower() in FAMILIES else name)
-    if found is None:
+    model = known_model(FAMILIES[name.lower()][1] if name.lower() in FAMILIES else name)
+    if model is None:
         raise UsageError(
             f"family={name} is neither a family of models nor a known model.",
             mend=f"Families are {', '.join(FAMILIES)}; or write query_prompt= and document_prompt=.",
         )
-    return found
+    return model
 
 
 def warn_without_prompts(system: str, family: str) -> None:

@@ -110,12 +110,12 @@ def _gold_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
     """Where language models and systems answered, and nobody else: what each has beside gold, pair by pair."""
     sentences: list[Sentence] = []
     for pair in summary.pairs:
-        given = [one for one in (*pair.llms, *pair.models) if one.score.value is not None]
-        ordered = sorted(given, key=lambda one: -(one.score.value or 0.0))
-        for one in ordered[:1]:
+        given = [system for system in (*pair.llms, *pair.models) if system.score.value is not None]
+        ordered = sorted(given, key=lambda system: -(system.score.value or 0.0))
+        for best in ordered[:1]:
             behind = f", the best of {len(ordered)}" if len(ordered) > 1 else ""
             sentences.append(
-                (f"{pair.name}: ", _name(one.system, label), f" has {scored(one.score)}{behind}.")
+                (f"{pair.name}: ", _name(best.system, label), f" has {scored(best.score)}{behind}.")
             )
     how_many = numbers.counted(len(summary.pairs), "pair")
     return Verdict((f"Nobody annotated: {how_many} scored against gold alone",), tuple(sentences[:4]))

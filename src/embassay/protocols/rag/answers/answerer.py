@@ -91,8 +91,8 @@ def right_of(text: str) -> bool:
     text = without_fence(text)
     try:
         # The last words too: an answer that gives two grades gives none.
-        found = found_json(text)
-        graded = json.loads(found) if "{" not in text.replace(found, "", 1) else None
+        said = found_json(text)
+        graded = json.loads(said) if "{" not in text.replace(said, "", 1) else None
     except (Unfit, ValueError, RecursionError):
         raise Malformed("no JSON object" if text else "empty") from None
     if not isinstance(graded, dict) or set(graded) != {RIGHT} or not isinstance(graded[RIGHT], bool):

@@ -316,7 +316,9 @@ def _outcome(
 def _counts(outcomes: Mapping[str, Sequence[Graded | Failure]]) -> dict[str, int]:
     """How many answers speak of an answer and give none; nothing where all give one."""
     void = sum(
-        not isinstance(one, Failure) and one.answer.is_void for every in outcomes.values() for one in every
+        not isinstance(graded, Failure) and graded.answer.is_void
+        for every in outcomes.values()
+        for graded in every
     )
     return {"void": void} if void else {}
 

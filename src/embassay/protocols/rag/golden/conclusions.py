@@ -321,7 +321,7 @@ def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
 
 def _ungraded(queries: Sequence[Gathered]) -> Iterator[str]:
     """How many passages of the golden set have no grade, and what that may change."""
-    pools = [one.rows for one in queries if one.is_done]
+    pools = [query.rows for query in queries if query.is_done]
     missing = [sum(row["grade"] is None for row in rows) for rows in pools]
     if not any(missing):
         return

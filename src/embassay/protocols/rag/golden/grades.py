@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from embassay.errors import DataError, ModelError
+from embassay.errors import DataError
 from embassay.limits import record_json
 from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.outcome import moment
@@ -34,6 +34,7 @@ from embassay.protocols.rag.golden.refinement import (
     refine,
 )
 from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, input_of, lines, read_rows
+from embassay.protocols.rag.golden.trust import FIRST, check_trial
 from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, about
 from embassay.protocols.rag.ranking import Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
@@ -41,9 +42,6 @@ from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.systems.remote.calls import wait_for
 
-FIRST = (4, 12)
-"""Passages that are graded before all others are asked for, so that a judge that cannot grade is not paid for thousands
-of attempts: it has to grade one of the first, and half of these together."""
 Key = tuple[str, str]
 """Question id and passage id."""
 Pair = tuple[Question, Passage]
@@ -115,25 +113,12 @@ async def grade_all(
                 verdicts[key_of(pair)] = outcome
                 keep(*pair, outcome)
         if trial < len(trials):
-            _check_trial(judge, end, ungraded)
+            check_trial(judge.name, end, [passage.reason for passage in ungraded.values()])
     keys = list(dict.fromkeys(map(key_of, asked)))
     every = {**kept, **verdicts}
     return Grading(
         {key: every[key] for key in keys if key in every},
         tuple(ungraded[key] for key in keys if key in ungraded),
-    )
-
-
-def _check_trial(judge: Judge, asked: int, ungraded: Mapping[Key, Ungraded]) -> None:
-    """ModelError where the judge graded none of the first passages, or less than half of a few more."""
-    graded = asked - len(ungraded)
-    if graded and (asked == FIRST[0] or 2 * graded >= asked):
-        return
-    first = next(iter(ungraded.values()))
-    raise ModelError(
-        f"{judge.name} graded {graded or 'none'} of the first {asked} passages: {first.reason.rstrip('.')}.",
-        mend="Have the server bind its answers to the form (?answers=schema at the end of --judge), or take a model "
-        "that follows the prompt.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Whether the judge's grades say anything: beside the order of the search, a repeat, and a person's grades."""
+"""Whether the judge can be read, and its grades say anything: beside the search, a repeat, and a person's grades."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.golden.summary import Figure, Golden
 from embassay.randomness import generator
@@ -16,6 +17,9 @@ from embassay.stats.resampling import percentile_interval, resample_means
 if TYPE_CHECKING:
     from embassay.protocols.rag.golden.conclusions import Gathered
 
+FIRST = (4, 12)
+"""Passages that are graded before all others are asked for, so that a judge that cannot grade is not paid for thousands
+of attempts: it has to grade one of the first, and half of these together."""
 CHANCE = 0.5
 """The share of pairs that grades given at random put in the order of the search."""
 LITTLE = 0.2
@@ -25,11 +29,24 @@ MOST = 50.0
 RESAMPLES = 2_000
 
 
+def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
+    """ModelError where a judge graded none of the first passages, or less than half of a few more; `reasons` say why
+    those are ungraded that are."""
+    graded = asked - len(reasons)
+    if graded and (asked == FIRST[0] or 2 * graded >= asked):
+        return
+    raise ModelError(
+        f"{judge} graded {graded or 'none'} of the first {asked} passages: {reasons[0].rstrip('.')}.",
+        mend="Have the server bind its answers to the form (?answers=schema at the end of --judge), or take a model "
+        "that follows the prompt.",
+    )
+
+
 def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> Figure:
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [
-        _pairs([(row["grade"], row["rank_rrf"]) for row in one.rows]) for one in queries if one.is_done
+        _pairs([(row["grade"], row["rank_rrf"]) for row in query.rows]) for query in queries if query.is_done
     ]
     counts = np.array([row for row in counted if row[1]], dtype=np.float64)
     if not len(counts):
@@ -49,10 +66,10 @@ def _pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
     """Pairs that grade and place put the same way, and all pairs of different grades."""
     graded = [(grade, place) for grade, place in passages if grade is not None]
     alike, pairs = 0.0, 0
-    for one, other in combinations(graded, 2):
-        if one[0] == other[0]:
+    for first, second in combinations(graded, 2):
+        if first[0] == second[0]:
             continue
-        better, worse = (one, other) if one[0] > other[0] else (other, one)
+        worse, better = sorted((first, second))
         alike += 0.5 if better[1] == worse[1] else float(better[1] < worse[1])
         pairs += 1
     return alike, pairs
