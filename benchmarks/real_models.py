@@ -98,7 +98,7 @@ def main() -> None:
     if not given.list:
         from real_models_page import write
 
-        write(given.out, HERE)
+        write(given.out, given.pages)
 
 
 def arguments() -> argparse.Namespace:
@@ -111,6 +111,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--size", choices=list(SIZES), default="small")
     parser.add_argument("--encoder", action="append", help="an encoder in place of the folder's; repeatable")
     parser.add_argument("--llm", help="a language model in place of the folder's")
+    parser.add_argument(
+        "--pages", type=Path, default=HERE.parent, help="the checkout whose pages are written"
+    )
     parser.add_argument("--list", action="store_true", help="show the commands and stop")
     given = parser.parse_args()
     if given.data is None:

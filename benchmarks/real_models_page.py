@@ -77,11 +77,15 @@ SECTIONS = (
 )
 
 
-def write(out: Path, here: Path) -> None:
+def write(out: Path, checkout: Path) -> None:
     """Both pages from the runs that are there."""
     text = "\n".join(page(out)).rstrip() + "\n"
-    (here / "results" / "real_models.md").write_text(f"# Real models\n\n{text}", encoding="utf-8")
-    guide = here.parent / "docs" / "real_data.md"
+    results = checkout / "benchmarks" / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    (results / "real_models.md").write_text(f"# Real models\n\n{text}", encoding="utf-8")
+    guide = checkout / "docs" / "real_data.md"
+    if not guide.is_file():
+        return
     before, _, rest = guide.read_text("utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
     guide.write_text(f"{before}{BEGIN}\n\n{''.join(summary(out))}\n{END}{after}", encoding="utf-8")
