@@ -6,6 +6,7 @@ import gzip
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -85,13 +86,14 @@ def test_pages_name_no_place_of_a_machine(name: str) -> None:
         assert not [word for word in ("127.0.0.1", "base_url", "st:/", "/var/", "/tmp/") if word in text]
 
 
-def _made_data(folder: Path) -> Path:
+def _made_data(folder: Path, vocabulary: Path) -> None:
     (folder / "sts").mkdir(parents=True)
+    (folder / "tokenizer").mkdir()
+    shutil.copy(vocabulary, folder / "tokenizer" / vocabulary.name)
     with gzip.open(folder / "sts" / "stsb_en_test.jsonl.gz", "wt", encoding="utf-8") as stream:
         for number, (first, second, score) in enumerate(PAIRS):
             row = {"id": f"p{number}", "text": first, "text2": second, "score": score, "lang": "en"}
             stream.write(json.dumps(row) + "\n")
-    return folder
 
 
 def _started(stub: StubServer, folder: Path) -> subprocess.Popen[bytes]:
@@ -113,9 +115,13 @@ def _finished(stub: StubServer, folder: Path) -> list[str]:
 
 
 @pytest.mark.nightly
+@pytest.mark.shared
 def test_killed_three_times_it_ends_with_the_same_results(tmp_path: Path) -> None:
     """Whatever it was doing: each time more paraphrases are there, and none is asked for twice."""
-    _made_data(tmp_path / "data")
+    vocabulary = ROOT.parent / "shared" / "data" / "tokenizer" / "cl100k_base.tiktoken"
+    if not vocabulary.is_file():
+        pytest.skip("the vocabulary of cl100k is absent")
+    _made_data(tmp_path / "data", vocabulary)
     asked: list[str] = []
     behaviour = paraphrasing()
 
