@@ -19,6 +19,7 @@ from markupsafe import Markup
 from embassay.contracts import Kind
 from embassay.document.marks import Scale
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
 
@@ -95,10 +96,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A heading of at most 80 characters and up to four sentences."""
+    """A heading of at most 80 characters and up to four sentences, and the `claims` that both word."""
 
     heading: Sentence
     lede: tuple[Sentence, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True)

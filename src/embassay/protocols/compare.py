@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
+from embassay.protocols.kernel.claims import Claim, state_contenders, state_pair
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import in_words
@@ -482,6 +483,22 @@ def leading(contrasts: Sequence[Contrast]) -> Contrast:
     return next((one for one in known if not one.dataset), (known or contrasts)[0])
 
 
+def contrast_claim(found: Contrast) -> Claim:
+    """What a contrast that was tested says: the better system beats the other one, or they cannot be told apart."""
+    return state_pair(
+        found.measure, found.a, found.b, found.difference or 0.0, found.low, found.high,
+        apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure),
+    )  # fmt: skip
+
+
+def field_claims(field: Field) -> tuple[Claim, ...]:
+    """Who may be first in a field; none where it has no ranks."""
+    first = [entrant for entrant in field.entrants if entrant.rank_low == 1]
+    names = [entrant.system for entrant in field.entrants]
+    alone = len(first) == 1 and first[0].rank_high == 1
+    return state_contenders(field.measure, [entrant.system for entrant in first], names, alone=alone)
+
+
 def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
     """What the run's ranks say of the two at the place of a contrast; None where they rank only these, or not both."""
     place = (one.task, one.dataset, one.measure)
@@ -679,6 +696,8 @@ __all__ = [
     "compare",
     "compare_systems",
     "contrast",
+    "contrast_claim",
+    "field_claims",
     "fields",
     "folder_of",
     "higher_is_better",

@@ -24,6 +24,7 @@ from embassay.document.blocks import (
     plain,
 )
 from embassay.document.blocks import Verdict as Finding
+from embassay.document.claims import first_in_words
 from embassay.document.marks import scale_of
 from embassay.document.terminal import drawable, folded
 from embassay.protocols.compare import (
@@ -33,11 +34,13 @@ from embassay.protocols.compare import (
     Entrant,
     Field,
     PairOfSystems,
-    higher_is_better,
+    contrast_claim,
+    field_claims,
     leading,
 )
 from embassay.protocols.gate import UNPAIRED, Verdict, more, summary, value_text, word
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import VERBS
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 
 if TYPE_CHECKING:
@@ -252,7 +255,9 @@ _FEW = 5
 def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
     """Two systems, place by place."""
     unit = numbers.unit_of(protocol)
-    yield Finding((verdict(leading(pair.contrasts), unit, pair.among),))
+    first = leading(pair.contrasts)
+    claims = () if math.isnan(first.p) else (contrast_claim(first),)
+    yield Finding((verdict(first, unit, pair.among),), claims=claims)
     yield _pair_table(pair.contrasts, unit)
     yield Bullets(tuple(_notes(pair, unit)))
     yield from _next_items(leading(pair.contrasts), unit)
@@ -294,19 +299,15 @@ def verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) 
         return (
             f"{contrast.a} minus {contrast.b} {where}: {unit.change(contrast.difference)}; {contrast.reason}."
         )
-    ahead, behind, by = contrast.a, contrast.b, contrast.difference
-    low, high = contrast.low, contrast.high
-    if (contrast.difference > 0) != higher_is_better(contrast.measure):
-        ahead, behind = behind, ahead
-    if contrast.difference < 0:
-        by, low, high = -by, -high, -low
-    told = contrast.p_adjusted < ALPHA
-    other = _other_answer(told, among)
-    if told:
-        size = f"{unit.text(by)} ({unit.interval(low, high)}), {_p_in_words(contrast)}"
-        return f"{ahead} beats {behind} {where} by {size}{other}."
+    claim = contrast_claim(contrast)
+    other = _other_answer(claim.relation == "beats", among)
+    if claim.relation == "beats":
+        is_up = contrast.difference >= 0
+        ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
+        size = f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_p_in_words(contrast)}"
+        return f"{claim.subject} {VERBS['beats']} {claim.others[0]} {where} by {size}{other}."
     return (
-        f"{contrast.a} cannot be told apart from {contrast.b} {where}: the difference is "
+        f"{claim.subject} {VERBS['level']} {claim.others[0]} {where}: the difference is "
         f"{unit.change(contrast.difference)} ({unit.interval(contrast.low, contrast.high)}), "
         f"{_p_in_words(contrast)}{other}; detectable with 80% power: {unit.text(contrast.smallest)}."
     )
@@ -340,7 +341,7 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
     unit = numbers.unit_of(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
-        yield Finding((_headline(field),))
+        yield Finding((_headline(field),), claims=field_claims(field))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))
     yield Text(HOW_RANKED)
@@ -443,14 +444,15 @@ def _said(across: Across, unit: numbers.Unit) -> str:
 def _headline(field: Field) -> str:
     where = field.task if not field.dataset else f"{field.task}, {field.dataset}"
     title = where if field.measure == field.task else f"{where}: {field.measure}"
-    firsts = [entrant.system for entrant in field.entrants if entrant.rank_low == 1]
+    claims = field_claims(field)
     if field.group:
         title += f" ({field.group})"
-    if not firsts:
+    if not claims:
         return f"{title}. No ranks: {field.reason or 'no system has a value'}."
-    if len(firsts) == 1:
-        return f"{title}. {firsts[0]} is first."
-    return f"{title}. {', '.join(firsts[:-1])} and {firsts[-1]} may be first."
+    if len(claims) == 1:
+        return f"{title}. {plain(first_in_words(claims, str, ''))}."
+    names = [claim.subject for claim in claims]
+    return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first."
 
 
 def _field_table(field: Field, unit: numbers.Unit) -> Table:
