@@ -265,7 +265,8 @@ class Entrant:
 class Field:
     """The systems of one group at a place, best first. `groups` are the runs of neighbours that no test tells apart, by
     position, each as long as can be; a system may be in several, so being in one is not being equal. `reason` says why
-    there are no tests. `missing` are systems without a value, with their reasons."""
+    there are no tests. `missing` are systems without a value, with their reasons. `floor` is what the best reference,
+    which knows nothing, scores there."""
 
     task: str
     dataset: str
@@ -275,6 +276,7 @@ class Field:
     groups: tuple[tuple[int, int], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
     reason: str = ""
+    floor: float | None = None
 
 
 def fields(
@@ -288,7 +290,14 @@ def fields(
         every = run.at(place)
         for group in dict.fromkeys(one.group for one in every):
             own = [one for one in every if one.group == group]
-            yield field_of(place, group, own, run.no_verdict(place), run)
+            made = field_of(place, group, own, run.no_verdict(place), run)
+            yield replace(made, floor=_floor(run, place))
+
+
+def _floor(run: RunValues, place: Place) -> float | None:
+    """What the best reference scores at a place; None without one."""
+    best = max if higher_is_better(place[2]) else min
+    return best(run.references(place), default=None)
 
 
 def field_of(
@@ -492,11 +501,18 @@ def contrast_claim(found: Contrast) -> Claim:
 
 
 def field_claims(field: Field) -> tuple[Claim, ...]:
-    """Who may be first in a field; none where it has no ranks."""
-    first = [entrant for entrant in field.entrants if entrant.rank_low == 1]
+    """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
+    able = [entrant for entrant in field.entrants if entrant.rank_low == 1]
+    first = [entrant for entrant in able if _is_above(entrant.value, field)] or able
     names = [entrant.system for entrant in field.entrants]
     alone = len(first) == 1 and first[0].rank_high == 1
     return state_contenders(field.measure, [entrant.system for entrant in first], names, alone=alone)
+
+
+def _is_above(value: float, field: Field) -> bool:
+    if field.floor is None:
+        return True
+    return value > field.floor if higher_is_better(field.measure) else value < field.floor
 
 
 def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:

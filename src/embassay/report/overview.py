@@ -458,10 +458,7 @@ def _too_few(record: Record, board: Board, items: int) -> Verdict:
     said = numbers.counted(items, "item")
     heading = f"{said} {'is' if items == 1 else 'are'} too few to say who is first{_where(record, board)}"
     rest = tuple(row.system.name for row in board.ranked[2:])
-    claims = [
-        Claim(row.system.name, "most", board.lead, rest, row.lead.value, kind="highest")
-        for row in board.ranked[:2]
-    ]
+    claims = [replace(_score_claim(board, row), relation="most", others=rest) for row in board.ranked[:2]]
     values = [(board.naming(claim.subject), f" {board.unit.said(claim.value or 0.0)}") for claim in claims]
     lede: Sentence = (
         *values[0],

@@ -170,7 +170,7 @@ def _highest_claims(profiles: Sequence[Profile]) -> tuple[Claim, ...]:
         return ()
     leading = max(totals, key=lambda name: totals[name])
     others = tuple(name for name in totals if name != leading)
-    return (Claim(leading, "most", TOTAL, others, totals[leading]),)
+    return (Claim(leading, "most", OVERALL, others, totals[leading]),)
 
 
 def _highest(claims: Sequence[Claim], profiles: Sequence[Profile], board: Board) -> Iterator[Sentence]:

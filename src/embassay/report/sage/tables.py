@@ -180,7 +180,8 @@ def _noise_claims(record: Record, board: Board) -> Iterator[Claim]:
     yield state_count("noise", len(half), len({row.system for row in rows}), where)
     most = max(rows, key=lambda row: row.value or 0)
     others = tuple(dict.fromkeys(row.system for row in rows if row.system != most.system))
-    yield Claim(most.system, "most", "share", others, most.value, n=most.n, kind=most.dataset)
+    n = round((most.value or 0.0) * most.n)
+    yield Claim(most.system, "most", "share", others, most.value, n=n, of=most.n, kind=most.dataset)
 
 
 def _noise_heading(claim: Claim) -> Sentence:
@@ -218,8 +219,8 @@ def _shares(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sente
 
 def _most_share(record: Record, board: Board, claim: Claim) -> Sentence:
     where = f" on {claim.kind}" if len(record.datasets("robustness")) > 1 else ""
-    of = "documents" if claim.n < 100 else "of the documents"
-    share = f"On at most {numbers.share(claim.value or 0, claim.n)} {of}{where}"
+    of = "documents" if claim.of < 100 else "of the documents"
+    share = f"On at most {numbers.share(claim.value or 0, claim.of)} {of}{where}"
     return (
         f"{share} every superficial edit stays above every meaning change: ",
         board.naming(claim.subject),

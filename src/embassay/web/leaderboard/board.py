@@ -62,7 +62,7 @@ def verdict(
     if len(ranked) == 1:
         return _single(ranked[0], lead, on, labels)
     values = {member.name: member.cells[lead.key].value or 0.0 for member in ranked}
-    first = _first_claims(lead, ranked, tests)
+    first = _first_claims(lead, ranked, tests, _floor(members, lead))
     if not first:
         return _unranked(lead, values, tests, on)
     gap, unit = _gap_claims(lead, ranked, tests), _unit(lead)
@@ -80,12 +80,27 @@ def verdict(
     return blocks.Verdict(heading, lede, (*first, *gap))
 
 
-def _first_claims(lead: Column, ranked: Sequence[Member], tests: Tested) -> tuple[Claim, ...]:
-    """Who may be first; none without ranks."""
-    names = [member.name for member in ranked]
-    first = [name for name in names if tests.ranks.get(name, (0, 0))[0] == 1]
+def _first_claims(
+    lead: Column, ranked: Sequence[Member], tests: Tested, floor: float | None
+) -> tuple[Claim, ...]:
+    """Who may be first, of those that score above the best reference, if any does; none without ranks."""
+    able = [member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1]
+    above = [member for member in able if floor is None or _turned(member, lead) > floor]
+    first = [member.name for member in above or able]
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
-    return state_contenders(lead.key, first, names, alone=alone)
+    return state_contenders(lead.key, first, [member.name for member in ranked], alone=alone)
+
+
+def _floor(members: Sequence[Member], lead: Column) -> float | None:
+    """What the best reference, which knows nothing, scores, turned so that more is better; None without one."""
+    known = [member for member in members if member.group == REFERENCE and lead.key in member.cells]
+    values = [_turned(member, lead) for member in known if member.cells[lead.key].value is not None]
+    return max(values, default=None)
+
+
+def _turned(member: Member, lead: Column) -> float:
+    value = member.cells[lead.key].value or 0.0
+    return value if lead.higher_is_better else -value
 
 
 def _gap_claims(lead: Column, ranked: Sequence[Member], tests: Tested) -> tuple[Claim, ...]:
