@@ -176,7 +176,11 @@ HOLDS: dict[str, Callable[[Claim, Tables], bool]] = {
         and (not claim.of or len(claim.others) == claim.n <= claim.of)
         and (claim.low is None or _states_the_test(claim, tables))
     ),
-    "untested": lambda claim, tables: claim.low == claim.high and _states_the_test(claim, tables),
+    "untested": lambda claim, tables: (
+        (claim.high or 0.0) - (claim.low or 0.0) <= ROUNDING
+        and _states_the_test(claim, tables)
+        and not tables.tells_apart(claim.measure, claim.subject, claim.others[0])
+    ),
     "most": lambda claim, tables: (
         all(gap <= ROUNDING for gap in _gaps(claim, tables)) and (claim.value is None or _is(claim, tables))
     ),
@@ -208,7 +212,7 @@ SAID = {
     r"\bbeats?\b": ("first", "beats"),
     r"\bmay (also )?be (the one|first)": ("may be first", "first", "beats"),
     r"\bcannot be told apart\b": ("level",),
-    r"\bin every resample\b": ("untested",),
+    r"\bin every resample\b": ("untested", "beats"),
     r"\b(highest|largest|fastest|likeliest)\b": ("most", "least", "is"),
     r"\b(least|smallest)\b": ("least", "keeps", "misses"),
 }

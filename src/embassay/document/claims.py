@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from embassay.document.blocks import Part, Sentence, listed
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import VERBS, Claim
+from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim
 from embassay.protocols.kernel.tables import POINTS, Unit
 
 Naming = Callable[[str], Part]
@@ -62,15 +62,13 @@ def gap_in_words(
     size, low, high = claim.value or 0.0, claim.low or 0.0, claim.high or 0.0
     gap = unit.said(size) + (" points" if unit is POINTS else "")
     if claim.relation == "untested":
-        alike = f" both score {unit.said(value(a))}" if abs(size) < _EQUAL else f" differ by {gap}"
+        alike = f" both score {unit.said(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
         return (naming(a), " and ", naming(b), f"{alike} in every resample: nothing is tested.")
-    gap += f" (95% interval {unit.said_interval(low, high)})"
+    is_certain = high - low <= EQUAL
+    gap += " in every resample" if is_certain else f" (95% interval {unit.said_interval(low, high)})"
     values: list[Sentence] = [(naming(name), f" {unit.said(value(name))}") for name in (a, b)]
     if claim.relation == "beats":
         more = also_first_in_words(first, (a,), naming)
         return (*values[0], f" {VERBS['beats']} ", *values[1], f", the next, by {gap}.", *more)
     more = also_first_in_words(first, (a, b), naming)
     return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)
-
-
-_EQUAL = 1e-12

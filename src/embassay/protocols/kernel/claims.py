@@ -70,6 +70,10 @@ VERBS: dict[Relation, str] = {
 """The verb of a relation, on every page alike."""
 
 
+EQUAL = 1e-12
+"""An interval that is no wider is none: every resample gives the same."""
+
+
 def state_count(kind: str, n: int, of: int, subject: str = "") -> Claim:
     """That so many of so many are what `kind` says."""
     return Claim(subject, "counts", "", n=n, of=of, kind=kind)
@@ -112,7 +116,8 @@ def state_pair(
     'b'
     """
     if not apart:
-        relation: Relation = "untested" if low is not None and low == high else "level"
+        is_certain = low is not None and high is not None and high - low <= EQUAL
+        relation: Relation = "untested" if is_certain else "level"
         return Claim(a, relation, measure, (b,), difference, low=low, high=high)
     is_ahead = (difference < 0) == is_less_better
     if is_ahead:
