@@ -75,6 +75,7 @@ class Contrast:
     `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. Where
     every resample gives the same difference nothing is tested either: `error` is 0. `n` is the smaller number of items.
     `p_adjusted`, `smallest` and `tests`, the size of its family, are filled over a table by `adjusted`.
+    `judged_less` is the one of which fewer passages are graded: it is not declared worse.
     """
 
     a: str
@@ -97,6 +98,7 @@ class Contrast:
     reason: str = ""
     df: float = math.inf
     tests: int = 1
+    judged_less: str = ""
 
 
 def contrast(
@@ -148,7 +150,7 @@ def known_contrast(run: RunValues, a: Side, b: Side, seed: int = 1337) -> Contra
     smallest = smallest_difference(known.error, df=known.df)
     return replace(
         made, low=known.low, high=known.high, df=known.df, p=known.p, p_adjusted=known.p, smallest=smallest,
-        method=known.method,
+        method=known.method, judged_less=known.judged_less,
     )  # fmt: skip
 
 
@@ -493,11 +495,13 @@ def leading(contrasts: Sequence[Contrast]) -> Contrast:
 
 
 def contrast_claim(found: Contrast) -> Claim:
-    """What a contrast that was tested says: the better system beats the other one, or they cannot be told apart."""
-    return state_pair(
+    """What a contrast that was tested says: the better system beats the other one, or they cannot be told apart. Where
+    too little of one is judged, the better one only scores higher."""
+    claim = state_pair(
         found.measure, found.a, found.b, found.difference or 0.0, found.low, found.high,
         apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure),
     )  # fmt: skip
+    return replace(claim, relation="higher") if found.judged_less and claim.relation == "beats" else claim
 
 
 def field_claims(field: Field) -> tuple[Claim, ...]:

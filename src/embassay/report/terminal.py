@@ -36,11 +36,12 @@ from embassay.protocols.compare import (
     PairOfSystems,
     contrast_claim,
     field_claims,
+    higher_is_better,
     leading,
 )
 from embassay.protocols.gate import UNPAIRED, Verdict, more, summary, value_text, word
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import VERBS
+from embassay.protocols.kernel.claims import LOWER, VERBS
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 
 if TYPE_CHECKING:
@@ -301,15 +302,26 @@ def verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) 
         )
     claim = contrast_claim(contrast)
     other = _other_answer(claim.relation == "beats", among)
-    if claim.relation == "beats":
+    if claim.relation in ("beats", "higher"):
         is_up = contrast.difference >= 0
         ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
         size = f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_p_in_words(contrast)}"
-        return f"{claim.subject} {VERBS['beats']} {claim.others[0]} {where} by {size}{other}."
+        if claim.relation == "beats":
+            return f"{claim.subject} {VERBS['beats']} {claim.others[0]} {where} by {size}{other}."
+        verb = VERBS["higher"] if higher_is_better(contrast.measure) else LOWER
+        return f"{claim.subject} {verb} {claim.others[0]} {where} by {size}{other}.{_judged_less(contrast)}"
     return (
         f"{claim.subject} {VERBS['level']} {claim.others[0]} {where}: the difference is "
         f"{unit.change(contrast.difference)} ({unit.interval(contrast.low, contrast.high)}), "
         f"{_p_in_words(contrast)}{other}; detectable with 80% power: {unit.text(contrast.smallest)}."
+    )
+
+
+def _judged_less(contrast: Contrast) -> str:
+    """Why a run that is behind is not declared worse."""
+    return (
+        f" Fewer passages of {contrast.judged_less} are graded: the gap may only reflect missing labels. Grade them: "
+        "embassay rag golden --add-run."
     )
 
 

@@ -68,6 +68,8 @@ VERBS: dict[Relation, str] = {
     "open": "changes by",
 }
 """The verb of a relation, on every page alike."""
+LOWER = "scores lower than"
+"""The same as `higher`, by a measure of which less is better."""
 
 
 EQUAL = 1e-12
