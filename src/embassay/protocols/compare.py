@@ -268,7 +268,7 @@ class Field:
     """The systems of one group at a place, best first. `groups` are the runs of neighbours that no test tells apart, by
     position, each as long as can be; a system may be in several, so being in one is not being equal. `reason` says why
     there are no tests. `missing` are systems without a value, with their reasons. `floor` is what the best reference,
-    which knows nothing, scores there."""
+    which knows nothing, scores there, and `method` that of the tests."""
 
     task: str
     dataset: str
@@ -279,6 +279,7 @@ class Field:
     missing: tuple[tuple[str, str], ...] = ()
     reason: str = ""
     floor: float | None = None
+    method: str = METHOD
 
 
 def fields(
@@ -293,7 +294,8 @@ def fields(
         for group in dict.fromkeys(one.group for one in every):
             own = [one for one in every if one.group == group]
             made = field_of(place, group, own, run.no_verdict(place), run)
-            yield replace(made, floor=_floor(run, place))
+            how = next((known.method for known in run.known if known.place == place), METHOD)
+            yield replace(made, floor=_floor(run, place), method=how)
 
 
 def _floor(run: RunValues, place: Place) -> float | None:

@@ -28,6 +28,7 @@ from embassay.document.claims import first_in_words
 from embassay.document.marks import scale_of
 from embassay.document.terminal import drawable, folded
 from embassay.protocols.compare import (
+    METHOD,
     Across,
     Among,
     Contrast,
@@ -341,11 +342,15 @@ def _other_answer(told: bool, among: Among | None) -> str:
     return f"; among all {among.pairs} pairs of the run {answer} (p {numbers.p_value(among.p_adjusted)})"
 
 
-HOW_RANKED = (
-    "Ranks and groups are by paired bootstrap t tests, Holm over all pairs of a table, alpha 0.05. In "
-    "one group: no test tells them apart, which is not being equal. Best: how "
-    "likely a system is ahead of all, by resamples and by how many items these are of."
-)
+def _how_ranked(found: Sequence[Field]) -> str:
+    """By which tests ranks and groups are, and what they mean."""
+    methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
+    how = "; ".join(methods) or METHOD
+    return (
+        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In one group: no test tells them apart, "
+        "which is not being equal. Best: how likely a system is ahead of all, by resamples and by how many items these "
+        "are of."
+    )
 
 
 def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
@@ -356,7 +361,7 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
         yield Finding((_headline(field),), claims=field_claims(field))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))
-    yield Text(HOW_RANKED)
+    yield Text(_how_ranked(found))
 
 
 def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
