@@ -69,10 +69,18 @@ def paired_test(
     error = free.error(draws)
     reach = t_quantile((1 + confidence) / 2, free.df) * error
     score, p = t_test(difference, error, scale, free.df)
-    if math.isinf(score) and math.isfinite(free.df):
-        # The same difference everywhere: how likely that is with one sign for each of the df + 1 units.
-        p = 2.0**-free.df
+    if math.isinf(score):
+        p = p_of_signs(free.df)
     return PairTest(a, b, difference, difference - reach, difference + reach, error, score, p, p, free.df)
+
+
+def p_of_signs(df: float) -> float:
+    """p of a difference that is the same everywhere: how likely that is with one sign for each of the df + 1 units.
+
+    >>> p_of_signs(4), p_of_signs(math.inf)
+    (0.0625, 0.0)
+    """
+    return 2.0**-df if math.isfinite(df) else 0.0
 
 
 def corrected_family(tests: Sequence[PairTest], scale: float) -> tuple[PairTest, ...]:
