@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.data.judged_runs.content import PARQUET, first_line, nth_line, read_content
+from embassay.data.judged_runs.content import PARQUET, content_lines, first_line, nth_line, read_content
 from embassay.data.judged_runs.direction import directed
 from embassay.data.judged_runs.engines import answered, is_answer
 from embassay.data.judged_runs.hits import is_pair
@@ -46,7 +46,7 @@ Entry = tuple[str, str, float]
 
 def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> list[Entry]:
     """Every line as query, document and number; DataError for the first that is not."""
-    lines = _lines(content)
+    lines = _lines(path, content)
     if layout.header:
         next(lines)
     entries = []
@@ -66,7 +66,7 @@ def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> list
 def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str]) -> list[Entry]:
     """Every object as query, document and number; DataError for the first line that is not one."""
     entries = []
-    for number, line in _lines(content):
+    for number, line in _lines(path, content):
         try:
             value = bounded_json(line)
         except ValueError as error:
@@ -113,10 +113,9 @@ def _number(path: Path, line: int, cell: Any, kind: Kind) -> float:
     return number
 
 
-def _lines(content: bytes) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if line.strip():
-            yield number, line.decode("utf-8")
+def _lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
+    for number, line in content_lines(path, content):
+        yield number, line.decode("utf-8")
 
 
 def _of(kind: Kind, layout: Layout) -> str:
@@ -140,10 +139,10 @@ def _some(path: Path, entries: list[Entry], layout: Layout) -> list[Entry]:
     return entries
 
 
-def text_ranks(content: bytes, layout: Layout) -> list[float | None]:
+def text_ranks(path: Path, content: bytes, layout: Layout) -> list[float | None]:
     """The rank that each line says, None for what is none."""
     at = layout.fields.index("rank")
-    lines = islice(_lines(content), int(layout.header), None)
+    lines = islice(_lines(path, content), int(layout.header), None)
     return [_rank(layout.split(line)[at]) for _, line in lines]
 
 
@@ -368,7 +367,7 @@ def _read(
     if frame is None:
         frame = _framed(text_entries(path, content, kind, layout))
         if layout.rank:
-            frame = frame.with_columns(_ranks(text_ranks(content, layout)))
+            frame = frame.with_columns(_ranks(text_ranks(path, content, layout)))
     lines = partial(nth_line, content, header=layout.header)
     return _entries(path, kind, layout.title, frame, lines, layout.value)
 
@@ -414,7 +413,7 @@ def _json_lines(
     if frame is None:
         frame = _framed(json_entries(path, content, kind, names))
         if "rank" in names:
-            ranks = [bounded_json(line).get(names["rank"]) for _, line in _lines(content)]
+            ranks = [bounded_json(line).get(names["rank"]) for _, line in _lines(path, content)]
             frame = frame.with_columns(_ranks([_rank(rank) for rank in ranks]))
     return _entries(path, kind, "JSONL", frame, partial(nth_line, content, header=False), names["value"])
 

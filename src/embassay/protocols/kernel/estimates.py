@@ -55,12 +55,22 @@ class Estimate:
             return ""
         return "its value is not a number" if self.n else "no item can be scored"
 
-    def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
-        """As a row of results; one without a value says why."""
+    def score(
+        self,
+        measure: str,
+        *,
+        variant: str = "",
+        subset: str = "",
+        bounds: tuple[float, float] = (-math.inf, math.inf),
+    ) -> Score:
+        """As a row of results; one without a value says why. Student's t, which few units have, knows no end of a
+        scale: the interval is cut to `bounds`, what the measure can be, where the value lies between them."""
         if self.reason:
             return undefined(measure, self.n, self.reason, variant=variant, subset=subset, method=self.method)
         units = self.n if self.units is None else self.units
         low, high = interval(self.replicates, self.value, freedom_of_units(units))
+        if low is not None and high is not None:
+            low, high = max(low, min(bounds[0], self.value)), min(high, max(bounds[1], self.value))
         method, same = self.method, unvaried(self.replicates)
         if self.is_share and (low is not None or same):
             share = wilson(self.value, self.n)
