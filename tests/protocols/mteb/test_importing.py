@@ -209,7 +209,7 @@ def test_a_subset_that_is_there_twice_is_no_part_of_the_mean(tmp_path: Path) -> 
     parts = [record(main=0.9), record(main=0.3), record(hf_subset="fr", main=0.5)]
     (tmp_path / "x.json").write_text(json.dumps({"results": parts}))
     done = import_results(tmp_path / "x.json", tmp_path / "run")
-    (mean,) = rows_of(done.folder, subset="", measure="main_score")
+    (mean,) = rows_of(done.folder, dataset="STS22", subset="", measure="main_score")
     assert mean.value == 0.5
     assert "1 without a value" in mean.method
 

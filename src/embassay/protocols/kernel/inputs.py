@@ -227,7 +227,8 @@ class CachedSystem:
         return tuple(
             f"{name} was made for {NAMES[by]} and is compared by cosine here, as all systems are"
             for name, by in cosines_of_others(self.system).items()
-            if by == "manhattan" or not (name in units or units == {encoder.name for encoder in self.encoders})
+            if by == "manhattan"
+            or not (name in units or units == {encoder.name for encoder in self.encoders})
         )
 
     def told(self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False) -> TaskOutcome:

@@ -52,6 +52,8 @@ Floats = NDArray[np.float64]
 SCHEMA = 1
 CORRECTED = "corrected.json"
 STEPS = (50, 100, 200, 400)
+SHOWN = 1_500
+"""Characters of a passage that people are shown in a table."""
 BANDS = ((1, 3), (4, 10), (11, 30))
 """Best ranks by which the judge is looked at."""
 _TURNS = 4
@@ -94,6 +96,8 @@ class Lacking:
     measure: str
     reason: str
     mend: str
+    gain: str = ""
+    """What that takes, and how narrow an interval would be."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +186,7 @@ class Corrector:
         self.labelled = Labelled(self.people, self.judge, inputs.runs, seed)
         self.own = self._measured(people)
         self.lacking: dict[str, Missing] = {}
-        self.lacks_queries = False
+        self.of_queries: set[str] = set()
 
     @cached_property
     def whole(self) -> NDArray[np.int64]:
@@ -232,7 +236,7 @@ class Corrector:
         missing = self.labelled.why_no_queries(measure.facts.cutoff)
         if missing is not None:
             self.lacking.setdefault(measure.name, missing)
-            self.lacks_queries = True
+            self.of_queries.add(measure.name)
             return None
         if not self.own:
             return None
@@ -243,6 +247,33 @@ class Corrector:
         if ratio is None:
             return None
         return _correction((run, other, measure.name), "queries", *ratio, queries=ratio[0].n)
+
+    @property
+    def cutoff(self) -> int | None:
+        """The deepest of the measures."""
+        return max((k for measure in self.measures if (k := measure.facts.cutoff)), default=None)
+
+    def texts_of(self, query: str, doc: str) -> tuple[str, str]:
+        """A question and a passage on one line each, empty where they are not known."""
+        texts = (self.inputs.questions.get(query, ""), self.inputs.texts.get(doc, ""))
+        question, passage = (" ".join(text.split()) for text in texts)
+        return question, passage if len(passage) <= SHOWN else f"{passage[:SHOWN]} ..."
+
+    def gain(self, measure: str) -> str:
+        """How many passages whole queries have, and the interval that their grades would give at most, by the spread of
+        the judge's values; empty where that is not known."""
+        rows = list(self.labelled.to_grade(self.cutoff, whole=True))
+        spreads = [float(np.nanstd(run.columns[measure].value)) for run in self.judged.values()]
+        queries = len({query for query, _, _ in rows})
+        if measure not in self.of_queries or queries < FEWEST or not np.isfinite(spreads).all():
+            return ""
+        first = list(dict.fromkeys(query for query, _, _ in rows))[:FEWEST]
+        few = sum(query in first for query, _, _ in rows)
+        halves = [max(spreads) * t_quantile(0.975, n - 1) / n**0.5 for n in (FEWEST, queries)]
+        return (
+            f"{FEWEST} queries are {few:,} passages and give {measure} within about {halves[0]:.2f}; {queries} are "
+            f"{len(rows):,} and give it within {halves[1]:.2f} or less"
+        )
 
     def _judge_columns(self) -> dict[str, Mapping[str, Columns]]:
         return {name: run.columns for name, run in self.judged.items()}
@@ -471,7 +502,7 @@ def _lacking(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]
         "no query that people graded whole has a value of it", "Grade more queries, drawn at random"
     )
     return tuple(
-        Lacking(measure.name, *astuple(made.lacking.get(measure.name, nothing)))
+        Lacking(measure.name, *astuple(made.lacking.get(measure.name, nothing)), made.gain(measure.name))
         for measure in made.measures
         if measure.name not in having or measure.name in made.lacking
     )
@@ -484,10 +515,17 @@ def to_grade_table(made: Corrector) -> ColumnTable | None:
     """What people should grade so that every measure has a corrected value; None where all have one."""
     if not made.lacking:
         return None
-    cutoff = max((k for measure in made.measures if (k := measure.facts.cutoff)), default=None)
-    names = ("query_id", "doc_id", "why")
-    rows = tuple(made.labelled.to_grade(cutoff, whole=made.lacks_queries))
-    note = "In random order: grade from the top, and queries to their end."
+    open_rows = [
+        (*key, None, why) for *key, why in made.labelled.to_grade(made.cutoff, whole=bool(made.of_queries))
+    ]
+    given = made.inputs.qrels.frame.select("query", "doc", "value").iter_rows()
+    done = [(str(query), str(doc), f"{value:g}", "graded already") for query, doc, value in given]
+    rows = tuple((*row, *made.texts_of(row[0], row[1])) for row in (*open_rows, *done))
+    names = ("query_id", "doc_id", "grade", "why", "question", "passage")
+    note = (
+        "Fill in grade from the top, and queries to their end: the order is random. What people graded already is "
+        "below, so that the file is all judgements: give it as --qrels."
+    )
     return ColumnTable(
         TO_GRADE_TABLE, "What people should grade", tuple(Column(name, "text") for name in names), rows, note
     )
@@ -502,7 +540,9 @@ def uncorrected(corrections: Corrections, headline: str) -> tuple[str, tuple[str
     others = f"{', '.join(corrected_ones)} have corrected values." if corrected_ones else ""
     sentences = (
         f"{lacking.reason[:1].upper()}{lacking.reason[1:]}.",
-        f"{lacking.mend}. With --out, tables/{TO_GRADE_TABLE}.csv lists what to grade.",
+        f"{lacking.mend}.{f' {lacking.gain}.' if lacking.gain else ''}",
+        f"--out FOLDER writes FOLDER/tables/{TO_GRADE_TABLE}.csv: copy it, fill in its column grade from the top, and "
+        "score again with the copy as --qrels. With --corpus and --queries it has the texts.",
         others,
     )
     return f"{headline} cannot be corrected by these grades", tuple(filter(None, sentences))
