@@ -14,7 +14,7 @@ EmbassayError            exit code
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 
 class EmbassayError(Exception):
@@ -93,7 +93,12 @@ class DataError(EmbassayError):
 
 class AbsentData(DataError):
     """A dataset of the catalogue is not on this machine, and cannot be fetched now: no network, no library that reads
-    the hub, or no hub that holds it. A suite does without it; a plan goes by what the catalogue says of it."""
+    the hub, or no hub that holds it. A suite does without it, and says `briefly` why; a plan goes by what the catalogue
+    says of it."""
+
+    def __init__(self, message: str, *, briefly: str = "", **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.briefly = briefly or self.what.rstrip(".")
 
 
 class BudgetExceeded(EmbassayError):

@@ -30,7 +30,7 @@ NEEDS = {
     "benchmark_builder": ("fastapi", "uvicorn", "playwright"),
     "platform_team": ("model2vec",),
     "programmer": ("ir_measures",),
-    "threshold": ("wordllama",),
+    "threshold": (),
 }
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from embassay.contracts import Kind
+from embassay.data.lines import is_number
 from embassay.document.marks import Scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
@@ -453,12 +454,4 @@ def _exact(path: Path, heads: Sequence[str]) -> list[list[str]]:
         return []
     if not rows or [name.casefold() for name in rows[0]] != [name.casefold() for name in heads]:
         return []
-    return [[cell if _is_number(cell) else "" for cell in row[1:]] for row in rows[1:]]
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    return [[cell if is_number(cell) else "" for cell in row[1:]] for row in rows[1:]]

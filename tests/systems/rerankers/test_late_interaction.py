@@ -6,6 +6,7 @@ import json
 import math
 import shutil
 from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
 
 import numpy as np
@@ -52,14 +53,12 @@ def by_definition(query, document):
 
 def static_tokens(text):
     """WordLlama's token vectors from its files, by row of its table."""
-    from pathlib import Path
-
     from safetensors.numpy import load_file
     from tokenizers import Tokenizer
 
-    folder = Path(find_spec("wordllama").submodule_search_locations[0])
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
-    table = load_file(folder / "weights" / "l2_supercat_256.safetensors")["embedding.weight"]
+    folder = files("embassay") / "systems/encoders/wordllama_files"
+    tokenizer = Tokenizer.from_file(str(folder / "l2_supercat_tokenizer_config.json"))
+    table = load_file(folder / "l2_supercat_256.safetensors")["embedding.weight"]
     return table[tokenizer.encode(text, add_special_tokens=False).ids]
 
 

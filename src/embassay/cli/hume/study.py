@@ -58,6 +58,7 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     from embassay.protocols.hume.sampling import sample as drawn
     from embassay.protocols.hume.sampling import stand_ins
     from embassay.protocols.hume.study import write_study
+    from embassay.protocols.kernel.absentees import say_planned
 
     out, dry_run = writing.out, writing.dry_run
     if out is None and not dry_run:
@@ -78,9 +79,7 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     for reason in study.left_out:
         typer.echo(f"Left out: {reason}")
     if absent:
-        typer.echo(
-            f"Planned by the catalogue's figures, as they are not on this machine: {', '.join(absent)}."
-        )
+        typer.echo(f"{say_planned(absent)}.")
     typer.echo("")
     typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next(out, study))
 

@@ -63,6 +63,7 @@ def hub_splits(place: Place, *, streamed: bool) -> list[Any]:
     except ImportError:
         raise AbsentData(
             f"{place.repo} is not on this machine, and the library `datasets` that fetches it is not installed",
+            briefly="not on this machine, and the library `datasets` is not installed",
             mend=f"{_EXTRA}.",
         ) from None
     datasets.disable_progress_bars()
@@ -196,7 +197,12 @@ class HubTable:
     def _unreachable(self, error: Exception) -> AbsentData:
         # Network, hub and file formats fail in dozens of classes; all mean that this table cannot be had now.
         reason = f"{type(error).__name__}: {error}".partition("\n")[0][:160]
-        return AbsentData(f"{self.place} cannot be read from the hub", found=reason, mend=self._instead)
+        return AbsentData(
+            f"{self.place} cannot be read from the hub",
+            briefly="not on this machine, and the hub was not reached",
+            found=reason,
+            mend=self._instead,
+        )
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from embassay.data import Dataset
 from embassay.data.catalogue.entries import EntryRecord, entries
 from embassay.data.catalogue.miniature import Amounts, amounts, shape_of, write_miniature
 from embassay.data.catalogue.suites import Member, suite_of
@@ -63,11 +64,18 @@ def absent_names(request: Any) -> dict[str, Absent]:
         named = absent_set(source)
         if named is None or suite_of(source) is not None:
             continue
-        try:
-            dataset(request.dataset(source)).shapes()
-        except AbsentData:
+        if not is_here(source, lambda name: dataset(request.dataset(name))):
             absent[source] = named
     return absent
+
+
+def is_here(source: str, opened: Callable[[str], Dataset]) -> bool:
+    """Whether a dataset of the catalogue is on this machine, or can be fetched."""
+    try:
+        opened(source).shapes()
+    except AbsentData:
+        return False
+    return True
 
 
 def absent_set(source: str) -> Absent | None:
@@ -198,10 +206,15 @@ def _seconds(small: Forecast, scaled: Forecast, absent: Absent, real: Amounts) -
     return small.seconds * scaled.texts / max(1, small.texts)
 
 
+def say_planned(names: Sequence[str], mark: str = "") -> str:
+    """What went by the catalogue, in a sentence without its full stop; the `mark` is that of their figures."""
+    return f"Planned by the catalogue's figures{mark}, as they are not on this machine: {', '.join(names)}"
+
+
 def name_absent(absent: Sequence[Absent], named: Collection[str]) -> Iterator[str]:
     """For a plan: what of it goes by the catalogue; how to fetch those that are `named` by themselves."""
     names = dict.fromkeys(item.record.name for item in absent)
     if names:
-        yield f"Planned by the catalogue's figures (~), as they are not on this machine: {', '.join(names)}."
+        yield f"{say_planned(tuple(names), mark=' (~)')}."
     if alone := [name for name in names if name in named]:
         yield f"`embassay data fetch {' '.join(alone)}` fetches what is public of them."

@@ -361,22 +361,13 @@ def _planned(member: Member, plan: Callable[[str], D], *, plain: bool) -> tuple[
         # An error with a line is of a file that is there and broken.
         if error.line is not None or member.record is None:
             raise
-        return None, _in_short(error)
+        return None, error.briefly if isinstance(error, AbsentData) else error.what.rstrip(".")
     except UsageError as error:
         # The one UsageError that says a fetched dataset lacks what the task needs; others are the user's to mend.
         if member.record is None or "joins none" not in error.message:
             raise
         return None, "its tables lack what the task needs"
     return replace(dataset, group=member.group or dataset.group), ""
-
-
-def _in_short(error: DataError) -> str:
-    """Why a dataset isn't there, without what to do about it."""
-    if "cannot be read from the hub" in error.what:
-        return "not on this machine, and the hub was not reached"
-    if isinstance(error, AbsentData) and "library" in error.what:
-        return "not on this machine, and the library `datasets` is not installed"
-    return error.what.rstrip(".")
 
 
 def _planned_suite(

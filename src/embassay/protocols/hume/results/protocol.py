@@ -27,6 +27,7 @@ from embassay.protocols.hume.sampling.options import checked, suite_task
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import Task, read_study, write_study
 from embassay.protocols.hume.tables import write_markdown
+from embassay.protocols.kernel.absentees import say_planned
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
@@ -192,9 +193,7 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
         write_study(out, drawn.study, drawn.items, drawn.gold)
     notes = [f"own systems, {left}" for left in drawn.left_out]
     if absent:
-        notes.append(
-            f"planned by the catalogue's figures, as they are not on this machine: {', '.join(absent)}"
-        )
+        notes.append(say_planned(absent))
     return notes
 
 

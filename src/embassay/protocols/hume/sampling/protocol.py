@@ -11,7 +11,7 @@ from typing import Any
 
 from embassay.data import open_dataset
 from embassay.data.catalogue.miniature import Amounts, amounts, shape_of, write_miniature
-from embassay.errors import AbsentData, DataError, UsageError
+from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
     draw_clustering,
@@ -58,7 +58,7 @@ from embassay.protocols.hume.study import (
     read_rows,
     write_study,
 )
-from embassay.protocols.kernel.absentees import absent_set
+from embassay.protocols.kernel.absentees import absent_set, is_here
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
 from embassay.search.bm25 import Hear, words
 from embassay.search.fusion import Shingle, shingles
@@ -326,7 +326,8 @@ def stand_ins(request: SampleRequest, folder: Path) -> tuple[SampleRequest, list
     names of these sets. The study of it can be counted and priced, and is for nobody to answer."""
     tasks, names = [], []
     for task in request.tasks:
-        absent = absent_set(task.data) if task.suite and not _is_here(task) else None
+        there = not task.suite or is_here(task.data, open_dataset)
+        absent = None if there else absent_set(task.data)
         if absent is None:
             tasks.append(task)
             continue
@@ -339,14 +340,6 @@ def stand_ins(request: SampleRequest, folder: Path) -> tuple[SampleRequest, list
         tasks.append(task.model_copy(update={"data": str(path)}))
         names.append(absent.record.name)
     return request.model_copy(update={"tasks": tasks}), names
-
-
-def _is_here(task: TaskRequest) -> bool:
-    try:
-        open_dataset(task.data).shapes()
-    except AbsentData:
-        return False
-    return True
 
 
 def _opened(task: TaskRequest, left_out: list[str]) -> list[Opened]:
