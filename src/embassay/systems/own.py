@@ -39,13 +39,13 @@ def own_similarity(encoder: Any) -> str:
 def cosines_of_others(system: Any) -> dict[str, str]:
     """The systems whose vectors are compared by cosine though their model was made for another similarity: name -> a
     key of `NAMES`. The system itself, or the members of an ensemble, whose similarities need the cosine's scale."""
-    found: dict[str, str] = {}
+    others: dict[str, str] = {}
     for member in getattr(system, "members", ()):
-        found |= cosines_of_others(member)
+        others |= cosines_of_others(member)
     if isinstance(system, Cosine) and not isinstance(system, ByOwn):
         by = own_similarity(system.encoder)
-        found |= {} if by == COSINE else {system.name: by}
-    return found
+        others |= {} if by == COSINE else {system.name: by}
+    return others
 
 
 def compared(by: str, left: Any, right: Any) -> Floats:

@@ -115,11 +115,11 @@ def _entries_by_place(
     places: Sequence[tuple[str, Plain]], main_split: str
 ) -> dict[tuple[str, str], list[Plain]]:
     """Variant and subset -> the entries that a file has of it, one unless it was put together badly."""
-    found: dict[tuple[str, str], list[Plain]] = {}
+    entries: dict[tuple[str, str], list[Plain]] = {}
     for split, entry in places:
         subset = _subset(entry, sum(split == other for other, _ in places))
-        found.setdefault(("" if split == main_split else f"split={split}", subset), []).append(entry)
-    return found
+        entries.setdefault(("" if split == main_split else f"split={split}", subset), []).append(entry)
+    return entries
 
 
 OTHER_SCALE = "on another scale"

@@ -22,12 +22,12 @@ from embassay.data.judged_runs import Entries
 from embassay.errors import DataError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
-from embassay.protocols.rag.scoring.sampling import Labelled, Missing
+from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, Labelled, Missing
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
     Columns,
@@ -52,8 +52,6 @@ Floats = NDArray[np.float64]
 SCHEMA = 1
 CORRECTED = "corrected.json"
 STEPS = (50, 100, 200, 400)
-SHOWN = 1_500
-"""Characters of a passage that people are shown in a table."""
 BANDS = ((1, 3), (4, 10), (11, 30))
 """Best ranks by which the judge is looked at."""
 _TURNS = 4
@@ -253,27 +251,12 @@ class Corrector:
         """The deepest of the measures."""
         return max((k for measure in self.measures if (k := measure.facts.cutoff)), default=None)
 
-    def texts_of(self, query: str, doc: str) -> tuple[str, str]:
-        """A question and a passage on one line each, empty where they are not known."""
-        texts = (self.inputs.questions.get(query, ""), self.inputs.texts.get(doc, ""))
-        question, passage = (" ".join(text.split()) for text in texts)
-        return question, passage if len(passage) <= SHOWN else f"{passage[:SHOWN]} ..."
-
     def gain(self, measure: str) -> str:
-        """How many passages whole queries have, and the interval that their grades would give at most, by the spread of
-        the judge's values; empty where that is not known."""
-        rows = list(self.labelled.to_grade(self.cutoff, whole=True))
-        spreads = [float(np.nanstd(run.columns[measure].value)) for run in self.judged.values()]
-        queries = len({query for query, _, _ in rows})
-        if measure not in self.of_queries or queries < FEWEST or not np.isfinite(spreads).all():
+        """What whole queries take and give, for a measure that lacks them."""
+        if measure not in self.of_queries:
             return ""
-        first = list(dict.fromkeys(query for query, _, _ in rows))[:FEWEST]
-        few = sum(query in first for query, _, _ in rows)
-        halves = [max(spreads) * t_quantile(0.975, n - 1) / n**0.5 for n in (FEWEST, queries)]
-        return (
-            f"{FEWEST} queries are {few:,} passages and give {measure} within about {halves[0]:.2f}; {queries} are "
-            f"{len(rows):,} and give it within {halves[1]:.2f} or less"
-        )
+        spread = max(float(np.nanstd(run.columns[measure].value)) for run in self.judged.values())
+        return self.labelled.gain_of_queries(self.cutoff, measure, spread)
 
     def _judge_columns(self) -> dict[str, Mapping[str, Columns]]:
         return {name: run.columns for name, run in self.judged.items()}
@@ -508,27 +491,11 @@ def _lacking(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]
     )
 
 
-TO_GRADE_TABLE = "rag_to_grade"
-
-
 def to_grade_table(made: Corrector) -> ColumnTable | None:
     """What people should grade so that every measure has a corrected value; None where all have one."""
     if not made.lacking:
         return None
-    open_rows = [
-        (*key, None, why) for *key, why in made.labelled.to_grade(made.cutoff, whole=bool(made.of_queries))
-    ]
-    given = made.inputs.qrels.frame.select("query", "doc", "value").iter_rows()
-    done = [(str(query), str(doc), f"{value:g}", "graded already") for query, doc, value in given]
-    rows = tuple((*row, *made.texts_of(row[0], row[1])) for row in (*open_rows, *done))
-    names = ("query_id", "doc_id", "grade", "why", "question", "passage")
-    note = (
-        "Fill in grade from the top, and queries to their end: the order is random. What people graded already is "
-        "below, so that the file is all judgements: give it as --qrels."
-    )
-    return ColumnTable(
-        TO_GRADE_TABLE, "What people should grade", tuple(Column(name, "text") for name in names), rows, note
-    )
+    return made.labelled.sheet(made.cutoff, made.inputs, whole=bool(made.of_queries))
 
 
 def uncorrected(corrections: Corrections, headline: str) -> tuple[str, tuple[str, ...]] | None:
