@@ -15,9 +15,10 @@ from embassay.data.catalogue.entries import EntryRecord, entries
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
 
-{entries} datasets that `-d NAME` takes, by protocol and task. {pinned} are pinned to a commit, so that everybody reads the
-same bytes; those with † may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch them;
-`embassay data list` shows the shapes of each, `embassay data show NAME` its repository, commit, files and columns.
+{entries} datasets that `-d NAME` takes, by protocol and task. {pinned} are pinned to a commit, so that everybody reads
+the same bytes; those with † may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch
+them; `embassay data list` shows the shapes of each, `embassay data show NAME` its repository, commit, files
+and columns.
 
 In parentheses: size, licence, and languages unless English alone. Size counts what is scored: pairs, texts, queries or
 documents. Licences are as stated by the publisher; – if none is stated, or it is unclear.
