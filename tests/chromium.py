@@ -19,9 +19,13 @@ ARGUMENTS = (
 )
 
 
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+"""The first is Chromium without its windows, which does the same with half of the work."""
+
+
 def executable() -> str | None:
     """That of EMBASSAY_CHROMIUM, or the first on the path."""
-    return os.environ.get("EMBASSAY_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    return os.environ.get("EMBASSAY_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The house: how many modules there are, how large, in which rooms, and under which names.
 
-The package was once cut into many small files. `BEHIND` holds what is not yet as the rules ask, in numbers that may
-only fall: lower them with every merge, never raise one.
+`BEHIND` and `GAUGES` hold what is not yet as the rules ask, in numbers that may only fall: lower them with every merge,
+never raise one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from gauges import gauge
 from source import on_one_worker, parsed
 
 PACKAGE = Path(__file__).parents[1] / "src" / "embassay"
@@ -118,6 +119,28 @@ def test_the_house_only_gets_better() -> None:
         "locals that name nothing": _nameless(),
     }
     assert not {what: (n, BEHIND[what]) for what, n in now.items() if n > BEHIND[what]}
+
+
+GAUGES = {
+    "functions named by one word, %": 68.1,
+    "functions named by a participle": 278,
+    "class names in three folders": 100,
+    "classes with value, low and high": 15,
+    "tokens in the median statement": 14,
+    "statements with two loops inside, %": 3.37,
+    "puzzles in 1,000 statements": 7.61,
+    "lines of code to a comment": 46.3,
+    "tokens, in thousands": 1092,
+}
+"""What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000."""
+
+
+@pytest.mark.slow
+def test_the_code_reads_no_worse() -> None:
+    """No gauge is above what it was; whoever brings one down lowers its number here."""
+    figures = gauge(PACKAGE).figures
+    assert set(figures) == set(GAUGES)
+    assert not {what: value for what, value in figures.items() if value > GAUGES[what]}
 
 
 @on_one_worker

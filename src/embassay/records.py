@@ -6,7 +6,7 @@ All are frozen and column-wise: position i of every column of a record belongs t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -239,7 +239,8 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         """The row as written to `results.jsonl`, columns in their fixed order."""
-        return asdict(self)
+        # Not `asdict`, which copies each of these plain values: a run has tens of thousands of rows.
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)

@@ -235,6 +235,7 @@ def banking():
     return Classification(side("train"), side("test"))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("source", [pytest.param("banking77", marks=shared)])
 def test_a_classifier_of_all_training_texts(source, judge):
     """Classification is 13 points above mteb's on Banking77: it learns from 10,003 texts, mteb's from 8 per intent."""

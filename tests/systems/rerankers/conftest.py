@@ -56,7 +56,7 @@ def untrained(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def trained(untrained, tmp_path_factory) -> Path:
-    """The same after a few seconds of training on 1,280 pairs."""
+    """The same after a few seconds of training on 640 pairs."""
     import torch
     from sentence_transformers import CrossEncoder
 
@@ -68,7 +68,7 @@ def trained(untrained, tmp_path_factory) -> Path:
     net, tokenizer = model.model, model.tokenizer
     optimizer = torch.optim.AdamW(net.parameters(), lr=3e-4)
     net.train()
-    made = questions(THINGS, 640, seed=1)
+    made = questions(THINGS, 320, seed=1)
     for start in range(0, len(made), 8):
         batch = made[start : start + 8]
         pairs = [(q, good) for q, good, _ in batch] + [(q, bad) for q, _, bad in batch]
