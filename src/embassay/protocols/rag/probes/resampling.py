@@ -204,7 +204,7 @@ class ProbeContext(Context):
     def links_of_means(self, x: Floats, y: Floats, names: tuple[str, str], variant: str) -> list[Score]:
         """Correlations of the mean values under each of several conditions, (conditions, queries), over conditions;
         queries are resampled. A query that lacks a value anywhere is left out."""
-        whole = ~(np.isnan(x).any(axis=0) | np.isnan(y).any(axis=0))
+        whole = np.asarray(~(np.isnan(x).any(axis=0) | np.isnan(y).any(axis=0)))
         x, y = x[:, whole], y[:, whole]
         if not whole.any():
             return [

@@ -9,7 +9,7 @@ off by 0.06 to 0.08, three standard errors and more, since what the judge mistak
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -484,11 +484,13 @@ def _lacking(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]
     nothing = Missing(
         "no query that people graded whole has a value of it", "Grade more queries, drawn at random"
     )
-    return tuple(
-        Lacking(measure.name, *astuple(made.lacking.get(measure.name, nothing)), made.gain(measure.name))
-        for measure in made.measures
-        if measure.name not in having or measure.name in made.lacking
-    )
+    lacking = []
+    for measure in made.measures:
+        if measure.name in having and measure.name not in made.lacking:
+            continue
+        missing = made.lacking.get(measure.name, nothing)
+        lacking.append(Lacking(measure.name, missing.reason, missing.mend, made.gain(measure.name)))
+    return tuple(lacking)
 
 
 def to_grade_table(made: Corrector) -> ColumnTable | None:
