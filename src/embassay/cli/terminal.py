@@ -190,9 +190,9 @@ def _watch(ended: threading.Event) -> None:
     while not ended.wait(_LOOK):
         # Nothing is imported for it: before the module of limits is there, nothing is read.
         limits = sys.modules.get("embassay.limits")
-        # On a busy machine the module may be half imported when this thread looks.
+        # While that module is being imported it is there, and its functions are not.
         being_read = getattr(limits, "being_read", None)
-        progress = being_read() if being_read is not None else None
+        progress = None if being_read is None else being_read()
         now = time.monotonic()
         if progress is not seen:
             seen, since = progress, now

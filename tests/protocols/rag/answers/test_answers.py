@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import embassay as eb
@@ -23,7 +24,7 @@ from embassay.protocols.rag.answers.answerer import (
     right_of,
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.protocol import collection_of, prompted, with_distractors
+from embassay.protocols.rag.answers.protocol import _estimate, collection_of, prompted, with_distractors
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
 from stub import StubServer
@@ -325,3 +326,16 @@ def test_killed_half_way_it_asks_for_the_rest_alone(data, tmp_path, warm):
     page = (tmp_path / "page.html").read_text("utf-8")
     for word in ("accuracy", "Acc|Hit@2", "abstained", "Harm@2"):
         assert word in page
+
+
+def test_questions_on_one_passage_are_drawn_together():
+    """Four questions on each of ten passages, all answered alike, are ten observations and not forty."""
+    request = AnswerRequest.__new__(AnswerRequest)
+    object.__setattr__(request, "resamples", 400)
+    object.__setattr__(request, "seed", 1)
+    values = np.array([1.0] * 30 + [0.0] * 10)
+    groups = np.repeat(np.arange(10), 4)
+    alone, grouped = (_estimate(values, request, "accuracy", of) for of in (None, groups))
+    assert "10 groups" in grouped.method
+    assert (grouped.units, grouped.is_share, alone.is_share) == (10, False, True)
+    assert grouped.replicates.std() == pytest.approx(2 * alone.replicates.std(), rel=0.15)

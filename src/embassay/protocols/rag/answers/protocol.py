@@ -22,6 +22,7 @@ from embassay.errors import Unanswered
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
 from embassay.protocols.kernel.estimates import Estimate, Items
+from embassay.protocols.kernel.groups import Labels, words
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
@@ -42,12 +43,12 @@ from embassay.protocols.rag.scoring.inputs import fingerprint, named_path
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.randomness import generator
-from embassay.records import Result, Score, Skipped, TaskOutcome
+from embassay.records import Result, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.execution import HERE, Failure, all_of
 from embassay.runs.folder import Cell, CellRecord, digest, slug, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.search.bm25 import BM25Index
-from embassay.stats.resampling import resample_defined_means
+from embassay.stats.resampling import effective_units, resample_defined_means
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.remote.ledger import likely_tokens
@@ -302,7 +303,8 @@ def _outcome(
         columns |= {f"{name}{mark}": values for name, values in named.items()}
     if request.distractors:
         columns["change by distractors"] = columns[f"{HEADLINE} distracted"] - columns[HEADLINE]
-    estimates = {name: _estimate(values, request, name) for name, values in columns.items()}
+    groups = collection.groups
+    estimates = {name: _estimate(values, request, name, groups) for name, values in columns.items()}
     items = Items()
     for name, values in columns.items():
         items.add(list(collection.query_ids), values, name)
@@ -323,15 +325,21 @@ def _counts(outcomes: Mapping[str, Sequence[Graded | Failure]]) -> dict[str, int
     return {"void": void} if void else {}
 
 
-def _estimate(values: Floats, request: AnswerRequest, name: str) -> Estimate:
-    defined = values[~np.isnan(values)]
+def _estimate(values: Floats, request: AnswerRequest, name: str, groups: Labels | None) -> Estimate:
+    has_value = ~np.isnan(values)
+    defined = values[has_value]
     if not len(defined):
         return Estimate(float("nan"), 0, np.empty(0), "")
     drawn = resample_defined_means(
-        values[:, None], n_resamples=request.resamples, rng=generator(request.seed, TASK, "questions")
+        values[:, None],
+        n_resamples=request.resamples,
+        rng=generator(request.seed, TASK, "questions"),
+        groups=groups,
     )[:, 0]
-    is_share = not name.startswith(("Harm", "change"))
-    return Estimate(float(defined.mean()), len(defined), drawn, "bootstrap over questions", is_share)
+    is_share = groups is None and not name.startswith(("Harm", "change"))
+    units = None if groups is None else effective_units(groups[has_value])
+    method = words("questions", RetrievalSet, groups)
+    return Estimate(float(defined.mean()), len(defined), drawn, method, is_share, units)
 
 
 def _score(name: str, estimate: Estimate) -> Score:
@@ -372,6 +380,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
         prices = {answerer.name: getattr(answerer.model, "price", None) for answerer in (generating, judging)}
     asked = list(prompted(collection, read_ranking(request.runs[0], collection), request.k, references))
     people = {"references": fingerprint_of(references)} if references else {}
+    drawn = {} if collection.groups is None else {"drawn": "groups"}
     systems, cells = [], []
     for name, run in zip(names, request.runs, strict=True):
         print_ = fingerprint([read_run(named_path(run)[1])])
@@ -380,6 +389,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
             "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_], "models": identity,
             "dataset": [collection.name, collection.fingerprint], "k": request.k, "distractors": request.distractors,
             "limit": request.limit, "seed": request.seed, "resamples": request.resamples, **people,
+            **drawn,
         })  # fmt: skip
         job = AnswerJob(request, run, str(folder), cache)
         units = len(asked) * (2 if request.distractors else 1)

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from statistics import mean, median, pstdev
 from typing import TYPE_CHECKING, Any
 
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.claims import Claim, state_count, state_value
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, counted
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.corpus import Work
@@ -319,6 +320,23 @@ def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
     return tuple(notes)
 
 
+GOOD = "grade4plus5_count_median"
+
+
+def set_claims(statuses: Sequence[str], labels: Mapping[str, float | None]) -> dict[str, Claim]:
+    """What became of the questions, and what those that are done hold, by kind. `statuses` are theirs."""
+    done = sum(status == "done" for status in statuses)
+    claims = {
+        "done": state_count("done", done, len(statuses)),
+        "failed": state_count("failed", sum(status == "failed" for status in statuses), len(statuses)),
+    }
+    if done and labels.get(GOOD) is not None:
+        claims["good"] = state_value("the median question", GOOD, labels[GOOD], kind="good")
+        none = int(labels.get("queries_without_grade4plus5") or 0)
+        claims["without good"] = state_count("without good", none, done)
+    return claims
+
+
 def _ungraded(queries: Sequence[Gathered]) -> Iterator[str]:
     """How many passages of the golden set have no grade, and what that may change."""
     pools = [query.rows for query in queries if query.is_done]
@@ -336,22 +354,22 @@ def _ungraded(queries: Sequence[Gathered]) -> Iterator[str]:
 
 def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
     """What came out, in a sentence or two."""
-    done = sum(query.is_done for query in queries)
-    failed = sum(query.state.status == "failed" for query in queries)
-    if not done:
+    claims = set_claims([query.state.status for query in queries], labels)
+    done = claims["done"]
+    if not done.n:
         return "No question is through all stages yet."
-    left = f" {failed} failed." if failed else ""
-    good = labels["grade4plus5_count_median"]
-    none = int(labels["queries_without_grade4plus5"] or 0)
-    lacking = f" {none} of them have none." if none else ""
-    return (
-        f"{done:,} of {len(queries):,} questions have graded and ordered passages; the median question has {good:g} of "
-        f"grade 4 or 5.{lacking}{left}"
-    )
+    failed = f" {claims['failed'].n} failed." if claims["failed"].n else ""
+    have = "has" if done.of == 1 else "have"
+    said = f"{done.n:,} of {counted(done.of, 'question')} {have} graded and ordered passages"
+    if "good" not in claims:
+        return f"{said}.{failed}"
+    none = claims["without good"].n
+    lacking = f" {none} of them {'has' if none == 1 else 'have'} none." if none else ""
+    return f"{said}; the median question has {claims['good'].value:g} of grade 4 or 5.{lacking}{failed}"
 
 
 TASK = "golden"
-HEADLINE = "grade4plus5_count_median"
+HEADLINE = GOOD
 
 
 def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
