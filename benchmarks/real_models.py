@@ -225,7 +225,18 @@ def rag(setting: Setting) -> Iterator[Step]:
         str(out / "runs"),
     )
     yield Step("cranfield-run", command, makes=run)
-    asked = ("-d", cranfield, "--run", run, "-g", setting.llm, "-j", setting.llm, "--grades", "4=5,3=4,2=3,1=2")
+    asked = (
+        "-d",
+        cranfield,
+        "--run",
+        run,
+        "-g",
+        setting.llm,
+        "-j",
+        setting.llm,
+        "--grades",
+        "4=5,3=4,2=3,1=2",
+    )
     how = ("--limit", size.answered, "-k", 4, "--distractors", 2, "--timed", 3)
     yield embassay("answers", "rag", "answer", *asked, *how, "--out", out / "answers")
 

@@ -125,12 +125,21 @@ def page(out: Path) -> Iterator[str]:
 
 def verdicts(out: Path) -> Iterator[tuple[Section, str, str]]:
     """The heading and the sentences of the report's page of every run that is there."""
-    there = [section for section in SECTIONS if (out / section.folder / "results.jsonl").is_file()]
-    for section in there:
+    for section in SECTIONS:
+        if not has_ended(out / section.folder):
+            continue
         (run,) = read_runs([out / section.folder])
         verdict = run_verdict(run)
         said = " ".join(plain(sentence) for sentence in verdict.lede)
         yield section, short(plain(verdict.heading)), short(said)
+
+
+def has_ended(path: Path) -> bool:
+    """Whether a run has results, and is no more at work."""
+    manifest = path / "manifest.json"
+    if not manifest.is_file() or not (path / "results.jsonl").is_file():
+        return False
+    return bool(json.loads(manifest.read_text("utf-8"))["status"] in ("finished", "partial"))
 
 
 def read_results(path: Path) -> list[Row]:
