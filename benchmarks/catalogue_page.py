@@ -5,7 +5,7 @@ python benchmarks/catalogue_page.py --write     renew it after a record has chan
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from made_page import put
@@ -15,18 +15,19 @@ from embassay.data.catalogue.entries import EntryRecord, entries
 PAGE = Path(__file__).parents[1] / "docs" / "catalogue.md"
 HEAD = """# Catalogue
 
-{entries} datasets that `-d NAME` takes. {pinned} are pinned to a commit, shown after `@`, so that everybody reads the
-same bytes; the others may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch them;
-`embassay data list` shows the shapes of each, `embassay data show NAME` its files and columns.
+{entries} datasets that `-d NAME` takes, by protocol and task. {pinned} are pinned to a commit, so that everybody reads
+the same bytes; those with † may change, or you get them yourself. [Data](data.md#mirror-and-hub) says how to fetch
+them; `embassay data list` shows the shapes of each, `embassay data show NAME` its repository, commit, files
+and columns.
 
-Size counts what is scored: pairs, texts, queries or documents. Licences are those that the
-publisher states; – where none is stated, or it is unclear. Languages are English where none is named.
+In parentheses: size, licence, and languages unless English alone. Size counts what is scored: pairs, texts, queries or
+documents. Licences are as stated by the publisher; – if none is stated, or it is unclear.
 
 *Made from `src/embassay/data/catalogue/*.yaml` by `benchmarks/catalogue_page.py --write`.*
 """
 TITLES = {"sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "hume": "HUME"}
 FAMILIES = ("cqadupstack",)
-"""Datasets of one publisher that differ in their subject alone: NAME-SUBJECT, with one row for all."""
+"""Datasets of one publisher that differ in their subject alone: NAME-SUBJECT, said once for all."""
 
 
 def page() -> str:
@@ -38,50 +39,49 @@ def page() -> str:
 
 
 def _section(protocol: str, title: str, records: Iterable[EntryRecord]) -> str:
-    """The datasets of a protocol that no earlier section has; those by name alone."""
-    rows = ["| Name | Tasks | Size | Licence | Repository |", "|---|---|---:|---|---|"]
-    order, again, families = list(TITLES), [], dict[str, list[EntryRecord]]()
+    """The datasets of a protocol that no earlier section has, task by task; those by name alone."""
+    order, again = list(TITLES), []
+    tasks: dict[str, list[str]] = {}
+    families: dict[str, list[EntryRecord]] = {}
+    by_hand = []
     for record in records:
-        by = {str(one): tasks for one, tasks in record.protocols.items()}
-        family = record.name.partition("-")[0]
+        by = {str(one): names for one, names in record.protocols.items()}
         if protocol not in by:
             continue
         if any(one in by for one in order[: order.index(protocol)]):
-            again.append(f"`{record.name}` ({', '.join(by[protocol])})")
-        elif family in FAMILIES:
+            again.append(f"`{record.name}`")
+        elif (family := record.name.partition("-")[0]) in FAMILIES:
             families.setdefault(family, []).append(record)
         else:
-            rows.append(f"| {' | '.join(_cells(record, by[protocol]))} |")
-    rows += [_family(members) for members in families.values()]
-    also = ["", f"Also, from above: {', '.join(again)}."] if again else []
-    return "\n".join([f"## {title}", "", *rows, *also, ""])
+            tasks.setdefault(", ".join(by[protocol]), []).append(_entry(record))
+            by_hand += [f"- `{record.name}`: {record.by_hand}"] if not record.hub else []
+    for members in families.values():
+        tasks.setdefault("retrieval", []).append(_family(members))
+    lines = [f"- **{task}**: {', '.join(found)}" for task, found in tasks.items()]
+    lines += ["", "By hand:", "", *by_hand] if by_hand else []
+    lines += ["", f"Also, from above: {', '.join(again)}."] if again else []
+    return "\n".join([f"## {title}", "", *lines, ""])
 
 
-def _family(members: list[EntryRecord]) -> str:
-    """One row: the names together, and of each its size and repository in their order."""
+def _family(members: Sequence[EntryRecord]) -> str:
+    """The names together, the sizes in their order, one licence."""
     names, sizes = (
         ", ".join(cells)
         for cells in zip(*((f"`{one.name}`", f"{one.size:,}") for one in members), strict=True)
     )
-    places = ", ".join(f"`{one.hub}@{one.revision[:8]}`" for one in members)
-    return f"| {names} | retrieval | {sizes} | {_licence(members[0])} | {places} |"
+    return f"{names} ({sizes}; {_licence(members[0])})"
+
+
+def _entry(record: EntryRecord) -> str:
+    langs = record.langs or [record.lang]
+    spoken = ", ".join(langs) if len(langs) < 6 else f"{len(langs)} languages"
+    size = f"{record.size:,}" if record.size else "size not stated"
+    facts = [size, _licence(record), *([spoken] if langs != ["en"] else [])]
+    return f"`{record.name}`{'' if record.is_pinned else '†'} ({'; '.join(facts)})"
 
 
 def _licence(record: EntryRecord) -> str:
     return "–" if record.licence == "see source" else record.licence
-
-
-def _cells(record: EntryRecord, tasks: Iterable[str]) -> list[str]:
-    langs = record.langs or [record.lang]
-    spoken = ", ".join(langs) if len(langs) < 6 else f"{len(langs)} languages"
-    pinned = f"`{record.hub}@{record.revision[:8]}`" if record.is_pinned else f"`{record.hub}`, not pinned"
-    return [
-        f"`{record.name}`" + (f" ({spoken})" if langs != ["en"] else ""),
-        ", ".join(tasks),
-        f"{record.size:,}" if record.size else "not stated",
-        _licence(record),
-        pinned if record.hub else record.by_hand,
-    ]
 
 
 if __name__ == "__main__":

@@ -145,12 +145,17 @@ def section(paper: str, figures: Sequence[Figure], tables: Sequence[Table], reas
 
 def listed(figures: Sequence[Figure], reasons: Sequence[Reason], tables: bool) -> str:
     """Figure by figure, with a word for each; reasons numbered, each said once, below."""
-    lines = ["| Figure | Published | Ours | Difference | |", "|---|---:|---:|---:|---|"]
+    lines = [
+        f"| Figure | Published | Ours | Difference | {'Reason' if tables else ''} |",
+        "|---|---:|---:|---:|---|",
+    ]
     given: dict[str, int] = {}
     for one in figures:
         where = f"{one.table}: {one.row}, {one.column}" if tables else f"{one.row}, {one.column}"
         reason = why(one, reasons)
-        verdict = f"differs ({given.setdefault(reason, len(given) + 1)})" if reason else one.verdict
+        number = given.setdefault(reason, len(given) + 1) if reason else 0
+        # All figures of the page differ: the number of the reason says enough there.
+        verdict = (f"({number})" if tables else f"differs ({number})") if reason else one.verdict
         difference = f"{float(one.rounded) - float(one.published):+.{_decimals(one)}f}"
         lines.append(f"| {where} | {one.published} | {one.rounded} | {difference} | {verdict} |")
     return "\n".join(

@@ -172,8 +172,8 @@ def _sets(names: list[str]) -> list[str]:
 
 
 def _about(text: str) -> str:
-    """The help of a command, without the example that `-h` shows."""
-    return " ".join(text.split()).partition(" Example: ")[0]
+    """The first paragraph of a command's help: what it does; `-h` shows the rest and an example."""
+    return " ".join(text.partition("\n\n")[0].split()).partition(" Example: ")[0]
 
 
 def _item(option: Option) -> str:

@@ -56,6 +56,8 @@ def verdict_of(summary: Summary) -> Verdict:
     """The heading and up to four sentences."""
     every, who = standings(summary), answerers(summary)
     label = labels(system_names(summary))
+    if summary.pairs and all(pair.human.value is None for pair in summary.pairs):
+        return _gold_verdict(summary, label)
     if not any(models.models for models in every):
         return _alone_verdict(summary, who)
     sides, overall = side_claims(every), _overall_claims(summary)
@@ -123,6 +125,21 @@ def _trusted(beside: Sequence[PairModels]) -> str:
     if low or not unknown:
         return f"{'all' if low == len(beside) else low or 'none'} with low agreement"
     return "agreement unknown" + (f" on {unknown}" if unknown < len(beside) else "")
+
+
+def _gold_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
+    """Where language models and systems answered, and nobody else: what each has beside gold, pair by pair."""
+    sentences: list[Sentence] = []
+    for pair in summary.pairs:
+        given = [system for system in (*pair.llms, *pair.models) if system.score.value is not None]
+        ordered = sorted(given, key=lambda system: -(system.score.value or 0.0))
+        for best in ordered[:1]:
+            behind = f", the best of {len(ordered)}" if len(ordered) > 1 else ""
+            sentences.append(
+                (f"{pair.name}: ", _name(best.system, label), f" has {scored(best.score)}{behind}.")
+            )
+    how_many = numbers.counted(len(summary.pairs), "pair")
+    return Verdict((f"Nobody annotated: {how_many} scored against gold alone",), tuple(sentences[:4]))
 
 
 def _alone_verdict(summary: Summary, who: str) -> Verdict:

@@ -33,6 +33,7 @@ from embassay.protocols.kernel.claims import Claim, select_kind, state_count, st
 from embassay.protocols.rag.golden.conclusions import set_claims
 from embassay.protocols.rag.golden.final_lists import Listed
 from embassay.protocols.rag.golden.summary import Figure, Golden, Query, read_golden
+from embassay.protocols.rag.golden.trust import judge_warnings
 from embassay.report.board import Board
 from embassay.report.rag.decision import quantities_blocks
 from embassay.report.rag.labels import (
@@ -485,6 +486,10 @@ def _steadiness(golden: Golden) -> Iterator[list[str]]:
     if repeat is not None and not repeat.reason:
         found.append(("Same grade", repeat.exact, "share of passages graded twice"))
         found.append(("Turned round", repeat.discordant, "share of pairs that a repeat orders differently"))
+    if golden.rank_agreement is not None:
+        found.append(
+            ("As the search", golden.rank_agreement, "share of pairs graded in the order of the search")
+        )
     if ranking is not None and ranking.contradictions is not None:
         found.append(
             ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and put both ways")
@@ -499,6 +504,7 @@ def _notes(golden: Golden) -> Iterator[str]:
     if golden.failed:
         total = numbers.counted(len(golden.queries), "question")
         yield f"{len(golden.failed)} of {total} failed: {failed_list(golden.failed)}."
+    yield from judge_warnings(golden)
     if note := stops(golden):
         yield note
     if note := doubts(golden):

@@ -309,6 +309,7 @@ def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
     notes += work.warnings
+    notes += _ungraded(queries)
     failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(
@@ -334,6 +335,21 @@ def set_claims(statuses: Sequence[str], labels: Mapping[str, float | None]) -> d
         none = int(labels.get("queries_without_grade4plus5") or 0)
         claims["without good"] = state_count("without good", none, done)
     return claims
+
+
+def _ungraded(queries: Sequence[Gathered]) -> Iterator[str]:
+    """How many passages of the golden set have no grade, and what that may change."""
+    pools = [query.rows for query in queries if query.is_done]
+    missing = [sum(row["grade"] is None for row in rows) for rows in pools]
+    if not any(missing):
+        return
+    total, touched = sum(map(len, pools)), sum(map(bool, missing))
+    yield (
+        f"{sum(missing):,} of {total:,} passages, in {touched:,} of {len(pools):,} questions, have no grade, because "
+        "the judge's answers could not be read. They are in no judgements, where measures take what is missing for "
+        "irrelevant: systems that find them are scored too low. --failed leave-out leaves their questions out "
+        "instead."
+    )
 
 
 def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
@@ -385,6 +401,12 @@ def _quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
             yield "contradicted_pairs", golden.ranking.contradictions.share
             if golden.ranking.contradictions.noise is not None:
                 yield "judge_noise", golden.ranking.contradictions.noise
+    yield from _of_judge(golden)
+
+
+def _of_judge(golden: Golden) -> Iterator[tuple[str, Figure]]:
+    if golden.rank_agreement is not None:
+        yield "rank_agreement", golden.rank_agreement
     if golden.repeated is not None and not golden.repeated.reason:
         for name in ("exact", "within_one", "kappa", "shift", "discordant"):
             agreement = getattr(golden.repeated, name)
