@@ -32,7 +32,7 @@ if threading.current_thread() is threading.main_thread():
 
 # A shared machine can be slow at any moment; a slow example is no finding. The same examples each time, so that a test
 # fails for a change or not at all; `make nightly` looks for new ones.
-settings.register_profile("test", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("test", deadline=None, max_examples=15, derandomize=True)
 settings.register_profile("nightly", deadline=None, max_examples=300)
 settings.load_profile("test")
 

@@ -8,6 +8,7 @@ import os
 import resource
 import threading
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -17,6 +18,7 @@ from embassay import limits as bounded
 from embassay.data import lines, open_dataset
 from embassay.data.documents import passages
 from embassay.data.judged_runs import read_run
+from embassay.data.tables import table
 from embassay.errors import DataError
 from embassay.limits import (
     DOCUMENT,
@@ -34,6 +36,7 @@ from embassay.limits import (
     unpacked,
     unpacking,
 )
+from embassay.parquet import parquet_batches
 
 
 @pytest.fixture(scope="module")
@@ -215,3 +218,75 @@ def test_a_folder_that_takes_too_long(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(passages.time, "monotonic", lambda: next(moments))
     with pytest.raises(DataError, match=r"takes longer than is allowed.*EMBASSAY_LIMIT_CONVERSIONS"):
         open_dataset(str(tmp_path)).load("documents")
+
+
+class Clock:
+    """A clock that goes on by so many seconds with each look at it."""
+
+    def __init__(self, step: float) -> None:
+        self.now, self.step = 0.0, step
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+def _spoken(path: Path) -> None:
+    read_run(path)
+
+
+def _tabled(path: Path) -> None:
+    list(table(path).rows(["text"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "read"),
+    [
+        ("t.jsonl", '{"text": "a"}\n' * 50, _tabled),
+        ("t.csv", "text\n" + "a\n" * 50, _tabled),
+        ("engine.jsonl", '{"query_id": "q", "documents": ["a", "b"]}\n' * 50, _spoken),
+    ],
+    ids=["JSON Lines", "CSV", "answers"],
+)
+def test_a_reading_that_takes_too_long(
+    name: str, content: str, read: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reader that goes by lines stops, says how far it came, and how to allow more."""
+    (tmp_path / name).write_text(content)
+    monkeypatch.setattr(bounded.time, "monotonic", Clock(200.0))
+    with pytest.raises(DataError, match=rf"{name}.*longer than is allowed.*found line 9 after 1,8") as caught:
+        read(tmp_path / name)
+    assert caught.value.mend.endswith("EMBASSAY_LIMIT_READING=3600")
+
+
+def test_a_parquet_file_and_a_folder_that_take_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By tables and by folders."""
+    pl.DataFrame({"text": ["a"] * 100}).write_parquet(tmp_path / "t.parquet", row_group_size=10)
+    monkeypatch.setattr(bounded.time, "monotonic", Clock(1_000.0))
+    with pytest.raises(DataError, match=r"found table 2 after 2,"):
+        list(parquet_batches(tmp_path / "t.parquet", rows=10))
+    for place in range(5):
+        (tmp_path / "folder" / str(place)).mkdir(parents=True)
+    with pytest.raises(DataError, match=r"found folder 2 after 2,"):
+        list(bounded_walk(tmp_path / "folder"))
+
+
+def test_a_pipe_that_never_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It gives a few bytes each time it is asked, and is not waited for until a whole block has come."""
+    ends = os.pipe()
+    os.write(ends[1], b"q Q0 d 1 1.0 x\n")
+    monkeypatch.setattr(bounded.time, "monotonic", Clock(2_000.0))
+    with pytest.raises(DataError, match="longer than is allowed"):
+        read_bounded(Path(f"/dev/fd/{ends[0]}"))
+    for end in ends:
+        os.close(end)
+
+
+def test_what_is_done_with_the_rows_hardly_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A corpus that is encoded as it is read takes as long as it takes."""
+    now = Clock(0.0)
+    monkeypatch.setattr(bounded.time, "monotonic", now)
+    for _ in bounded_lines(io.BytesIO(b"a\n" * 100), Path("x.csv")):
+        now.now += 3_600.0

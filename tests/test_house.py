@@ -130,7 +130,7 @@ GAUGES = {
     "statements with two loops inside, %": 3.37,
     "puzzles in 1,000 statements": 7.61,
     "lines of code to a comment": 46.3,
-    "tokens, in thousands": 1092,
+    "tokens, in thousands": 1095,
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000."""
 

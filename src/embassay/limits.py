@@ -14,6 +14,7 @@ import os
 import re
 import shlex
 import stat
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -120,6 +121,10 @@ CONVERSIONS = Limit(
     "conversions", 1_800, "seconds for all documents of a folder",
     "five thousand PDF files take half an hour, once: what was converted is kept", bytes=False,
 )  # fmt: skip
+READING = Limit(
+    "reading", 1_800, "seconds to read one file, or to list a folder",
+    "twenty million rows take a quarter of an hour", bytes=False,
+)  # fmt: skip
 NODES = Limit(
     "nodes", 100_000, "values in a YAML file, aliases written out,",
     "descriptions and configurations are written by hand",
@@ -144,6 +149,7 @@ LIMITS: tuple[Limit, ...] = (
     CONVERTER,
     SECONDS,
     CONVERSIONS,
+    READING,
     NODES,
     ANSWER,
 )
@@ -192,19 +198,48 @@ def read_bounded(path: Path, limit: Limit = DOCUMENT) -> bytes:
         if stat.S_ISREG(status.st_mode) and status.st_size > most:
             raise limit.exceeded(path)
         # A regular file in one read, which holds it once only.
-        content = stream.read(status.st_size + 1) if status.st_size else _up_to(stream, most + 1)
+        content = stream.read(status.st_size + 1) if status.st_size else _up_to(stream, most + 1, path)
     if len(content) > most:
         raise limit.exceeded(path)
     return content
 
 
-def _up_to(stream: IO[bytes], most: int) -> bytes:
+def _up_to(stream: IO[bytes], most: int, path: Path) -> bytes:
     """At most so many bytes. A read of the whole limit at once would ask for its memory."""
-    pieces, held = [], 0
-    while held < most and (piece := stream.read(min(_PIECE, most - held))):
-        pieces.append(piece)
-        held += len(piece)
+    pieces = list(timed(_pieces(stream, most), path, "piece"))
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def _pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
+    # What there is, and not all that was asked for: a pipe may give a line a minute for ever.
+    read = getattr(stream, "read1", stream.read)
+    while most > 0 and (piece := read(min(_PIECE, most))):
+        most -= len(piece)
+        yield piece
+
+
+_PAUSE = 0.01
+
+
+def timed(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]:
+    """The parts of a file as they come, of which `unit` is one (line, table); DataError that says how many came once
+    reading them has taken longer than READING.
+
+    What is done with a part counts for a hundredth of a second: encoding a corpus as it is read may take a day.
+    """
+    most, taken, resumed = READING.most, 0.0, time.monotonic()
+    for number, part in enumerate(parts, start=1):
+        came = time.monotonic()
+        taken += came - resumed
+        if taken > most:
+            raise DataError(
+                "reading takes longer than is allowed", path=path, expected=f"{most:,} seconds at most",
+                found=f"{unit} {number:,} after {taken:,.0f} seconds",
+                mend=f"If the file is what it should be, allow more: export {READING.raised}",
+            )  # fmt: skip
+        yield part
+        resumed = time.monotonic()
+        taken += min(resumed - came, _PAUSE)
 
 
 def unpacking(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
@@ -216,7 +251,7 @@ def unpacking(packed: IO[bytes], path: Path, size: int) -> IO[bytes]:
 def unpacked(content: bytes, path: Path, limit: Limit = WHOLE) -> bytes:
     """A gzip file's content unpacked; DataError above `limit` and above TIMES."""
     with unpacking(io.BytesIO(content), path, len(content)) as stream:
-        whole = _up_to(stream, limit.most + 1)
+        whole = _up_to(stream, limit.most + 1, path)
     if len(whole) > limit.most:
         raise limit.exceeded(path)
     return whole
@@ -265,11 +300,12 @@ class Ratio:
 
 
 def bounded_lines(stream: IO[bytes], path: Path) -> Iterator[bytes]:
-    r"""The lines of a stream, cut after \n; DataError with its number for one longer than LINE, and beyond ROWS."""
-    most, rows, number = LINE.most, ROWS.most, 0
+    r"""The lines of a stream, cut after \n; DataError with its number for one longer than LINE, and beyond ROWS and
+    READING."""
+    most, rows = LINE.most, ROWS.most
+    lines = iter(lambda: stream.readline(most + 1), b"")
     with reading(path.name, "line") as progress:
-        while line := stream.readline(most + 1):
-            number += 1
+        for number, line in enumerate(timed(lines, path, "line"), start=1):
             if len(line) > most:
                 raise LINE.exceeded(path, number)
             if number > rows:
@@ -422,8 +458,8 @@ def _check_characters(value: Any) -> None:
 def bounded_walk(
     folder: Path, closed: Callable[[OSError], None] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """What `os.walk` gives; DataError once it has seen more than FILES. `closed` hears of folders that cannot be
-    read."""
+    """What `os.walk` gives; DataError once it has seen more than FILES, or beyond READING. `closed` hears of folders
+    that cannot be read."""
     if folder.resolve().parent == folder.resolve():
         raise DataError(
             "The root of the file system is no folder of data", path=folder,
@@ -431,7 +467,7 @@ def bounded_walk(
         )  # fmt: skip
     most, total = FILES.most, 0
     with reading(f"the folder {folder}", "file") as progress:
-        for within, folders, files in os.walk(folder, onerror=closed):
+        for within, folders, files in timed(os.walk(folder, onerror=closed), folder, "folder"):
             total += len(folders) + len(files)
             if total > most:
                 raise FILES.exceeded(folder)

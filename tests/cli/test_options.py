@@ -2,6 +2,8 @@
 
 import errno
 import os
+import subprocess
+import sys
 from dataclasses import MISSING, dataclass, field, fields
 from functools import partial
 from typing import Literal
@@ -10,6 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from embassay.cli import main
 from embassay.cli.main import _check_out
 from embassay.cli.options import Running, check_finite, default_out, of_records, settings
 from embassay.cli.session import of_files
@@ -365,3 +368,62 @@ def test_help_shows_the_options_of_the_protocol_that_is_named(capsys, words):
         assert f"  -o {own.name}=VALUE" in said
     app(["run", "--help"], standalone_mode=False)
     assert "-o resamples" not in capsys.readouterr().out
+
+
+class PanicException(BaseException):
+    """As libraries in Rust raise it, past `Exception`."""
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        ImportError("libx.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
+        PanicException("failed to spawn a cleaner thread"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_lack_of_memory_is_one_line(error, monkeypatch, capsys):
+    """Whatever it is raised as, also past `Exception`."""
+
+    def fails():
+        raise error
+
+    monkeypatch.setattr(main, "app", fails)
+    monkeypatch.setattr(sys, "argv", ["embassay"])
+    with pytest.raises(SystemExit) as ended:
+        main._run()
+    assert ended.value.code == 2
+    said = capsys.readouterr().err
+    assert "not enough memory" in said
+    assert "Traceback" not in said
+
+
+def test_a_panic_that_is_none_of_memory_keeps_its_traceback(monkeypatch, capsys):
+    """It is a fault of a library or of ours."""
+
+    def fails():
+        raise PanicException("index out of range")
+
+    monkeypatch.setattr(main, "app", fails)
+    monkeypatch.setattr(main, "_is_memory_limited", lambda: False)
+    monkeypatch.setattr(sys, "argv", ["embassay"])
+    with pytest.raises(SystemExit) as ended:
+        main._run()
+    assert ended.value.code == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="ulimit -v limits nothing elsewhere")
+@pytest.mark.parametrize("kilobytes", [250_000, 400_000])
+def test_a_limit_of_the_shell_is_one_line(kilobytes, tmp_path):
+    """A process that gets too little says so and shows no traceback of Python."""
+    command = (
+        f"ulimit -v {kilobytes}; exec {sys.executable} -m embassay sage run -s jaccard -d sample --out x"
+    )
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "not enough memory" in done.stderr

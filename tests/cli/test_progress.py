@@ -100,6 +100,34 @@ def test_a_stage_counts_in_its_own_unit():
     lines.stop()
 
 
+def test_the_first_ten_answers_set_the_pace(monkeypatch, capsys):
+    """A slow server: after ten of 500 texts the time left is said at once, not after a tenth."""
+    now = [0.0]
+    monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
+    lines = Lines()
+    lines.stage("paraphrasing", 500)
+    lines.advanced_by(9)
+    now[0] = 40.0
+    assert lines.until_answered() == ""
+    lines.advanced_by(1)
+    assert capsys.readouterr().err == "paraphrasing: 10 of 500 texts  23 min to 49 min left\n"
+    lines.stop()
+
+
+def test_answers_on_the_way_to_a_question_are_shown(monkeypatch, capsys):
+    """A question takes several answers: something moves while none is decided."""
+    now = [0.0]
+    monkeypatch.setattr("embassay.cli.progress.time.monotonic", lambda: now[0])
+    lines = Lines()
+    lines.stage("writing questions", 12, "questions")
+    for second in (10, 31, 50, 62):
+        now[0] = float(second)
+        lines.heard()
+    shown = capsys.readouterr().err.splitlines()
+    assert shown == [f"writing questions: 0 of 12 questions, {n} answers" for n in (2, 4)]
+    lines.stop()
+
+
 def test_a_stage_has_a_line_once_it_takes_a_second(capsys, monkeypatch):
     """Its title and total, and what is opened; what is over before, or follows at once, is not told of."""
     late = []

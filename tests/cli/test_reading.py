@@ -5,11 +5,20 @@ from __future__ import annotations
 import io
 import threading
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from embassay.cli import terminal
 from embassay.limits import bounded_lines
+
+
+def test_a_module_that_is_being_imported_is_no_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is known by its name before its functions are there; on a busy machine that lasts."""
+    looks, ended = iter((False, False, True)), threading.Event()
+    monkeypatch.setattr(ended, "wait", lambda _: next(looks))
+    monkeypatch.setitem(terminal.sys.modules, "embassay.limits", ModuleType("embassay.limits"))
+    terminal._watch(ended)
 
 
 def test_a_long_reading_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

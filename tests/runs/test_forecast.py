@@ -89,6 +89,17 @@ def test_declared_limits_decide_a_servers_time():
     assert remote_seconds(server, 320, 1_000) == pytest.approx(600)
 
 
+def test_a_server_on_this_machine_is_reckoned_by_its_tokens():
+    """One request at a time: of chat 100 tokens read and 15 written a second, of an encoder 1,000; limits that are
+    given count for more."""
+    server = Server()
+    server.is_local = True
+    assert remote_seconds(server, 320, 1_300, 300) == pytest.approx(10 + 20)
+    assert remote_seconds(server, 320, 2_000) == pytest.approx(2)
+    server.rpm = 60
+    assert remote_seconds(server, 320, 1_300, 300) == pytest.approx(320)
+
+
 def test_words_and_sums():
     """An unknown price is no $0, and makes the sum unknown; an estimate is marked."""
     cells = (

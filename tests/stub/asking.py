@@ -41,7 +41,8 @@ def asking(bad: Mapping[str, float] | None = None, *, always: str = "") -> Behav
             if at < part:
                 return json.dumps(PLANTED[kind](passage, quote))
             at -= part
-        return json.dumps(_draft(_asked(quote), quote))
+        is_of_keywords = "two to six keywords" in turn.messages[0]["content"]
+        return json.dumps(_draft(_keywords(quote) if is_of_keywords else _asked(quote), quote))
 
     return behaviour
 
@@ -53,7 +54,12 @@ def _draft(question: str, evidence: str) -> dict[str, str]:
 def _asked(quote: str) -> str:
     words = _words(quote)
     first, second = (words[place % len(words)] for place in (2, 3))
-    return f"How does {words[-1]} relate to {first} and {second} in practice?"
+    return f"How does {words[-1]} differ from {first} and {second} in practice?"
+
+
+def _keywords(quote: str) -> str:
+    words = _words(quote)
+    return " ".join([words[-1], words[2 % len(words)], words[0]])
 
 
 def _quote(passage: str) -> str:

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.systems.cosine import Cosine, Transform, Transformed
-from embassay.systems.own import ByOwn, Layout, compared, own_similarity
+from embassay.systems.own import ByOwn, Layout, compared, cosines_of_others, own_similarity
 
 DIRECT = {
     "dot": lambda a, b: a @ b.T,
@@ -132,3 +132,13 @@ def test_unit_vectors_have_one_order_by_cosine_dot_and_distance():
         for system in (Cosine(Table(rows)), ByOwn(Table(rows), "dot"), ByOwn(Table(rows), "euclidean"))
     ]
     assert orders[0] == orders[1] == orders[2]
+
+
+def test_models_that_are_compared_by_cosine_though_made_for_another_similarity(vectors):
+    """Alone and as members of an ensemble; not those that are compared by their own, nor those made for the cosine."""
+    dot, usual = Cosine(Table(vectors, "dot"), name="d"), Cosine(Table(vectors, "cosine"), name="c")
+    by_own = ByOwn(Table(vectors, "euclidean"), "euclidean", name="e")
+    assert cosines_of_others(dot) == {"d": "dot"}
+    assert cosines_of_others(usual) == cosines_of_others(by_own) == cosines_of_others(None) == {}
+    inner = SimpleNamespace(members=[usual, dot])
+    assert cosines_of_others(SimpleNamespace(members=[by_own, inner])) == {"d": "dot"}

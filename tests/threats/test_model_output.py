@@ -27,19 +27,19 @@ from embassay.systems.chat.answers import (
     without_thinking,
 )
 
-PATIENCE = 60.0
+PATIENCE = 20.0
 """Seconds of processor time after which a reader hangs: what grows with the square of the length takes hours."""
 ENDLESS = {
-    "brackets": "[" * 300_000, "braces": '{"a":' * 60_000, "both": "[{" * 150_000, "thoughts": "<think>" * 60_000,
-    "ends of thoughts": "</think>" * 60_000, "half thoughts": "<think>a</thought>" * 20_000,
-    "quotes": '"' * 300_000, "fences": "```json\n" * 40_000, "spaces": " " * 1_000_000,
-    "refusals": "I am unable " * 30_000,
-    "letters": "A, " * 100_000, "escapes": "\\u0022" * 50_000, "I can't": "i can't " * 40_000,
-    "a fence and blanks": "```json" + " " * 1_000_000, "blanks in a fence": "```json" + " " * 1_000_000 + "x```",
-    "a placeholder": "{a" + "}" * 300_000 + "x", "commas": "," * 300_000, "remarks": "(note " * 60_000,
-    "labels": '{"order": [' + '"A",' * 100_000 + '"B"]}', "ranking": '{"ranking": [' + '"A",' * 100_000 + '"B"]}',
-    "closed thoughts": "<think></think>" * 60_000, "no answer": "no answer" + "." * 300_000 + "x",
-    "fields": "'transformed_text'" + " " * 300_000, "backslashes": "{'transformed_text':\"" + "\\" * 300_000,
+    "brackets": "[" * 60_000, "braces": '{"a":' * 12_000, "both": "[{" * 30_000, "thoughts": "<think>" * 12_000,
+    "ends of thoughts": "</think>" * 12_000, "half thoughts": "<think>a</thought>" * 4_000,
+    "quotes": '"' * 60_000, "fences": "```json\n" * 8_000, "spaces": " " * 200_000,
+    "refusals": "I am unable " * 6_000,
+    "letters": "A, " * 20_000, "escapes": "\\u0022" * 10_000, "I can't": "i can't " * 8_000,
+    "a fence and blanks": "```json" + " " * 200_000, "blanks in a fence": "```json" + " " * 200_000 + "x```",
+    "a placeholder": "{a" + "}" * 60_000 + "x", "commas": "," * 60_000, "remarks": "(note " * 12_000,
+    "labels": '{"order": [' + '"A",' * 20_000 + '"B"]}', "ranking": '{"ranking": [' + '"A",' * 20_000 + '"B"]}',
+    "closed thoughts": "<think></think>" * 12_000, "no answer": "no answer" + "." * 60_000 + "x",
+    "fields": "'transformed_text'" + " " * 60_000, "backslashes": "{'transformed_text':\"" + "\\" * 60_000,
 }  # fmt: skip
 
 

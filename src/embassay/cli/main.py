@@ -287,25 +287,45 @@ def _run() -> None:
         readable = of_files(error)
         readable.__cause__ = error
         _say(readable)
-    except (MemoryError, ImportError) as error:
-        if not _lacks_memory(error):
-            _show_traceback(error)
-            sys.exit(1)
-        _say(
-            UsageError(
-                "There is not enough memory.", mend="Allow more (ulimit -v), or give it less to do: --limit."
-            )
-        )
-    except Exception as error:  # a mistake of ours keeps its traceback
-        _show_traceback(error)
-        sys.exit(1)
+    except Exception as error:
+        _fail(error)
+    except BaseException as error:
+        # Libraries written in Rust raise what ended them past `Exception`.
+        if type(error).__name__ != "PanicException":
+            raise
+        _fail(error)
 
 
-def _lacks_memory(error: Exception) -> bool:
-    """Whether a limit of the shell or the system was reached, also while a library was loaded."""
-    return isinstance(error, MemoryError) or any(
-        words in str(error) for words in ("failed to map segment", "llocate memory", "annot allocate")
-    )
+def _fail(error: BaseException) -> NoReturn:
+    """Say that memory is lacking where it is; a mistake of ours keeps its traceback."""
+    if _lacks_memory(error):
+        mend = "Allow more (ulimit -v), or give it less to do: --limit."
+        _say(UsageError("There is not enough memory.", mend=mend))
+    _show_traceback(error)
+    sys.exit(1)
+
+
+_OF_MEMORY = (
+    "failed to map segment", "llocate memory", "annot allocate", "llocation failed", "start new thread",
+    "failed to spawn",
+)  # fmt: skip
+"""What libraries say, and Python, where they get no memory or no room for a thread's stack."""
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Whether a limit of the shell or the system was reached, also while a library was loaded. Where memory is limited,
+    a library in Rust that breaks off did so for that: it may say no more than that an object is not there."""
+    told = isinstance(error, MemoryError) or any(words in str(error) for words in _OF_MEMORY)
+    return told or (type(error).__name__ == "PanicException" and _is_memory_limited())
+
+
+def _is_memory_limited() -> bool:
+    """Whether the shell limits it (`ulimit -v`)."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return False
+    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
 
 
 def _say(error: EmbassayError) -> NoReturn:
@@ -325,7 +345,7 @@ def _check_out(words: Sequence[str]) -> None:
         raise UsageError("--out is empty.", mend="Name a folder or file, or leave --out away.")
 
 
-def _show_traceback(error: Exception) -> None:
+def _show_traceback(error: BaseException) -> None:
     """Without the keys that were read: what a server or a driver says may repeat them."""
     import traceback
 

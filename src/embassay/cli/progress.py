@@ -26,6 +26,8 @@ LONG = 120.0
 """Seconds of forecast from which on a smaller run is proposed first."""
 PAUSE = 5.0
 """Seconds between the lines of two cells."""
+PACE = 10
+"""Answers that set the pace, also where they are less than a tenth."""
 
 
 def listener(brief: bool = False) -> Silent:
@@ -33,15 +35,16 @@ def listener(brief: bool = False) -> Silent:
     return Bars() if sys.stderr.isatty() else Lines(brief)
 
 
-def time_left(elapsed: float, share: float) -> str:
-    """Time left as a range once a tenth is done: cells differ, so one figure would promise too much."""
-    seconds = remaining(elapsed, share)
+def time_left(elapsed: float, share: float, *, paced: bool = False) -> str:
+    """Time left as a range once a tenth is done, or enough of it to set the pace: cells differ, so one figure would
+    promise too much."""
+    seconds = remaining(elapsed, share, paced=paced)
     return "" if seconds is None else _range(seconds)
 
 
-def remaining(elapsed: float, share: float) -> float | None:
-    """Seconds left at the pace so far; None before a tenth is done."""
-    return elapsed * (1 - share) / share if share >= 0.1 else None
+def remaining(elapsed: float, share: float, *, paced: bool = False) -> float | None:
+    """Seconds left at the pace so far; None before a tenth is done, or enough to set the pace."""
+    return elapsed * (1 - share) / share if share >= 0.1 or paced else None
 
 
 def _range(left: float) -> str:
@@ -80,7 +83,8 @@ class _Tally(Silent):
         self.begun: dict[str, float] = {}
         self.shares: dict[str, float] = {}
         self.start = time.monotonic()
-        self.asked, self.answered, self.title, self.unit, self.asking = 0, 0, "", "texts", self.start
+        self.asked, self.answered, self.answers = 0, 0, 0
+        self.title, self.unit, self.asking = "", "texts", self.start
         self._late: threading.Timer | None = None
 
     def opening(self, names: Sequence[str]) -> None:
@@ -94,16 +98,20 @@ class _Tally(Silent):
 
     def stage(self, title: str, total: int, unit: str = "texts") -> None:
         self.say_late()
-        self.asked, self.answered, self.title, self.unit = total, 0, title, unit
+        self.asked, self.answered, self.answers, self.title, self.unit = total, 0, 0, title, unit
         self.asking = time.monotonic()
 
     def advanced_by(self, texts: int) -> None:
         self.answered += texts
 
+    def heard(self) -> None:
+        self.answers += 1
+
     def until_answered(self) -> str:
-        """How long the answers that are asked for will still take, in words."""
+        """How long what is asked for will still take, in words: by the pace of the first ten, or of a tenth."""
         share = self.answered / self.asked if self.asked else 0.0
-        return time_left(time.monotonic() - self.asking, min(1.0, share))
+        paced = bool(share) and self.answered >= PACE
+        return time_left(time.monotonic() - self.asking, min(1.0, share), paced=paced)
 
     def say_late(self, line: str = "") -> None:
         """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
@@ -121,7 +129,8 @@ class _Tally(Silent):
     def amount(self) -> str:
         """How much of the stage is done, in words."""
         of = f" of {self.asked:,}" if self.asked else ""
-        return f"{self.answered:,}{of} {self.unit}"
+        answers = f", {counted(self.answers, 'answer')}" if self.answers else ""
+        return f"{self.answered:,}{of} {self.unit}{answers}"
 
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:  # noqa: ARG002
         self.say_late()
@@ -205,10 +214,21 @@ class Lines(_Tally):
             self.say_late(f"{title}: {total:,} {unit}" if total else title)
 
     def advanced_by(self, texts: int) -> None:
+        before = self.answered
         super().advanced_by(texts)
+        paced = before < PACE <= self.answered < self.asked
+        if time.monotonic() - self._last >= (PAUSE if paced else PERIOD):
+            self._say_amount()
+
+    def heard(self) -> None:
+        super().heard()
         if time.monotonic() - self._last >= PERIOD:
-            self._last = time.monotonic()
-            _say(f"{self.title}: {self.amount()}  {self.until_answered()}".rstrip())
+            self._say_amount()
+
+    def _say_amount(self) -> None:
+        self.say_late()
+        self._last = time.monotonic()
+        _say(f"{self.title}: {self.amount()}  {self.until_answered()}".rstrip())
 
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
         _say(_grown(added))
@@ -277,6 +297,13 @@ class Bars(_Tally):
 
     def advanced_by(self, texts: int) -> None:
         super().advanced_by(texts)
+        self._show_amount()
+
+    def heard(self) -> None:
+        super().heard()
+        self._show_amount()
+
+    def _show_amount(self) -> None:
         if self._asked is None:
             return
         state = f"{self.amount()}  {self.until_answered()}"

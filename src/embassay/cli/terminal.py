@@ -190,7 +190,9 @@ def _watch(ended: threading.Event) -> None:
     while not ended.wait(_LOOK):
         # Nothing is imported for it: before the module of limits is there, nothing is read.
         limits = sys.modules.get("embassay.limits")
-        progress = limits.being_read() if limits is not None else None
+        # While that module is being imported it is there, and its functions are not.
+        being_read = getattr(limits, "being_read", None)
+        progress = None if being_read is None else being_read()
         now = time.monotonic()
         if progress is not seen:
             seen, since = progress, now

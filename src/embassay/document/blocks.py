@@ -20,6 +20,7 @@ from embassay.contracts import Kind
 from embassay.data.lines import is_number
 from embassay.document.marks import Scale
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
 
@@ -96,10 +97,11 @@ class Facts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A heading of at most 80 characters and up to four sentences."""
+    """A heading of at most 80 characters and up to four sentences, and the `claims` that both word."""
 
     heading: Sentence
     lede: tuple[Sentence, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, TABLE, Ratio
+from embassay.limits import ROWS, TABLE, Ratio, reading, timed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,10 +45,12 @@ def asked(
     """The tables of one request as they come; see `read_parquet` and `parquet_batches` for the rest."""
     reader = _taken()
     whole = False
+    named = path or (source if isinstance(source, Path) else None)
     try:
-        yield from reader.tables(
-            source, columns, path or (source if isinstance(source, Path) else None), mend, rows
-        )
+        with reading("Parquet" if named is None else named.name, "row") as progress:
+            for frame in timed(reader.tables(source, columns, named, mend, rows), named, "table"):
+                progress.done += len(frame)
+                yield frame
         whole = True
     except GeneratorExit:
         # Whoever looked at the first rows only may have had all of them.

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
+from embassay.protocols.kernel.claims import Claim, state_contenders, state_pair
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import in_words
@@ -74,6 +75,7 @@ class Contrast:
     `difference` is None where a side has no value, the rest NaN where there is no interval; `reason` says why. Where
     every resample gives the same difference nothing is tested either: `error` is 0. `n` is the smaller number of items.
     `p_adjusted`, `smallest` and `tests`, the size of its family, are filled over a table by `adjusted`.
+    `judged_less` is the one of which fewer passages are graded: it is not declared worse.
     """
 
     a: str
@@ -96,6 +98,7 @@ class Contrast:
     reason: str = ""
     df: float = math.inf
     tests: int = 1
+    judged_less: str = ""
 
 
 def contrast(
@@ -147,7 +150,7 @@ def known_contrast(run: RunValues, a: Side, b: Side, seed: int = 1337) -> Contra
     smallest = smallest_difference(known.error, df=known.df)
     return replace(
         made, low=known.low, high=known.high, df=known.df, p=known.p, p_adjusted=known.p, smallest=smallest,
-        method=known.method,
+        method=known.method, judged_less=known.judged_less,
     )  # fmt: skip
 
 
@@ -264,7 +267,8 @@ class Entrant:
 class Field:
     """The systems of one group at a place, best first. `groups` are the runs of neighbours that no test tells apart, by
     position, each as long as can be; a system may be in several, so being in one is not being equal. `reason` says why
-    there are no tests. `missing` are systems without a value, with their reasons."""
+    there are no tests. `missing` are systems without a value, with their reasons. `floor` is what the best reference,
+    which knows nothing, scores there, and `method` that of the tests."""
 
     task: str
     dataset: str
@@ -274,6 +278,8 @@ class Field:
     groups: tuple[tuple[int, int], ...] = ()
     missing: tuple[tuple[str, str], ...] = ()
     reason: str = ""
+    floor: float | None = None
+    method: str = METHOD
 
 
 def fields(
@@ -287,7 +293,15 @@ def fields(
         every = run.at(place)
         for group in dict.fromkeys(one.group for one in every):
             own = [one for one in every if one.group == group]
-            yield field_of(place, group, own, run.no_verdict(place), run)
+            made = field_of(place, group, own, run.no_verdict(place), run)
+            how = next((known.method for known in run.known if known.place == place), METHOD)
+            yield replace(made, floor=_floor(run, place), method=how)
+
+
+def _floor(run: RunValues, place: Place) -> float | None:
+    """What the best reference scores at a place; None without one."""
+    best = max if higher_is_better(place[2]) else min
+    return best(run.references(place), default=None)
 
 
 def field_of(
@@ -480,6 +494,31 @@ def leading(contrasts: Sequence[Contrast]) -> Contrast:
     """What the verdict is on: the first difference over datasets that has a value."""
     known = [one for one in contrasts if one.difference is not None]
     return next((one for one in known if not one.dataset), (known or contrasts)[0])
+
+
+def contrast_claim(found: Contrast) -> Claim:
+    """What a contrast that was tested says: the better system beats the other one, or they cannot be told apart. Where
+    too little of one is judged, the better one only scores higher."""
+    claim = state_pair(
+        found.measure, found.a, found.b, found.difference or 0.0, found.low, found.high,
+        apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure),
+    )  # fmt: skip
+    return replace(claim, relation="higher") if found.judged_less and claim.relation == "beats" else claim
+
+
+def field_claims(field: Field) -> tuple[Claim, ...]:
+    """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
+    able = [entrant for entrant in field.entrants if entrant.rank_low == 1]
+    first = [entrant for entrant in able if _is_above(entrant.value, field)] or able
+    names = [entrant.system for entrant in field.entrants]
+    alone = len(first) == 1 and first[0].rank_high == 1
+    return state_contenders(field.measure, [entrant.system for entrant in first], names, alone=alone)
+
+
+def _is_above(value: float, field: Field) -> bool:
+    if field.floor is None:
+        return True
+    return value > field.floor if higher_is_better(field.measure) else value < field.floor
 
 
 def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
@@ -679,6 +718,8 @@ __all__ = [
     "compare",
     "compare_systems",
     "contrast",
+    "contrast_claim",
+    "field_claims",
     "fields",
     "folder_of",
     "higher_is_better",

@@ -89,6 +89,11 @@ class RunValues:
             return found
         return [replace(own, dataset=dataset) for own in self._all_at((task, "", measure))]
 
+    def references(self, place: Place) -> tuple[float, ...]:
+        """What references, which know nothing, score at a place."""
+        known = (own for own in self._all_at(place) if own.group == REFERENCE)
+        return tuple(own.headline.value for own in known if own.headline.value is not None)
+
     def no_verdict(self, place: Place) -> str:
         """Why nobody is ahead at a place whatever the values: a reference row reaches the leader. Else empty."""
         references = [
@@ -137,7 +142,12 @@ class RunValues:
         known = [
             (pair, contrast) for pair, contrast in zip(pairs, stated, strict=True) if contrast is not None
         ]
-        return corrected_family([contrast.as_test(*pair) for pair, contrast in known], 1.0)
+        tests = corrected_family([contrast.as_test(*pair) for pair, contrast in known], 1.0)
+        spared = [bool(contrast.judged_less) for _, contrast in known]
+        return tuple(
+            replace(test, p_adjusted=1.0) if is_spared else test
+            for test, is_spared in zip(tests, spared, strict=True)
+        )
 
     def check(self, systems: Sequence[str]) -> None:
         """UsageError for a system that the run has not."""
@@ -158,7 +168,8 @@ class RunValues:
 @dataclass(frozen=True)
 class KnownContrast:
     """First minus second at a place, as the run that has both states it: with the interval (None where every resample
-    gives the same), the standard error, its degrees of freedom and p of the one test."""
+    gives the same), the standard error, its degrees of freedom and p of the one test. `judged_less` is the one that may
+    be behind for its missing labels alone, whatever p says."""
 
     place: Place
     a: str
@@ -171,6 +182,7 @@ class KnownContrast:
     p: float
     n: int
     method: str
+    judged_less: str = ""
 
     def reverse(self) -> KnownContrast:
         """Second minus first."""

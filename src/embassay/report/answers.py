@@ -2,8 +2,9 @@
 decide it.
 
 `answers_of` computes everything that a page, a terminal or a print shows of them, once. An answer rests on the paired
-resamples that its run kept: *ahead* is the share of them in which the leader scores above every other system; it is
-`sure` where the run's own tests leave the leader the first place alone, `likely` from 80 of 100, else open.
+resamples that its run kept: *ahead* is the share of them in which the leader scores clearly above every other system
+(`clear_lead`); it is `sure` where the run's own tests leave the leader the first place alone, `likely` from 80 of 100,
+else open.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from embassay.document.marks import LogScale, Scale
 from embassay.protocols.kernel import tables
@@ -22,6 +22,7 @@ from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.report.cards.evidence import LEAST_COLLECTIONS, LIKELY, Basis, Contender, Evidence, evidence_on
 from embassay.report.runs import ReportRun, sweep_of
+from embassay.stats import clear_lead
 from embassay.stats.intervals import items_to_decide
 
 if TYPE_CHECKING:
@@ -216,8 +217,8 @@ def _said(answer: Answer) -> str:
             return few
         return f"{few}; {more}" if more else f"more {noun}s may not decide; choose by price or speed"
     if answer.level == "likely" and more and not _few(answer):
-        return f"ahead in {_hundred(answer)} of 100; {more}"
-    return _from(f"ahead in {_hundred(answer)} of 100 resamples", answer)
+        return f"clearly ahead in {_hundred(answer)} of 100; {more}"
+    return _from(f"clearly ahead in {_hundred(answer)} of 100 resamples", answer)
 
 
 def _hundred(answer: Answer) -> str:
@@ -229,7 +230,8 @@ def _few(answer: Answer) -> bool:
 
 
 def _from(ahead: str, answer: Answer) -> str:
-    return f"{ahead}, from only {tables.counted(answer.n, answer.question.noun)}" if _few(answer) else ahead
+    few = tables.counted(answer.n, answer.question.noun)
+    return f"{ahead.removesuffix(' resamples')}, from only {few}" if _few(answer) else ahead
 
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
@@ -259,7 +261,7 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
         names = tuple(contender.name for contender in contenders)
         return replace(blank, level="open", names=names, n=evidence.n, note=note, may=_first(contenders))
     names = evidence.may or _first(contenders, evidence.floor)
-    ahead = _ahead(evidence.replicates) if evidence.chance is None else evidence.chance
+    ahead = _ahead(evidence) if evidence.chance is None else evidence.chance
     level = _level(question, evidence, ahead)
     told = names if level == "open" else names[:1]
     return replace(
@@ -285,12 +287,12 @@ def _level(question: Question, evidence: Evidence, ahead: int | None) -> Level:
     return "likely" if ahead >= LIKELY else "open"
 
 
-def _ahead(replicates: NDArray[np.float64]) -> int | None:
-    """Of 100 resamples those in which the first row is above every other, rounded down; 100 from 99.5 on."""
-    defined = replicates[:, np.isfinite(replicates).all(axis=0)]
-    if not defined.size:
+def _ahead(evidence: Evidence) -> int | None:
+    """Of 100 resamples those in which the first is clearly above every other, rounded down; 100 from 99.5 on."""
+    defined = evidence.replicates[:, np.isfinite(evidence.replicates).all(axis=0)]
+    if defined.shape[1] < 2:
         return None
-    share = 100 * float((defined[0] > defined[1:].max(axis=0)).mean())
+    share = 100 * clear_lead(defined, evidence.free)
     return 100 if share >= NEARLY_ALL else math.floor(share)
 
 

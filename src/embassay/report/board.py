@@ -218,6 +218,10 @@ class Board:
         """The row of the system called `system`."""
         return next(row for row in self.rows if row.system.name == system)
 
+    def naming(self, system: str) -> Name:
+        """The system's name, for a sentence."""
+        return name(self.row(system))
+
     def by_task(self, name: str) -> tuple[Row, ...]:
         """The rows by their value on a task, best first; then those without one; references last."""
         place = next(i for i, task in enumerate(self.tasks) if task.name == name)

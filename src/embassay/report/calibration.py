@@ -32,6 +32,7 @@ from embassay.protocols.calibration.probability import Translation
 from embassay.protocols.calibration.protocol import CHANCE, GIVEN, HALF
 from embassay.protocols.calibration.shift import FEATURES
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_value
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, Row
@@ -94,22 +95,65 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
         return Verdict(("Nothing could be calibrated",), ((_why(record),),))
     datasets = record.datasets(task_of(record))
     best = _leader(record, rows, datasets)
-    aim = numbers.percent(record.arguments["options"]["precision"])
     bars = [row for dataset in datasets if (row := _threshold(record, best, dataset, PRECISION)) is not None]
     held = [row for row in bars if row.value is not None]
-    name = Name(best.label, best.system.index)
-    if held and len(datasets) == 1:
-        heading: Sentence = (
-            name,
-            f": from {SCORE.text(held[0].value or 0.0)} on at least {aim} {_words(record).are}",
-        )
-    elif held:
-        heading = (name, f" keeps {aim} precision on {len(held)} of {len(datasets)} datasets")
-    elif len(rows) == 1:
-        heading = ("No threshold of ", name, f" is sure to keep {aim} precision")
-    else:
-        heading = (f"No threshold of any of {len(rows)} systems is sure to keep {aim} precision",)
-    return Verdict(heading, tuple(_lede(record, best, datasets, held or bars)))
+    promise = _promise_claim(record, best, rows, held, datasets)
+    reached, skill = _recall_claims(record, best, held), _skill_claim(best)
+    worst = _worst_claims(record, best, datasets)
+    lede = (
+        *_promised(record, best, held or bars, reached),
+        _skill(record, best, skill),
+        *_worst(worst),
+    )
+    return Verdict(_promise(record, best, promise), lede, (promise, *reached, skill, *worst))
+
+
+def _promise_claim(
+    record: Record, best: Row, rows: Sequence[Row], held: Sequence[Result], datasets: Sequence[str]
+) -> Claim:
+    """From which similarity on the leader keeps the precision that was asked for, and on how many datasets; or that no
+    system does."""
+    aim = float(record.arguments["options"]["precision"])
+    if not held:
+        return Claim(best.system.name, "misses", PRECISION, margin=aim, of=len(rows), kind="promise")
+    value = held[0].value if len(datasets) == 1 else None
+    return Claim(
+        best.system.name,
+        "keeps",
+        PRECISION,
+        value=value,
+        margin=aim,
+        n=len(held),
+        of=len(datasets),
+        kind="promise",
+    )
+
+
+def _promise(record: Record, best: Row, claim: Claim) -> Sentence:
+    aim, name = numbers.percent(claim.margin), Name(best.label, best.system.index)
+    if claim.relation == "misses":
+        of_one = ("No threshold of ", name, f" is sure to keep {aim} precision")
+        of_all = (f"No threshold of any of {claim.of} systems is sure to keep {aim} precision",)
+        return of_one if claim.of == 1 else of_all
+    if claim.value is not None:
+        return (name, f": from {SCORE.text(claim.value)} on at least {aim} {_words(record).are}")
+    return (name, f" keeps {aim} precision on {claim.n} of {claim.of} datasets")
+
+
+def _recall_claims(record: Record, best: Row, held: Sequence[Result]) -> tuple[Claim, ...]:
+    """What share the first promised threshold finds; none without one."""
+    for result in held[:1]:
+        where = {"dataset": result.dataset, "variant": PRECISION}
+        recall = record.find(task_of(record), best.system.name, "sample_recall", **where)
+        if recall is not None and recall.value is not None:
+            return (state_value(best.system.name, "sample_recall", recall.value, kind=result.dataset),)
+    return ()
+
+
+def _skill_claim(best: Row) -> Claim:
+    row = best.lead.row
+    low, high = (None, None) if row is None else (row.ci_low, row.ci_high)
+    return state_value(best.system.name, "skill", best.lead.value, low, high)
 
 
 def _leader(record: Record, rows: Sequence[Row], datasets: Sequence[str]) -> Row:
@@ -143,30 +187,32 @@ def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         yield finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
 
 
-def _lede(record: Record, best: Row, datasets: Sequence[str], bars: Sequence[Result]) -> Iterator[Sentence]:
+def _promised(
+    record: Record, best: Row, bars: Sequence[Result], reached: Sequence[Claim]
+) -> Iterator[Sentence]:
+    """How sure the threshold is and what it finds, or why there is none."""
     confidence = numbers.percent(record.arguments["options"]["confidence"])
     for result in bars[:1]:
         if result.value is None:
             yield (f"{result.reason[:1].upper()}{result.reason[1:]}.",)
             continue
-        recall = record.find(
-            task_of(record), best.system.name, "sample_recall", dataset=result.dataset, variant=PRECISION
+        finds = "".join(f", and finds {numbers.percent(claim.value or 0.0)} of them" for claim in reached)
+        where = f" on {result.dataset}" if len(record.datasets(task_of(record))) > 1 else ""
+        yield (
+            f"That holds with {confidence} confidence for {_words(record).units} like these{finds}{where}.",
         )
-        reached = (
-            ""
-            if recall is None or recall.value is None
-            else f", and finds {numbers.percent(recall.value)} of them"
-        )
-        yield (f"That holds with {confidence} confidence for {_words(record).units} like these{reached}.",)
         if said := _over_samples(record, best.system.name, result):
             yield (said,)
-    yield (
-        f"Its {_words(record).measure} takes away {best.lead.text}",
-        f" ({best.lead.interval})" if best.lead.interval else "",
-        f" of the uncertainty whether {_words(record).whether}.",
-    )  # fmt: skip
-    if worst := _worst(record, best, datasets):
-        yield (worst,)
+
+
+def _skill(record: Record, best: Row, claim: Claim) -> Sentence:
+    """How much of the uncertainty the similarity takes away; below 0 it adds to it."""
+    words = _words(record)
+    interval = f" ({best.lead.interval})" if best.lead.interval else ""
+    of = f" of the uncertainty whether {words.whether}."
+    if (claim.value or 0.0) < 0:
+        return (f"Its {words.measure} takes away none", of[:-1], f" (skill {best.lead.text}{interval}).")
+    return (f"Its {words.measure} takes away {best.lead.text}", interval, of)
 
 
 def _over_samples(record: Record, system: str, threshold: Result) -> str:
@@ -190,8 +236,8 @@ def _percents(low: float, high: float) -> str:
     return f"{numbers.percent(low)}–{numbers.percent(high)}"
 
 
-def _worst(record: Record, best: Row, datasets: Sequence[str]) -> str:
-    """The kind of pairs on which the probability is furthest off."""
+def _worst_claims(record: Record, best: Row, datasets: Sequence[str]) -> tuple[Claim, ...]:
+    """The kind of pairs on which the probability is furthest off; none where nobody needs to know."""
     gaps = [
         row
         for dataset in datasets
@@ -200,9 +246,16 @@ def _worst(record: Record, best: Row, datasets: Sequence[str]) -> str:
     ]
     off = max(gaps, key=lambda row: abs(row.value or 0.0), default=None)
     if off is None or off.value is None or abs(off.value) < SMALL:
-        return ""
-    high = "too high" if off.value < 0 else "too low"
-    return f"Where it stops holding: for {off.subset} the probability is {abs(off.value):.2f} {high}."
+        return ()
+    others = tuple(dict.fromkeys(row.subset for row in gaps if row.subset != off.subset))
+    return (Claim(off.subset, "most", "distance of probability", others, off.value, kind=off.dataset),)
+
+
+def _worst(claims: Sequence[Claim]) -> Iterator[Sentence]:
+    for claim in claims:
+        off = claim.value or 0.0
+        high = "too high" if off < 0 else "too low"
+        yield (f"Where it stops holding: for {claim.subject} the probability is {abs(off):.2f} {high}.",)
 
 
 def _why(record: Record) -> str:

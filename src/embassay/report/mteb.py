@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from embassay.document.blocks import Block, Entry, Facts, Heading, Line, Name, Sentence, Table, Text, Verdict
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board
@@ -48,26 +49,29 @@ def mteb_verdict(record: Record, _: Board) -> Verdict:
         f"{numbers.counted(len(_order(record)), 'system')} on {numbers.counted(tasks, 'task')}, as published"
     )
     untested = ("Published scores come without the items behind them: no interval, no test, no rank.",)
-    return Verdict((heading,), (*_highest(record), untested))
+    claims = _highest_claims(record)
+    return Verdict((heading,), (*_highest(record, claims), untested), claims)
 
 
-def _highest(record: Record) -> list[Sentence]:
-    values = [
-        (row.value, system) for system in record.systems
+def _highest_claims(record: Record) -> tuple[Claim, ...]:
+    """Whose mean over all tasks is the highest, of two systems or more that have one."""
+    values = {
+        system.name: row.value for system in record.systems
         if (row := record.find(OVERALL, system.name, OVERALL)) is not None and row.value is not None
-    ]  # fmt: skip
+    }  # fmt: skip
     if len(values) < 2:
-        return []
-    value, system = max(values, key=lambda pair: pair[0])
-    label = labels([entry.name for entry in record.systems])[system.name]
-    of = numbers.counted(len(values), "system")
-    return [
-        (
-            f"Of {of} with every task the highest mean is {SCORE.said(value)}, of ",
-            Name(label, system.index),
-            ".",
-        )
-    ]
+        return ()
+    best = max(values, key=lambda name: values[name])
+    others = tuple(name for name in values if name != best)
+    return (Claim(best, "most", OVERALL, others, values[best], of=len(values)),)
+
+
+def _highest(record: Record, claims: Sequence[Claim]) -> Iterator[Sentence]:
+    label = labels([entry.name for entry in record.systems])
+    for claim in claims:
+        of, value = numbers.counted(claim.of, "system"), SCORE.said(claim.value or 0.0)
+        who = Name(label[claim.subject], record.by_name[claim.subject].index)
+        yield (f"Of {of} with every task the highest mean is {value}, of ", who, ".")
 
 
 def _types(record: Record) -> tuple[str, ...]:

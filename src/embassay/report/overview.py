@@ -21,9 +21,11 @@ from embassay.document.blocks import (
     listed,
     plain,
 )
+from embassay.document.claims import first_in_words, gap_in_words
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.comparisons import untold
+from embassay.protocols.kernel.claims import Claim, Relation, state_contenders, state_count, state_pair
+from embassay.protocols.kernel.comparisons import ALPHA, untold
 from embassay.protocols.kernel.tables import POINTS, Unit
 from embassay.registry import attribute
 from embassay.report.answers import LEAST_ITEMS, Answer, Place, answers_of, places, recommendation
@@ -256,7 +258,11 @@ def _verdict(runs: Sequence[ReportRun]) -> Verdict:
     verdict = board_verdict(first.record, first.board) if is_board else run_verdict(first)
     if len(runs) == 1:
         return verdict
-    return Verdict((f"{first.title}: ", *verdict.heading), (*verdict.lede[:LEDE], *_others(runs[1:])))
+    return replace(
+        verdict,
+        heading=(f"{first.title}: ", *verdict.heading),
+        lede=(*verdict.lede[:LEDE], *_others(runs[1:])),
+    )
 
 
 def _others(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
@@ -384,14 +390,61 @@ def _whole(record: Record, board: Board) -> Verdict:
         return _unranked(board, scope)
     if 0 < (items := _items_behind(record, board.lead)) < LEAST_ITEMS:
         return _too_few(record, board, items)
-    first = [board.row(name) for name in passing(board, scope.first)]
-    heading = _heading(record, board, scope, first)
+    first, gap = first_claims(record, board), _gap_claim(record, board, scope)
+    classical, leaders = _classical_claims(board, scope, first), _leader_claims(record, board, first)
+    every = noun_of(board.ranked) if board.apart else "system"
+    noun = noun_of([board.row(claim.subject) for claim in first])
+    heading = first_in_words(first, board.naming, _where(record, board), every=every, noun=noun)
     lede = [
-        _gap(record, board, scope, first),
-        *_classical(board, scope, first),
-        *_leaders(record, board, first),
+        _gap(board, scope, gap, first),
+        _classical(classical),
+        _leaders(board, leaders),
     ]
-    return Verdict(heading, tuple(sentence for sentence in lede if sentence))
+    claims = (*first, *gap, *classical, *leaders)
+    return Verdict(heading, tuple(sentence for sentence in lede if sentence), claims)
+
+
+def first_claims(record: Record, board: Board, task: str = "") -> tuple[Claim, ...]:
+    """Who may be first, on a task or by the leading score."""
+    scope = record.scope(task or board.lead)
+    first = passing(board, scope.first, task)
+    alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
+    ranked = scope.systems if task else [row.system.name for row in board.ranked]
+    return state_contenders(task or board.lead, first, ranked, alone=alone)
+
+
+def _gap_claim(record: Record, board: Board, scope: Scope) -> tuple[Claim, ...]:
+    """What the test says of the two best by value; none where it says nothing."""
+    best, second = (row.system.name for row in board.ranked[:2])
+    pair = scope.pair(best, second)
+    if pair is None:
+        return ()
+    apart = pair.p_adjusted < record.alpha
+    return (state_pair(board.lead, best, second, pair.difference, pair.ci_low, pair.ci_high, apart=apart),)
+
+
+def _classical_claims(board: Board, scope: Scope, first: Sequence[Claim]) -> tuple[Claim, ...]:
+    """That the first systems beat every classical metric, when the tests say so for each pair."""
+    metrics = [row.system.name for row in board.ranked if row.system.kind == "classical"]
+    names = [claim.subject for claim in first]
+    is_said = not metrics or first[0].relation == "first"
+    if is_said or any(board.row(name).system.kind == "classical" for name in names):
+        return ()
+    pairs = [scope.pair(a, b) for a in names for b in metrics]
+    if not all(pair is not None and pair.difference > 0 and pair.p_adjusted < ALPHA for pair in pairs):
+        return ()
+    return tuple(Claim(name, "beats", board.lead, tuple(metrics), kind="classical") for name in names)
+
+
+def _leader_claims(record: Record, board: Board, first: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Who alone may be first on a task, when it is not who is first over all."""
+    names = [claim.subject for claim in first]
+    alone: dict[str, list[Claim]] = {}
+    for task in board.tasks:
+        leaders = first_claims(record, board, task.name)
+        if task.name != board.lead and len(leaders) == 1 and names != [leaders[0].subject]:
+            alone.setdefault(leaders[0].subject, []).append(replace(leaders[0], kind="leader"))
+    return tuple(claim for claims in alone.values() for claim in claims)
 
 
 def _items_behind(record: Record, task: str) -> int:
@@ -402,38 +455,24 @@ def _items_behind(record: Record, task: str) -> int:
 
 def _too_few(record: Record, board: Board, items: int) -> Verdict:
     """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
-    best, second = board.ranked[:2]
-    values = [(name(row), f" {board.unit.said(row.lead.value or 0.0)}") for row in (best, second)]
     said = numbers.counted(items, "item")
     heading = f"{said} {'is' if items == 1 else 'are'} too few to say who is first{_where(record, board)}"
+    rest = tuple(row.system.name for row in board.ranked[2:])
+    claims = [replace(_score_claim(board, row), relation="most", others=rest) for row in board.ranked[:2]]
+    values = [(board.naming(claim.subject), f" {board.unit.said(claim.value or 0.0)}") for claim in claims]
     lede: Sentence = (
         *values[0],
         " and ",
         *values[1],
         f" are the highest values. Use {LEAST_ITEMS} items or more.",
     )
-    return Verdict((heading,), (lede,))
+    return Verdict((heading,), (lede,), tuple(claims))
 
 
 def noun_of(rows: Sequence[Row]) -> str:
     """What a group of systems is called: by its kind when they share one, else systems."""
     kinds = {row.system.kind for row in rows}
     return NOUNS.get(kinds.pop(), "system") if len(kinds) == 1 else "system"
-
-
-def _heading(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
-    on = _where(record, board)
-    if len(first) == 1:
-        if scope.ranges[first[0].system.name][1] == 1:
-            return (
-                name(first[0]),
-                f" beats every other {noun_of(board.ranked) if board.apart else 'system'}{on}",
-            )
-        return ("Only ", name(first[0]), f" may be first{on}")
-    if len(first) == len(board.ranked):
-        all_of_them = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
-        return (f"No system stands out{on}: {all_of_them} may be first",)
-    return (f"{numbers.in_words(len(first)).capitalize()} {noun_of(first)}s may be first{on}",)
 
 
 def _where(record: Record, board: Board) -> str:
@@ -444,70 +483,36 @@ def _where(record: Record, board: Board) -> str:
     return f" on {task if board.unit is POINTS else task.lower()}" if task else ""
 
 
-def _gap(record: Record, board: Board, scope: Scope, first: Sequence[Row]) -> Sentence:
+def _gap(board: Board, scope: Scope, gap: Sequence[Claim], first: Sequence[Claim]) -> Sentence:
     """The difference between the two best by value, with what the test says of it."""
-    best, second = board.ranked[:2]
-    pair = scope.pair(best.system.name, second.system.name)
-    if pair is None:
+    if not gap:
         return ()
-    gap = board.unit.said(pair.difference) + (" points" if board.unit is POINTS else "")
-    if pair.ci_low == pair.ci_high:
-        alike = (
-            f" both score {board.unit.said(best.lead.value or 0.0)}"
-            if abs(pair.difference) < 1e-12
-            else f" differ by {gap}"
-        )
-        return (name(best), " and ", name(second), f"{alike} in every resample: nothing is tested.")
-    gap += f" (95% interval {board.unit.said_interval(pair.ci_low, pair.ci_high)})"
-    values = [(name(row), f" {board.unit.said(row.lead.value or 0.0)}") for row in (best, second)]
-    told = pair.p_adjusted < record.alpha
-    others = [row for row in first if row is not best and (told or row is not second)]
-    more: Sentence = (" ", *_names(others), " may also be first.") if others else ()
-    if told:
-        return (*values[0], " beats ", *values[1], f", the next, by {gap}.", *more)
-    apart = untold(pair.p, pair.p_adjusted, len(scope.ranges))
-    return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)
+    [claim] = gap
+    pair = scope.pair(claim.subject, claim.others[0])
+    apart = "" if pair is None else untold(pair.p, pair.p_adjusted, len(scope.ranges))
+    return gap_in_words(
+        claim, board.naming, lambda system: board.row(system).lead.value or 0.0, board.unit, apart, first
+    )
 
 
-def _names(rows: Sequence[Row], most: int = 4) -> Sentence:
-    """Up to `most` names, then how many more."""
-    parts: list[Part] = [name(row) for row in rows[:most]]
-    if len(rows) > most:
-        parts.append(f"{numbers.in_words(len(rows) - most)} more")
-    return listed(parts)
+def _classical(claims: Sequence[Claim]) -> Sentence:
+    if not claims:
+        return ()
+    who = {1: "It beats", 2: "Both beat"}.get(len(claims), f"All {numbers.in_words(len(claims))} beat")
+    what = "the classical metric" if len(claims[0].others) == 1 else "every classical metric"
+    return (f"{who} {what}.",)
 
 
-def _classical(board: Board, scope: Scope, first: Sequence[Row]) -> list[Sentence]:
-    """That the first systems beat every classical metric, when the tests say so for each pair."""
-    metrics = [row for row in board.ranked if row.system.kind == "classical"]
-    beaten = len(first) == 1 and scope.ranges[first[0].system.name][1] == 1
-    if not metrics or beaten or any(row.system.kind == "classical" for row in first):
-        return []
-    pairs = [scope.pair(a.system.name, b.system.name) for a in first for b in metrics]
-    if not all(pair is not None and pair.difference > 0 and pair.p_adjusted < 0.05 for pair in pairs):
-        return []
-    who = {1: "It beats", 2: "Both beat"}.get(len(first), f"All {numbers.in_words(len(first))} beat")
-    what = "the classical metric" if len(metrics) == 1 else "every classical metric"
-    return [(f"{who} {what}.",)]
-
-
-def _leaders(record: Record, board: Board, first: Sequence[Row]) -> list[Sentence]:
-    """Who alone may be first on a task, when it is not who is first over all."""
-    alone: dict[str, list[str]] = {}
-    for task in board.tasks:
-        leaders = passing(board, record.scope(task.name).first, task.name)
-        if (
-            task.name != board.lead
-            and len(leaders) == 1
-            and [row.system.name for row in first] != [leaders[0]]
-        ):
-            alone.setdefault(leaders[0], []).append(task.superlative)
-    clauses: list[Part] = []
+def _leaders(board: Board, claims: Sequence[Claim]) -> Sentence:
+    """`a retrieves best and clusters best; b ...`: a system with all tasks that it leads."""
+    superlatives = {task.name: task.superlative for task in board.tasks}
+    tasks_of: dict[str, list[str]] = {}
+    for claim in claims:
+        tasks_of.setdefault(claim.subject, []).append(superlatives[claim.measure])
     sentence: list[Part] = []
-    for i, (leader, what) in enumerate(alone.items()):
-        clauses = [name(board.row(leader)), " ", *listed(what)]
-        sentence += ["; ", *clauses] if i else clauses
-    return [(*sentence, ".")] if sentence else []
+    for leader, what in tasks_of.items():
+        sentence += [*(["; "] if sentence else []), board.naming(leader), " ", *listed(what)]
+    return (*sentence, ".") if sentence else ()
 
 
 def _single(board: Board) -> Verdict:
@@ -515,29 +520,45 @@ def _single(board: Board) -> Verdict:
     on = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
     interval = f"The 95% interval is {row.lead.interval}. " if row.lead.interval else ""
     heading = (name(row), f" scores {row.lead.text} {on}")
-    return Verdict(heading, ((f"{interval}Add a second system to compare.",),))
+    return Verdict(heading, ((f"{interval}Add a second system to compare.",),), (_score_claim(board, row),))
+
+
+def _score_claim(board: Board, row: Row, relation: Relation = "is") -> Claim:
+    """What a system scores, alone or as the highest or lowest of the ranked ones."""
+    result = row.lead.row
+    ends = (None, None) if result is None else (result.ci_low, result.ci_high)
+    others = tuple(other.system.name for other in board.ranked if other is not row)
+    return Claim(
+        row.system.name, relation, board.lead, () if relation == "is" else others, row.lead.value,
+        low=ends[0], high=ends[1],
+    )  # fmt: skip
 
 
 def _unranked(board: Board, scope: Scope) -> Verdict:
-    low, high = board.ranked[-1].lead, board.ranked[0].lead
+    values = sorted(board.ranked, key=lambda row: row.lead.value or 0.0)
+    low, high = values[0], values[-1]
     title = board.lead_title.lower()
-    lede = (f"Values lie between {low.text} and {high.text}, but {scope.reason or 'no test compares them'}.",)
-    return Verdict((f"No ranking on {title}: differences cannot be tested",), (lede,))
+    reason = scope.reason or "no test compares them"
+    lede = (f"Values lie between {low.lead.text} and {high.lead.text}, but {reason}.",)
+    claims = (_score_claim(board, low, "least"), _score_claim(board, high, "most"))
+    return Verdict((f"No ranking on {title}: differences cannot be tested",), (lede,), claims)
 
 
 def _unfinished(record: Record) -> Verdict:
-    done = sum(cell.status == "done" for cell in record.cells)
-    cells = f"{numbers.count(done)} of {numbers.counted(len(record.cells), 'cell')}"
+    claim = state_count("finished", sum(cell.status == "done" for cell in record.cells), len(record.cells))
+    cells = f"{numbers.count(claim.n)} of {numbers.counted(claim.of, 'cell')}"
     command = Command(record.manifest.get("command", ""))
-    if not done:
+    if not claim.n:
         lede = (f"{cells}. Run ", command, " again: this page fills as cells end.")
-        return Verdict(("Nothing finished yet",), (lede,))
-    if done == len(record.cells):
+        return Verdict(("Nothing finished yet",), (lede,), (claim,))
+    if claim.n == claim.of:
         return Verdict(
             ("No system has a value for every task, so none is ranked",),
             (("Every cell is finished; the notes say what has no value, and why.",),),
+            (claim,),
         )
     return Verdict(
         ("No system has finished every task, so none is ranked",),
         ((f"{cells} are finished. Run ", command, " again to continue."),),
+        (claim,),
     )

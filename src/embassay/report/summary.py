@@ -66,8 +66,8 @@ LONGEST_COMMAND, MOST_TASKS, NAME = 300, 8, 16
 """The last: letters of a row of the column of answers."""
 LEVELS = (
     ("sure", "Sure", "The paired test, adjusted for all pairs, leaves one system in first place."),
-    ("likely", "Likely", "Not so, but ahead in at least 80 of 100 resamples of the data."),
-    ("open", "Undecided", "Ahead in fewer than 80. The answer says what would decide it."),
+    ("likely", "Likely", "Not so, but clearly ahead in at least 80 of 100 resamples."),
+    ("open", "Undecided", "Clearly ahead in fewer than 80. The answer says what would decide it."),
 )
 
 

@@ -24,20 +24,25 @@ from embassay.document.blocks import (
     plain,
 )
 from embassay.document.blocks import Verdict as Finding
+from embassay.document.claims import first_in_words
 from embassay.document.marks import scale_of
 from embassay.document.terminal import drawable, folded
 from embassay.protocols.compare import (
+    METHOD,
     Across,
     Among,
     Contrast,
     Entrant,
     Field,
     PairOfSystems,
+    contrast_claim,
+    field_claims,
     higher_is_better,
     leading,
 )
 from embassay.protocols.gate import UNPAIRED, Verdict, more, summary, value_text, word
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import LOWER, VERBS
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 
 if TYPE_CHECKING:
@@ -252,7 +257,9 @@ _FEW = 5
 def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
     """Two systems, place by place."""
     unit = numbers.unit_of(protocol)
-    yield Finding((verdict(leading(pair.contrasts), unit, pair.among),))
+    first = leading(pair.contrasts)
+    claims = () if math.isnan(first.p) else (contrast_claim(first),)
+    yield Finding((verdict(first, unit, pair.among),), claims=claims)
     yield _pair_table(pair.contrasts, unit)
     yield Bullets(tuple(_notes(pair, unit)))
     yield from _next_items(leading(pair.contrasts), unit)
@@ -294,21 +301,28 @@ def verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) 
         return (
             f"{contrast.a} minus {contrast.b} {where}: {unit.change(contrast.difference)}; {contrast.reason}."
         )
-    ahead, behind, by = contrast.a, contrast.b, contrast.difference
-    low, high = contrast.low, contrast.high
-    if (contrast.difference > 0) != higher_is_better(contrast.measure):
-        ahead, behind = behind, ahead
-    if contrast.difference < 0:
-        by, low, high = -by, -high, -low
-    told = contrast.p_adjusted < ALPHA
-    other = _other_answer(told, among)
-    if told:
-        size = f"{unit.text(by)} ({unit.interval(low, high)}), {_p_in_words(contrast)}"
-        return f"{ahead} beats {behind} {where} by {size}{other}."
+    claim = contrast_claim(contrast)
+    other = _other_answer(claim.relation == "beats", among)
+    if claim.relation in ("beats", "higher"):
+        is_up = contrast.difference >= 0
+        ends = (contrast.low, contrast.high) if is_up else (-contrast.high, -contrast.low)
+        size = f"{unit.text(abs(contrast.difference))} ({unit.interval(*ends)}), {_p_in_words(contrast)}"
+        if claim.relation == "beats":
+            return f"{claim.subject} {VERBS['beats']} {claim.others[0]} {where} by {size}{other}."
+        verb = VERBS["higher"] if higher_is_better(contrast.measure) else LOWER
+        return f"{claim.subject} {verb} {claim.others[0]} {where} by {size}{other}.{_judged_less(contrast)}"
     return (
-        f"{contrast.a} cannot be told apart from {contrast.b} {where}: the difference is "
+        f"{claim.subject} {VERBS['level']} {claim.others[0]} {where}: the difference is "
         f"{unit.change(contrast.difference)} ({unit.interval(contrast.low, contrast.high)}), "
         f"{_p_in_words(contrast)}{other}; detectable with 80% power: {unit.text(contrast.smallest)}."
+    )
+
+
+def _judged_less(contrast: Contrast) -> str:
+    """Why a run that is behind is not declared worse."""
+    return (
+        f" Fewer passages of {contrast.judged_less} are graded: the gap may only reflect missing labels. Grade them: "
+        "embassay rag golden --add-run."
     )
 
 
@@ -328,11 +342,15 @@ def _other_answer(told: bool, among: Among | None) -> str:
     return f"; among all {among.pairs} pairs of the run {answer} (p {numbers.p_value(among.p_adjusted)})"
 
 
-HOW_RANKED = (
-    "Ranks and groups are by paired bootstrap t tests, Holm over all pairs of a table, alpha 0.05. In "
-    "one group: no test tells them apart, which is not being equal. Best: how "
-    "likely a system is ahead of all, by resamples and by how many items these are of."
-)
+def _how_ranked(found: Sequence[Field]) -> str:
+    """By which tests ranks and groups are, and what they mean."""
+    methods = list(dict.fromkeys(field.method for field in found if field.entrants and not field.reason))
+    how = "; ".join(methods) or METHOD
+    return (
+        f"Ranks and groups: {how}; Holm over all pairs of a table, alpha 0.05. In one group: no test tells them apart, "
+        "which is not being equal. Best: how likely a system is ahead of all, by resamples and by how many items these "
+        "are of."
+    )
 
 
 def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
@@ -340,10 +358,10 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
     unit = numbers.unit_of(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
-        yield Finding((_headline(field),))
+        yield Finding((_headline(field),), claims=field_claims(field))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))
-    yield Text(HOW_RANKED)
+    yield Text(_how_ranked(found))
 
 
 def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
@@ -443,14 +461,15 @@ def _said(across: Across, unit: numbers.Unit) -> str:
 def _headline(field: Field) -> str:
     where = field.task if not field.dataset else f"{field.task}, {field.dataset}"
     title = where if field.measure == field.task else f"{where}: {field.measure}"
-    firsts = [entrant.system for entrant in field.entrants if entrant.rank_low == 1]
+    claims = field_claims(field)
     if field.group:
         title += f" ({field.group})"
-    if not firsts:
+    if not claims:
         return f"{title}. No ranks: {field.reason or 'no system has a value'}."
-    if len(firsts) == 1:
-        return f"{title}. {firsts[0]} is first."
-    return f"{title}. {', '.join(firsts[:-1])} and {firsts[-1]} may be first."
+    if len(claims) == 1:
+        return f"{title}. {plain(first_in_words(claims, str, ''))}."
+    names = [claim.subject for claim in claims]
+    return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first."
 
 
 def _field_table(field: Field, unit: numbers.Unit) -> Table:

@@ -22,6 +22,9 @@ COUNTED, SAMPLED = 20_000, 200
 """Texts of a call whose tokens are counted where they cost money, and where they do not; the rest goes by length."""
 ANSWER_SECONDS, AT_ONCE = 0.5, 16
 """What is assumed of a server that nobody has measured."""
+LOCAL_READ, LOCAL_WRITTEN, LOCAL_ENCODED = 100, 15, 1_000
+"""Tokens a second of one on this machine, which answers one request at a time: what a small model on a processor reads
+and writes of chat, and what an encoder there encodes."""
 
 
 @dataclass(frozen=True)
@@ -237,11 +240,16 @@ def served(system: object) -> RemoteEncoder | None:
     return cast("RemoteEncoder | None", part)
 
 
-def remote_seconds(encoder: RemoteEncoder, requests: int, tokens: int) -> float:
-    """How long a server takes, by the declared limits and what is assumed of its answers."""
-    limits = ((requests, encoder.rpm), (tokens, encoder.tpm))
-    by_limits = (60 * amount / limit for amount, limit in limits if limit)  # limits are per minute
-    return max(requests * ANSWER_SECONDS / AT_ONCE, *by_limits, 0.0)
+def remote_seconds(model: RemoteEncoder, requests: int, tokens: int, written: int | None = None) -> float:
+    """How long a server takes, by the declared limits and what is assumed of its answers; of the tokens a chat model
+    has `written` so many."""
+    limits = ((requests, model.rpm), (tokens, model.tpm))
+    by_limits = [60 * amount / limit for amount, limit in limits if limit]  # limits are per minute
+    if getattr(model, "is_local", False) and not by_limits:
+        if written is None:
+            return tokens / LOCAL_ENCODED
+        return (tokens - written) / LOCAL_READ + written / LOCAL_WRITTEN
+    return max([requests * ANSWER_SECONDS / AT_ONCE, *by_limits])
 
 
 def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
@@ -285,7 +293,9 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
     if paid:
         yield (
             f"Nothing was sent. Time of a server: its rpm and tpm where given, else {ANSWER_SECONDS} s a request, "
-            f"{AT_ONCE} at once, assumed. Retries come on top."
+            f"{AT_ONCE} at once, assumed; of one on this machine {LOCAL_READ} tokens read and {LOCAL_WRITTEN} written "
+            "a second, one request at a time (a small model on a processor; a GPU is faster). Retries come on top; "
+            "the run renews this from its first ten answers."
         )
 
 

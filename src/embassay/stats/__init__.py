@@ -20,6 +20,7 @@ from embassay.stats.mixed import MixedMean, mixed_mean
 from embassay.stats.ranks import (
     PairTest,
     best_shares,
+    clear_lead,
     compare_replicates,
     kendall_tau,
     rank_intervals,
@@ -46,6 +47,7 @@ __all__ = [
     "Significance",
     "best_shares",
     "bootstrap_ci",
+    "clear_lead",
     "compare_replicates",
     "corrected_interval",
     "fisher_z",

@@ -44,7 +44,7 @@ def freedom_of_units(units: int) -> Freedom:
 
 
 def freedom(strata: Sequence[Stratum]) -> Freedom:
-    """Of a sum over strata. Normal where none of them varies.
+    """Of a sum over strata; normal without any. Where none of them varies, of the one of fewest units.
 
     The rule takes each stratum's share of the variance for known. A stratum of few units whose variance happens to come
     out small would then make the error small and its degrees many at once: a test at 5% erred in 5.9%. So shares are
@@ -63,7 +63,8 @@ def freedom(strata: Sequence[Stratum]) -> Freedom:
     mended = [variance * units / (units - 1) for units, variance in raw]
     total = sum(mended)
     if not total > 0:
-        return NORMAL
+        # No spread is seen, and so few units cannot show that there is none.
+        return Freedom(float(min(units for units, _ in raw) - 1), 1.0) if raw else NORMAL
     expected = [(units, var * _expected(units - 1)) for var, (units, _) in zip(mended, raw, strict=True)]
     return Freedom(_satterthwaite(expected), math.sqrt(total / sum(variance for _, variance in raw)))
 

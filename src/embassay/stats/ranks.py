@@ -69,10 +69,18 @@ def paired_test(
     error = free.error(draws)
     reach = t_quantile((1 + confidence) / 2, free.df) * error
     score, p = t_test(difference, error, scale, free.df)
-    if math.isinf(score) and math.isfinite(free.df):
-        # The same difference everywhere: how likely that is with one sign for each of the df + 1 units.
-        p = 2.0**-free.df
+    if math.isinf(score):
+        p = p_of_signs(free.df)
     return PairTest(a, b, difference, difference - reach, difference + reach, error, score, p, p, free.df)
+
+
+def p_of_signs(df: float) -> float:
+    """p of a difference that is the same everywhere: how likely that is with one sign for each of the df + 1 units.
+
+    >>> p_of_signs(4), p_of_signs(math.inf)
+    (0.0625, 0.0)
+    """
+    return 2.0**-df if math.isfinite(df) else 0.0
 
 
 def corrected_family(tests: Sequence[PairTest], scale: float) -> tuple[PairTest, ...]:
@@ -284,6 +292,25 @@ def best_shares(
     moved = values[:, None] + scale * (draws - draws.mean(axis=1, keepdims=True))
     top = moved >= moved.max(axis=0) - _ROUNDING * np.abs(values).max()
     return np.asarray((top / top.sum(axis=0)).mean(axis=1))
+
+
+LEAD = 0.84
+"""Standard errors by which a leader has to be above another to be clearly so: it was picked because it is above, and
+without them `ahead in 80 of 100` was wrong in 30 of 100 (docs/how_sure.md)."""
+
+
+def clear_lead(replicates: ArrayLike, freedom: Freedom = NORMAL) -> float:
+    """Share of the replicates (systems, B) in which the first system is above every other by more than `LEAD` standard
+    errors of their difference; 1 of one system. Errors as for `win_probabilities`.
+
+    >>> clear_lead([[0.7, 0.6, 0.7, 0.6], [0.5, 0.5, 0.5, 0.7]])
+    0.75
+    """
+    draws = _checked_draws(replicates)
+    leads = draws[0] - draws[1:]
+    errors = np.array([freedom.error(lead) for lead in leads])
+    # What never varied is no evidence of more than what was seen; ties are no lead.
+    return float((leads > LEAD * errors[:, None] + _ROUNDING * np.abs(draws).max()).all(axis=0).mean())
 
 
 def rank_quantiles(

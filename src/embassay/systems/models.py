@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -55,6 +56,56 @@ def known_model(name: str) -> KnownModel | None:
     'query: '
     """
     return _by_name().get(name.lower())
+
+
+FAMILIES: Mapping[str, tuple[str, str]] = {
+    "e5-instruct": (r"\be5-(?:\w+-)*(?:instruct|mistral)", "intfloat/multilingual-e5-large-instruct"),
+    "e5": (r"\be5\b", "intfloat/multilingual-e5-small"),
+    "bge": (r"\bbge-(?:small|base|large)(?:-en)?(?:-v1)?\b(?!-zh)", "BAAI/bge-small-en-v1.5"),
+    "nomic": (r"\bnomic-embed-text\b", "nomic-ai/nomic-embed-text-v1.5"),
+    "mxbai": (r"\bmxbai-embed\b", "mixedbread-ai/mxbai-embed-large-v1"),
+    "arctic-v2": (r"\barctic-embed-.*v2\b", "Snowflake/snowflake-arctic-embed-l-v2.0"),
+    "arctic": (r"\barctic-embed\b", "Snowflake/snowflake-arctic-embed-m-v1.5"),
+    "gte-qwen2": (r"\bgte-qwen2\b", "Alibaba-NLP/gte-Qwen2-1.5B-instruct"),
+    "qwen3": (r"\bqwen3-embedding\b", "Qwen/Qwen3-Embedding-0.6B"),
+    "embeddinggemma": (r"\bembedding-?gemma\b", "google/embeddinggemma-300m"),
+}
+"""Families whose texts need prompts -> what their models' names look like, and the known model that stands for them."""
+
+
+def family_of(name: str) -> str:
+    """The family that a model's name belongs to, by whatever name a server or a folder has it; "" for none of them.
+
+    >>> family_of("multilingual-e5-small-q4"), family_of("my_BGE-base-en"), family_of("bge-m3")
+    ('e5', 'bge', '')
+    """
+    spelled = re.sub(r"[^a-z0-9.]+", "-", name.lower())
+    return next((family for family, (pattern, _) in FAMILIES.items() if re.search(pattern, spelled)), "")
+
+
+def model_with_prompts(name: str) -> KnownModel:
+    """The known model whose prompts `family=name` asks for: that of a family, or one by its own name. UsageError for
+    any other."""
+    model = known_model(FAMILIES[name.lower()][1] if name.lower() in FAMILIES else name)
+    if model is None:
+        raise UsageError(
+            f"family={name} is neither a family of models nor a known model.",
+            mend=f"Families are {', '.join(FAMILIES)}; or write query_prompt= and document_prompt=.",
+        )
+    return model
+
+
+def warn_without_prompts(system: str, family: str) -> None:
+    """Say that models of the family need prompts, and this one has none."""
+    like = model_with_prompts(family)
+    wanted = f"{like.query_prompt!r} before queries"
+    wanted += f" and {like.document_prompt!r} before documents" if like.document_prompt else ""
+    warnings.warn(
+        f"{system}: {family} models are trained with {wanted}, and this one is asked without. Add family={family}; "
+        "where the server adds them itself, query_prompt='' says so.",
+        RuntimeWarning,
+        stacklevel=4,
+    )
 
 
 SPECS = {"OpenAI": "openai", "Cohere": "cohere", "Voyage": "voyage", "Google": "gemini"}

@@ -36,6 +36,18 @@ def own_similarity(encoder: Any) -> str:
     return COSINE if name not in NAMES or rounded_off or at_length_1 else name
 
 
+def cosines_of_others(system: Any) -> dict[str, str]:
+    """The systems whose vectors are compared by cosine though their model was made for another similarity: name -> a
+    key of `NAMES`. The system itself, or the members of an ensemble, whose similarities need the cosine's scale."""
+    others: dict[str, str] = {}
+    for member in getattr(system, "members", ()):
+        others |= cosines_of_others(member)
+    if isinstance(system, Cosine) and not isinstance(system, ByOwn):
+        by = own_similarity(system.encoder)
+        others |= {} if by == COSINE else {system.name: by}
+    return others
+
+
 def compared(by: str, left: Any, right: Any) -> Floats:
     """Similarity of the rows of two arrays, (n, d) and (m, d) -> (n, m), by a name of `NAMES` or the cosine. Distances
     are below 0. To six digits of the largest, so that float noise decides nothing.

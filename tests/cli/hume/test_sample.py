@@ -73,10 +73,12 @@ def test_a_suite_of_which_nothing_is_here_is_planned_but_not_drawn(name, tmp_pat
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     missing = {one.dataset for one in suites()[name].members}
-    planned = CliRunner().invoke(app, ["hume", "sample", "-d", name, "--dry-run"])
+    planned = CliRunner().invoke(app, ["hume", "sample", "-d", name, "--dry-run", "--json"])
     assert planned.exit_code == 0, planned.output
     assert "embassay-plan" not in planned.stdout
-    told = json.loads(CliRunner().invoke(app, ["hume", "sample", "-d", name, "--dry-run", "--json"]).stdout)
+    told = json.loads(planned.stdout)
+    # Nothing is said of texts that nobody has seen.
+    assert {tuple(task["notes"]) for task in told["tasks"]} == {()}
     assert told["study"] is None
     assert set(told["not_fetched"]) == missing
     if name == "hume":

@@ -103,7 +103,7 @@ def test_no_hub(data: Run, tmp_path: Path) -> None:
 def test_interrupted(repositories: Any, tmp_path: Path) -> None:
     """Ctrl-C is exit code 130 and one line; the same command goes on after the pieces that are whole."""
     pytest.importorskip("datasets")
-    repositories.add(entry("paul-graham"), copies=60_000)
+    repositories.add(entry("paul-graham"), copies=30_000)
     folder = tmp_path / "mirror" / "paul-graham"
     command = [sys.executable, "-m", "embassay", "data", "fetch", "paul-graham"]
     with _served(repositories.root) as endpoint:
@@ -121,6 +121,6 @@ def test_interrupted(repositories: Any, tmp_path: Path) -> None:
         assert (first.returncode, "Stopped. Finished files are kept in" in said) == (130, True), said
         assert not (folder / "train.jsonl.gz").exists()
         second = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert "paul-graham train: 240,000 rows" in second.stdout
+    assert "paul-graham train: 120,000 rows" in second.stdout
     with gzip.open(folder / "train.jsonl.gz", "rt") as lines:
-        assert sum(1 for _ in lines) == 240_000
+        assert sum(1 for _ in lines) == 120_000

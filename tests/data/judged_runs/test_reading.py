@@ -299,7 +299,7 @@ def test_the_two_ways_agree(rows: list[tuple[str, str, float]], blank: str, spac
     lines = (blank.join((q, "Q0", d, "1", repr(s), "tag")) for q, d, s in rows)
     content = ("\n\n" if spaced else "\n").join(lines).encode()
     layout = layout_of(Path("x"), content, RUN, {})
-    slow = careful.text_entries(Path("x"), content, RUN, layout)
+    slow = list(careful.text_entries(Path("x"), content, RUN, layout).values())
     fast = columns.text_columns(content, layout)
     assert slow == rows
     assert fast is not None

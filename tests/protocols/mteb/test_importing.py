@@ -191,14 +191,27 @@ def test_another_run_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_subset_that_is_there_twice(tmp_path: Path) -> None:
-    """The first counts, the other is told of, and both are kept."""
-    text = json.dumps({"results": [record(), record(main=0.9)]})
-    (tmp_path / "x.json").write_text(text)
+    """With two values neither counts, nobody knows which is right; with one it counts once. Both are kept and told
+    of."""
+    for second, value, reason in ((0.9, None, "different values"), (0.5, 0.5, "")):
+        text = json.dumps({"results": [record(), record(main=second)]})
+        (tmp_path / "x.json").write_text(text)
+        done = import_results(tmp_path / "x.json", tmp_path / f"run-{second}")
+        (one,) = rows_of(done.folder, subset="en", measure="main_score")
+        assert one.value == value
+        assert reason in one.reason
+        assert "there 2 times" in done.faults[0].reason
+        assert len(bundle_of(read_originals(done.folder))) == 2
+
+
+def test_a_subset_that_is_there_twice_is_no_part_of_the_mean(tmp_path: Path) -> None:
+    """Of en (0.9 or 0.3) and fr (0.5) the mean is that of fr."""
+    parts = [record(main=0.9), record(main=0.3), record(hf_subset="fr", main=0.5)]
+    (tmp_path / "x.json").write_text(json.dumps({"results": parts}))
     done = import_results(tmp_path / "x.json", tmp_path / "run")
-    (one,) = rows_of(done.folder, subset="en", measure="main_score")
-    assert one.value == 0.5
-    assert "there twice" in done.faults[0].reason
-    assert len(bundle_of(read_originals(done.folder))) == 2
+    (mean,) = rows_of(done.folder, dataset="STS22", subset="", measure="main_score")
+    assert mean.value == 0.5
+    assert "1 without a value" in mean.method
 
 
 odd = st.text(max_size=4) | st.just("\ud800")

@@ -17,7 +17,7 @@ DATASETS = (
 )  # fmt: skip
 
 
-pytestmark = [pytest.mark.shared, pytest.mark.slow]
+pytestmark = [pytest.mark.shared, pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")

@@ -93,6 +93,56 @@ def test_prompts_of_known_models_behind_a_server():
         assert np.array_equal(encoder.encode(["a"], role="document"), expected(["passage: a"]))
 
 
+E5 = "query_prompt=query: &document_prompt=passage: &prompt=query: "
+
+
+@pytest.mark.parametrize("said", [E5, "family=e5", "family=intfloat/e5-base-v2"])
+def test_the_user_says_which_prompts_a_served_model_needs(said):
+    """By the names that st: has for them, or in one word; vectors depend on them, so the identity does."""
+    with StubServer() as stub:
+        encoder = SYSTEMS.build(
+            f"openai:my-model?base_url={stub.url}/v1&dimensions=64&{said}", name="x", ledger=None
+        )
+        bare = opened(stub, model="my-model", dimensions=64)
+        assert encoder.uses_roles
+        assert not bare.uses_roles
+        assert encoder.identity == f"{bare.identity}:query='query: ':document='passage: ':text='query: '"
+        for role, sent in (("query", "query: a"), ("document", "passage: a"), (None, "query: a")):
+            assert np.array_equal(encoder.encode(["a"], role=role), expected([sent]))
+
+
+def test_prompts_that_the_user_leaves_out_are_none():
+    """An empty one too: the server of a known model may add its own."""
+    with StubServer() as stub:
+        known = {"model": "intfloat/multilingual-e5-small", "dimensions": 64, "query_prompt": "''"}
+        encoder = opened(stub, **known, document_prompt="''", prompt="''")
+        assert np.array_equal(encoder.encode(["a"], role="query"), expected(["a"]))
+        with pytest.raises(UsageError, match="family=rose"):
+            opened(stub, family="rose")
+
+
+def test_a_server_that_adds_prompts_itself_is_told_the_role():
+    """In every request, and a text without a role goes as a query."""
+    told = []
+    with StubServer(check=lambda request: told.append(request.json.get("input_type"))) as stub:
+        encoder = opened(stub, model="multilingual-e5-small-q4", dimensions=64, input_type="passage")
+        assert encoder.uses_roles
+        assert encoder.identity.endswith("input_type=passage")
+        for role in ("query", "document", None):
+            encoder.encode([f"a {role}"], role=role)
+    assert told == ["query", "passage", "query"]
+
+
+def test_a_model_of_a_known_family_without_prompts_is_told():
+    """By whatever name its server has it; said once, and not where the user has spoken."""
+    with StubServer() as stub:
+        with pytest.warns(RuntimeWarning, match="family=e5"):
+            opened(stub, model="multilingual-e5-small-q4")
+        opened(stub, model="multilingual-e5-small-q4", family="e5")
+        opened(stub, model="multilingual-e5-small-q4", query_prompt="''")
+        opened(stub, model="bge-m3")
+
+
 def test_requests_are_cut_by_tokens(monkeypatch):
     """No request has more tokens than the server takes; a single text that is longer goes alone."""
     sizes = []

@@ -234,7 +234,7 @@ def test_a_folder_with_several_boards_opens_on_what_each_says(tmp_path):
 
 
 def test_how_sure_a_board_is():
-    """Sure is the first place alone, likely 80 of 100 resamples, else all that may be first are named."""
+    """Sure is the first place alone, likely 95 of 100 resamples, else all that may be first are named."""
     board = example_board()
     lead = board.lead
     ranked = [
@@ -255,7 +255,8 @@ def test_how_sure_a_board_is():
         "sure",
         1,
     )
-    assert told([(1, 2), (1, 2)], [0.85, 0.15]).level == "likely"
+    assert told([(1, 2), (1, 2)], [0.96, 0.04]).level == "likely"
+    assert told([(1, 2), (1, 2)], [0.85, 0.15]).level == "open"
     undecided = told([(1, 2), (1, 2)], [0.6, 0.4])
     assert (undecided.level, len(undecided.rows)) == ("open", 2)
     assert leading(replace(board, ranks={lead: tuple(None for _ in board.systems)})).rows == ()

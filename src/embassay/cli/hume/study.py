@@ -107,9 +107,7 @@ def _show_sampled(sampled: Sampled, wide: bool, absent: Sequence[str]) -> None:
     show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
     for task in tasks:
-        # Of a set that is not here only the sizes are known.
-        notes = [] if _source(task, absent) in absent else _notes(sampled, task)
-        if notes:
+        if notes := _notes(sampled, task, absent):
             typer.echo(f"{task.name}: {'; '.join(notes)}.")
 
 
@@ -122,8 +120,9 @@ def _source(task: Task, absent: Sequence[str]) -> str:
     return f"{task.source.dataset} ({split})" if split else task.source.dataset
 
 
-def _notes(sampled: Sampled, task: Task) -> list[str]:
-    return [*sampled.about_gold[task.name], *task.notes]
+def _notes(sampled: Sampled, task: Task, absent: Sequence[str]) -> list[str]:
+    """What is to be known of a task's items; of a set that is not here only the sizes are."""
+    return [] if _source(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
 
 def _next(out: Path, sampled: Sampled) -> str:
@@ -139,8 +138,9 @@ def _print_json(out: Path | None, sampled: Sampled, absent: Sequence[str]) -> No
 
     tasks = [
         {
-            "task": task.name, "family": task.family, "lang": task.lang, "n": task.n, "source": task.source.dataset,
-            "notes": _notes(sampled, task),
+            "task": task.name, "family": task.family, "lang": task.lang, "n": task.n,
+            "source": name if (name := _source(task, absent)) in absent else task.source.dataset,
+            "notes": _notes(sampled, task, absent),
         }
         for task in sampled.study.tasks
     ]  # fmt: skip

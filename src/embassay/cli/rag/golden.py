@@ -89,8 +89,9 @@ def run_golden(
 
 
 _MORE = (
-    " A language model's answers are kept, also those that cannot be read: let it try more often, with ?attempts=12 "
-    "at the end of --judge and --from-stage S4."
+    " Answers that cannot be read come from the same model again: have the server bind them to the form, with "
+    "?answers=schema at the end of --judge, or take another model; --failed ungraded keeps the questions without such "
+    "passages."
 )
 
 
@@ -226,11 +227,14 @@ def score(
 def _own(run: Path) -> None:
     """What the engine claims is another matter: say so, and where it claims nothing."""
     from embassay.protocols.rag.golden.summary import read_golden
+    from embassay.protocols.rag.golden.trust import judge_warnings
     from embassay.report.rag.golden import doubts
 
     if not (record := run / "golden.json").exists():
         return
     golden = read_golden(record)
+    for text in judge_warnings(golden):
+        typer.echo(f"\n{text}")
     if golden.ranking is not None and (golden.ranking.claims or golden.ranking.doubts):
         typer.echo(
             "\nThis shows how near the judge is to people. The run's own claims are about the judge alone."

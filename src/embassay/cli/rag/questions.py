@@ -77,17 +77,7 @@ def _show_answers(path: Path, display: Display, report: bool) -> None:
         results = [row.as_dict() for row in rows]
         typer.echo(to_json({"run": str(path), "results": results, "warnings": warnings}))
         return
-    from embassay.cli.terminal import show_table
-    from embassay.protocols.kernel.tables import interval, score
+    from embassay.cli.terminal import show_blocks
+    from embassay.report.rag.questions import answers_view
 
-    lines = [
-        [
-            row.system, row.measure, row.variant or "as found", "n/a" if row.value is None else score(row.value),
-            "" if row.ci_low is None or row.ci_high is None else interval(row.ci_low, row.ci_high), f"{row.n:,}",
-        ]
-        for row in rows
-    ]  # fmt: skip
-    show_table(["run", "measure", "prompt", "value", "95%", "n"], lines, wide=display.wide, numbers=True)
-    for warning in warnings:
-        typer.echo(f"\n{warning}")
-    typer.echo(f"\nAnswers: {path / 'answers'}")
+    show_blocks(answers_view(path), display.wide)

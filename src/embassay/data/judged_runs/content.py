@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gzip
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from embassay.errors import DataError
-from embassay.limits import ROWS, WHOLE, read_bounded, reading, unpacked
+from embassay.limits import ROWS, WHOLE, read_bounded, reading, timed, unpacked
 
 PARQUET = b"PAR1"
 _GZIP = b"\x1f\x8b"
@@ -41,6 +42,15 @@ def read_content(path: Path) -> bytes:
     if len(content) > ROWS.most and content.count(b"\n") > ROWS.most:
         raise ROWS.exceeded(path)
     return _text(path, content)
+
+
+def content_lines(path: Path, content: bytes) -> Iterator[tuple[int, bytes]]:
+    """Number and bytes of each line that is not blank."""
+    with reading(path.name, "line") as progress:
+        for number, line in enumerate(timed(content.split(b"\n"), path, "line"), start=1):
+            progress.done = number
+            if line.strip():
+                yield number, line
 
 
 def line_at(content: bytes, offset: int) -> int:

@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from embassay.data.judged_runs.content import content_lines
 from embassay.data.judged_runs.direction import falling, rising_note
 from embassay.data.judged_runs.hits import Hit, clean, hit_of, is_distance
 from embassay.data.judged_runs.layouts import NAMES, RUN
@@ -283,9 +284,7 @@ def _printed(cell: str) -> list[str] | None:
 
 def _lines(path: Path, content: bytes, fault: ValueError | None) -> Iterator[tuple[int, Any]]:
     """The object of each line; `fault` is why the whole is none."""
-    for number, line in enumerate(content.split(b"\n"), 1):
-        if not line.strip():
-            continue
+    for number, line in content_lines(path, content):
         try:
             yield number, bounded_json(line)
         except ValueError as error:

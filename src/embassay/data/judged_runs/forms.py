@@ -37,7 +37,7 @@ _FORMS: Mapping[str, Writing] = {
     "with letters before the number": lambda name: re.sub(r"^\D*0*(?=\d+$)", "", name),
 }
 """How ids may be written otherwise -> what undoes it."""
-_CHUNKED, _PREFIXED = "of chunks of the documents", "with a name before them"
+CHUNKED, _PREFIXED = "of chunks of the documents", "with a name before them"
 _NUMBERED = "with letters before the number"
 """Ways of writing that one side alone has: p3 and d3 are no two writings of one id, 3 and d3 are."""
 
@@ -62,7 +62,7 @@ def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
     none."""
     ids, forms = list(given), {**_FORMS, "written otherwise": _usual}
     by_form = {words: _pairs(ids, known, plain) for words, plain in forms.items()}
-    by_form[_CHUNKED] = _parts(ids, known, _document_of_chunk)
+    by_form[CHUNKED] = _parts(ids, known, _document_of_chunk)
     by_form[_PREFIXED] = _parts(ids, known, _without_prefix)
     by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
     candidates = [Form(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
@@ -72,7 +72,7 @@ def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
 def _usual(name: str) -> str:
     """An id with all ways of writing undone that lose nothing."""
     for words, plain in _FORMS.items():
-        name = name if words in (_CHUNKED, _PREFIXED, _NUMBERED) else plain(name)
+        name = name if words in (CHUNKED, _PREFIXED, _NUMBERED) else plain(name)
     return name
 
 

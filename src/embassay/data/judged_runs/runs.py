@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.data.judged_runs.content import PARQUET, first_line, nth_line, read_content
+from embassay.data.judged_runs.content import PARQUET, content_lines, first_line, nth_line, read_content
 from embassay.data.judged_runs.direction import directed
 from embassay.data.judged_runs.engines import answered, is_answer
 from embassay.data.judged_runs.hits import is_pair
@@ -44,12 +44,13 @@ if TYPE_CHECKING:
 Entry = tuple[str, str, float]
 
 
-def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> list[Entry]:
-    """Every line as query, document and number; DataError for the first that is not."""
-    lines = _lines(content)
+def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict[int, Entry]:
+    """The number of every line, and its query, document and number; DataError for the first that has none. Of
+    judgements in a table a line may have no grade yet: it is left out."""
+    lines = _lines(path, content)
     if layout.header:
         next(lines)
-    entries = []
+    entries, ungraded = {}, 0
     for number, line in lines:
         fields = layout.split(line)
         if len(fields) != len(layout.fields):
@@ -59,14 +60,18 @@ def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> list
                 + (" as in the header" if layout.header else f" ({kind.expected.partition(', or')[0]})"),
                 found=f"{len(fields)}", mend=_mend(layout, len(fields)),
             )  # fmt: skip
-        entries.append(entry(path, number, dict(zip(layout.fields, fields, strict=True)), kind))
-    return _some(path, entries, layout)
+        cells = dict(zip(layout.fields, fields, strict=True))
+        if kind.name == "qrels" and layout.header and not cells["value"].strip():
+            ungraded += 1
+            continue
+        entries[number] = entry(path, number, cells, kind)
+    return _some(path, entries, layout, ungraded)
 
 
 def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str]) -> list[Entry]:
     """Every object as query, document and number; DataError for the first line that is not one."""
     entries = []
-    for number, line in _lines(content):
+    for number, line in _lines(path, content):
         try:
             value = bounded_json(line)
         except ValueError as error:
@@ -113,10 +118,9 @@ def _number(path: Path, line: int, cell: Any, kind: Kind) -> float:
     return number
 
 
-def _lines(content: bytes) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(content.split(b"\n"), start=1):
-        if line.strip():
-            yield number, line.decode("utf-8")
+def _lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
+    for number, line in content_lines(path, content):
+        yield number, line.decode("utf-8")
 
 
 def _of(kind: Kind, layout: Layout) -> str:
@@ -131,7 +135,12 @@ def _mend(layout: Layout, n: int) -> str:
     return "Put no separator inside a field."
 
 
-def _some(path: Path, entries: list[Entry], layout: Layout) -> list[Entry]:
+def _some(path: Path, entries: dict[int, Entry], layout: Layout, ungraded: int) -> dict[int, Entry]:
+    if ungraded and not entries:
+        raise DataError(
+            f"none of {ungraded:,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
+            mend="Fill in grades, from the top; rows without one are left out.",
+        )  # fmt: skip
     if not entries:
         raise DataError(
             "there is no line below the header" if layout.header else "the file has no lines", path=path,
@@ -140,10 +149,10 @@ def _some(path: Path, entries: list[Entry], layout: Layout) -> list[Entry]:
     return entries
 
 
-def text_ranks(content: bytes, layout: Layout) -> list[float | None]:
+def text_ranks(path: Path, content: bytes, layout: Layout) -> list[float | None]:
     """The rank that each line says, None for what is none."""
     at = layout.fields.index("rank")
-    lines = islice(_lines(content), int(layout.header), None)
+    lines = islice(_lines(path, content), int(layout.header), None)
     return [_rank(layout.split(line)[at]) for _, line in lines]
 
 
@@ -365,12 +374,17 @@ def _read(
         return _json_lines(path, content, kind, mapping, split)
     layout = layout_of(path, content, kind, mapping)
     frame = text_columns(content, layout)
-    if frame is None:
-        frame = _framed(text_entries(path, content, kind, layout))
-        if layout.rank:
-            frame = frame.with_columns(_ranks(text_ranks(content, layout)))
-    lines = partial(nth_line, content, header=layout.header)
-    return _entries(path, kind, layout.title, frame, lines, layout.value)
+    if frame is not None:
+        lines = partial(nth_line, content, header=layout.header)
+        return _entries(path, kind, layout.title, frame, lines, layout.value)
+    entries = text_entries(path, content, kind, layout)
+    frame = _framed(list(entries.values()))
+    if layout.rank:
+        frame = frame.with_columns(_ranks(text_ranks(path, content, layout)))
+    made = _entries(path, kind, layout.title, frame, list(entries).__getitem__, layout.value)
+    total = sum(1 for _ in _lines(path, content)) - layout.header
+    ungraded = f"{total - len(entries):,} of {total:,} rows have no grade yet and are left out"
+    return replace(made, notes=(*made.notes, ungraded)) if len(entries) < total else made
 
 
 def _ranks(values: Sequence[float | None]) -> pl.Series:
@@ -414,7 +428,7 @@ def _json_lines(
     if frame is None:
         frame = _framed(json_entries(path, content, kind, names))
         if "rank" in names:
-            ranks = [bounded_json(line).get(names["rank"]) for _, line in _lines(content)]
+            ranks = [bounded_json(line).get(names["rank"]) for _, line in _lines(path, content)]
             frame = frame.with_columns(_ranks([_rank(rank) for rank in ranks]))
     return _entries(path, kind, "JSONL", frame, partial(nth_line, content, header=False), names["value"])
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.data.judged_runs.content import first_line, line_at, read_content
+from embassay.data.judged_runs.content import content_lines, first_line, read_content
 from embassay.data.judged_runs.engines import REPEATS
 from embassay.data.judged_runs.runs import Entries
 from embassay.data.rows import shown
@@ -56,13 +56,8 @@ def are_spans(path: Path) -> bool:
 
 def read_spans(path: Path) -> list[Span]:
     """The judgements of a file; DataError with its line for one that is none."""
-    spans, content = [], read_content(path)
-    place = 0
-    for line in content.split(b"\n"):
-        number = line_at(content, place)
-        place += len(line) + 1
-        if not line.strip():
-            continue
+    spans = []
+    for number, line in content_lines(path, read_content(path)):
         try:
             fields = bounded_json(line)
             spans.append(_span(fields))

@@ -496,7 +496,7 @@ def transformations(
                 cached=max(0, texts - need.calls // len(source.of.steps)),
                 requests=need.calls,
                 usd=None if writer.price is None else writer.price.usd(need.read, need.written),
-                seconds=remote_seconds(model, need.calls, need.read + need.written),
+                seconds=remote_seconds(model, need.calls, need.read + need.written, need.written),
                 assumed=True,
             )
 

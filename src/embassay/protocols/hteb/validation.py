@@ -341,7 +341,8 @@ def _drift(
         if rating.adequacy == rating.adequacy:
             rated.setdefault(rating.pair_id, []).append(rating.adequacy)
     for spec in systems:
-        system = open_system(spec, tokenizer=open_tokenizer("words"))
+        # The order of similarities alone counts, so each model is asked as it was made to be.
+        system = open_system(spec, tokenizer=open_tokenizer("words"), compared="own")
         own = [item for item in items if item.pair_id in rated]
         similar = np.asarray(
             system.pairs([item.text for item in own], [item.text2 for item in own]), dtype=np.float64

@@ -1,30 +1,36 @@
 """What is said of what: a claim is a record, from which a sentence, a mark or a table cell is made.
 
 A protocol or a page first states its claims and then words them, so whatever a reader is told can be held against the
-tables: `tests/claims.py` does so for every relation.
+tables: `tests/claims.py` does so for every relation. The verdict of a page carries its claims
+(`document.blocks.Verdict`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 Relation = Literal[
-    "first", "may be first", "last", "beats", "higher", "level", "most", "least", "near least", "less", "keeps",
-    "misses", "counts",
+    "first", "may be first", "last", "beats", "higher", "level", "untested", "most", "least", "near least", "less",
+    "keeps", "misses", "falls", "rises", "open", "above", "below", "inside", "is", "counts",
 ]  # fmt: skip
 """What stands between the subject and the `others`:
 
 - `first`, `may be first`, `last`: the ranks that the tests leave it among all of `others` are 1, begin with 1, or are
-  the last place alone;
+  the last place alone; `n` of the `of` that are ranked may be first;
 - `beats`: its value is better than that of each of the others, and a test tells the two apart;
 - `higher`: its value is better than that of each, and nothing is tested;
 - `level`: no test tells it from any of the others;
+- `untested`: no resample changes its distance from the others, so that there is nothing to test;
 - `most`, `least`: none of the others has more, or less, of the measure (quality; time, price);
 - `near least`: it has more than the least of the others, by at most `margin`;
 - `less`: it has less of the measure than each of the others, by more than `margin`;
 - `keeps`, `misses`: its value against the limit `margin`;
-- `counts`: so many (`n`) of `of`, whatever the measure says.
+- `falls`, `rises`: its change of the measure is below, or above, 0 with its whole interval; `open`: neither;
+- `above`, `below`, `inside`: its value and the interval of the others (people);
+- `is`: the measure of it is `value`, from `low` to `high`;
+- `counts`: so many (`n`) of `of`, whatever the `kind` says.
 """
 
 
@@ -32,8 +38,9 @@ Relation = Literal[
 class Claim:
     """`subject` stands in a `relation` to `others` by a `measure`.
 
-    `value` is that of the subject where the claim states it, `margin` a distance or a limit, `n` of `of` what is
-    counted. `kind` tells claims of one run apart, where the same relation is stated of several things.
+    `value` is that of the subject where the claim states it, or its distance from the others, with the interval from
+    `low` to `high`; `margin` a distance or a limit, `n` of `of` what is counted. `kind` tells claims of one run apart,
+    where the same relation is stated of several things.
     """
 
     subject: str
@@ -45,6 +52,8 @@ class Claim:
     n: int = 0
     of: int = 0
     kind: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 VERBS: dict[Relation, str] = {
@@ -54,5 +63,88 @@ VERBS: dict[Relation, str] = {
     "beats": "beats",
     "higher": "scores higher than",
     "level": "cannot be told apart from",
+    "falls": "loses",
+    "rises": "gains",
+    "open": "changes by",
 }
 """The verb of a relation, on every page alike."""
+LOWER = "scores lower than"
+"""The same as `higher`, by a measure of which less is better."""
+
+
+EQUAL = 1e-12
+"""An interval that is no wider is none: every resample gives the same."""
+
+
+def state_count(kind: str, n: int, of: int, subject: str = "") -> Claim:
+    """That so many of so many are what `kind` says."""
+    return Claim(subject, "counts", "", n=n, of=of, kind=kind)
+
+
+def state_value(
+    subject: str, measure: str, value: float | None, low: float | None = None, high: float | None = None, *,
+    kind: str = "",
+) -> Claim:  # fmt: skip
+    """What a measure of the subject is."""
+    return Claim(subject, "is", measure, value=value, low=low, high=high, kind=kind)
+
+
+def state_contenders(
+    measure: str, first: Sequence[str], ranked: Sequence[str], *, alone: bool = False, kind: str = ""
+) -> tuple[Claim, ...]:
+    """Who may be first of those that are ranked: one claim each. `alone`: the first one beats all others.
+
+    >>> [claim.relation for claim in state_contenders("nDCG@10", ["a"], ["a", "b"], alone=True)]
+    ['first']
+    """
+    relation: Relation = "first" if alone and len(first) == 1 else "may be first"
+    return tuple(
+        Claim(
+            name, relation, measure, tuple(other for other in ranked if other != name), n=len(first), of=len(ranked),
+            kind=kind,
+        )
+        for name in first
+    )  # fmt: skip
+
+
+def state_pair(
+    measure: str, a: str, b: str, difference: float, low: float | None, high: float | None, *,
+    apart: bool, is_less_better: bool = False,
+) -> Claim:  # fmt: skip
+    """What a test says of two: the better one beats the other, or they cannot be told apart. `value` is a minus b, and
+    where one beats the other the better minus the worse.
+
+    >>> state_pair("overall", "a", "b", -0.2, -0.3, -0.1, apart=True).subject
+    'b'
+    """
+    if not apart:
+        is_certain = low is not None and high is not None and high - low <= EQUAL
+        relation: Relation = "untested" if is_certain else "level"
+        return Claim(a, relation, measure, (b,), difference, low=low, high=high)
+    is_ahead = (difference < 0) == is_less_better
+    if is_ahead:
+        return Claim(a, "beats", measure, (b,), difference, low=low, high=high)
+    return Claim(b, "beats", measure, (a,), -difference, low=_negative(high), high=_negative(low))
+
+
+def state_change(
+    subject: str, measure: str, value: float, low: float | None, high: float | None, *, kind: str = ""
+) -> Claim:
+    """Whether a change is surely below or above 0, or neither.
+
+    >>> state_change("a", "delta", -0.2, -0.3, -0.1).relation, state_change("a", "delta", -0.2, None, None).relation
+    ('falls', 'open')
+    """
+    relation: Relation = "open"
+    if low is not None and high is not None:
+        relation = "falls" if high < 0 else "rises" if low > 0 else "open"
+    return Claim(subject, relation, measure, value=value, low=low, high=high, kind=kind)
+
+
+def select_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:
+    """Those of a kind, in their order."""
+    return (claim for claim in claims if claim.kind in kinds)
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.parquet import read_parquet
-from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, interval
+from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, cut_interval, interval
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, in_words, p_value
 from embassay.records import Component, Result, Stratum
@@ -121,11 +121,8 @@ class Headline:
         """The 95% interval, (None, None) where there is none."""
         if self.stated is not None:
             return self.stated
-        low, high = interval(self.replicates, self.value, freedom(self.resampled))
-        if low is None or high is None:
-            return None, None
-        least, most = self.bounds
-        return max(low, min(least, self.value or 0.0)), min(high, max(most, self.value or 0.0))
+        ends = interval(self.replicates, self.value, freedom(self.resampled))
+        return cut_interval(ends, self.value, self.bounds)
 
 
 def between_bounds(low: float, high: float, a: Headline, b: Headline) -> tuple[float, float]:

@@ -55,12 +55,21 @@ class Estimate:
             return ""
         return "its value is not a number" if self.n else "no item can be scored"
 
-    def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
-        """As a row of results; one without a value says why."""
+    def score(
+        self,
+        measure: str,
+        *,
+        variant: str = "",
+        subset: str = "",
+        bounds: tuple[float, float] = (-math.inf, math.inf),
+    ) -> Score:
+        """As a row of results; one without a value says why. Student's t, which few units have, knows no end of a
+        scale: the interval is cut to `bounds`, what the measure can be, where the value lies between them."""
         if self.reason:
             return undefined(measure, self.n, self.reason, variant=variant, subset=subset, method=self.method)
         units = self.n if self.units is None else self.units
-        low, high = interval(self.replicates, self.value, freedom_of_units(units))
+        ends = interval(self.replicates, self.value, freedom_of_units(units))
+        low, high = cut_interval(ends, self.value, bounds)
         method, same = self.method, unvaried(self.replicates)
         if self.is_share and (low is not None or same):
             share = wilson(self.value, self.n)
@@ -186,6 +195,20 @@ def interval(
     if not len(replicates) or len(defined) < DEFINED * len(replicates) or unvaried(replicates):
         return None, None
     return percentile_interval(defined) if value is None else corrected_interval(defined, value, freedom)
+
+
+def cut_interval(
+    ends: tuple[float | None, float | None], value: float | None, bounds: tuple[float, float]
+) -> tuple[float | None, float | None]:
+    """The ends of an interval, cut to what its measure can be, where the value lies between.
+
+    >>> cut_interval((-0.1, 1.1), 0.5, (0.0, 1.0)), cut_interval((None, None), 0.5, (0.0, 1.0))
+    ((0.0, 1.0), (None, None))
+    """
+    low, high = ends
+    if low is None or high is None or value is None:
+        return ends
+    return max(low, min(bounds[0], value)), min(high, max(bounds[1], value))
 
 
 TOO_FEW = "no interval: it would be as wide as the whole scale, as runs or items are too few"

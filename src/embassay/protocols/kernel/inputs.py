@@ -33,7 +33,7 @@ from embassay.stats import resample_means
 from embassay.stats.resampling import group_sums
 from embassay.systems import open_system
 from embassay.systems.cosine import Cosine
-from embassay.systems.own import COSINE, NAMES, ByOwn, Comparing, own_similarity
+from embassay.systems.own import COSINE, NAMES, ByOwn, Comparing, cosines_of_others, own_similarity
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -213,16 +213,23 @@ class CachedSystem:
         of the `outcome`. `evaluate` does the task once more, None where that needs the cosine's scale. Of vectors of
         length 1, whose order is the same, nothing is said."""
         own = self.by_own()
-        if own is None or (
-            own.by != "manhattan" and all(encoder.conduct.are_units for encoder in self.encoders)
-        ):
-            return ()
-        said = f"{own.name} was made for {NAMES[own.by]} and is compared by cosine here, as all systems are"
-        if evaluate is None:
-            return (said,)
+        said = self.other_similarities()
+        if own is None or evaluate is None or not said:
+            return said
         values = (_headline(scored, headline) for scored in (outcome, evaluate(own)))
         here, there = ("undefined" if value is None else f"{value:.4f}" for value in values)
-        return (f"{said}: {headline} is {here}, and by its own similarity {there}",)
+        return (f"{said[0]}: {headline} is {here}, and by its own similarity {there}",)
+
+    def other_similarities(self) -> tuple[str, ...]:
+        """A sentence for each model that was made for another similarity than the cosine, by which it is compared, the
+        members of an ensemble too. Of vectors of length 1, whose order is the same, nothing is said."""
+        units = {encoder.name for encoder in self.encoders if encoder.conduct.are_units}
+        return tuple(
+            f"{name} was made for {NAMES[by]} and is compared by cosine here, as all systems are"
+            for name, by in cosines_of_others(self.system).items()
+            if by == "manhattan"
+            or not (name in units or units == {encoder.name for encoder in self.encoders})
+        )
 
     def told(self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False) -> TaskOutcome:
         """The outcome with what was encoded for it, the calls that were charged, and what the vectors say against their

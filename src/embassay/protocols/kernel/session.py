@@ -51,6 +51,9 @@ class Silent:
     def advanced_by(self, texts: int) -> None:
         """So many more of them are there."""
 
+    def heard(self) -> None:
+        """A model has answered on the way to the next of them: what is counted may take several answers."""
+
     def reckoned(self, line: str) -> None:
         """What the stage will cost in all, by what it has cost so far."""
 

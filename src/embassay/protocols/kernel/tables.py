@@ -512,9 +512,20 @@ def csv_row(cells: Iterable[Any]) -> str:
     >>> csv_row(["a\\rb", 0.5, None])
     '"a\\rb",0.5,\\n'
     """
+    return csv_sheet([cells]).removesuffix("\r\n") + "\n"
+
+
+def csv_sheet(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str:
+    r"""CSV as spreadsheets write it, for files that people fill in and give back. What steers a terminal is replaced on
+    the way out, in every file of ours alike.
+
+    >>> csv_sheet([("id", "text"), ("1", "a\x1b[2Jb")])
+    'id,text\r\n1,a�[2Jb\r\n'
+    """
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\r\n").writerow(map(printable, cells))
-    return buffer.getvalue().removesuffix("\r\n") + "\n"
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
+    writer.writerows([printable(cell) for cell in cells] for cells in rows)
+    return buffer.getvalue()
 
 
 def _is_formula(text: str) -> bool:

@@ -41,6 +41,7 @@ from embassay.protocols.mteb.survey import (
     languages,
     number,
     read_documents,
+    same,
     task_name,
     task_types,
 )
@@ -70,6 +71,7 @@ def rows_of(
     wanted = () if ALL in measures else measures
     places = list(document.entries())
     own = _own_rows(document, len(places))
+    of_place = _entries_by_place(places, task.split)
     seen: set[tuple[str, str]] = set()
     mains: list[tuple[str, float | None, str]] = []
     for (split, entry), row in zip(places, own, strict=True):
@@ -78,12 +80,20 @@ def rows_of(
         subset = _subset(entry, sum(split == other for other, _ in places))
         # Two rows of one name would be one cell of every table.
         if (variant, subset) in seen:
-            if told is not None:
-                told(f"the subset {subset or 'default'!r} of {split!r} is there twice: the first counts")
             continue
         seen.add((variant, subset))
         where = (PROTOCOL, task.kind, document.task, subset, _lang(entry), variant, system)
-        values = list(_values(where, entry, wanted, _method(document, entry), row))
+        times = len(of_place[variant, subset])
+        differ = any(not same(entry, other) for other in of_place[variant, subset])
+        if times > 1 and told is not None:
+            counts = (
+                "its values differ, so none counts: leave out the wrong one" if differ else "it counts once"
+            )
+            told(f"the subset {subset or 'default'!r} of {split!r} is there {times} times: {counts}")
+        if differ:
+            values = [Result(*where, MAIN, None, 0, reason=f"published {times} times, with different values")]
+        else:
+            values = list(_values(where, entry, wanted, _method(document, entry), row))
         values = [_within(value, task.shares) for value in values]
         if told is not None and values[0].reason.endswith(OTHER_SCALE):
             told(
@@ -99,6 +109,17 @@ def rows_of(
         )
     if mains:
         yield _over_subsets((PROTOCOL, task.kind, document.task, "", _shared(mains), "", system), mains)
+
+
+def _entries_by_place(
+    places: Sequence[tuple[str, Plain]], main_split: str
+) -> dict[tuple[str, str], list[Plain]]:
+    """Variant and subset -> the entries that a file has of it, one unless it was put together badly."""
+    entries: dict[tuple[str, str], list[Plain]] = {}
+    for split, entry in places:
+        subset = _subset(entry, sum(split == other for other, _ in places))
+        entries.setdefault(("" if split == main_split else f"split={split}", subset), []).append(entry)
+    return entries
 
 
 OTHER_SCALE = "on another scale"

@@ -296,7 +296,7 @@ def of_questions(head: Forecast, chat: Any, asked: Questions) -> Forecast:
     """`head` with what the questions to a model come to, added."""
     price, tokens = getattr(chat, "price", None), asked.read + asked.written
     usd = None if price is None or head.usd is None else head.usd + price.usd(asked.read, asked.written)
-    seconds = remote_seconds(chat, asked.requests, tokens)
+    seconds = remote_seconds(chat, asked.requests, tokens, asked.written)
     return replace(
         head,
         texts=head.texts + asked.texts,

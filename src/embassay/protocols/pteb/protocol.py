@@ -177,6 +177,6 @@ def _by_model(
         cached=head.texts - len(missing),
         requests=len(missing),
         usd=None if writer.price is None else writer.price.usd(read, written),
-        seconds=remote_seconds(model, len(missing), read + written),
+        seconds=remote_seconds(model, len(missing), read + written, written),
         assumed=True,
     )

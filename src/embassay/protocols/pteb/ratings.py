@@ -356,8 +356,15 @@ class Context(context.Context):
 class Share(Estimate):
     """A share of items, with Wilson's interval: none failing in a sample is no proof that none ever does."""
 
-    def score(self, measure: str, *, variant: str = "", subset: str = "") -> Score:
-        """As a row of results."""
+    def score(
+        self,
+        measure: str,
+        *,
+        variant: str = "",
+        subset: str = "",
+        bounds: tuple[float, float] = (0.0, 1.0),  # noqa: ARG002
+    ) -> Score:
+        """As a row of results; the interval never leaves the scale."""
         low, high = share_interval(self.value, self.n)
         return Score(
             measure, self.value, self.n, low, high, variant=variant, subset=subset, method="Wilson interval"

@@ -6,8 +6,7 @@ Who writes questions and who checks them: opened, priced, given passages, and ev
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from importlib.resources import files
@@ -21,13 +20,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from embassay.contracts import ChatModel, Message, Sampling
 from embassay.data.check.figures import Nearness, Sketches
 from embassay.data.documents import Placed
-from embassay.data.language import foreign, language_fault
 from embassay.errors import DataError, TextRefused, Unanswered
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel.inputs import Prompt, block, mark_of
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.protocols.questions import QuestionsOptions
+from embassay.protocols.questions.checks import CHECKS, fault_of, find_span, mistyped
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json
@@ -41,20 +40,6 @@ from embassay.systems.remote.ledger import likely_tokens
 
 VERSION = "1"
 """Of the prompts and of how a passage is laid out; raised when a word of either changes."""
-_WORD = re.compile(r"\w+")
-_REPORT = r"(?:study|paper|research|report|experiment|trial|review|survey|investigation|work)"
-_SPEAKS_OF_IT = re.compile(
-    r"\b(?:this|the|that|given|above|these) (?:passage|text|document|excerpt|paragraph|article|author)s?\b"
-    rf"|\bthis {_REPORT}\b|\bthese (?:studies|papers|experiments|trials)\b"
-    # "the study of jets", "the paper by Smith" are named; a paper alone may be what is written on.
-    rf"|\bthe (?!paper\b|work\b|research\b){_REPORT}\b(?! (?:of|on|about|by|from|into|called|titled|that|which)\b)"
-    r"|\bthe paper (?:reports?|proposes?|describes?|claims?|says?|finds?|presents?|concludes?|discuss(?:es)?|argues?)\b"
-    r"|\b(?:does|did|do) the paper\b|\bthe (?:researchers|investigators)\b(?! (?:of|who|at|from)\b)",
-    re.IGNORECASE,
-)
-_LONGEST = 300
-_RUN = 6
-"""Words in a row that are a copy however long the question."""
 
 
 @dataclass(frozen=True)
@@ -102,6 +87,7 @@ OUTCOMES: Mapping[str, str] = {
     "ungrounded": "the words given as evidence do not stand in the passage",
     "wrong language": "it is in another language than asked",
     "not answerable": "the second call finds no answer in the passage",
+    "of another kind": "it is no question of the kind that was asked for: keywords that are a sentence",
     "near-duplicate": "it repeats an earlier question",
     "refused": "the model or its server refused the text",
 }
@@ -177,6 +163,10 @@ class Unfit(ValueError):
         self.outcome = outcome
 
 
+def _unheard() -> None:
+    """Nobody listens."""
+
+
 @dataclass(frozen=True)
 class Writer:
     """Who writes and who checks; `seed` names the draws. `costs` are the dollars of the answers to a draft (by key)."""
@@ -186,6 +176,8 @@ class Writer:
     options: QuestionsOptions
     seed: int
     costs: dict[str, float] = field(default_factory=dict, compare=False)
+    heard: Callable[[], None] = field(default=_unheard, compare=False)
+    """Called for every answer."""
 
     def key(self, kind: str, passage: Placed) -> str:
         """32 digits: all that a draft depends on."""
@@ -193,7 +185,9 @@ class Writer:
         how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
         prompts = [prompt(kind, self.options.into).identity, prompt("check").identity]
         source = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
-        return digest([kind, source, how, prompts, self.chat.identity, self.checker.identity, self.seed])[:32]
+        return digest(
+            [kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed]
+        )[:32]
 
     async def draft(self, kind: str, passage: Placed) -> Draft:
         """A question about the passage, drawn anew until one is kept or the attempts are used up. ModelError for a
@@ -248,6 +242,7 @@ class Writer:
     ) -> Any:
         try:
             answer = await chat.complete(messages, sampling=sampling, schema=schema, attempt=attempt)
+            self.heard()
             self.costs[key] = self.costs.get(key, 0.0) + (answer.usage.usd or 0.0)
             return answer.parsed if answer.parsed is not None else schema.model_validate_json(answer.text)
         except ValidationError as error:
@@ -259,95 +254,6 @@ class Writer:
     def _seed(self, what: str, attempt: int) -> int:
         # 31 bits, which is what servers take.
         return int.from_bytes(random_bytes(4, self.seed, "questions", what, str(attempt)), "big") >> 1
-
-
-def fault_of(question: str, kind: str, passage: Placed, options: QuestionsOptions) -> tuple[str, str] | None:
-    """Why a question is not kept, and more words; None where it passes the checks that need no model."""
-    if not question:
-        return "nothing to ask", ""
-    if len(question) > _LONGEST:
-        return "too long", f"{len(question)} characters"
-    if _SPEAKS_OF_IT.search(question):
-        return "speaks of the passage", question
-    wrong = (
-        foreign(question, options.into) if kind == "language"
-        else language_fault(passage.body, question, passage.lang or "und")
-    )  # fmt: skip
-    if wrong:
-        return "wrong language", f"{wrong}: {question}"
-    if is_copy(question, passage.body, kind, options.copied):
-        return "copied", question
-    return None
-
-
-def is_copy(question: str, body: str, kind: str, most: float) -> bool:
-    """Whether the longest run of words that a question shares with the passage is six words or more, or over `most` of
-    a question of four words or more; of keywords, whether all three or more of them are such a run.
-
-    >>> is_copy("what does the engine burn at night", "The engine burn at night is low.", "fact", 0.6)
-    True
-    """
-    asked = _words(question)
-    run = longest_run(asked, _words(body))
-    if kind == "keywords":
-        return len(asked) >= 3 and run == len(asked)
-    return run >= _RUN or (len(asked) >= 4 and run > most * len(asked))
-
-
-def longest_run(asked: Sequence[str], words: Sequence[str]) -> int:
-    """The most of the words `asked` that stand in a row in `words`, in the same order.
-
-    >>> longest_run("a b c d".split(), "x b c y d".split())
-    2
-    """
-    # A row of the table of the longest common run; only the row before it is needed.
-    before = [0] * (len(asked) + 1)
-    best = 0
-    for word in words:
-        now = [0] * (len(asked) + 1)
-        for place, own_word in enumerate(asked, 1):
-            if own_word == word:
-                now[place] = before[place - 1] + 1
-        best, before = max(best, *now), now
-    return best
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.casefold())
-
-
-_AROUND = " \t\n\"'“”‘’«»„…."
-
-
-def find_span(body: str, quote: str) -> tuple[int, int] | None:
-    """Start and end of a quotation in a passage, whatever its whitespace, case and quotation marks; None where it does
-    not stand there, or is shorter than two letters.
-
-    >>> find_span("It burns  oil at night.", '"burns oil..."')
-    (3, 13)
-    """
-    words = quote.strip(_AROUND).split()
-    if sum(map(len, words)) < 2:
-        return None
-    match = re.search(r"\s+".join(map(re.escape, words)), body, re.IGNORECASE)
-    return None if match is None else match.span()
-
-
-def mistyped(question: str, seed: int, key: str) -> str:
-    """The question with one typing error, two where it has eight words or more: two neighbouring letters within a word
-    of four letters or more exchanged, or one left out."""
-    words = question.split(" ")
-    long = [place for place, word in enumerate(words) if len(word) >= 4 and word.isalpha()]
-    draws = random_bytes(12, seed, "typing errors", key)
-    for number in range(min(len(long), 1 + (len(words) >= 8))):
-        # Three bytes an error: which of the words that are left, where in it, and of which kind.
-        at, where, how = draws[3 * number : 3 * number + 3]
-        word = words[place := long.pop(at % len(long))]
-        i = 1 + where % (len(word) - 2)
-        swapped = word[:i] + word[i + 1] + word[i] + word[i + 2 :]
-        # Two equal letters exchanged make no error, so one is left out.
-        words[place] = swapped if how % 2 and swapped != word else word[:i] + word[i + 1 :]
-    return " ".join(words)
 
 
 DRAFTS = "drafts.jsonl"
@@ -438,7 +344,7 @@ def forecast(
         yield replace(
             head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
             requests=requests, usd=None if price is None else price.usd(read, out),
-            seconds=remote_seconds(model, requests, read + out), assumed=True,
+            seconds=remote_seconds(model, requests, read + out, out), assumed=True,
         )  # fmt: skip
 
 
@@ -486,7 +392,7 @@ def write(
     model that cannot be had, BudgetExceeded when the money ends."""
     asked = _in_turn(waiting(writer, drawn, drafts))
     listener.stage("writing questions", len(asked), "questions")
-    return asyncio.run(_write(writer, asked, path, drafts, listener, ledger))
+    return asyncio.run(_write(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger))
 
 
 def _in_turn(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:

@@ -338,6 +338,11 @@ def encoded(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
     return replace(rest, items=both.items, lost=lost)
 
 
+def bounds_of(measure: str) -> tuple[float, float]:
+    """What the headline of a task lies between: a correlation from -1, a share from 0."""
+    return (-1.0 if measure in ("spearman", "pearson") else 0.0), 1.0
+
+
 def outcome(
     headline: str,
     estimate: Estimate | str,
@@ -355,7 +360,7 @@ def outcome(
         row = undefined(headline, n, estimate)
         component = Component(None, n, reason=estimate)
     else:
-        row = replace(estimate.score(headline), n=n)
+        row = replace(estimate.score(headline, bounds=bounds_of(headline)), n=n)
         units = estimate.n if estimate.units is None else estimate.units
         component = replace(estimate.component(), n=n, units=None if units == n else units)
     return TaskOutcome((row, *scores), {headline: component}, items.columns, left_out, noted, counts)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +14,7 @@ from embassay.data.tables import known_suffix, table
 from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, Request, check_options, like, option
-from embassay.protocols.kernel.tables import inert
+from embassay.protocols.kernel.tables import csv_sheet, inert
 from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import random_bytes
@@ -302,12 +300,9 @@ def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequen
         lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
         write_atomic(path, "".join(f"{line}\n" for line in lines))
         return
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(columns)
-    writer.writerows([inert(_written(row.get(column))) for column in columns] for row in rows)
+    cells = ([inert(_written(row.get(column))) for column in columns] for row in rows)
     # Spreadsheets take a file without the mark for one in an old code page.
-    write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
+    write_atomic(path, csv_sheet([columns, *cells]).encode("utf-8-sig"))
 
 
 def source_of(path: Path) -> Source:

@@ -14,6 +14,7 @@ from embassay.contracts import Kind
 from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import Headline, mean_component
 from embassay.protocols.kernel.estimates import TOO_FEW, possible_drops
+from embassay.protocols.tasks.task import bounds_of
 from embassay.randomness import generator
 from embassay.records import Component, Result, Stratum
 from embassay.runs.folder import CellRecord
@@ -615,7 +616,7 @@ class Scores:
     def _bounds(self, task: str) -> tuple[float, float]:
         """What scores of a task lie between: correlations from -1, shares from 0."""
         measure = next(run_task.headline for run_task in self.layout.tasks if run_task.name == task)
-        return (-1.0 if measure in ("spearman", "pearson") else 0.0), 1.0
+        return bounds_of(measure)
 
     def _in_scope_made(self, scope: str, system: str, label: str) -> Level:
         if scope == OVERALL:

@@ -16,12 +16,12 @@ import numpy as np
 from embassay.contracts import Similarity, Spread
 from embassay.data import Dataset
 from embassay.protocols.kernel import inputs
-from embassay.protocols.kernel.estimates import MOST_LOST, interval
+from embassay.protocols.kernel.estimates import MOST_LOST, cut_interval, interval
 from embassay.protocols.kernel.groups import named_groups
 from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import Reworded, Task
-from embassay.protocols.tasks.task import Context, PtebOptions, encoded, needed
+from embassay.protocols.tasks.task import Context, PtebOptions, bounds_of, encoded, needed
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
@@ -401,15 +401,19 @@ def _rows(
         methods[0] if suffix or len(methods) == 1 else f"mean over {len(methods)} languages; {methods[0]}"
     )
     score, original = components[f"score{suffix}"], components.get(f"original{suffix}")
-    yield _score(job, headline, score, subset, method)
+    least, most = bounds = bounds_of(headline)
+    yield _score(job, headline, score, subset, method, bounds)
     if original is None:
         return
-    yield _score(job, "delta", difference(score, original), subset, method)
-    yield _score(job, "original", original, subset, method)
+    yield _score(job, "delta", difference(score, original), subset, method, (least - most, most - least))
+    yield _score(job, "original", original, subset, method, bounds)
 
 
-def _score(job: PtebJob, measure: str, part: Component, subset: str, method: str) -> Score:
-    low, high = interval(part.replicates, part.value, freedom_of_units(resampled_units(part)))
+def _score(
+    job: PtebJob, measure: str, part: Component, subset: str, method: str, bounds: tuple[float, float]
+) -> Score:
+    ends = interval(part.replicates, part.value, freedom_of_units(resampled_units(part)))
+    low, high = cut_interval(ends, part.value, bounds)
     return Score(measure, part.value, part.n, low, high, job.variant, subset, method, part.reason)
 
 

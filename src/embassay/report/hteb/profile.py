@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -14,7 +15,6 @@ from embassay.document.blocks import (
     Facts,
     Heading,
     Line,
-    Name,
     Panes,
     Said,
     Sentence,
@@ -31,6 +31,7 @@ from embassay.document.marks import Scale, axis, difference_mark, scale_of
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.hteb.profiles import TOTAL, axis_part
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.protocols.kernel.tables import POINTS
 from embassay.records import Result
 from embassay.report.board import Board, Row, all_tasks
@@ -114,29 +115,43 @@ def hteb_verdict(record: Record, board: Board) -> Verdict:
     profiles = [row for row in profiles_of(record, board) if row.row.system.ranked and row.axes]
     if not profiles:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
-    most = _worst(profiles)
-    if most and any(lost(row) for profile in profiles for row in profile.axes.values()):
-        return Verdict(most, tuple(_lede(profiles, record)))
+    worst, sure = _worst_claims(profiles), _sure_claim(profiles)
+    highest, failed = _highest_claims(profiles), _failed_claims(record)
+    most = _worst(worst, board)
+    lede = (*_highest(highest, profiles, board), _sure(sure), *_failed(failed))
+    claims = (*worst, sure, *highest, *failed)
+    if most and sure.n:
+        return Verdict(most, lede, claims)
     tail = (("In these figures ", *_lower(most), "."),) if most else ()
-    return Verdict(("No system has a certain loss on any axis",), (*tail, *_lede(profiles, record)))
+    return Verdict(("No system has a certain loss on any axis",), (*tail, *lede), claims)
 
 
-def _worst(profiles: Sequence[Profile]) -> Sentence:
-    """Which systems lose most on which axis, of those that have all; empty where none has."""
+def _worst_claims(profiles: Sequence[Profile]) -> tuple[Claim, ...]:
+    """On which axis most systems lose most, and how many, of those that have all axes; none where nobody loses."""
     whole = max(len(profile.axes) for profile in profiles)
-    full = [profile for profile in profiles if len(profile.axes) == whole and profile.worst is not None]
+    full = [profile for profile in profiles if len(profile.axes) == whole]
     worst: dict[str, list[Profile]] = {}
     for profile in full:
-        worst.setdefault(profile.worst[0] if profile.worst else "", []).append(profile)
+        if profile.worst is not None and (profile.worst[1].value or 0.0) < 0:
+            worst.setdefault(profile.worst[0], []).append(profile)
     if not worst:
         return ()
-    name, most = max(worst.items(), key=lambda pair: len(pair[1]))
-    title = AXES[name].lower()
-    if len(profiles) == 1:
-        return (_name(most[0].row), f" loses most on the axis of {title}")
-    if len(most) == len(profiles):
+    axis_name, most = max(worst.items(), key=lambda pair: len(pair[1]))
+    return (state_count(axis_name, len(most), len(profiles), most[0].row.system.name),)
+
+
+def _worst(claims: Sequence[Claim], board: Board) -> Sentence:
+    """Which systems lose most on which axis; empty where none does."""
+    if not claims:
+        return ()
+    [claim] = claims
+    title = AXES[claim.kind].lower()
+    if claim.of == 1:
+        return (board.naming(claim.subject), f" loses most on the axis of {title}")
+    if claim.n == claim.of:
         return (f"Every system loses most on the axis of {title}",)
-    return (f"{len(most)} of {len(profiles)} systems lose most on the axis of {title}",)
+    lose = "loses" if claim.n == 1 else "lose"
+    return (f"{claim.n} of {claim.of} systems {lose} most on the axis of {title}",)
 
 
 def _lower(sentence: Sentence) -> Sentence:
@@ -144,37 +159,61 @@ def _lower(sentence: Sentence) -> Sentence:
     return (first[:1].lower() + first[1:] if isinstance(first, str) else first, *rest)
 
 
-def _lede(profiles: Sequence[Profile], record: Record) -> Iterator[Sentence]:
-    leading = max(
-        profiles, key=lambda profile: (profile.total.value or 0.0) if profile.total is not None else 0.0
-    )
-    if leading.total is not None and leading.total.value is not None:
+def _highest_claims(profiles: Sequence[Profile]) -> tuple[Claim, ...]:
+    """Who has the highest total of those that have one."""
+    totals = {
+        profile.row.system.name: profile.total.value
+        for profile in profiles
+        if profile.total is not None and profile.total.value is not None
+    }
+    if not totals:
+        return ()
+    leading = max(totals, key=lambda name: totals[name])
+    others = tuple(name for name in totals if name != leading)
+    return (Claim(leading, "most", OVERALL, others, totals[leading]),)
+
+
+def _highest(claims: Sequence[Claim], profiles: Sequence[Profile], board: Board) -> Iterator[Sentence]:
+    for claim in claims:
+        change = next(row.changes[TOTAL] for row in profiles if row.row.system.name == claim.subject)
+        has = "has the highest total: " if claim.others else "has a total of "
         yield (
-            _name(leading.row), " has the highest total: ", POINTS.text(leading.total.value), ", ",
-            said(leading.changes[TOTAL]), " from its original.",
+            board.naming(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ", said(change),
+            " from its original.",
         )  # fmt: skip
-    sure = [(profile, name) for profile in profiles for name, row in profile.axes.items() if lost(row)]
-    whole = sum(len(profile.axes) for profile in profiles)
-    yield (f"{len(sure)} of {whole} changes by axis are certain losses: their intervals lie below 0.",)
-    failed = _failed(record)
-    if failed:
-        yield (f"{numbers.percent(failed)} of the texts could not be transformed, and do not count here.",)
 
 
-def _failed(record: Record) -> float:
-    counts: dict[str, int] = {}
+def _sure_claim(profiles: Sequence[Profile]) -> Claim:
+    """How many of the changes by axis are certain losses."""
+    changes = [row for profile in profiles for row in profile.axes.values()]
+    return state_count("certain losses", sum(lost(row) for row in changes), len(changes))
+
+
+def _sure(claim: Claim) -> Sentence:
+    are = "change by axis is a certain loss: its interval lies" if claim.of == 1 else (
+        "changes by axis is a certain loss: its interval lies"
+        if claim.n == 1
+        else "changes by axis are certain losses: their intervals lie"
+    )  # fmt: skip
+    return (f"{claim.n} of {claim.of} {are} below 0.",)
+
+
+def _failed_claims(record: Record) -> tuple[Claim, ...]:
+    """How many texts could not be transformed; none where all could."""
+    counts: Counter[str] = Counter()
     for source in record.manifest.get("transformations", {}).get("sources", ()):
         for by_seed in source.get("outcomes", {}).values():
             for outcomes in by_seed.values():
-                for outcome, n in outcomes.items():
-                    counts[outcome] = counts.get(outcome, 0) + n
-    usable = counts.get("ok", 0) + counts.get("copied", 0)
+                counts.update(outcomes)
     total = sum(counts.values())
-    return (total - usable) / total if total else 0.0
+    failed = total - counts["ok"] - counts["copied"]
+    return (state_count("failed texts", failed, total),) if failed else ()
 
 
-def _name(row: Row) -> Name:
-    return Name(row.label, row.system.index)
+def _failed(claims: Sequence[Claim]) -> Iterator[Sentence]:
+    for claim in claims:
+        share = numbers.percent(claim.n / claim.of)
+        yield (f"{share} of the texts could not be transformed, and do not count here.",)
 
 
 def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:

@@ -20,6 +20,7 @@ from embassay.document.blocks import (
 )
 from embassay.protocols.hume.record import Bar, Divided, PairRecord, Summary, read_divided, read_summary
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.report.board import Board
 from embassay.report.hume.differences import undecided_table
 from embassay.report.hume.families import (
@@ -55,15 +56,32 @@ def verdict_of(summary: Summary) -> Verdict:
     """The heading and up to four sentences."""
     every, who = standings(summary), answerers(summary)
     label = labels(system_names(summary))
+    if summary.pairs and all(pair.human.value is None for pair in summary.pairs):
+        return _gold_verdict(summary, label)
     if not any(models.models for models in every):
         return _alone_verdict(summary, who)
+    sides, overall = side_claims(every), _overall_claims(summary)
+    extremes, wins = _extreme_claims(every), _win_claims(summary, every)
     sentences = (
-        *_overall(summary, who, label),
+        *_overall(summary, overall, who, label),
         *_disagreed(every),
-        *_extremes(every, who, label),
-        *_wins(summary, every, who),
+        *_extremes(every, extremes, who, label),
+        *_wins(wins, who),
     )
-    return Verdict((heading(every, who),), sentences[:4])
+    return Verdict((heading(every, who),), sentences[:4], (*sides.values(), *overall, *extremes, *wins))
+
+
+def side_claims(every: Sequence[PairModels]) -> dict[str, Claim]:
+    """On how many of the pairs that have an interval of people the best model is above it, and below it; and of those
+    above, on how many people agree little, and on how many their agreement is unknown."""
+    known = [models for models in every if models.side]
+    above, below = of_side(every, "above"), of_side(every, "below")
+    return {
+        "above": state_count("above", len(above), len(known)),
+        "below": state_count("below", len(below), len(known)),
+        "low": state_count("low", sum(models.pair.trust == "low" for models in above), len(above)),
+        "unknown": state_count("unknown", sum(models.pair.trust is None for models in above), len(above)),
+    }
 
 
 def heading(every: Sequence[PairModels], who: str) -> str:
@@ -72,36 +90,56 @@ def heading(every: Sequence[PairModels], who: str) -> str:
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
     """
     ends = "people’s interval" if who == "people" else f"{who}’ interval"
-    known, above = [models for models in every if models.side], of_side(every, "above")
-    if not known:
+    claims = side_claims(every)
+    above, below = claims["above"], claims["below"]
+    if not above.of:
         return f"No interval for {who}: models cannot be compared with it"
-    where = f" on {known[0].pair.name}"
-    if len(known) == 1:
-        clause = f", {_trusted([known[0]])}"
-        subject = f"A model is above {ends}" if above else f"No model is above {ends}"
+    if above.of == 1:
+        [only] = (models for models in every if models.side)
+        where, clause = f" on {only.pair.name}", f", {_agreement_of(only)}"
+        subject = f"A model is above {ends}" if above.n else f"No model is above {ends}"
         fits = len(subject) + len(where) + len(clause) <= MOST
         return subject + (where if fits else "") + clause
-    below = of_side(every, "below")
-    if not above and below:
-        said = f"Every model is below {ends} on {len(below)} of {len(known)} pairs"
-        clause = f", {_trusted(below)}"
+    if not above.n and below.n:
+        said = f"Every model is below {ends} on {below.n} of {below.of} pairs"
+        clause = f", {_trusted(of_side(every, 'below'))}"
         return said + (clause if len(said) + len(clause) <= MOST else "")
-    if not above:
-        return f"No model is above {ends} on any of {len(known)} pairs"
-    said = f"{ends} on {len(above)} of {len(known)} pairs, {_trusted(above)}"
+    if not above.n:
+        return f"No model is above {ends} on any of {above.of} pairs"
+    said = f"{ends} on {above.n} of {above.of} pairs, {_trusted(of_side(every, 'above'))}"
     long = f"A model is above {said}"
     return long if len(long) <= MOST else f"Models pass {said}"
 
 
-def _trusted(above: Sequence[PairModels]) -> str:
-    if len(above) == 1:
-        agreement = above[0].pair.agreement
-        return f"agreement {agreed(above[0].pair)}" if agreement is not None else "agreement unknown"
-    low = sum(models.pair.trust == "low" for models in above)
-    unknown = sum(models.pair.trust is None for models in above)
+def _agreement_of(models: PairModels) -> str:
+    agreement = models.pair.agreement
+    return f"agreement {agreed(models.pair)}" if agreement is not None else "agreement unknown"
+
+
+def _trusted(beside: Sequence[PairModels]) -> str:
+    """How far people agree on these pairs."""
+    if len(beside) == 1:
+        return _agreement_of(beside[0])
+    low = sum(models.pair.trust == "low" for models in beside)
+    unknown = sum(models.pair.trust is None for models in beside)
     if low or not unknown:
-        return f"{'all' if low == len(above) else low or 'none'} with low agreement"
-    return "agreement unknown" + (f" on {unknown}" if unknown < len(above) else "")
+        return f"{'all' if low == len(beside) else low or 'none'} with low agreement"
+    return "agreement unknown" + (f" on {unknown}" if unknown < len(beside) else "")
+
+
+def _gold_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
+    """Where language models and systems answered, and nobody else: what each has beside gold, pair by pair."""
+    sentences: list[Sentence] = []
+    for pair in summary.pairs:
+        given = [system for system in (*pair.llms, *pair.models) if system.score.value is not None]
+        ordered = sorted(given, key=lambda system: -(system.score.value or 0.0))
+        for best in ordered[:1]:
+            behind = f", the best of {len(ordered)}" if len(ordered) > 1 else ""
+            sentences.append(
+                (f"{pair.name}: ", _name(best.system, label), f" has {scored(best.score)}{behind}.")
+            )
+    how_many = numbers.counted(len(summary.pairs), "pair")
+    return Verdict((f"Nobody annotated: {how_many} scored against gold alone",), tuple(sentences[:4]))
 
 
 def _alone_verdict(summary: Summary, who: str) -> Verdict:
@@ -113,25 +151,42 @@ def _alone_verdict(summary: Summary, who: str) -> Verdict:
     return Verdict(
         (f"{who.capitalize()} are scored on {how_many}, without a model beside them",),
         ((first,), ("Add models to the command to see them on the same items.",)),
+        (state_count("scored", len(pairs), len(pairs)),),
     )
 
 
-def _overall(summary: Summary, who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
+def _overall_claims(summary: Summary) -> tuple[Claim, ...]:
+    """The mean and the place of people over two pairs or more, and the best model beside them."""
     human = next((place for place in summary.places if place.kind == "human"), None)
     ranked = [place for place in summary.places if place.rank is not None]
     if human is None or human.rank is None or len(ranked) < 2 or len(summary.pairs) < 2:
+        return ()
+    models = [place for place in ranked if place.kind != "human"]
+    best = min(models, key=lambda place: place.rank or 0)
+    others = tuple(place.system for place in models if place is not best)
+    place = Claim(
+        PEOPLE, "is", "mean", value=human.mean.value, low=human.mean.low, high=human.mean.high, n=human.rank,
+        of=len(ranked), kind="place",
+    )  # fmt: skip
+    over = state_count("pairs", human.mean.n or len(summary.pairs), len(summary.pairs))
+    return place, Claim(best.system, "most", "mean", others, best.mean.value), over
+
+
+def _overall(
+    summary: Summary, claims: Sequence[Claim], who: str, label: Mapping[str, str]
+) -> Iterator[Sentence]:
+    if not claims:
         return
+    human = next(place for place in summary.places if place.kind == "human")
+    place, best, over = claims
     ends = interval(human.mean)
     score = points(human.mean) + (
         f" (95% {ends})" if ends and not is_range(human.mean) else f" ({ends})" if ends else ""
     )
-    others = [place for place in ranked if place.kind != "human"]
-    ahead = min(others, key=lambda place: place.rank or 0)
-    over = _extent(human.mean.n, len(summary.pairs))
     yield (
-        f"Over {over} {who} score {score}, place {human.rank} of {len(ranked)} by the mean; ",
-        _name(ahead.system, label),
-        f", the {'best' if human.rank > 1 else 'next'}, has {points(ahead.mean)}.",
+        f"Over {_extent(over.n, over.of)} {who} score {score}, place {place.n} of {place.of} by the mean; ",
+        _name(best.subject, label),
+        f", the {'best' if place.n > 1 else 'next'}, has {POINTS.text(best.value or 0.0)}.",
     )
 
 
@@ -150,36 +205,69 @@ def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
         )
 
 
-def _extremes(every: Sequence[PairModels], who: str, label: Mapping[str, str]) -> Iterator[Sentence]:
-    """The largest lead of a model, and that of people, with interval and agreement."""
-    gaps = [(gap, models) for models in every if (gap := models.gap()) is not None and models.side]
+def _extreme_claims(every: Sequence[PairModels]) -> tuple[Claim, ...]:
+    """The largest lead of a model over people, and that of people over the best model, of all pairs."""
+    gaps = {models.pair.name: (gap, models) for models in every if (gap := models.gap()) is not None}
     if not gaps:
-        return
-    gap, lowest = min(gaps, key=lambda item: item[0])
+        return ()
+    claims = []
+    gap, lowest = min(gaps.values(), key=lambda item: item[0])
     if gap < 0 and lowest.best is not None:
-        yield (
-            "The largest lead of a model is on ", lowest.pair.name, ": ", _name(lowest.best.system, label),
-            f" {points(lowest.best.score)}, {who} {scored(lowest.pair.human)}, "
-            f"agreement {agreed(lowest.pair)}.",
-        )  # fmt: skip
-    gap, highest = max(gaps, key=lambda item: item[0])
+        others = tuple(name for name in gaps if name != lowest.pair.name)
+        claims.append(Claim(lowest.pair.name, "least", "gap", others, gap, kind=lowest.best.system))
+    gap, highest = max(gaps.values(), key=lambda item: item[0])
     if gap > 0 and highest.best is not None:
-        yield (
-            f"The largest lead of {who} is {POINTS.change(gap)} points, on {highest.pair.name}: "
-            f"{scored(highest.pair.human)} against {points(highest.best.score)} of ", _name(highest.best.system, label),
-            ".",
-        )  # fmt: skip
+        others = tuple(name for name in gaps if name != highest.pair.name)
+        claims.append(Claim(highest.pair.name, "most", "gap", others, gap, kind=highest.best.system))
+    return tuple(claims)
 
 
-def _wins(summary: Summary, every: Sequence[PairModels], who: str) -> Iterator[Sentence]:
-    """The same by scores alone, which count otherwise than the interval in the heading."""
+def _extremes(
+    every: Sequence[PairModels], claims: Sequence[Claim], who: str, label: Mapping[str, str]
+) -> Iterator[Sentence]:
+    """The largest lead of a model, and that of people, with interval and agreement."""
+    by_name = {models.pair.name: models for models in every}
+    for claim in claims:
+        pair, best = by_name[claim.subject].pair, by_name[claim.subject].best
+        assert best is not None
+        if claim.relation == "least":
+            yield (
+                "The largest lead of a model is on ", pair.name, ": ", _name(claim.kind, label),
+                f" {points(best.score)}, {who} {scored(pair.human)}, agreement {agreed(pair)}.",
+            )  # fmt: skip
+        else:
+            yield (
+                f"The largest lead of {who} is {POINTS.change(claim.value or 0.0)} points, on {pair.name}: "
+                f"{scored(pair.human)} against {points(best.score)} of ", _name(claim.kind, label), ".",
+            )  # fmt: skip
+
+
+def _win_claims(summary: Summary, every: Sequence[PairModels]) -> tuple[Claim, ...]:
+    """By scores alone, on how many pairs the best model is above people, and people above it and above the median."""
     ahead = sum(gap < 0 for models in every if (gap := models.gap()) is not None)
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
-    if "best" in won and "median" in won and won["best"].wins < won["best"].pairs > 1:
+    if "best" not in won or "median" not in won or not won["best"].wins < won["best"].pairs > 1:
+        return ()
+    pairs = won["best"].pairs
+    return (
+        state_count("model ahead", ahead, pairs),
+        state_count("people above best", won["best"].wins, pairs),
+        state_count("people above median", won["median"].wins, won["median"].pairs),
+    )
+
+
+def _wins(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
+    """The same by scores alone, which count otherwise than the interval in the heading."""
+    if claims:
+        ahead, best, middle = claims
         yield (
-            f"By scores alone, the best model beats {who} on {ahead} of {won['best'].pairs} pairs; {who} beat it on "
-            f"{won['best'].wins} and the median model on {won['median'].wins}.",
+            f"By scores alone, the best model is above {who} on {ahead.n} of {ahead.of} pairs; {who} are above it on "
+            f"{best.n} and above the median model on {middle.n}.",
         )
+
+
+PEOPLE = "people"
+"""The subject of a claim about those who answered."""
 
 
 def _name(system: str, label: Mapping[str, str]) -> Name:

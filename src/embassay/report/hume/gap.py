@@ -245,14 +245,15 @@ def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
     if summary is None:
         return
     sides = [(pair, score) for pair, score in _scored(summary, system) if score.outside is not None]
-    pairs = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
     # Where people agree little their score says little, and to pass it is no strength.
-    pairs = [(pair, score) for pair, score in pairs if not above or pair.trust not in ("low", None)]
+    sides = [(pair, score) for pair, score in sides if not above or pair.trust not in ("low", None)]
+    pairs = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
     if not pairs:
         return
     pair, score = max(pairs, key=lambda side: abs(_gap(*side)))
     where, of = "above" if above else "below", numbers.counted(len(sides), "pair")
-    clause = f"is {where} the interval of {answerers(summary)} on {len(pairs)} of {of}"
+    agreeing = " on which they agree" if above else ""
+    clause = f"is {where} the interval of {answerers(summary)} on {len(pairs)} of {of}{agreeing}"
     clause += f", most on {pair.name}: {points(score.score)} against {scored(pair.human)}"
     clause += f", agreement {agreed(pair)}" if above else ""
     yield finding(run, clause, weight=3, place="hume-pairs")

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 from embassay.document.blocks import (
     Column,
@@ -21,12 +22,20 @@ from embassay.document.blocks import (
     plain,
 )
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import (
+    VERBS,
+    Claim,
+    state_change,
+    state_contenders,
+    state_count,
+    state_value,
+)
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of
 from embassay.protocols.wordings.records import USABLE
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
-from embassay.report.board import Board, Row, Task, Value, missing_value, name, passing
+from embassay.report.board import Board, Row, Task, Value, missing_value, passing
 from embassay.report.record import OVERALL, Record
 from embassay.report.terminal import APART, state_or_value
 
@@ -414,124 +423,157 @@ TEXTS = {
 def pteb_verdict(record: Record, board: Board) -> Verdict:
     """The verdict of the PTEB page."""
     losses = Losses(record, board)
-    ranked = (*board.ranked, *board.apart, *board.unranked)
-    lost = [loss for row in ranked if (loss := losses.leading(row)).drop is not None]
-    if not lost:
+    rows = (*board.ranked, *board.apart, *board.unranked)
+    changes = [_change_claim(loss) for row in rows if (loss := losses.leading(row)).drop is not None]
+    if not changes:
         return _partly(losses, board)
-    lede = [_amounts(lost), *_first(record, board), *_order(record, board), *_largest(losses, board)]
-    return Verdict(_heading(lost, TEXTS[only_control(record)][0]), tuple(lede))
+    counts, first = _counts(changes), _first_claims(record, board)
+    order, largest = _order_claims(record, board), _largest_claims(losses, board)
+    lede = [
+        _amounts(changes, board),
+        *_first(record, board, first),
+        *_order(order),
+        *_largest(largest, board),
+    ]
+    heading = _heading(changes, counts, board, TEXTS[only_control(record)][0])
+    return Verdict(heading, tuple(lede), (*changes, *counts.values(), *first, *order, *largest))
 
 
-def kind_of(loss: Loss) -> str:
-    """`loses`, `gains` or, where the interval of the change includes 0 or there is none, `changes`."""
+def _change_claim(loss: Loss) -> Claim:
+    """Whether a system loses or gains points; neither where the interval includes 0 or there is none."""
     row = loss.delta
     assert row is not None
-    if row.ci_low is None or row.ci_high is None:
-        return "changes"
-    return "loses" if row.ci_high < 0 else "gains" if row.ci_low > 0 else "changes"
+    return state_change(loss.row.system.name, DELTA, row.value or 0.0, row.ci_low, row.ci_high)
 
 
-def _heading(losses: Sequence[Loss], when: str) -> Sentence:
-    kinds = [kind_of(loss) for loss in losses]
-    lost = kinds.count("loses")
-    if len(losses) == 1:
-        return _one(losses[0], f" {when}")
-    if lost == len(losses):
-        drops = sorted(-(loss.drop or 0.0) for loss in losses)
-        every = "Both systems lose" if lost == 2 else "Every system loses"
+def _counts(changes: Sequence[Claim]) -> dict[str, Claim]:
+    """Of how many systems the score falls, of how many surely, and of how many it surely rises."""
+    numbers_of = {
+        "fall": sum((claim.value or 0.0) < 0 for claim in changes),
+        "lost": sum(claim.relation == "falls" for claim in changes),
+        "gained": sum(claim.relation == "rises" for claim in changes),
+    }
+    return {kind: state_count(kind, n, len(changes)) for kind, n in numbers_of.items()}
+
+
+def _heading(changes: Sequence[Claim], counts: Mapping[str, Claim], board: Board, when: str) -> Sentence:
+    if len(changes) == 1:
+        return _one(changes[0], board, f" {when}")
+    fall, lost, gained = counts["fall"], counts["lost"], counts["gained"]
+    if lost.n == lost.of:
+        drops = sorted(-(claim.value or 0.0) for claim in changes)
+        every = "Both systems lose" if lost.n == 2 else "Every system loses"
         span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
         return (f"{every} points {when}: {span}",)
-    fall, gained = sum((loss.drop or 0.0) < 0 for loss in losses), kinds.count("gains")
-    if not fall:
-        return (f"No score falls {when}",)
+    more = f"; {numbers.in_words(gained.n)} gain{'s' if gained.n == 1 else ''}" if gained.n else ""
+    if not fall.n:
+        return (f"No score falls {when}{more}",)
     subject = (
-        f"All {numbers.in_words(fall)} scores" if fall == len(losses) else f"{fall} of {len(losses)} scores"
+        f"All {numbers.in_words(fall.n)} scores" if fall.n == fall.of else f"{fall.n} of {fall.of} scores"
     )
-    sure = f"for {numbers.in_words(lost)} it is certain" if lost else "for none is it certain"
-    more = f"; {numbers.in_words(gained)} gain{'s' if gained == 1 else ''}" if gained else ""
-    return (f"{subject} fall{'s' if fall == 1 else ''} {when}; {sure}{more}",)
+    sure = f"for {numbers.in_words(lost.n)} it is certain" if lost.n else "for none is it certain"
+    return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
-def _one(loss: Loss, end: str = "") -> Sentence:
-    """`NAME loses 4.1 points (3.3–4.9)`, with an interval where it ends a sentence."""
-    drop, kind, row = loss.drop or 0.0, kind_of(loss), loss.delta
-    if kind == "changes":
-        return (name(loss.row), f" changes by {numbers.change(100 * drop, 1)} points{end}")
-    amount = POINTS.said(abs(drop))
-    if end or row is None or row.ci_low is None or row.ci_high is None:
-        return (name(loss.row), f" {kind} {amount} points{end}")
-    return (name(loss.row), f" {kind} {amount} points")
+def _one(claim: Claim, board: Board, end: str = "") -> Sentence:
+    """`NAME loses 4.1 points`."""
+    drop, who = claim.value or 0.0, board.naming(claim.subject)
+    if claim.relation == "open":
+        return (who, f" {VERBS['open']} {numbers.change(100 * drop, 1)} points{end}")
+    return (who, f" {VERBS[claim.relation]} {POINTS.said(abs(drop))} points{end}")
 
 
-def _amounts(lost: Sequence[Loss]) -> Sentence:
+def _amounts(changes: Sequence[Claim], board: Board) -> Sentence:
     """The first systems of the board with their drops and intervals; how far the others go."""
-    shown, rest = lost[:MOST_NAMES], lost[MOST_NAMES:]
+    shown, rest = changes[:MOST_NAMES], changes[MOST_NAMES:]
     parts: list[Part] = []
-    for i, loss in enumerate(shown):
-        parts += [", " if i else "", *_one(loss), f" ({_interval(loss, first=i == 0)})"]
+    for i, claim in enumerate(shown):
+        parts += [", " if i else "", *_one(claim, board), f" ({_interval(claim, first=i == 0)})"]
     if rest:
-        drops = sorted(change.drop or 0.0 for change in rest)
+        drops = sorted(claim.value or 0.0 for claim in rest)
         ends = [numbers.change(100 * drops[0], 1), numbers.change(100 * drops[-1], 1)]
         parts.append(f"; {numbers.in_words(len(rest))} more: {' to '.join(dict.fromkeys(ends))}")
     return (*parts, ".")
 
 
-def _interval(loss: Loss, *, first: bool) -> str:
-    row = loss.delta
-    if row is None or row.ci_low is None or row.ci_high is None:
+def _interval(claim: Claim, *, first: bool) -> str:
+    if claim.low is None or claim.high is None:
         return "no interval"
-    ends = (row.ci_low, row.ci_high) if kind_of(loss) != "loses" else (-row.ci_high, -row.ci_low)
+    ends = (-claim.high, -claim.low) if claim.relation == "falls" else (claim.low, claim.high)
     return ("95% interval " if first else "") + POINTS.said_interval(*ends)
 
 
-def _first(record: Record, board: Board) -> list[Sentence]:
+def _first_claims(record: Record, board: Board) -> tuple[Claim, ...]:
+    """Who may be first by the leading score, of two systems or more that are ranked together."""
     scope = record.scope(board.lead)
-    first = [board.row(system) for system in passing(board, scope.first)]
-    if not first or len(scope.systems) < 2:
+    if len(scope.systems) < 2:
+        return ()
+    return state_contenders(board.lead, passing(board, scope.first), scope.systems)
+
+
+def _first(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+    if not claims:
         return []
     where = "of those ranked together " if board.apart else ""
     texts = TEXTS[only_control(record)][1]
-    if len(first) > MOST_NAMES:
-        return [(f"{numbers.in_words(len(first)).capitalize()} systems may be first on {texts}.",)]
-    names: list[Part] = [name(row) for row in first]
-    only = "only " if len(first) == 1 else ""
+    if len(claims) > MOST_NAMES:
+        return [(f"{numbers.in_words(len(claims)).capitalize()} systems may be first on {texts}.",)]
+    names: list[Part] = [board.naming(claim.subject) for claim in claims]
+    only = "only " if len(claims) == 1 else ""
     return [(f"On {texts} ", where, only, *listed(names, "or"), " may be first.")]
 
 
-def _order(record: Record, board: Board) -> list[Sentence]:
-    """Whether the order of the systems is that on the original texts."""
-    held = record.compared.get("rank_stability", {}).get(record.scope(board.lead).name, {})
+def _order_claims(record: Record, board: Board) -> tuple[Claim, ...]:
+    """How many systems have another place than on the original texts, and Kendall's tau of both orders."""
+    held = _stability(record, board)
     if held.get("tau_original") is None:
-        return []
-    tau = numbers.score(held["tau_original"], 2)
-    if held["original_rank"] == held["rank"]:
-        return [(f"Their order is that on the original texts (Kendall’s τ {tau}).",)]
+        return ()
     moved = sum(a != b for a, b in zip(held["original_rank"], held["rank"], strict=True))
-    return [
-        (f"{moved} of {len(held['rank'])} change places against the original texts (Kendall’s τ {tau}).",)
-    ]
+    return state_count("moved", moved, len(held["rank"])), state_value("", "tau", held["tau_original"])
 
 
-def _largest(losses: Losses, board: Board) -> list[Sentence]:
-    """The largest drop of a ranked system on one dataset."""
+def _stability(record: Record, board: Board) -> Mapping[str, Any]:
+    """Places on original and paraphrased texts by the leading score; empty where they are not compared."""
+    stability: Mapping[str, Any] = record.compared.get("rank_stability", {})
+    return dict(stability.get(record.scope(board.lead).name, {}))
+
+
+def _order(claims: Sequence[Claim]) -> list[Sentence]:
+    """Whether the order of the systems is that on the original texts."""
+    if not claims:
+        return []
+    moved, held = claims
+    tau = numbers.score(held.value or 0.0, 2)
+    if not moved.n:
+        return [(f"Their order is that on the original texts (Kendall’s τ {tau}).",)]
+    return [(f"{moved.n} of {moved.of} change places against the original texts (Kendall’s τ {tau}).",)]
+
+
+def _largest_claims(losses: Losses, board: Board) -> tuple[Claim, ...]:
+    """The largest drop of a system on one dataset, where there are two or more."""
     cells = [
         losses.on_dataset(row, task, dataset)
-        for row in (*board.ranked, *board.apart)
+        for row in (*board.ranked, *board.apart, *board.unranked)
         for task in board.tasks
         for dataset in losses.record.datasets(task.name)
     ]
     lost = [cell for cell in cells if cell.drop is not None and cell.drop < 0]
     if len(lost) < 2:
-        return []
+        return ()
     most = min(lost, key=lambda loss: loss.drop or 0.0)
+    others = tuple(dict.fromkeys(cell.row.system.name for cell in lost if cell.row is not most.row))
     task = most.task.short if most.task else ""
-    amount = POINTS.said(-(most.drop or 0.0))
+    return (Claim(most.row.system.name, "least", DELTA, others, most.drop, kind=f"{most.dataset} ({task})"),)
+
+
+def _largest(claims: Sequence[Claim], board: Board) -> list[Sentence]:
     return [
         (
             "The largest loss on one dataset is that of ",
-            name(most.row),
-            f" on {most.dataset} ({task}): {amount}.",
+            board.naming(claim.subject),
+            f" on {claim.kind}: {POINTS.said(-(claim.value or 0.0))}.",
         )
+        for claim in claims
     ]
 
 

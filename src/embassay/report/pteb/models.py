@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from markupsafe import Markup
 
@@ -30,6 +31,7 @@ from embassay.document.blocks import (
 from embassay.document.marks import Scale, percent, scale_of
 from embassay.document.plots import Axis, Point, Series, lines, scatter
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_contenders, state_count, state_value
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.protocols.pteb.candidates import Candidate, Rule, Selection, select
 from embassay.records import Result
@@ -91,18 +93,27 @@ def judge_verdict(record: Record, board: Board) -> Verdict:
     if not judges:
         return Verdict(("No judge has a score on every dataset",), ())
     lede: list[Sentence] = [_values(record, judges)]
-    if len(judges) == 1:
-        score = POINTS.said(_score(record, judges[0]).value or 0.0)
-        return Verdict((name(judges[0]), f" follows gold scores at {score} of 100"), tuple(lede))
-    first = [board.row(judge) for judge in record.scope(JUDGING).first]
-    if len(first) == 1:
-        return Verdict((name(first[0]), " follows gold scores best"), tuple(lede))
+    scope = record.scope(JUDGING)
+    scores = tuple(_score_claim(record, row) for row in judges)
+    first = state_contenders(JUDGING, scope.first, scope.systems)
+    return Verdict(_follows(scores, first, board), tuple(lede), (*scores, *first))
+
+
+def _score_claim(record: Record, row: Row) -> Claim:
+    result = _score(record, row)
+    return state_value(row.system.name, FIT, result.value, result.ci_low, result.ci_high)
+
+
+def _follows(scores: Sequence[Claim], first: Sequence[Claim], board: Board) -> Sentence:
+    """Who follows gold scores best, or may be the one that does."""
+    if len(scores) == 1:
+        score = POINTS.said(scores[0].value or 0.0)
+        return (board.naming(scores[0].subject), f" follows gold scores at {score} of 100")
     if not first:
-        return Verdict((f"{len(judges)} judges follow gold scores; no test compares them",), tuple(lede))
-    return Verdict(
-        (f"{numbers.in_words(len(first)).capitalize()} judges may be the one that follows gold best",),
-        tuple(lede),
-    )
+        return (f"{len(scores)} judges follow gold scores; no test compares them",)
+    if len(first) == 1:
+        return (board.naming(first[0].subject), " follows gold scores best")
+    return (f"{numbers.in_words(len(first)).capitalize()} judges may be the one that follows gold best",)
 
 
 def in_order(record: Record, board: Board) -> list[Row]:
@@ -290,7 +301,11 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
     row = board.row(chosen.selected)
     front = ", ".join(board.row(name).label for name in chosen.front)
     why = f"It has {chosen.because}. No other candidate is better in all three criteria than {front}."
-    return Verdict((name(row), " is the paraphraser that the rule chooses"), ((why,),))
+    claims = tuple(
+        Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "")
+        for name in chosen.front
+    )
+    return Verdict((name(row), " is the paraphraser that the rule chooses"), ((why,),), claims)
 
 
 def _rule(record: Record) -> Rule:
@@ -461,21 +476,31 @@ def validation_verdict(record: Record, _: Board) -> Verdict:
     accepted = [lang for lang, row in verdicts.items() if row is not None and row.value == 1]
     refused = [lang for lang, row in verdicts.items() if row is not None and row.value == 0]
     open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
-    heading = f"People accept the paraphrases in {len(accepted)} of {numbers.counted(len(langs), 'language')}"
-    lede: list[Sentence] = []
-    whole = _find(record, "", "mean_rating")
-    if whole is not None and whole.value is not None:
-        ends = ""
-        if whole.ci_low is not None and whole.ci_high is not None:
-            ends = f" (95% interval {RATING.interval(whole.ci_low, whole.ci_high)})"
-        lede.append(
-            (f"The mean rating is {RATING.text(whole.value)}{ends} of 5, the bar {_threshold(record):g}.",)
-        )
+    accept = state_count("accepted", len(accepted), len(langs))
+    heading = f"People accept the paraphrases in {accept.n} of {numbers.counted(accept.of, 'language')}"
+    rating = _rating_claims(record)
+    lede = [_rating(claim) for claim in rating]
     if refused:
         lede.append((f"Not accepted: {', '.join(refused)}.",))
     if open_:
         lede.append((f"No verdict: {', '.join(open_)}.",))
-    return Verdict((heading,), tuple(lede))
+    return Verdict((heading,), tuple(lede), (accept, *rating))
+
+
+def _rating_claims(record: Record) -> tuple[Claim, ...]:
+    """The mean rating of all languages; none where nobody rated."""
+    whole = _find(record, "", "mean_rating")
+    if whole is None or whole.value is None:
+        return ()
+    claim = state_value("", "mean_rating", whole.value, whole.ci_low, whole.ci_high)
+    return (replace(claim, margin=_threshold(record)),)
+
+
+def _rating(claim: Claim) -> Sentence:
+    ends = ""
+    if claim.low is not None and claim.high is not None:
+        ends = f" (95% interval {RATING.interval(claim.low, claim.high)})"
+    return (f"The mean rating is {RATING.text(claim.value or 0.0)}{ends} of 5, the bar {claim.margin:g}.",)
 
 
 def _languages(record: Record) -> list[str]:

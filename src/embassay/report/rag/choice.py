@@ -26,6 +26,7 @@ from embassay.document.blocks import (
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.options import AS_GOOD, FEW
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_value
 from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
@@ -55,19 +56,75 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     if not choices:
         return Verdict(("Nothing could be chosen",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
-    pick = _pick(record, choice)
-    if choice["says"] == choice["pick"]:
+    pick, picked = _pick(record, choice), _pick_claim(record, dataset, choice)
+    chances, alike = _chance_claims(record, choice), _alike_claims(choice)
+    labels_needed = _label_claims(choice)
+    if picked.kind == "use":
         heading: Sentence = ("Use ", pick)
     else:
-        heading = ("Cannot say which is best; ", pick, f" {_leads(record, dataset, choice)}")
-    return Verdict(heading, tuple(_lede(record, dataset, choice)))
+        leads = {"most": "is the likeliest", "least": "has the least expected loss"}[picked.relation]
+        heading = ("Cannot say which is best; ", pick, f" {leads}")
+    lede = tuple(_lede(record, dataset, choice, chances, alike, labels_needed))
+    return Verdict(heading, lede, (picked, *chances, *alike, *labels_needed))
 
 
-def _leads(record: Record, dataset: str, choice: Mapping[str, Any]) -> str:
-    """What the pick is: the likeliest best, or only the one with the least expected loss."""
-    rows = [record.find(TASK, system.name, "p_best", dataset=dataset) for system in record.ranked_systems]
-    most = max((row.value for row in rows if row is not None and row.value is not None), default=0.0)
-    return "is the likeliest" if choice["p_best"] >= most else "has the least expected loss"
+def _pick_claim(record: Record, dataset: str, choice: Mapping[str, Any]) -> Claim:
+    """What the pick is: of least expected loss, and the one to use where that is little; else the likeliest best where
+    it is that."""
+    chances = {
+        system.name: row.value
+        for system in record.ranked_systems
+        if (row := record.find(TASK, system.name, "p_best", dataset=dataset)) is not None
+        and row.value is not None
+    }
+    others = tuple(name for name in chances if name != choice["pick"])
+    if choice["says"] == choice["pick"]:
+        return Claim(
+            choice["pick"],
+            "least",
+            "expected_regret",
+            others,
+            choice["expected_regret"],
+            margin=choice["tolerance"],
+            kind="use",
+        )
+    if choice["p_best"] >= max(chances.values(), default=0.0):
+        return Claim(choice["pick"], "most", "p_best", others, choice["p_best"])
+    return Claim(choice["pick"], "least", "expected_regret", others, choice["expected_regret"])
+
+
+def _chance_claims(record: Record, choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """How likely the pick is the best and near it, of how many, and what is lost by it and by a random pick."""
+    pick, n = choice["pick"], len(record.ranked_systems) - len(choice["missing"])
+    return (
+        Claim(pick, "is", "p_best", value=choice["p_best"], of=n),
+        state_value(pick, "p_near", choice["p_near"]),
+        state_value(pick, "expected_regret", choice["expected_regret"]),
+        state_value("", "expected_regret", choice["regret_of_random"], kind="random pick"),
+    )
+
+
+def _alike_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """Who would do as well: near the best with a high chance."""
+    return tuple(
+        Claim(name, "keeps", "p_near", margin=AS_GOOD, kind="as good") for name in choice.get("as_good") or ()
+    )
+
+
+def _label_claims(choice: Mapping[str, Any]) -> tuple[Claim, ...]:
+    """How many judged questions more would bring the expected loss within the tolerance, or that not even the most that
+    are looked at would; none where it is."""
+    if choice["expected_regret"] <= choice["tolerance"]:
+        return ()
+    return (_label_claim(choice),)
+
+
+def _label_claim(choice: Mapping[str, Any]) -> Claim:
+    limit = choice["tolerance"]
+    if choice["labels"] is None:
+        most, left = list(choice["regret_with_labels"].items())[-1]
+        return Claim("", "misses", "regret_with_labels", value=left, margin=limit, n=int(most))
+    return Claim("", "keeps", "regret_with_labels", margin=limit, n=int(choice["labels"]))
 
 
 def _pick(record: Record, choice: Mapping[str, Any]) -> Name:
@@ -77,10 +134,13 @@ def _pick(record: Record, choice: Mapping[str, Any]) -> Name:
     return Name(label[choice["pick"]], index[choice["pick"]])
 
 
-def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sentence]:
-    p, near = numbers.percent(told["p_best"]), numbers.percent(told["p_near"])
-    n = len(record.ranked_systems) - len(told["missing"])
-    regret, lot = SCORE.text(told["expected_regret"]), SCORE.text(told["regret_of_random"])
+def _lede(
+    record: Record, dataset: str, told: Mapping[str, Any], chances: Sequence[Claim], alike: Sequence[Claim],
+    labels_needed: Sequence[Claim],
+) -> Iterator[Sentence]:  # fmt: skip
+    best, near, loss, random = chances
+    p_best, p_near = numbers.percent(best.value or 0.0), numbers.percent(near.value or 0.0)
+    regret, lot = SCORE.text(loss.value or 0.0), SCORE.text(random.value or 0.0)
     if not told.get("enough", True):
         asked = numbers.counted(told["questions"], "passage")
         few = f"Only {asked} could be asked about, too few to say."
@@ -88,12 +148,13 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
         yield (f"{few if told['questions'] < FEW else lost} What they say:",)
     yield (
         _pick(record, told),
-        f" has {_with_article(p)} chance of being best of {n} on {dataset} and {_with_article(near)} chance of being "
-        f"within {told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: {lot}).",
+        f" has {_with_article(p_best)} chance of being best of {best.of} on {dataset} and {_with_article(p_near)} "
+        f"chance of being within {told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: "
+        f"{lot}).",
     )  # fmt: skip
-    if alike := told.get("as_good"):
+    if alike:
         names = labels([system.name for system in record.systems])
-        would = ", ".join(names[name] for name in alike)
+        would = ", ".join(names[claim.subject] for claim in alike)
         yield (f"As good, with {AS_GOOD:.0%} or more at most {told['tolerance']:g} below the best: {would}.",)
     if told.get("written"):
         yield (_by_model(record, told),)
@@ -101,8 +162,8 @@ def _lede(record: Record, dataset: str, told: Mapping[str, Any]) -> Iterator[Sen
         yield (f"{numbers.counted(told['judged'], 'judged question')} of yours count in it.",)
     else:
         yield ("No label was used.",)
-    if told["expected_regret"] > told["tolerance"]:
-        yield (_labels(told),)
+    for claim in labels_needed:
+        yield (_labels(told, claim),)
 
 
 def _with_article(percent: str) -> str:
@@ -118,12 +179,21 @@ def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
     return f"{asked} that {asker.get('by', 'a model')} wrote{cost} count in it, as one more witness."
 
 
-def _labels(choice: Mapping[str, Any]) -> str:
+def _deciding(choice: Mapping[str, Any]) -> str:
+    """What would decide; that nothing more is needed, or that too little was asked to say."""
+    if claims := _label_claims(choice):
+        return _labels(choice, claims[0])
+    if choice["says"] == choice["pick"]:
+        return f"Nothing more is needed: the expected loss is within {choice['tolerance']:g}."
+    return "Too little was asked to say: more documents, or judged questions, would help."
+
+
+def _labels(choice: Mapping[str, Any], claim: Claim) -> str:
     more = " more" if choice["judged"] else ""
-    if choice["labels"] is None:
-        most, left = list(choice["regret_with_labels"].items())[-1]
-        return f"Not even {most}{more} judged questions would decide: {SCORE.text(left)} would be left."
-    return f"About {choice['labels']}{more} judged questions would decide."
+    if claim.relation == "misses":
+        left = SCORE.text(claim.value or 0.0)
+        return f"Not even {claim.n}{more} judged questions would decide: {left} would be left."
+    return f"About {claim.n}{more} judged questions would decide."
 
 
 def _choices(record: Record) -> dict[str, Mapping[str, Any]]:
@@ -166,7 +236,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield replace(_signals(record, dataset), title=f"nDCG@10 on {dataset}")
         yield from _drafts(record, dataset)
         yield Heading("What would decide", "choose-labels")
-        yield Text(_labels(choice))
+        yield Text(_deciding(choice))
         if (record.path / TO_GRADE).exists():
             yield Text(("Questions to judge next: ", Command(TO_GRADE), f" ({_amount(record.path)})."))
             yield from _next(record)

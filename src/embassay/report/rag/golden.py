@@ -29,8 +29,11 @@ from embassay.document.blocks import (
     figures,
 )
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, select_kind, state_count, state_value
+from embassay.protocols.rag.golden.conclusions import set_claims
 from embassay.protocols.rag.golden.final_lists import Listed
 from embassay.protocols.rag.golden.summary import Figure, Golden, Query, read_golden
+from embassay.protocols.rag.golden.trust import judge_warnings
 from embassay.report.board import Board
 from embassay.report.rag.decision import quantities_blocks
 from embassay.report.rag.labels import (
@@ -70,13 +73,12 @@ def stops(golden: Golden) -> str:
 
 def doubts(golden: Golden) -> str:
     """For how many questions nothing is claimed, and what was found of the judge; empty where there are none."""
-    ranking = golden.ranking
-    if ranking is None or not ranking.doubts:
+    claims = _doubt_claims(golden)
+    if not claims or golden.ranking is None:
         return ""
-    done = [query for query in golden.queries if query.status == "done"]
-    none = sum(bool(query.doubts) for query in done)
-    reasons = "; ".join(DOUBTS.get(word, word) for word in ranking.doubts)
-    head = f"Nothing is claimed of the order of {none} of {numbers.counted(len(done), 'question')}"
+    [claim] = claims
+    reasons = "; ".join(DOUBTS.get(word, word) for word in golden.ranking.doubts)
+    head = f"Nothing is claimed of the order of {claim.n} of {numbers.counted(claim.of, 'question')}"
     return f"{head}, and none of them was stopped early, because the judge's answers forbid it: {reasons}."
 
 
@@ -258,19 +260,42 @@ def golden_verdict(record: Record, _: Board) -> Verdict:
 
 def verdict_of(golden: Golden) -> Verdict:
     """How many questions are done; what they hold, what judging took, how sure the order is."""
-    done = [query for query in golden.queries if query.status == "done"]
-    heading = (
-        f"{len(done)} of {numbers.counted(len(golden.queries), 'question')} have graded, ordered passages"
-    )
+    claims = set_claims([query.status for query in golden.queries], golden.labels)
+    done, failed = claims["done"], claims["failed"]
+    have = "has" if done.of == 1 else "have"
+    heading = f"{done.n} of {numbers.counted(done.of, 'question')} {have} graded, ordered passages"
     lede: list[Sentence] = []
-    if golden.failed:
-        left = len(golden.failed)
-        lede.append((f"{left} failed and {'is' if left == 1 else 'are'} not in the set.",))
-    good = golden.labels.get("grade4plus5_count_median")
-    if done and good is not None:
-        lede.append((f"The median question has {good:g} passage{'' if good == 1 else 's'} of grade 4 or 5.",))
-    lede += [(text,) for text in (_cost(golden), _sure(golden), doubts(golden)) if text]
-    return Verdict((heading,), tuple(lede))
+    if failed.n:
+        lede.append((f"{failed.n} failed and {'is' if failed.n == 1 else 'are'} not in the set.",))
+    if good := claims.get("good"):
+        passages = f"{good.value:g} passage{'' if good.value == 1 else 's'}"
+        lede.append((f"The median question has {passages} of grade 4 or 5.",))
+    sure, unclaimed = _sure_claims(golden), _doubt_claims(golden)
+    lede += [(text,) for text in (_cost(golden), _sure(golden, sure), doubts(golden)) if text]
+    return Verdict((heading,), tuple(lede), (*claims.values(), *sure, *unclaimed))
+
+
+def _doubt_claims(golden: Golden) -> tuple[Claim, ...]:
+    """Of how many of the questions that are done nothing is claimed; none where the judge gives no reason."""
+    if golden.ranking is None or not golden.ranking.doubts:
+        return ()
+    done = [query for query in golden.queries if query.status == "done"]
+    return (state_count("nothing claimed", sum(bool(query.doubts) for query in done), len(done)),)
+
+
+def _sure_claims(golden: Golden) -> tuple[Claim, ...]:
+    """What the engine expects of the judge's own order, and of how many questions; none where it expects nothing."""
+    ranking = golden.ranking
+    if ranking is None or not ranking.claims:
+        return ()
+    done = [query for query in golden.queries if query.status == "done"]
+    about = state_count("claimed", sum(bool(query.claims) for query in done), len(done))
+    expected = (
+        state_value(ranking.engine, name, ranking.claims[name], kind="expected")
+        for name in ("overlap", "set_errors_at_most_1")
+        if name in ranking.claims
+    )
+    return (about, *expected)
 
 
 def _cost(golden: Golden) -> str:
@@ -287,23 +312,20 @@ def _cost(golden: Golden) -> str:
     return f"The judge gave {grades} and {orders}{per} for {dollars(judge.usd)}."
 
 
-def _sure(golden: Golden) -> str:
-    """The claims in a sentence; empty where the engine makes none."""
-    ranking = golden.ranking
-    if ranking is None or not ranking.claims:
+def _sure(golden: Golden, claims: Sequence[Claim]) -> str:
+    """The claims of the engine in a sentence; empty where it makes none."""
+    expected = {claim.measure: claim.value or 0.0 for claim in select_kind(claims, "expected")}
+    if not expected:
         return ""
-    parts, top = [], golden.settings.top
-    if (overlap := ranking.claims.get("overlap")) is not None:
-        parts.append(f"{numbers.percent(overlap, 1)} of the first {top} belong there")
-    if (chance := ranking.claims.get("set_errors_at_most_1")) is not None:
+    about, parts = claims[0], []
+    if "overlap" in expected:
+        parts.append(
+            f"{numbers.percent(expected['overlap'], 1)} of the first {golden.settings.top} belong there"
+        )
+    if (chance := expected.get("set_errors_at_most_1")) is not None:
         parts.append(f"at most one of them does not with probability {chance:.2f}")
-    done = [query for query in golden.queries if query.status == "done"]
-    about = f"over {sum(bool(query.claims) for query in done)} of {numbers.counted(len(done), 'question')}"
-    return (
-        f"{ranking.engine} expects of the judge's own order, in the mean {about}: {'; '.join(parts)}."
-        if parts
-        else ""
-    )
+    over = f"over {about.n} of {numbers.counted(about.of, 'question')}"
+    return f"{claims[1].subject} expects of the judge's own order, in the mean {over}: {'; '.join(parts)}."
 
 
 def _facts(golden: Golden, record: Record) -> Facts:
@@ -464,6 +486,10 @@ def _steadiness(golden: Golden) -> Iterator[list[str]]:
     if repeat is not None and not repeat.reason:
         found.append(("Same grade", repeat.exact, "share of passages graded twice"))
         found.append(("Turned round", repeat.discordant, "share of pairs that a repeat orders differently"))
+    if golden.rank_agreement is not None:
+        found.append(
+            ("As the search", golden.rank_agreement, "share of pairs graded in the order of the search")
+        )
     if ranking is not None and ranking.contradictions is not None:
         found.append(
             ("Contradicted", ranking.contradictions.share, "share of pairs shown twice and put both ways")
@@ -478,6 +504,7 @@ def _notes(golden: Golden) -> Iterator[str]:
     if golden.failed:
         total = numbers.counted(len(golden.queries), "question")
         yield f"{len(golden.failed)} of {total} failed: {failed_list(golden.failed)}."
+    yield from judge_warnings(golden)
     if note := stops(golden):
         yield note
     if note := doubts(golden):

@@ -28,6 +28,7 @@ from embassay.document.blocks import (
 from embassay.document.marks import Scale, difference_mark, scale_of
 from embassay.document.plots import Axis, Point, scatter
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, Relation, state_count
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import (
@@ -115,18 +116,31 @@ def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
 def names_verdict(record: Record, _: Board) -> Verdict:
     """What moves the margin: the identity of names, or how they are written."""
     where = Where(record)
-    moved = [(group, percent, row) for group, percent, row in _moved(where)]
     if not any(where.each()):
         return Verdict(("No margin is finished yet.",))
+    moved, margins, masked = _moved_claims(where), _margin_claims(where), _mask_claims(where)
+    lede = (*_margins(where, margins), *_masked(masked))
+    return Verdict((_moved_in_words(moved),), lede, (*moved, *margins, *masked))
+
+
+def _moved_claims(where: Where) -> tuple[Claim, ...]:
+    """By how much percent each group of ablations moves the margin: identity by at least so much, form by at most; none
+    where one of them has no percentage."""
+    moved = list(_moved(where))
     identity = [abs(percent) for group, percent, _ in moved if group == "identity"]
     form = [abs(percent) for group, percent, _ in moved if group != "identity"]
     if not identity or not form:
-        heading = "How far names hold the right passage apart from impostors"
-    elif min(identity) > max(form):
-        heading = "Whose name it is moves the margin more than how it is written"
-    else:
-        heading = "How a name is written can move the margin as much as whose it is"
-    return Verdict((heading,), tuple(_lede(where)))
+        return ()
+    relation: Relation = "less" if max(form) < min(identity) else "most"
+    return (Claim("form", relation, PERCENT, ("identity",), max(form), kind="moved"),)
+
+
+def _moved_in_words(claims: Sequence[Claim]) -> str:
+    if not claims:
+        return "How far names hold the right passage apart from impostors"
+    if claims[0].relation == "less":
+        return "Whose name it is moves the margin more than how it is written"
+    return "How a name is written can move the margin as much as whose it is"
 
 
 def _moved(where: Where) -> Iterator[tuple[str, float, str]]:
@@ -141,30 +155,58 @@ def _moved(where: Where) -> Iterator[tuple[str, float, str]]:
                 yield condition.group, value, name
 
 
-def _lede(where: Where) -> Iterator[Sentence]:
-    margins = [
-        (row.value, where.labels[system.name], named, row)
+def _margin_claims(where: Where) -> tuple[Claim, ...]:
+    """The largest and the smallest name margin, of all systems and languages; one alone is stated."""
+    margins = {
+        (system.name, named): row
         for dataset, named, system in where.each()
         if (row := where.find(dataset, system.name, "", HEADLINE)) is not None and row.value is not None
-    ]
+    }
     if not margins:
-        return
-    value, label, named, row = max(margins, key=lambda margin: margin[0])
-    ends = f" ({SCORE.interval(row.ci_low, row.ci_high or 0.0)})" if row.ci_low is not None else ""
-    if len(margins) == 1:
-        yield (f"The name margin of {label} in {named} is {SCORE.text(value)}{ends}.",)
-    else:
-        least = min(margins, key=lambda margin: margin[0])
-        yield (
-            f"The name margin is largest for {label} in {named}, {SCORE.text(value)}{ends}, and smallest for "
-            f"{least[1]} in {least[2]}, {SCORE.text(least[0])}; scales of systems differ.",
+        return ()
+    ordered = sorted(margins, key=lambda key: -(margins[key].value or 0.0))
+    ends: list[tuple[Relation, tuple[str, str]]] = [("most", ordered[0]), ("least", ordered[-1])]
+    if len(ordered) == 1:
+        ends = [("is", ordered[0])]
+    return tuple(
+        Claim(
+            key[0], relation, HEADLINE, value=margins[key].value, low=margins[key].ci_low, high=margins[key].ci_high,
+            kind=key[1],
         )
+        for relation, key in ends
+    )  # fmt: skip
+
+
+def _margins(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
+    if not claims:
+        return
+    largest, smallest = claims[0], claims[-1]
+    value = SCORE.text(largest.value or 0.0)
+    ends = f" ({SCORE.interval(largest.low, largest.high or 0.0)})" if largest.low is not None else ""
+    label = where.labels[largest.subject]
+    if largest is smallest:
+        yield (f"The name margin of {label} in {largest.kind} is {value}{ends}.",)
+        return
+    yield (
+        f"The name margin is largest for {label} in {largest.kind}, {value}{ends}, and smallest for "
+        f"{where.labels[smallest.subject]} in {smallest.kind}, {SCORE.text(smallest.value or 0.0)}; scales of systems "
+        "differ.",
+    )
+
+
+def _mask_claims(where: Where) -> tuple[Claim, ...]:
+    """How many margins are exactly 0 with every author masked; none where nothing was masked."""
     masked = [where.value(dataset, system.name, MASK, HEADLINE) for dataset, _, system in where.each()]
     values = [value for value in masked if value is not None]
-    if values and all(value == 0 for value in values):
-        yield ("With every author masked the margin is exactly 0, as it must be.",)
-    elif values:
-        yield ("With every author masked a margin is not 0: equal texts get unequal similarities.",)
+    return (state_count("masked", sum(value == 0 for value in values), len(values)),) if values else ()
+
+
+def _masked(claims: Sequence[Claim]) -> Iterator[Sentence]:
+    for claim in claims:
+        if claim.n == claim.of:
+            yield ("With every author masked the margin is exactly 0, as it must be.",)
+        else:
+            yield ("With every author masked a margin is not 0: equal texts get unequal similarities.",)
 
 
 def base_margins(where: Where) -> Table:

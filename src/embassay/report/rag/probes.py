@@ -29,6 +29,7 @@ from embassay.document.blocks import (
 from embassay.document.marks import scale_of
 from embassay.document.plots import MOST_LINES, Series, lines
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_change, state_count
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes import names as names
 from embassay.protocols.rag.probes import noise as noise
@@ -341,41 +342,66 @@ def noise_verdict(record: Record, _: Board) -> Verdict:
     lost = _spread(where, "", SHARE)
     if not lost:
         return Verdict(("No drop is finished yet.",))
-    if min(lost) > 0:
-        heading = f"Small talk lowers the similarity to a question's meaning by {_range(lost)}"
-    elif max(lost) <= 0:
-        heading = "Small talk does not lower the similarity to a question's meaning"
-    else:
-        heading = "Small talk lowers the similarity of some systems, not of all"
-    return Verdict((heading,), tuple(_lede(where)))
+    lowered = state_count("lowered", sum(share > 0 for share in lost), len(lost))
+    recovered, recall = _recovered_claims(where), _recall_claims(where)
+    lede = (*_recovered(where, recovered), *_recall(where, recall))
+    return Verdict((_lowered(lowered, lost),), lede, (lowered, *recovered, *recall))
 
 
-def _lede(where: Where) -> Iterator[Sentence]:
+def _lowered(claim: Claim, lost: list[float]) -> str:
+    if claim.n == claim.of:
+        return f"Small talk lowers the similarity to a question's meaning by {_range(lost)}"
+    if not claim.n:
+        return "Small talk does not lower the similarity to a question's meaning"
+    return "Small talk lowers the similarity of some systems, not of all"
+
+
+def _recovered_claims(where: Where) -> tuple[Claim, ...]:
+    """The least and the most that each rewriter brings back of the drop, of embedding models."""
+    spreads = {
+        rewriter: _spread(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
+        for rewriter in where.rewriters
+    }
+    return tuple(
+        Claim(rewriter, "is", RECOVERED, low=min(back), high=max(back))
+        for rewriter, back in spreads.items()
+        if back
+    )
+
+
+def _recovered(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
     called = labels(where.rewriters)
-    for rewriter in where.rewriters:
-        back = _spread(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
-        if back:
-            low, high = (numbers.percent(end) for end in (min(back), max(back)))
-            share = low if low == high else f"{low} to {high}"
-            yield (f"Rewriting by {called[rewriter]} brings back {share} of that for embedding models.",)
-    changes = [
-        (row.value, where.labels[system.name], named, row)
+    for claim in claims:
+        low, high = (numbers.percent(end or 0.0) for end in (claim.low, claim.high))
+        share = low if low == high else f"{low} to {high}"
+        yield (f"Rewriting by {called[claim.subject]} brings back {share} of that for embedding models.",)
+
+
+def _recall_claims(where: Where) -> tuple[Claim, ...]:
+    """How recall changes at the noisiest level, of every system and dataset, most lost first."""
+    claims = [
+        state_change(system.name, f"{RECALL} change", row.value, row.ci_low, row.ci_high, kind=named)
         for dataset, named, system in where.each()
         if (row := where.find(dataset, system.name, level_name(NOISIEST), f"{RECALL} change")) is not None
         and row.value is not None
     ]
-    if changes:
-        value, label, share, row = min(changes, key=lambda change: change[0])
-        if value < 0 and row.ci_high is not None and row.ci_high < 0:
-            yield (f"{RECALL} falls most for {label} on {share}, by {SCORE.text(-value)}.",)
-        elif value < 0:
-            yield (
-                (f"No fall of {RECALL} can be told from 0.",)
-                if all(change[3].ci_high is None or change[3].ci_high >= 0 for change in changes)
-                else (f"{RECALL} falls for some systems.",)
-            )
-        else:
-            yield (f"{RECALL} does not fall.",)
+    return tuple(sorted(claims, key=lambda claim: claim.value or 0.0))
+
+
+def _recall(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
+    """Whose recall surely falls most; that no fall is sure; or that there is none."""
+    if not claims:
+        return
+    sure = [claim for claim in claims if claim.relation == "falls"]
+    if sure:
+        most = sure[0]
+        by = SCORE.text(-(most.value or 0.0))
+        who = "most " if most is claims[0] else "surely "
+        yield (f"{RECALL} falls {who}for {where.labels[most.subject]} on {most.kind}, by {by}.",)
+    elif (claims[0].value or 0.0) < 0:
+        yield (f"No fall of {RECALL} can be told from 0.",)
+    else:
+        yield (f"{RECALL} does not fall.",)
 
 
 def _spread(where: Where, variant: str, measure: str, *, embeddings: bool = False) -> list[float]:

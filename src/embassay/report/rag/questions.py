@@ -7,11 +7,26 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from embassay.document.blocks import Block, Care, Column, Command, Heading, Table, Text, Verdict, clipped
+from embassay.document.blocks import (
+    Block,
+    Care,
+    Column,
+    Command,
+    Heading,
+    Table,
+    Text,
+    Verdict,
+    clipped,
+    figures,
+)
+from embassay.document.claims import first_in_words, gap_in_words
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import state_contenders, state_pair, state_value
+from embassay.protocols.kernel.comparisons import untold
+from embassay.protocols.kernel.tables import SCORE
 from embassay.report.board import Board
-from embassay.report.record import Record
+from embassay.report.record import Record, read_record
 from embassay.report.runs import ReportRun
 from embassay.runs.folder import RunFolder
 
@@ -50,6 +65,64 @@ def _blocks(run: Path) -> Iterator[Block]:
     if notes := tuple(_notes(asked)):
         yield Care(notes)
     yield Text(("The set, a folder that every -d reads: ", Command(str(run / "export"))), "")
+
+
+def answers_view(run: Path, wide: bool = False) -> Iterator[Block]:
+    """What runs' passages are good for: which run's answers are right most often, and every figure."""
+    del wide
+    record = read_record(run)
+    yield answers_verdict(record)
+    heads: list[str | Column] = ["run", "measure", "prompt", *figures("value", "95%", "n")]
+    rows = [
+        [
+            row.system, row.measure, row.variant or "as found", "n/a" if row.value is None else SCORE.text(row.value),
+            "" if row.ci_low is None or row.ci_high is None else SCORE.interval(row.ci_low, row.ci_high),
+            f"{row.n:,}",
+        ]
+        for row in record.rows.values()
+    ]  # fmt: skip
+    yield Table.of("answers", heads, rows)
+    yield from (Text(warning) for warning in record.manifest.get("warnings", ()))
+    yield Text(("Answers: ", Command(str(run / "answers"))))
+
+
+def answers_verdict(record: Record) -> Verdict:
+    """Which runs may be first by the share of right answers, and what lies between the two best."""
+    values = {
+        system.name: row.value
+        for system in record.systems
+        for row in record.rows.values()
+        if (row.system, row.measure, row.variant) == (system.name, ACCURACY, "") and row.value is not None
+    }
+    if not values:
+        return Verdict(("No answer could be graded, so nothing is known",))
+    scope = record.scope(ANSWERS)
+    ranked = [name for name in scope.systems if name in values]
+    if len(values) == 1:
+        [(name, value)] = values.items()
+        claim = state_value(name, ACCURACY, value)
+        return Verdict(
+            (f"{name} leads to right answers on {numbers.percent(value, 1)} of questions",), (), (claim,)
+        )
+    first = tuple(name for name in scope.first if name in values)
+    if not first:
+        return Verdict(("No ranking on right answers: differences cannot be tested",))
+    alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
+    claims = state_contenders(ACCURACY, first, ranked, alone=alone)
+    heading = first_in_words(claims, str, " on right answers", every="run", noun="run", anyone="run")
+    pair = scope.pair(*ranked[:2])
+    if pair is None:
+        return Verdict(heading, (), claims)
+    apart = pair.p_adjusted < record.alpha
+    gap = state_pair(ACCURACY, pair.a, pair.b, pair.difference, pair.ci_low, pair.ci_high, apart=apart)
+    said = untold(pair.p, pair.p_adjusted, len(scope.ranges))
+    return Verdict(
+        heading, (gap_in_words(gap, str, values.__getitem__, SCORE, said, claims),), (*claims, gap)
+    )
+
+
+ACCURACY, ANSWERS = "accuracy", "answer"
+"""The measure of answers, and the scope of its comparisons."""
 
 
 def questions_verdict(record: Record, _: Board) -> Verdict:

@@ -35,7 +35,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
 from embassay.protocols.kernel.tables import Unit
-from embassay.protocols.rag.scoring.conclusions import pair_claim
+from embassay.protocols.rag.scoring.conclusions import comparison_claims, pair_claim
 from embassay.protocols.rag.scoring.correction import CORRECTED
 from embassay.protocols.rag.scoring.score import (
     Comparison,
@@ -116,8 +116,10 @@ def score_verdict(record: Record, _: Board) -> Verdict:
 
 
 def verdict_of(score: Score) -> Verdict:
-    """The sentences of the record."""
-    return Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede))
+    """The sentences of the record, with what they state of the headline measure."""
+    comparison = score.comparison(score.headline)
+    claims = () if comparison is None else tuple(comparison_claims(comparison))
+    return Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede), claims)
 
 
 def _facts(score: Score) -> Facts:

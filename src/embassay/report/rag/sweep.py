@@ -30,6 +30,7 @@ from embassay.protocols.rag.sweep.findings.record import (
     Terms,
     read_findings,
 )
+from embassay.protocols.rag.sweep.findings.sentences import claims as part_claims
 from embassay.protocols.rag.sweep.findings.sentences import dollars_more, ms, ms_more, percent, usd
 from embassay.report.board import Board
 from embassay.report.rag.frontier import FrontierPlot, Spot, frontier_plot, shown_frontier, undecided_stacks
@@ -531,7 +532,8 @@ def sweep_verdict(record: Record, _: Board) -> Verdict:
 def verdict_of(findings: Findings) -> Verdict:
     """The sentences of the first part: over all datasets where there are several."""
     part = findings.parts[0]
-    return Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede))
+    claims = tuple(part_claims(part, findings.asked))
+    return Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede), claims)
 
 
 def page_of(findings: Findings) -> SweepPage:

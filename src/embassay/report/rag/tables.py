@@ -24,6 +24,7 @@ from embassay.document.blocks import Text as Paragraph
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS
 from embassay.protocols.rag.golden.summary import Query, read_golden
+from embassay.protocols.rag.golden.trust import judge_warnings
 from embassay.protocols.rag.scoring.conclusions import NEXT, pair_claim, upwards
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
@@ -136,6 +137,8 @@ def _golden(record: Record) -> Iterator[NoteParts]:
             "They are not in the golden set.",
             "The same command continues.",
         )
+    for text in judge_warnings(golden):
+        yield "judge", text, "", ""
     for text in golden.notes:
         if not (failed and "questions failed" in text):
             yield "warning", text, "", ""

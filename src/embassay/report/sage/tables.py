@@ -43,6 +43,7 @@ from embassay.document.plots import (
     tracks_of,
 )
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_contenders, state_count
 from embassay.protocols.sage.tables import GROUPS, tables
 from embassay.protocols.sage.tables import Table as Written
 from embassay.protocols.sage.tasks import RETRIEVAL_EDITS
@@ -58,7 +59,6 @@ from embassay.report.board import (
     item_count,
     line_of,
     missing_value,
-    name,
     passing,
     task_value,
 )
@@ -150,10 +150,13 @@ MOST_NAMES = 3
 
 def sage_verdict(record: Record, board: Board) -> Verdict:
     """The verdict of the SAGE page."""
-    lede = [*_shares(record, board), *_places(record, board)]
-    if not lede:
+    noise, places = tuple(_noise_claims(record, board)), tuple(_place_claims(record, board))
+    if not noise and not places:
         return Verdict(("SAGE: no ranked system has finished a task",), ())
-    return Verdict(_heading(record, board), tuple(lede))
+    leader = _leader_claim(record, board)
+    heading = _noise_heading(noise[0]) if noise else _leader_heading(board, leader)
+    lede = (*_shares(record, board, noise), *_places(board, places))
+    return Verdict(heading, lede, (*noise, *places, *(() if noise else (leader,))))
 
 
 def relation_rows(record: Record, board: Board) -> list[Result]:
@@ -166,57 +169,89 @@ def relation_rows(record: Record, board: Board) -> list[Result]:
     return [row for row in relations if row is not None and row.value is not None]
 
 
-def _heading(record: Record, board: Board) -> Sentence:
-    rows = relation_rows(record, board)
-    if rows:
-        half = [row for row in rows if (row.value or 0) > 0.5]
-        if not half:
-            return ("Noise moves every system more than a changed meaning",)
-        systems = {row.system for row in half}
-        of = len({row.system for row in rows})
-        keep = "keeps" if len(systems) == 1 else "keep"
-        return (f"{len(systems)} of {numbers.counted(of, 'system')} {keep} noise above changed meaning",)
-    leader = next((task for task in board.tasks if len(record.scope(task.name).first) == 1), None)
-    if leader is None:
-        return (f"SAGE: {numbers.counted(len(board.tasks), 'task')}, no task with a single leader",)
-    return (name(board.row(record.scope(leader.name).first[0])), f" {leader.superlative}")
-
-
-def _shares(record: Record, board: Board) -> list[Sentence]:
-    """The largest share of documents on which noise stays above changed meaning, and what caps the score."""
+def _noise_claims(record: Record, board: Board) -> Iterator[Claim]:
+    """How many systems keep noise above changed meaning on most documents of a dataset, and whose share is the largest;
+    none without values."""
     rows = relation_rows(record, board)
     if not rows:
-        return []
+        return
+    half = {row.system for row in rows if (row.value or 0) > 0.5}
+    where = " of a dataset" if len(record.datasets("robustness")) > 1 else ""
+    yield state_count("noise", len(half), len({row.system for row in rows}), where)
     most = max(rows, key=lambda row: row.value or 0)
+    others = tuple(dict.fromkeys(row.system for row in rows if row.system != most.system))
+    n = round((most.value or 0.0) * most.n)
+    yield Claim(most.system, "most", "share", others, most.value, n=n, of=most.n, kind=most.dataset)
+
+
+def _noise_heading(claim: Claim) -> Sentence:
+    keep, what = "keeps" if claim.n == 1 else "keep", "noise above changed meaning on most documents"
+    if not claim.n:
+        return (f"No system keeps {what}",)
+    return (f"{claim.n} of {numbers.counted(claim.of, 'system')} {keep} {what}{claim.subject}",)
+
+
+def _leader_claim(record: Record, board: Board) -> Claim:
+    """Who alone may be first on the first task that has such a one; else of how many tasks none has."""
+    for task in board.tasks:
+        first = record.scope(task.name).first
+        if len(first) == 1:
+            return state_contenders(task.name, first, record.scope(task.name).systems)[0]
+    return state_count("leaders", 0, len(board.tasks))
+
+
+def _leader_heading(board: Board, claim: Claim) -> Sentence:
+    if claim.relation == "counts":
+        return (f"SAGE: {numbers.counted(claim.of, 'task')}, no task with a single leader",)
+    return (board.naming(claim.subject), f" {BY_NAME[claim.measure].superlative}")
+
+
+def _shares(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+    """The largest share of documents on which noise stays above changed meaning, and what caps the score."""
+    if not claims:
+        return []
+    most = claims[-1]
     return [
-        _most_share(record, board, most) if most.value else _no_share(record, rows),
+        _most_share(record, board, most) if most.value else _no_share(record, most),
         ("Robustness saturates at one third: look at the shares, not only at the score.",),
     ]
 
 
-def _most_share(record: Record, board: Board, most: Result) -> Sentence:
-    where = f" on {most.dataset}" if len(record.datasets("robustness")) > 1 else ""
-    of = "documents" if most.n < 100 else "of the documents"
-    share = f"On at most {numbers.share(most.value or 0, most.n)} {of}{where}"
+def _most_share(record: Record, board: Board, claim: Claim) -> Sentence:
+    where = f" on {claim.kind}" if len(record.datasets("robustness")) > 1 else ""
+    of = "documents" if claim.of < 100 else "of the documents"
+    share = f"On at most {numbers.share(claim.value or 0, claim.of)} {of}{where}"
     return (
         f"{share} every superficial edit stays above every meaning change: ",
-        name(board.row(most.system)),
+        board.naming(claim.subject),
         ".",
     )
 
 
-def _no_share(record: Record, rows: Sequence[Result]) -> Sentence:
-    n = item_count(record, BY_NAME["robustness"], rows[0].system)
+def _no_share(record: Record, claim: Claim) -> Sentence:
+    n = item_count(record, BY_NAME["robustness"], claim.subject)
     return (f"No system keeps every superficial edit above every meaning change on any of {n:,} documents.",)
 
 
-def _places(record: Record, board: Board) -> list[Sentence]:
-    """Who may be first on the tasks that have ranks, tasks with the same answer together."""
-    tasks_of: dict[tuple[str, ...], list[str]] = {}
+def _place_claims(record: Record, board: Board) -> Iterator[Claim]:
+    """Who may be first on the tasks that have ranks."""
     for task in board.tasks:
-        first = passing(board, record.scope(task.name).first, task.name)
-        if first:
-            tasks_of.setdefault(first, []).append(task.short.lower())
+        scope = record.scope(task.name)
+        if len(scope.systems) < 2:
+            continue
+        yield from state_contenders(
+            task.name, passing(board, scope.first, task.name), scope.systems, kind="place"
+        )
+
+
+def _places(board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+    """Who may be first, tasks with the same answer together."""
+    first_on: dict[str, list[str]] = {}
+    for claim in claims:
+        first_on.setdefault(claim.measure, []).append(claim.subject)
+    tasks_of: dict[tuple[str, ...], list[str]] = {}
+    for task, first in first_on.items():
+        tasks_of.setdefault(tuple(first), []).append(BY_NAME[task].short.lower())
     return [_place(board, first, tasks) for first, tasks in tasks_of.items()]
 
 
@@ -224,7 +259,7 @@ def _place(board: Board, first: tuple[str, ...], tasks: list[str]) -> Sentence:
     where = plain(listed(tasks))
     if len(first) > MOST_NAMES:
         return (f"{numbers.in_words(len(first)).capitalize()} systems may be first on {where}.",)
-    names: list[Part] = [name(board.row(system)) for system in first]
+    names: list[Part] = [board.naming(system) for system in first]
     return ("Only " if len(first) == 1 else "", *listed(names, "or"), f" may be first on {where}.")
 
 

@@ -45,6 +45,7 @@ class OllamaChat(ServedChat):
             ledger=ledger,
             limits=server.limits,
         )
+        self.is_local = self._connection.address.local
         self._target, self.num_ctx, self.think, self._keep_alive = target, num_ctx, think, keep_alive
 
     def suited(self, *, tokens: int, think: bool | str | None = None) -> OllamaChat:

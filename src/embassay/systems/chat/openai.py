@@ -50,6 +50,7 @@ class OpenAIChat(ServedChat):
             ledger=ledger,
             limits=server.limits,
         )
+        self.is_local = address.local
         self._client = OpenAIClient(address, key=server.key)
         self._target, self._effort = target, effort
         self._way = 0

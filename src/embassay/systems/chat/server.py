@@ -105,8 +105,10 @@ class ServedChat(ABC):
 
     An answer that was cut (`length`), filtered, refused, empty, or that does not fit the schema even when asked
     for once more, is a TextRefused with the reason (Unanswered, or NeverFits for the schema): the failure of this
-    call, not of the model.
+    call, not of the model. `is_local` is whether the server is on this machine.
     """
+
+    is_local = False
 
     def __init__(
         self,

@@ -26,7 +26,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.machine import cores
-from embassay.systems.models import KnownModel, first_line
+from embassay.systems.models import (
+    KnownModel,
+    family_of,
+    first_line,
+    model_with_prompts,
+    warn_without_prompts,
+)
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -99,6 +105,26 @@ def choose_prompts(
         return (known.prompt_for(role) or "") if known is not None else ""
 
     return Prompts(first("query"), first("document"), first(None))
+
+
+def choose_known(family: str | None, listed: KnownModel | None) -> KnownModel | None:
+    """The model whose prompts count where neither user nor model say others: the one that `family` names, else the one
+    that is `listed` under its own name. UsageError where there is none of that name."""
+    return listed if family is None else model_with_prompts(family)
+
+
+def warn_of_missing(
+    chosen: Prompts,
+    given: Mapping[Role | None, str | None],
+    known: KnownModel | None,
+    *,
+    system: str,
+    model: str,
+) -> None:
+    """Warn where a model has the name of a family that needs prompts, and neither it nor user nor table has any."""
+    unsaid = known is None and all(prompt is None for prompt in given.values())
+    if unsaid and not chosen.longest and (family := family_of(model)):
+        warn_without_prompts(system, family)
 
 
 def prompts_of_library(shipped: Mapping[str, str | None]) -> dict[str, str | None]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from embassay.contracts import Role
-from embassay.systems.encoders.server import PostedEncoder
+from embassay.systems.encoders.server import PostedEncoder, ServedPrompts
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.http import OLLAMA, Server, options
 
@@ -14,7 +14,7 @@ from embassay.systems.remote.http import OLLAMA, Server, options
 class OllamaEncoder(PostedEncoder):
     """`ollama:nomic-embed-text`, at $OLLAMA_HOST or on this machine. Vectors have unit length.
 
-    Prompts that the model is known to need go before the texts; Ollama adds none. `num_ctx` is how many tokens
+    Prompts go before the texts as by `openai:`; Ollama adds none. `num_ctx` is how many tokens
     it reads (Ollama's default may be below the model's own); a longer text is refused, or with `truncate` cut
     by the server, which does not say so. `keep_alive` is how long the model stays loaded (`10m`).
     """
@@ -22,7 +22,7 @@ class OllamaEncoder(PostedEncoder):
     path = "api/embed"
     most_texts = 64
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parameters of a user
         self,
         target: str,
         *,
@@ -30,12 +30,15 @@ class OllamaEncoder(PostedEncoder):
         ledger: Ledger | None = None,
         server: Server = Server(),  # noqa: B008
         dimensions: int | None = None,
+        prompts: ServedPrompts = ServedPrompts(),  # noqa: B008 - frozen
         num_ctx: int | None = None,
         truncate: bool = False,
         keep_alive: str | None = None,
     ) -> None:
         facts = {"num_ctx": num_ctx, "truncate": truncate}
-        super().__init__(OLLAMA, target, server, ledger, name=name, dimensions=dimensions, facts=facts)
+        super().__init__(
+            OLLAMA, target, server, ledger, name=name, dimensions=dimensions, facts=facts, prompts=prompts
+        )
         self._truncate, self._num_ctx, self._keep_alive = truncate, num_ctx, keep_alive
 
     def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:  # noqa: ARG002

@@ -17,10 +17,12 @@ from embassay.errors import ModelError, UsageError
 from embassay.systems.encoders.batches import (
     Batch,
     PromptTask,
+    choose_known,
     choose_prompts,
     of_equal_length,
     on_all_cores,
     own_tokens,
+    warn_of_missing,
 )
 from embassay.systems.encoders.onnx_model import (
     VERSION,
@@ -56,6 +58,7 @@ class Onnx:
     query_prompt: str | None = None
     document_prompt: str | None = None
     prompt: str | None = None
+    family: str | None = None
     task: PromptTask = ""
     backend: Backend = "auto"
     weights: Precision = "float32"
@@ -131,7 +134,9 @@ class Onnx:
         chosen: dict[Role | None, str | None] = {
             "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
         }  # fmt: skip
-        self.prompts = choose_prompts(chosen, own=shipped, default=default, task=self.task)
+        known = choose_known(self.family, None)
+        self.prompts = choose_prompts(chosen, own=shipped, default=default, known=known, task=self.task)
+        warn_of_missing(self.prompts, chosen, known, system=self.name, model=self._folder.path.name)
         self.uses_roles = self.prompts.by_role
 
     def _tokenized(self, texts: Sequence[str], prompt: str) -> list[Encoding]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.server import ServedEncoder, ServedModel, Vectors
+from embassay.systems.encoders.server import ServedEncoder, ServedModel, ServedPrompts, Vectors
 from embassay.systems.models import known_model
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
 from embassay.systems.remote.calls import format_refused
@@ -23,8 +23,10 @@ class OpenAIEncoder(ServedEncoder):
     """`openai:MODEL`: vectors as the server sends them (OpenAI's are unit vectors).
 
     `dimensions` asks for shorter vectors; `server` says where (`base_url` is another server with the API of
-    OpenAI), with which key, how fast and at what price, see `Server`. Prompts that the model is known to need
-    (e5, bge ... behind a compatible server) go before the texts.
+    OpenAI), with which key, how fast and at what price, see `Server`. `query_prompt`,
+    `document_prompt`, and `prompt` for texts without a role go before the texts ("" is none); else those of the known
+    `family` (e5, bge ..., or a known model), by default of the one that has the model's own name. `input_type` tells a
+    server that adds them itself: "query", or this word for documents.
     """
 
     def __init__(
@@ -34,33 +36,39 @@ class OpenAIEncoder(ServedEncoder):
         name: str = "",
         ledger: Ledger | None = None,
         dimensions: int | None = None,
+        prompts: ServedPrompts = ServedPrompts(),  # noqa: B008 - frozen
+        input_type: Literal["", "passage", "document"] = "",
         server: Server = Server(),  # noqa: B008 - frozen
     ) -> None:
         if not target:
             raise UsageError("The system 'openai' needs the name of a model.", mend="Write openai:MODEL.")
         address = openai_address(server.base_url)
         listed = known_model(target)
-        prompts = {role: prompt for role in _ROLES if listed and (prompt := listed.prompt_for(role))}
+        # A server that is told the role adds its own.
+        adds_itself = bool(input_type) and prompts == ServedPrompts()
+        before = {} if adds_itself else prompts.before(name or f"openai:{target}", target, listed)
         served = ServedModel(
             name=name or f"openai:{target}",
-            identity=_identity(target, dimensions, server.known_as(address), prompts),
+            identity=_identity(target, dimensions, server.known_as(address), before, input_type),
             model=f"openai:{target}",
             dim=dimensions or (listed.dims if listed else None),
             max_tokens=listed.context if listed else None,
             price=Price.of(target, server.price),
             tokenizer=own_tokenizer(target),
-            prompts=prompts,
+            prompts=before,
         )
         super().__init__(served, ledger, server.limits)
-        self.uses_roles = bool(prompts)
+        self.uses_roles = bool(before) or bool(input_type)
+        self._input_type = input_type
+        self.is_local = address.local
         self._client = OpenAIClient(address, key=server.key)
         self._target, self._dimensions = target, dimensions
         self._format: Literal["base64", "float"] = "base64"
         self._bytes: np.dtype[Any] | None = None
 
-    async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:  # noqa: ARG002
+    async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:
         """One call of /embeddings, whose vectors are sent as numbers."""
-        answer = await self._create(texts, "float")
+        answer = await self._create(texts, "float", role)
         rows = [_numbers(row) for row in _rows(answer, len(texts))]
         return Answer(_stacked(rows), self.usage(_counted(answer), texts))
 
@@ -69,7 +77,7 @@ class OpenAIEncoder(ServedEncoder):
         have; else the first text is asked for once more in numbers, which say what its bytes are."""
 
         async def send() -> Answer[Any]:
-            answer = await self._in_any_form(texts)
+            answer = await self._in_any_form(texts, role)
             rows = _rows(answer, len(texts))
             read = self._read(rows)
             sent: Any = rows if read is None else self._checked(read, len(texts))
@@ -79,7 +87,7 @@ class OpenAIEncoder(ServedEncoder):
         sent: Any = await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
         if isinstance(sent, np.ndarray):
             return sent
-        numbers = await self._first_in_numbers(texts[:1])
+        numbers = await self._first_in_numbers(texts[:1], role)
         if isinstance(numbers, bytes):
             self._bytes = _only_likely(sent)
             if self._bytes is None:
@@ -95,11 +103,11 @@ class OpenAIEncoder(ServedEncoder):
         rest = [await self._asked(texts[1:], role)] if len(texts) > 1 else []
         return np.concatenate([numbers, *rest])
 
-    async def _first_in_numbers(self, texts: Sequence[str]) -> Any:
+    async def _first_in_numbers(self, texts: Sequence[str], role: Role | None) -> Any:
         """The vector of a text (1, dim), asked for in numbers; its bytes where the server sends base64 all the same."""
 
         async def send() -> Answer[Any]:
-            answer = await self._create(texts, "float")
+            answer = await self._create(texts, "float", role)
             (row,) = _rows(answer, 1)
             sent: Any = row if isinstance(row, bytes) else self._checked(_stacked([_numbers(row)]), 1)
             return Answer(sent, self.usage(_counted(answer), texts))
@@ -121,27 +129,28 @@ class OpenAIEncoder(ServedEncoder):
         self._bytes = _FLOAT32
         return vectors
 
-    async def _in_any_form(self, texts: Sequence[str]) -> Any:
+    async def _in_any_form(self, texts: Sequence[str], role: Role | None) -> Any:
         try:
-            return await self._create(texts, self._format)
+            return await self._create(texts, self._format, role)
         except Exception as error:
             # Bytes in base64 are a quarter of the digits; not every server with this API sends them.
             if self._format == "float" or not format_refused(error, "encoding_format", "base64"):
                 raise
             self._format = "float"
-            return await self._create(texts, self._format)
+            return await self._create(texts, self._format, role)
 
-    async def _create(self, texts: Sequence[str], form: Literal["base64", "float"]) -> Any:
+    async def _create(self, texts: Sequence[str], form: Literal["base64", "float"], role: Role | None) -> Any:
+        # Texts without a role go as queries, which is how models of two roles are compared with themselves.
+        told = (
+            {"input_type": self._input_type if role == "document" else "query"} if self._input_type else None
+        )
         shorter: dict[str, Any] = {} if self._dimensions is None else {"dimensions": self._dimensions}
         try:
             return await self._client().embeddings.create(
-                model=self._target, input=list(texts), encoding_format=form, **shorter
+                model=self._target, input=list(texts), encoding_format=form, extra_body=told, **shorter
             )
         except OverflowError:  # of the client, for a number that no float can hold
             raise Malformed("vectors that cannot be read") from None
-
-
-_ROLES: tuple[Role | None, ...] = ("query", "document", None)
 
 
 def _counted(answer: Any) -> object:
@@ -151,11 +160,15 @@ def _counted(answer: Any) -> object:
     return next((count for count in counts if count), None)
 
 
-def _identity(model: str, dimensions: int | None, place: str, prompts: dict[Role | None, str]) -> str:
+def _identity(
+    model: str, dimensions: int | None, place: str, prompts: dict[Role | None, str], input_type: str
+) -> str:
     parts = [f"openai:{model}", place]
     if dimensions is not None:
         parts.append(f"dimensions={dimensions}")
     parts += [f"{role or 'text'}={prompt!r}" for role, prompt in prompts.items()]
+    if input_type:
+        parts.append(f"input_type={input_type}")
     return ":".join(parts)
 
 

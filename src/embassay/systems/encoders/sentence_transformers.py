@@ -28,6 +28,7 @@ from embassay.systems.encoders.batches import (
     TokenLimit,
     TokenStates,
     by_route,
+    choose_known,
     choose_prompts,
     finite,
     of_similar_length,
@@ -35,6 +36,7 @@ from embassay.systems.encoders.batches import (
     prompts_of_library,
     read_by,
     takes_task,
+    warn_of_missing,
 )
 from embassay.systems.models import (
     OF_LIBRARY,
@@ -63,7 +65,8 @@ class SentenceTransformer:
 
     Queries and documents are encoded as by the library's `encode_query` and `encode_document`: by their own routes
     where the model has such (Router, Asym), and after their prompts: `query_prompt`, `document_prompt`, and `prompt`
-    for texts without a role (defaults: `choose_prompts`; with a `task` the model's own for it).
+    for texts without a role (defaults: `choose_prompts`; with a `task` the model's own for it; those of a known
+    `family`, as e5, where the folder has none).
 
     `truncate_dim` keeps the first dimensions; `max_length` is in tokens; `device` is a torch device, by default
     $EMBASSAY_DEVICE or the best. A model's own code runs only with `trust_remote_code` and a commit as `revision`;
@@ -80,6 +83,7 @@ class SentenceTransformer:
     query_prompt: str | None = None
     document_prompt: str | None = None
     prompt: str | None = None
+    family: str | None = None
     task: PromptTask = ""
     truncate_dim: int | None = None
     max_length: int | None = None
@@ -259,13 +263,20 @@ class SentenceTransformer:
 
     def _prompts(self) -> Prompts:
         shipped = configuration(self._weights, OF_LIBRARY).get("prompts")
-        return choose_prompts(
-            {"query": self.query_prompt, "document": self.document_prompt, None: self.prompt},
+        listed = known_model(self._weights.location) if self._weights.folder is None else None
+        known = choose_known(self.family, listed)
+        given: dict[Role | None, str | None] = {
+            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
+        }  # fmt: skip
+        chosen = choose_prompts(
+            given,
             own=prompts_of_library(shipped if isinstance(shipped, dict) else {}),
             default=self._model.default_prompt_name,
-            known=known_model(self._weights.location) if self._weights.folder is None else None,
+            known=known,
             task=self.task,
         )
+        warn_of_missing(chosen, given, known, system=self.name, model=Path(self.target).name)
+        return chosen
 
     def _set_max_length(self) -> None:
         if self.max_length is None:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role, Tokenizer, Usage
 from embassay.errors import TextRefused, UsageError
-from embassay.systems.models import known_model
+from embassay.systems.encoders.batches import choose_known, choose_prompts, warn_of_missing
+from embassay.systems.models import KnownModel, known_model
 from embassay.systems.remote import Answer, Calls, Ledger, Limits, Malformed, Price, as_finished, wait_for
 from embassay.systems.remote.http import Connection, Server, Vendor
 from embassay.systems.remote.ledger import (
@@ -63,6 +64,8 @@ class ServedEncoder(ABC):
     """
 
     uses_roles = False
+    is_local = False
+    """Whether the server is on this machine."""
 
     def __init__(self, served: ServedModel, ledger: Ledger | None, limits: Limits) -> None:
         self.served = served
@@ -184,6 +187,28 @@ class ServedEncoder(ABC):
 _ROLES: tuple[Role | None, ...] = ("query", "document", None)
 
 
+@dataclass(frozen=True)
+class ServedPrompts:
+    """What the user says goes before texts: the prompt of a role ("" is none), or in one word those of a
+    `family`."""
+
+    query_prompt: str | None = None
+    document_prompt: str | None = None
+    prompt: str | None = None
+    family: str | None = None
+
+    def before(self, system: str, target: str, listed: KnownModel | None) -> dict[Role | None, str]:
+        """The prompts that are not empty. A warning where the model is of a family that needs some, and nobody says
+        which."""
+        given: dict[Role | None, str | None] = {
+            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
+        }  # fmt: skip
+        known = choose_known(self.family, listed)
+        chosen = choose_prompts(given, own={}, known=known)
+        warn_of_missing(chosen, given, known, system=system, model=target)
+        return {role: prompt for role in _ROLES if (prompt := chosen.of(role))}
+
+
 class PostedEncoder(ServedEncoder):
     """An encoder whose subclass says where to post (`path`), what (`payload`), and what the answer means (`read`).
 
@@ -206,6 +231,7 @@ class PostedEncoder(ServedEncoder):
         name: str = "",
         dimensions: int | None = None,
         facts: Mapping[str, Any] | None = None,
+        prompts: ServedPrompts = ServedPrompts(),
     ) -> None:
         if not target:
             raise UsageError(
@@ -213,14 +239,15 @@ class PostedEncoder(ServedEncoder):
             )
         # What follows a colon is Ollama's tag: a size or quantization of the same model.
         listed = known_model(target) or known_model(target.partition(":")[0])
-        prompts = {role: prompt for role in _ROLES if listed and (prompt := listed.prompt_for(role))}
+        spec = name or f"{vendor.spec}:{target}"
+        before = prompts.before(spec, target, listed)
         self.connection = Connection.of(vendor, server)
         self.target, self.dimensions = target, dimensions
         parts = [vendor.spec, target, server.known_as(self.connection.address), f"dimensions={dimensions}"]
         parts += [f"{key}={value}" for key, value in (facts or {}).items()]
-        parts += [f"{role or 'text'}={prompt!r}" for role, prompt in prompts.items()]
+        parts += [f"{role or 'text'}={prompt!r}" for role, prompt in before.items()]
         served = ServedModel(
-            name=name or f"{vendor.spec}:{target}",
+            name=spec,
             identity=":".join(parts),
             model=f"{vendor.spec}:{target}",
             dim=dimensions or (listed.dims if listed else None),
@@ -228,10 +255,11 @@ class PostedEncoder(ServedEncoder):
             texts=self.most_texts,
             tokens=self.most_tokens,
             price=Price.of(target, 0.0 if server.price is None and not vendor.keys else server.price),
-            prompts=prompts,
+            prompts=before,
         )
         super().__init__(served, ledger, server.limits)
-        self.uses_roles = self.uses_roles or bool(prompts)
+        self.uses_roles = self.uses_roles or bool(before)
+        self.is_local = self.connection.address.local
 
     @abstractmethod
     def payload(self, texts: Sequence[str], role: Role | None) -> dict[str, Any]:

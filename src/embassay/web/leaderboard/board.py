@@ -13,7 +13,16 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+from embassay.document import blocks
+from embassay.document.claims import first_in_words, gap_in_words
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import (
+    Claim,
+    state_contenders,
+    state_count,
+    state_pair,
+    state_value,
+)
 from embassay.protocols.kernel.comparisons import ALPHA, CLASSICAL, OVERALL, REFERENCE, untold
 from embassay.protocols.kernel.tables import Unit
 from embassay.report.record import labels
@@ -41,34 +50,89 @@ _MOST_NAMED = 4
 _FEW = 10
 
 
-def verdict(board: Joined, members: Sequence[Member], tests: Tested, labels: Mapping[str, str]) -> Verdict:
+def verdict(
+    board: Joined, members: Sequence[Member], tests: Tested, labels: Mapping[str, str]
+) -> blocks.Verdict:
     """Who may be first on the leading column."""
     lead = board.lead
     ranked = [member for member in members if member.complete and member.group == ""]
     if lead is None or not ranked:
         return _unfinished(board)
     on = "" if lead.task == OVERALL else f" on {lead.title}"
-    names = [labels[member.name] for member in ranked]
-    values = [_said(member, lead) for member in ranked]
     if len(ranked) == 1:
-        return Verdict(
-            f"{_cut(names[0])} scores {values[0]}{on or ' overall'}", "Add a second system to compare."
-        )
-    first = [labels[member.name] for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1]
+        return _single(ranked[0], lead, on, labels)
+    values = {member.name: member.cells[lead.key].value or 0.0 for member in ranked}
+    first = _first_claims(lead, ranked, tests, _floor(members, lead))
     if not first:
-        lede = f"Values lie between {values[-1]} and {values[0]}. No test compares them ({tests.reason})."
-        return Verdict(f"No ranking{on}: differences cannot be tested", lede)
-    alone = len(first) == 1 and tests.ranks[ranked[0].name] == (1, 1)
-    others = (
-        "system"
-        if not any(member.complete and member.group == CLASSICAL for member in members)
-        else "embedding model"
+        return _unranked(lead, values, tests, on)
+    gap, unit = _gap_claims(lead, ranked, tests), _unit(lead)
+    every = (
+        "embedding model"
+        if any(member.group == CLASSICAL for member in members if member.complete)
+        else "system"
     )
-    if alone:
-        return Verdict(
-            f"{_cut(first[0])} beats every other {others}{on}", _lede(names, values, tests, _unit(lead))
-        )
-    return Verdict(_title(first, len(ranked), on), _lede(names, values, tests, _unit(lead)))
+    heading = _several(first, labels, on) or first_in_words(
+        first, lambda name: _cut(labels[name]), on, every=every
+    )
+    lede = tuple(
+        gap_in_words(claim, labels.__getitem__, values.__getitem__, unit, _apart(tests)) for claim in gap
+    )
+    return blocks.Verdict(heading, lede, (*first, *gap))
+
+
+def _first_claims(
+    lead: Column, ranked: Sequence[Member], tests: Tested, floor: float | None
+) -> tuple[Claim, ...]:
+    """Who may be first, of those that score above the best reference, if any does; none without ranks."""
+    able = [member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1]
+    above = [member for member in able if floor is None or _turned(member, lead) > floor]
+    first = [member.name for member in above or able]
+    alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
+    return state_contenders(lead.key, first, [member.name for member in ranked], alone=alone)
+
+
+def _floor(members: Sequence[Member], lead: Column) -> float | None:
+    """What the best reference, which knows nothing, scores, turned so that more is better; None without one."""
+    known = [member for member in members if member.group == REFERENCE and lead.key in member.cells]
+    values = [_turned(member, lead) for member in known if member.cells[lead.key].value is not None]
+    return max(values, default=None)
+
+
+def _turned(member: Member, lead: Column) -> float:
+    value = member.cells[lead.key].value or 0.0
+    return value if lead.higher_is_better else -value
+
+
+def _gap_claims(lead: Column, ranked: Sequence[Member], tests: Tested) -> tuple[Claim, ...]:
+    """What the test says of the two best; none without a test. Its differences are turned so that more is better."""
+    if tests.gap is None:
+        return ()
+    gap, (a, b) = tests.gap, [member.name for member in ranked[:2]]
+    apart = gap.p_adjusted < ALPHA
+    claim = state_pair(lead.key, a, b, gap.difference, gap.low, gap.high, apart=apart)
+    return (claim,)
+
+
+def _apart(tests: Tested) -> str:
+    return "" if tests.gap is None else untold(tests.gap.p, tests.gap.p_adjusted, tests.gap.systems)
+
+
+def _single(member: Member, lead: Column, on: str, labels: Mapping[str, str]) -> blocks.Verdict:
+    claim = state_value(member.name, lead.key, member.cells[lead.key].value)
+    scores = f"{_cut(labels[member.name])} scores {_said(member, lead)}{on or ' overall'}"
+    return blocks.Verdict((scores,), (("Add a second system to compare.",),), (claim,))
+
+
+def _unranked(lead: Column, values: Mapping[str, float], tests: Tested, on: str) -> blocks.Verdict:
+    least, most = (end(values, key=lambda name: values[name]) for end in (min, max))
+    others = {name: tuple(other for other in values if other != name) for name in (least, most)}
+    claims = (
+        Claim(least, "least", lead.key, others[least], values[least]),
+        Claim(most, "most", lead.key, others[most], values[most]),
+    )
+    ends = " and ".join(_unit(lead).said(claim.value or 0.0) for claim in claims)
+    lede = f"Values lie between {ends}. No test compares them ({tests.reason})."
+    return blocks.Verdict((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
 
 def care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int) -> tuple[str, ...]:
@@ -81,46 +145,25 @@ def simulated(board: Joined) -> str:
     return next((run.scripts for run in board.runs if run.scripts), "")
 
 
-def _title(first: Sequence[str], ranked: int, on: str) -> str:
-    if len(first) == 1:
-        return f"Only {_cut(first[0])} may be first{on}"
-    if len(first) == ranked:
-        every = "both" if ranked == 2 else f"all {numbers.in_words(ranked)}"
-        return f"No system stands out{on}: {every} may be first"
-    named = f"{', '.join(first[:-1])} and {first[-1]} may be first{on}"
-    if len(first) <= 3 and len(named) <= _LONGEST:
-        return named
-    return f"{numbers.in_words(len(first)).capitalize()} systems may be first{on}"
+def _several(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
+    """The names of two or three that may be first, where they fit and somebody may not; else empty."""
+    names = [labels[claim.subject] for claim in first]
+    if not 1 < len(names) <= 3 or len(names) == first[0].of:
+        return ()
+    named = f"{', '.join(names[:-1])} and {names[-1]} may be first{on}"
+    return (named,) if len(named) <= _LONGEST else ()
 
 
-def _lede(names: Sequence[str], values: Sequence[str], tests: Tested, unit: Unit) -> str:
-    if tests.gap is None:
-        return ""
-    gap = tests.gap
-    if gap.low == gap.high:
-        alike = (
-            f"both score {values[0]}"
-            if abs(gap.difference) < 1e-12
-            else f"differ by {unit.said(gap.difference)}"
-        )
-        return f"{names[0]} and {names[1]} {alike} in every resample: nothing is tested."
-    size = f"{unit.said(gap.difference)} (95% interval {unit.said_interval(gap.low, gap.high)})"
-    if gap.p_adjusted < ALPHA:
-        return f"{names[0]} {values[0]} beats {names[1]} {values[1]}, the next, by {size}."
-    apart = untold(gap.p, gap.p_adjusted, gap.systems)
-    return f"{names[0]} {values[0]} and {names[1]} {values[1]} differ by {size} and {apart}."
-
-
-def _unfinished(board: Joined) -> Verdict:
+def _unfinished(board: Joined) -> blocks.Verdict:
     work = [work for run in board.runs for work in run.work]
-    done = sum(cell.status == "done" for cell in work)
-    cells = f"{numbers.count(done)} of {numbers.counted(len(work), 'cell')}"
-    if not done:
-        return Verdict("Nothing finished yet", f"{cells}. This page fills as cells end.")
-    return Verdict(
-        "No system has finished every task, so none is ranked",
-        f"{cells} are finished. This page fills as cells end.",
-    )
+    claim = state_count("finished", sum(cell.status == "done" for cell in work), len(work))
+    cells = f"{numbers.count(claim.n)} of {numbers.counted(claim.of, 'cell')}"
+    if not claim.n:
+        lede = f"{cells}. This page fills as cells end."
+        return blocks.Verdict(("Nothing finished yet",), ((lede,),), (claim,))
+    heading = "No system has finished every task, so none is ranked"
+    lede = f"{cells} are finished. This page fills as cells end."
+    return blocks.Verdict((heading,), ((lede,),), (claim,))
 
 
 def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int) -> Iterator[str]:
@@ -224,9 +267,10 @@ def make_board(
     columns = with_counts(joined.columns, part.cells)
     newest = joined.runs[0]
     outcome = verdict(joined, members, tested.get(lead, Tested()), label)
+    said = Verdict(blocks.plain(outcome.heading), " ".join(map(blocks.plain, outcome.lede)))
     board = Board(
         joined.id, title_of(newest), newest.kind, joined.version, status_of(runs), updated_of(runs), "",
-        around.newer, Verdict(outcome.title, outcome.lede), care(joined, members, runs, around.broken),
+        around.newer, said, care(joined, members, runs, around.broken),
         tuple(_datasets(newest)), runs, lead,
         tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
         tuple(_row(joined, member, i, label[member.name]) for i, member in enumerate(members)),

@@ -25,7 +25,7 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.records import Stratum
 from embassay.stats import best_shares, freedom_of_difference, t_quantile, t_tail, t_test
 from embassay.stats.intervals import ROUNDING, shared_degrees, shared_freedom
-from embassay.stats.ranks import corrected_pairs
+from embassay.stats.ranks import corrected_pairs, p_of_signs
 from embassay.web.leaderboard.folders import HEADLINES, Place, RunData, shown_name
 
 METHOD = (
@@ -184,11 +184,15 @@ def _p_values(those: _Field, tests: NDArray[np.float64]) -> tuple[NDArray[np.flo
     degrees = alone if shared is None else np.minimum(most, shared)
     tested = ~np.isnan(scores)
     sizes = np.where(tested, np.abs(scores), 0.0)
-    p = [min(1.0, 2 * t_tail(*pair)) for pair in zip(sizes.tolist(), degrees.tolist(), strict=True)]
+    p = [_p_of(size, df) for size, df in zip(sizes.tolist(), degrees.tolist(), strict=True)]
     values = np.ones((2, count, count))
     values[:, *upper] = p, corrected_pairs(p, tested.tolist())
     values = np.minimum(values, values.transpose(0, 2, 1))
     return values[0], values[1]
+
+
+def _p_of(size: float, df: float) -> float:
+    return p_of_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
 
 
 def _said(those: _Field, tests: NDArray[np.float64]) -> Tested:

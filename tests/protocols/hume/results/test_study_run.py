@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import spearmanr
 
 import embassay as eb
+from embassay.document.blocks import plain
 from embassay.errors import DataError, ModelError, UsageError
 from embassay.protocols.hume.record import PairRecord, Summary, read_summary
 from embassay.protocols.hume.results.contestants import answered, of_cell
@@ -28,6 +29,7 @@ from embassay.protocols.hume.study import (
 )
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.outcome import Run
+from embassay.report.hume.conclusions import verdict_of
 from embassay.runs.folder import RunFolder, record_from_json, record_to_json
 from hume_scored import PEOPLE, N, annotate, scored_study
 
@@ -380,6 +382,17 @@ def test_language_models_of_the_study(tmp_path: Path) -> None:
     assert {"hume_table2", "hume_table11", "hume_table12", "hume_table13"} <= {
         file.stem for file in (done.path / "tables").glob("*.csv")
     }
+
+
+def test_language_models_need_no_people(tmp_path: Path) -> None:
+    """`hume annotate`, then `hume score`, as the pages show: they stand beside gold, and people have no score."""
+    path = scored_study(tmp_path, people={}, families=("classification", "sts"))
+    write_llm(path, [llm_row(row.id, row.gold) for row in rows_of(path)[1]])
+    done = eb.hume.score(path, [], out=tmp_path / "run", **QUICK)
+    found = read_summary(done.path)
+    assert [[one.score.value for one in pair.llms] for pair in found.pairs] == [[1.0], [1.0]]
+    assert all(pair.human.value is None for pair in found.pairs)
+    assert plain(verdict_of(found).heading).startswith("Nobody annotated: 2 pairs")
 
 
 def without_gold(path: Path) -> None:

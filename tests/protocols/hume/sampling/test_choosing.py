@@ -56,7 +56,7 @@ def test_a_short_label_gives_all_and_it_is_said() -> None:
     ids = [f"i{place}" for place in range(23)]
     choice = equal_per_label(ids, ["joy"] * 20 + ["fear"] * 3, 20, 1)
     assert Counter(["joy"] * 20 + ["fear"] * 3)["fear"] == sum(place >= 20 for place in choice.positions)
-    assert choice.notes == ("labels with fewer than 10 items give all they have: fear 3",)
+    assert choice.notes == ("13 items, not 20: labels with fewer than 10 items give all they have: fear 3",)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,9 @@ def test_large_clusters_go_before_small_ones() -> None:
     labels = ["big"] * 9 + ["mid"] * 8 + ["tiny"] * 2
     ids = [str(place) for place in range(len(labels))]
     assert {labels[place] for place in gold_groups(ids, labels, 8, 1, 2).positions} == {"big", "mid"}
-    assert gold_groups(ids, labels, 12, 1, 3).notes == ("clusters with fewer than 4 items: 1",)
+    assert gold_groups(ids, labels, 12, 1, 3).notes == (
+        "10 items, not 12: 4 of each of 3 clusters, 1 of which have fewer",
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,15 +9,22 @@ import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import embassay as eb
 from embassay.cli.rag.questions import _show_answers
 from embassay.cli.session import Display
 from embassay.errors import BudgetExceeded, UsageError
-from embassay.protocols.rag.answers.answerer import Malformed, abstains, answer_messages, right_of
+from embassay.protocols.rag.answers.answerer import (
+    Malformed,
+    abstains,
+    answer_messages,
+    is_void,
+    right_of,
+)
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.protocol import collection_of, prompted, with_distractors
+from embassay.protocols.rag.answers.protocol import _estimate, collection_of, prompted, with_distractors
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
 from stub import StubServer
@@ -133,6 +140,37 @@ def test_answers_that_nobody_could_grade_are_told(data, tmp_path, capsys):
     assert "were graded" in said
 
 
+def test_an_answer_without_a_word_of_its_own_is_wrong_and_counted(data, tmp_path):
+    """No grader is asked about YES ANSWER, which graders call right once and wrong once."""
+
+    def says(turn):
+        assert '"right"' not in turn.messages[0]["content"]
+        return "YES ANSWER"
+
+    with StubServer(chat=says) as stub:
+        run = _asked(stub, data, tmp_path / "out")
+    assert _values(run)["accuracy", ""] == 0
+    assert run.manifest["cells"][0]["counts"]["void"] == 3
+
+
+def test_questions_that_are_timed_are_asked_alone_first(data, tmp_path):
+    """One word and the answer of each; the answers are then not asked for again, and the table says the times."""
+    asked = []
+
+    def says(turn):
+        asked.append(turn.last)
+        return model(turn)
+
+    with StubServer(chat=says) as stub:
+        run = _asked(stub, data, tmp_path / "out", timed=2)
+    assert ["READY" in text for text in asked[:4]] == [True, False, True, False]
+    assert sum("READY" in text for text in asked) == 2
+    counts = run.manifest["cells"][0]["counts"]
+    assert counts["timed"] == 2
+    assert counts["first_token_ms"] >= 0
+    assert len(asked) == len(set(asked))
+
+
 def test_distractors_stand_first_and_change_answers(data, tmp_path):
     """What was judged useless comes before what nobody judged, and the run's last passage makes room."""
     with StubServer(chat=model) as stub:
@@ -182,12 +220,45 @@ def test_a_passage_cannot_end_its_block():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "true", '{"right": 1}', '{"right": "yes"}', '{"right": true, "why": ""}', "[true]", "[" * 9999],
+    [
+        "",
+        "true",
+        '{"right": true} or {"right": false}',
+        '{"right": 1}',
+        '{"right": "yes"}',
+        '{"right": true, "why": ""}',
+        "[true]",
+        "[" * 9999,
+    ],
 )
 def test_what_is_no_grade(text):
     """Anything but one truth value under its name."""
     with pytest.raises(Malformed):
         right_of(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [('{"right": true}', True), ('I say: {"right": false}', False), ('```json\n{"right": true}\n```', True)],
+)
+def test_the_one_object_among_words_is_the_grade(text, right):
+    """As judges' grades are read."""
+    assert right_of(text) is right
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("YES ANSWER", True),
+        ("Answer:", True),
+        ("NO ANSWER", False),
+        ("Yes.", False),
+        ("The answer is 42", False),
+    ],
+)
+def test_answers_that_give_none(text, is_one):
+    """They speak of an answer, and have no other word."""
+    assert is_void(text) is is_one
 
 
 @pytest.mark.parametrize(
@@ -255,3 +326,16 @@ def test_killed_half_way_it_asks_for_the_rest_alone(data, tmp_path, warm):
     page = (tmp_path / "page.html").read_text("utf-8")
     for word in ("accuracy", "Acc|Hit@2", "abstained", "Harm@2"):
         assert word in page
+
+
+def test_questions_on_one_passage_are_drawn_together():
+    """Four questions on each of ten passages, all answered alike, are ten observations and not forty."""
+    request = AnswerRequest.__new__(AnswerRequest)
+    object.__setattr__(request, "resamples", 400)
+    object.__setattr__(request, "seed", 1)
+    values = np.array([1.0] * 30 + [0.0] * 10)
+    groups = np.repeat(np.arange(10), 4)
+    alone, grouped = (_estimate(values, request, "accuracy", of) for of in (None, groups))
+    assert "10 groups" in grouped.method
+    assert (grouped.units, grouped.is_share, alone.is_share) == (10, False, True)
+    assert grouped.replicates.std() == pytest.approx(2 * alone.replicates.std(), rel=0.15)

@@ -64,8 +64,9 @@ def test_a_judge_that_grades_nothing_is_asked_for_few_passages():
     judge = Judge(lambda *_: NoVerdict("no answer that can be read", ("a poem",)))
     found, came = run(judge)
     assert isinstance(found, ModelError)
-    assert "graded none of the first 16 passages: no answer that can be read" in str(found)
-    assert len(judge.asked) == 16
+    assert "graded none of the first 4 passages: no answer that can be read" in str(found)
+    assert "answers=schema" in found.mend
+    assert len(judge.asked) == 4
     assert not came
     judge.asked.clear()
     found, _ = run(judge, kept={("q0", "d0"): Verdict(3)})
@@ -73,6 +74,19 @@ def test_a_judge_that_grades_nothing_is_asked_for_few_passages():
     judge.asked.clear()
     found, _ = run(judge, ASKED[:16])
     assert len(found.ungraded) == len(judge.asked) == 16
+
+
+def test_a_judge_that_is_seldom_read_is_stopped_after_a_few_more():
+    """Where most of its answers are none, a golden set would be of what is left."""
+    read = {("q0", "d0"), ("q0", "d4"), ("q1", "d1"), ("q1", "d2"), ("q2", "d0"), ("q2", "d2"), ("q3", "d0")}
+    says = lambda *key: 3 if key in read else NoVerdict("no answer that can be read", ("a poem",))  # noqa: E731
+    judge = Judge(says)
+    found, came = run(judge)
+    assert "graded 7 of the first 16 passages" in str(found)
+    assert (len(judge.asked), len(came)) == (16, 7)
+    read.add(("q1", "d0"))
+    found, came = run(Judge(says))
+    assert (len(found.ungraded), len(came)) == (12, 8)
 
 
 def test_what_is_kept_is_not_asked_again():
@@ -126,7 +140,7 @@ def test_the_limit_of_cost_stops_the_work():
     """What is in flight is still kept."""
     error, came = run(Judge(lambda query, doc: BudgetExceeded("no money") if doc == "d2" else 2), at_once=5)
     assert isinstance(error, BudgetExceeded)
-    assert {(query, doc) for query, doc, _ in came} >= {("q0", doc) for doc in ("d0", "d1", "d3", "d4")}
+    assert {(query, doc) for query, doc, _ in came} >= {("q0", doc) for doc in ("d0", "d1", "d3")}
     assert len(came) < 19
 
 

@@ -231,7 +231,9 @@ def test_an_edited_artefact_is_taken_as_it_is(pack, whole):
 
 def test_failed_questions_are_listed_and_never_graded(pack, tmp_path):
     """A judge that gives nothing: later stages are not run, nothing is exported of them, and they are tried again."""
-    run = make(pack, tmp_path / "run", judge=pack.judge(failing=0.15), ranking="grades")
+    options = GoldenOptions(depth=8, minimum=6, top=4, failed="leave-out")
+    judged = {"judge": pack.judge(failing=0.15), "ranking": "grades", "options": options}
+    run = make(pack, tmp_path / "run", **judged)
     failed = [cell for cell in run.manifest["cells"] if cell["status"] == "failed"]
     assert 0 < len(failed) < 4
     assert all(cell["stage"] == "S4" and "6 attempts" in cell["reason"] for cell in failed)
@@ -243,20 +245,23 @@ def test_failed_questions_are_listed_and_never_graded(pack, tmp_path):
     assert "over 5%" in golden.notes[0]
     assert {one.query_id for one in golden.failed} == {cell["query_id"] for cell in failed}
     before = artefacts(run.path)
-    again = make(pack, run.path, judge=pack.judge(failing=0.15), ranking="grades")
+    again = make(pack, run.path, **judged)
     assert again.manifest["stages"]["S4"]["kept"] == 4 - len(failed)
     assert artefacts(run.path) == before
 
 
-def test_ungraded_passages_may_be_left_out_instead(pack, tmp_path):
-    """`failed=ungraded`: the question goes on, and the passages without a grade are in no qrels."""
-    options = GoldenOptions(depth=8, minimum=6, top=4, failed="ungraded")
+def test_an_unreadable_passage_does_not_lose_its_question(pack, tmp_path):
+    """By default the question goes on, the passages without a grade are in no qrels, and a note counts them."""
+    options = GoldenOptions(depth=8, minimum=6, top=4)
     run = make(pack, tmp_path / "run", judge=pack.judge(failing=0.15), options=options, ranking="grades")
     assert [cell["status"] for cell in run.manifest["cells"]] == ["done"] * 4
     rows = [row for path in run.path.glob("q*/s4_scores/*.jsonl") for row in read_rows(path)]
     ungraded = [row for row in rows if row["grade"] is None]
     assert ungraded
     assert len((run.path / "export" / "qrels.tsv").read_text().splitlines()) == 1 + len(rows) - len(ungraded)
+    golden = read_golden(run.path / "golden.json")
+    assert any(note.startswith(f"{len(ungraded)} of {len(rows)} passages") for note in golden.notes)
+    assert golden.stages[3].counts["ungraded"] == len(ungraded)
 
 
 def test_a_question_whose_order_cannot_be_had_fails_in_the_last_stage(pack, tmp_path):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from embassay.protocols.rag.probes.names import together
+from embassay.protocols.rag.probes.options import NamesRequest
+from embassay.protocols.rag.probes.questions import Questions
 from embassay.protocols.rag.probes.resampling import ProbeContext
 from embassay.text import open_tokenizer
 
@@ -80,3 +85,40 @@ def test_links_of_means_correlate_conditions() -> None:
     assert pearson.value > 0.98
     lost = np.where(np.arange(80) < 80, np.nan, x)
     assert context().links_of_means(lost, y, ("a", "b"), "all")[0].reason == "no query has all values"
+
+
+def test_queries_about_the_same_are_drawn_together() -> None:
+    """Fifty queries that are ten, five times each: the interval is that of the ten, and not of fifty; a correlation's
+    too."""
+    rng = np.random.default_rng(4)
+    ten, other = rng.normal(size=10), rng.normal(size=10)
+    alone = context(2_000)
+    grouped = replace(alone, together=np.repeat(np.arange(10), 5))
+    of_ten = alone.over_queries("m", ten)
+    of_fifty = grouped.over_queries("m", np.repeat(ten, 5))
+    assert of_fifty.ci_low == pytest.approx(of_ten.ci_low)
+    assert of_fifty.ci_high == pytest.approx(of_ten.ci_high)
+    assert "10 groups" in of_fifty.method
+    assert alone.over_queries("m", np.repeat(ten, 5)).ci_low > of_ten.ci_low
+    [single, _] = alone.links(ten, other, ("a", "b"))
+    [whole, _] = grouped.links(np.repeat(ten, 5), np.repeat(other, 5), ("a", "b"))
+    assert whole.value == pytest.approx(single.value)
+    assert whole.ci_low == pytest.approx(single.ci_low, abs=0.02)
+    assert whole.ci_high == pytest.approx(single.ci_high, abs=0.02)
+
+
+def test_which_queries_are_about_the_same() -> None:
+    """There are a hundred authors and topics: of 120 queries the last twenty are about those of the first. Questions
+    of the noise probe are about the same where they share a useful passage, or their words."""
+    assert together(NamesRequest(systems=("jaccard",), queries=100), "en") is None
+    labels = together(NamesRequest(systems=("jaccard",), queries=120), "en")
+    assert labels is not None
+    assert labels[100:].tolist() == labels[:20].tolist()
+    assert len(set(labels.tolist())) == 100
+    texts = ("Why?", "When?", "Who?", "why?", *(f"What of {n}?" for n in range(16)))
+    grades = ({1: 5}, {2: 5, 9: 2}, {1: 4}, {3: 5}, *({n: 5, 9: 2} for n in range(20, 36)))
+    posed = Questions("d", "en", tuple(map(str, range(20))), texts, texts, "document", texts * 3, grades, "")
+    found = posed.together()
+    assert found is not None
+    assert found[:4].tolist() == [0, 1, 0, 0]
+    assert len(set(found.tolist())) == 18

@@ -20,15 +20,8 @@ from embassay.data import open_dataset
 from embassay.data.documents import Placed
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.kernel.session import Silent
-from embassay.protocols.questions.drafts import (
-    _quoted,
-    fault_of,
-    find_span,
-    is_copy,
-    longest_run,
-    mistyped,
-    near_repeats,
-)
+from embassay.protocols.questions.checks import fault_of, find_span, is_copy, longest_run, mistyped
+from embassay.protocols.questions.drafts import _quoted, near_repeats
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import Questioning, questions
 from stub.asking import PLANTED, asking
@@ -352,6 +345,13 @@ PASSAGE = Placed(
         ("The engine burns oil at night?", "fact", "copied"),
         ("engine oil night", "keywords", None),
         ("burns oil at", "keywords", "copied"),
+        ("When does this machine use gas?", "keywords", "of another kind"),
+        ("which fuel by day", "keywords", "of another kind"),
+        ("engine rest days hall schedule of the northern machine on Sundays", "keywords", "of another kind"),
+        ("When does this machine use gas?", "procedure", "of another kind"),
+        ("How is the machine fuelled by day?", "procedure", None),
+        ("When does this machine use gas?", "comparison", "of another kind"),
+        ("What differs between its fuel by day and the other?", "comparison", None),
         ("What is described in the passage?", "fact", "speaks of the passage"),
         ("What is the primary outcome of the study?", "fact", "speaks of the passage"),
         ("What do the authors of it burn?", "fact", "speaks of the passage"),

@@ -36,8 +36,16 @@ def tables_of(score: Score, comparison: Comparison) -> Tables:
         if value.measure == comparison.measure and value.value is not None
     }
     apart = {frozenset((pair.a, pair.b)) for pair in comparison.pairs if pair.p_adjusted < 0.05}
+    spared = {frozenset((pair.a, pair.b)) for pair in comparison.pairs if pair.judged_less}
     lower = frozenset(measure.name for measure in score.measures if measure.direction == "lower")
-    return Tables({comparison.measure: values}, apart=lambda a, b: frozenset((a, b)) in apart, lower=lower)
+    ranks = {}
+    for name in comparison.runs:
+        beaten = [other for other in comparison.runs if frozenset((name, other)) in apart - spared]
+        above = sum((values[other] > values[name]) != bool(comparison.measure in lower) for other in beaten)
+        ranks[name] = (1 + above, len(comparison.runs) - len(beaten) + above)
+    return Tables(
+        {comparison.measure: values}, ranks, apart=lambda a, b: frozenset((a, b)) in apart, lower=lower
+    )
 
 
 def held(score: Score) -> int:

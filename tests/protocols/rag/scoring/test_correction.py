@@ -179,6 +179,57 @@ def test_single_passages_do_for_precision_and_for_nothing_else(tmp_path) -> None
     assert proposed | some.get(query, {}).keys() == JUDGED[query].keys()
 
 
+def test_what_people_should_grade_is_filled_in_and_given_back(tmp_path) -> None:
+    """The first words say how many passages that takes; the file has their texts and all that is graded already, and
+    filled in from the top it makes nDCG's value that of the regression."""
+    (tmp_path / "corpus.jsonl").write_text(
+        "".join(
+            json.dumps({"id": doc, "text": f"On {doc},\nin two lines."}) + "\n"
+            for doc in sorted({doc for docs in JUDGED.values() for doc in docs})
+        )
+    )
+    (tmp_path / "queries.jsonl").write_text(
+        "".join(json.dumps({"id": query, "text": f"What of {query}?"}) + "\n" for query in JUDGED)
+    )
+    texts = {"corpus": str(tmp_path / "corpus.jsonl"), "queries": str(tmp_path / "queries.jsonl")}
+    judge, some = noisy(0.7), scattered()
+    given = {
+        "measures": ["nDCG@5"], "resamples": 50, "judge_grades": written(tmp_path / "judge.jsonl", judge), **texts,
+    }  # fmt: skip
+    first = eb.rag.score(some, RUNS, out=tmp_path / "first", **given).record
+    with (tmp_path / "first" / "tables" / "rag_to_grade.csv").open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    wanted = [row for row in rows if row["why"] == "whole query"]
+    assert all(row["grade"] == "" for row in wanted)
+    assert wanted[0]["question"] == f"What of {wanted[0]['query_id']}?"
+    assert wanted[0]["passage"] == f"On {wanted[0]['doc_id']}, in two lines."
+    assert len(rows) == len(wanted) + sum(map(len, some.values()))
+    said = " ".join(first.lede)
+    assert f"30 are {len(wanted)}" in said
+    queries = list(dict.fromkeys(row["query_id"] for row in wanted))[:8]
+    for row in wanted:
+        row["grade"] = (
+            str(JUDGED[row["query_id"]].get(row["doc_id"], 1)) if row["query_id"] in queries else ""
+        )
+    sheet = tmp_path / "graded.csv"
+    with sheet.open("w", newline="") as out:
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    again = eb.rag.score(str(sheet), RUNS, out=tmp_path / "again", **given).record
+    value = again.value("good", "nDCG@5")
+    assert value.unit == "queries"
+    assert value.n >= len(queries)
+    assert any("have no grade yet" in note.text for note in again.notes)
+
+
+def test_a_file_that_nobody_has_filled_in(tmp_path) -> None:
+    """It is refused with what to do."""
+    (tmp_path / "graded.csv").write_text("query_id,doc_id,grade,why\nq0,d0,,whole query\n")
+    with pytest.raises(DataError, match="none of 1 rows has a grade"):
+        eb.rag.score(str(tmp_path / "graded.csv"), RUNS, measures=["nDCG@5"])
+
+
 def test_what_is_counted_is_called_what_it_is(tmp_path) -> None:
     """69 labelled passages are no queries, in no table; and the footers name the test that was made."""
     found, corrections = scored(tmp_path, noisy(0.5), own=scattered())

@@ -161,10 +161,26 @@ WRITTEN = {
 }
 
 
+CHUNKS = [WRITTEN["chunks"], WRITTEN["parts"]]
+
+
+@pytest.mark.parametrize("rename", CHUNKS)
+def test_chunks_of_judged_documents_are_not_judged(rename: Callable[[str], str]) -> None:
+    """Where no run has the judgements' ids they score 0, and the first words say why, with ids of both sides."""
+    found = eb.rag.score(JUDGED, {"bad": run_of(rename)}, measures=["RR"], resamples=50)
+    assert found.values["value"].to_list() == [0.0]
+    [note] = [
+        note.text for note in found.record.notes if note.text.startswith("No document of bad is judged")
+    ]
+    for name in (rename("doc-001"), "doc-001", "chunks"):
+        assert name in note
+
+
 @pytest.mark.parametrize("rename", WRITTEN.values(), ids=WRITTEN)
 def test_ids_that_are_written_otherwise(rename: Callable[[str], str]) -> None:
     """They are refused with two ids that would match, beside a good run too: no run of them is beaten."""
-    for runs in ({"bad": run_of(rename)}, {"good": run_of(str), "bad": run_of(rename)}):
+    alone, beside = {"bad": run_of(rename)}, {"good": run_of(str), "bad": run_of(rename)}
+    for runs in [beside] if rename in CHUNKS else [alone, beside]:
         with pytest.raises(DataError, match="no document of the run is judged") as caught:
             eb.rag.score(JUDGED, runs, measures=["RR"])
         assert repr(rename("doc-001")) in caught.value.mend

@@ -33,6 +33,7 @@ from embassay.protocols.hume.study import (
     answers_by_annotator,
     read_study,
 )
+from embassay.protocols.kernel.tables import csv_sheet
 from embassay.protocols.mteb.protocol import with_script
 from embassay.protocols.mteb.survey import META, json_text, model_meta, place_of
 from embassay.runs.folder import slug, to_json, write_atomic
@@ -48,16 +49,13 @@ _LARGEST_CELL = 1 << 20
 def as_csv(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:
     """A header and a row per annotation, with the annotator's profile where there are any. Lists are written as JSON;
     texts that a spreadsheet would calculate get an apostrophe in front, which reading takes away."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\r\n")
     questions = sorted({key for profile in (profiles or {}).values() for key in profile})
-    writer.writerow([*COLUMNS, *(f"profile:{key}" for key in questions)])
+    table: list[list[Any]] = [[*COLUMNS, *(f"profile:{key}" for key in questions)]]
     for row in rows:
         profile = (profiles or {}).get(row.annotator_id, {})
-        writer.writerow(
-            [_cell(getattr(row, name)) for name in COLUMNS] + [profile.get(key, "") for key in questions]
-        )
-    return text.getvalue()
+        cells = [_cell(getattr(row, name)) for name in COLUMNS]
+        table.append(cells + [profile.get(key, "") for key in questions])
+    return csv_sheet(table)
 
 
 def as_jsonl(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> str:

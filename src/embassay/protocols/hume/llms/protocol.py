@@ -517,6 +517,7 @@ def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Foreca
         written = sum(
             ANSWER_TOKENS + PER_DOCUMENT * len(ask.item.payload.get("documents", ())) for ask in left
         )
+        model: Any = annotator.chat.model
         cells.append(
             Forecast(
                 task.name,
@@ -528,7 +529,7 @@ def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Foreca
                 cached=len(asks) - len(left),
                 requests=len(left),
                 usd=None if annotator.price is None else annotator.price.usd(read, written),
-                seconds=remote_seconds(annotator.chat.model, len(left), read + written),  # type: ignore[arg-type]
+                seconds=remote_seconds(model, len(left), read + written, written),
                 assumed=True,
             )
         )

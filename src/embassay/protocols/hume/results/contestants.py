@@ -122,7 +122,8 @@ def answered(
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
-            mend="Collect answers with `embassay hume serve`, or bring them with `embassay hume import`.",
+            mend="Collect answers with `embassay hume serve`, bring them with `embassay hume import`, or ask a "
+            "language model with `embassay hume annotate`.",
         )
     return tuple(found)
 
@@ -466,12 +467,15 @@ def make_plan(
     alone.
 
     Raises DataError for a study, annotations or answers of language models that are not what they should be, and where
-    nobody answered; UsageError for an unknown task or system; ModelError for a system that cannot be opened.
+    neither people nor language models answered; UsageError for an unknown task or system; ModelError for a system that
+    cannot be opened.
     """
     folder = read_study(Path(request.study))
     tasks = _tasks(folder, request)
-    answers = answered(folder, tasks, [Path(answer) for answer in request.answers]) if people else ()
     llms = read_llm_answers(folder)
+    files = [Path(answer) for answer in request.answers]
+    # Answers of language models stand beside gold, with or without people.
+    answers = answered(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
     tokenizer = open_tokenizer(request.tokenizer)
     systems = _systems(request, tokenizer, ledger)
     settings = Settings(request.samples_per_label, request.repeats, request.give_k)

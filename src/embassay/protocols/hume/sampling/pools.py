@@ -56,16 +56,11 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
         note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
         return Choice(tuple(members[label][0] for label in drawn), (note,))
     short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
-    notes = (
-        [f"labels with fewer than {per_label} items give all they have: {', '.join(short)}"] if short else []
-    )
-    if per_label * len(members) < n and not notes:
-        notes.append(
-            f"{per_label * len(members)} items, not {n}: {per_label} of each of {len(members)} labels"
-        )
-    return Choice(
-        tuple(place for label in sorted(members) for place in members[label][:per_label]), tuple(notes)
-    )
+    chosen = tuple(place for label in sorted(members) for place in members[label][:per_label])
+    why = f"{per_label} of each of {len(members)} labels"
+    if short:
+        why = f"labels with fewer than {per_label} items give all they have: {', '.join(short)}"
+    return Choice(chosen, (f"{len(chosen)} items, not {n}: {why}",) if len(chosen) < n else ())
 
 
 def gold_groups(
@@ -88,10 +83,11 @@ def gold_groups(
     order = [names[place] for place in seeded(names, seed, "clusters")]
     chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), per_group))[:wanted])
     short = sum(len(members[name]) < per_group for name in chosen)
-    notes = [f"clusters with fewer than {per_group} items: {short}"] if short else []
-    if per_group * wanted < n:
-        notes.append(f"{per_group * wanted} items, not {n}: {per_group} of each of {wanted} clusters")
-    return Choice(tuple(place for name in chosen for place in members[name][:per_group]), tuple(notes))
+    taken = tuple(place for name in chosen for place in members[name][:per_group])
+    why = f"{per_group} of each of {wanted} clusters"
+    if short:
+        why = f"{why}, {short} of which have fewer"
+    return Choice(taken, (f"{len(taken)} items, not {n}: {why}",) if len(taken) < n else ())
 
 
 def by_bins(

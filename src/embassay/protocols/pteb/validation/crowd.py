@@ -15,8 +15,6 @@ a batch holds the same answers as JSON, whose fields are published nowhere: it i
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 import shlex
@@ -30,7 +28,7 @@ from typing import Any, Literal
 from embassay.data.rows import LIKE, Row, nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json
-from embassay.protocols.kernel.tables import counted, inert, meant
+from embassay.protocols.kernel.tables import counted, csv_sheet, inert, meant
 from embassay.protocols.pteb.options import Batches, Filters
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study
@@ -402,11 +400,8 @@ def _points(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(rows[0])
-    writer.writerows([inert(value) for value in row.values()] for row in rows)
-    write_atomic(path, buffer.getvalue().encode())
+    cells = ([inert(value) for value in row.values()] for row in rows)
+    write_atomic(path, csv_sheet([rows[0], *cells]).encode())
     return path
 
 

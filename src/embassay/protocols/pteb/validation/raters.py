@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +18,7 @@ from embassay.data.rows import Row, missing_column, nearest
 from embassay.errors import DataError, UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.kernel.estimates import MOST_LOST
-from embassay.protocols.kernel.tables import inert, meant
+from embassay.protocols.kernel.tables import csv_sheet, inert, meant
 from embassay.protocols.wordings.pairs import HIGHEST, LOWEST, Item, Rules, cell, source_of
 from embassay.randomness import generator
 from embassay.runs.folder import write_atomic
@@ -592,12 +590,9 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> i
     ]
     if new or not path.exists():
         columns = [*header, *(name for name in INSPECTION_COLUMNS if name not in header)]
-        buffer = io.StringIO()
-        writer = csv.DictWriter(buffer, columns, delimiter=delimiter, lineterminator="\r\n", restval="")
-        writer.writeheader()
-        writer.writerows([*rows, *new])
+        cells = ([row.get(column, "") for column in columns] for row in [*rows, *new])
         # The byte order mark tells spreadsheets that it is UTF-8.
-        write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
+        write_atomic(path, csv_sheet([columns, *cells], delimiter).encode("utf-8-sig"))
     return len(new)
 
 

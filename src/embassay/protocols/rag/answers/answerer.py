@@ -19,7 +19,7 @@ from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
 from embassay.systems.chat import open_chat_as
-from embassay.systems.chat.answers import without_fence
+from embassay.systems.chat.answers import Unfit, found_json, without_fence
 from embassay.systems.remote.ledger import Ledger
 
 VERSION = "1"
@@ -29,6 +29,7 @@ RIGHT = "right"
 READY = "Before you answer: say the one word READY, and nothing else."
 """What is asked for the time of a first word: all is read as for an answer, and next to nothing is written."""
 _ABSTAINED = re.compile(r"[\s\"'*`.]*no answer[\s\"'*`.!]*", re.IGNORECASE)
+_VOID = re.compile(r"\W*(?:yes|no|the|my|an?|final|your)?\W*answers?\W*(?:is|here)?\W*", re.IGNORECASE)
 _CONTEXT = 16_384
 
 
@@ -66,20 +67,33 @@ def abstains(text: str) -> bool:
     return _ABSTAINED.fullmatch(text) is not None
 
 
+def is_void(text: str) -> bool:
+    """Whether an answer speaks of an answer and gives none, as small models do that abstain: graders call such an
+    answer right once and wrong once.
+
+    >>> is_void("YES ANSWER"), is_void("Answer:"), is_void("Yes."), is_void("The answer is 42.")
+    (True, True, False, False)
+    """
+    return not abstains(text) and _VOID.fullmatch(text) is not None
+
+
 class Malformed(ValueError):
     """What a grader said that is no grade, and why."""
 
 
 def right_of(text: str) -> bool:
-    """Whether an answer is right by what its grader said: one JSON object with `right` alone. Malformed otherwise.
+    """Whether an answer is right by what its grader said: one JSON object with `right` alone, also among words.
+    Malformed otherwise.
 
-    >>> right_of('{"right": false}')
-    False
+    >>> right_of('{"right": false}'), right_of('It agrees: {"right": true}.')
+    (False, True)
     """
     text = without_fence(text)
     try:
-        graded = json.loads(text)
-    except (ValueError, RecursionError):
+        # The last words too: an answer that gives two grades gives none.
+        said = found_json(text)
+        graded = json.loads(said) if "{" not in text.replace(said, "", 1) else None
+    except (Unfit, ValueError, RecursionError):
         raise Malformed("no JSON object" if text else "empty") from None
     if not isinstance(graded, dict) or set(graded) != {RIGHT} or not isinstance(graded[RIGHT], bool):
         raise Malformed(f"not an object with {RIGHT!r}, true or false, alone")
@@ -118,6 +132,11 @@ class Answer:
     def abstained(self) -> bool:
         """Whether it says that the passages hold no answer."""
         return abstains(self.text)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether it speaks of an answer and gives none."""
+        return is_void(self.text)
 
 
 class Answerer:

@@ -31,6 +31,9 @@ class AnswerRequest:
         value="FILE", group=DATA,
     )  # fmt: skip
     distractors: int = option(0, "Useless passages put first, in a second answer to each question.", least=0)
+    timed: int = option(
+        0, "Questions asked alone first, to time the first token and the tokens a second.", least=0
+    )
     grades: str | None = like(
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."
     )

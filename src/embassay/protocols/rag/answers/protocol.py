@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -17,9 +18,11 @@ from embassay.contracts import Spread
 from embassay.data.judged_runs import Known, read_run
 from embassay.data.rows import key_of, missing_column
 from embassay.data.tables import table
+from embassay.errors import Unanswered
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
 from embassay.protocols.kernel.estimates import Estimate, Items
+from embassay.protocols.kernel.groups import Labels, words
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
@@ -40,12 +43,12 @@ from embassay.protocols.rag.scoring.inputs import fingerprint, named_path
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.randomness import generator
-from embassay.records import Result, Score, Skipped, TaskOutcome
+from embassay.records import Result, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.execution import HERE, Failure, all_of
 from embassay.runs.folder import Cell, CellRecord, digest, slug, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.search.bm25 import BM25Index
-from embassay.stats.resampling import resample_defined_means
+from embassay.stats.resampling import effective_units, resample_defined_means
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.remote.ledger import likely_tokens
@@ -58,7 +61,7 @@ REFERENCES = 5
 """So many useful passages are shown to the grader where people wrote no answer."""
 UNKNOWN = "no answer is known"
 """Why a question is not asked: no passage of grade 4 or 5, and no answer by people."""
-VERSION = 1
+VERSION = 2
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 
@@ -175,10 +178,12 @@ def evaluate(
         ]
     outcomes: dict[str, list[Graded | Failure]] = {}
     with models(request, job.cache, ledger) as answerers, charged(ledger, named_path(job.run)[0]) as calls:
+        # First, while nothing else is in flight; the answers are then kept.
+        times = wait_for(partial(_timed, answerers[0], collection, questions[: request.timed]))
         for kind, prompts in kinds.items():
             outcomes[kind] = wait_for(partial(_graded, answerers, collection, prompts, advance))
     _write(job, collection, kinds, outcomes)
-    return _outcome(request, collection, kinds, outcomes, dict(calls))
+    return _outcome(request, collection, kinds, outcomes, {**calls, **times})
 
 
 @contextmanager
@@ -195,6 +200,31 @@ def models(
             answerer.close()
 
 
+FIRST_MS, RATE, TIMED = "first_token_ms", "tokens_per_second", "timed"
+"""Counts of a run: the median milliseconds to a first token, the median tokens a second after it, of how many
+questions."""
+
+
+async def _timed(generating: Answerer, collection: Collection, asked: Sequence[Prompted]) -> dict[str, int]:
+    """The time of a first token, and the tokens a second after it, of questions that are answered one after another;
+    nothing where none is timed or the server says too little."""
+    first, rates = [], []
+    for prompt in asked:
+        texts = [collection.texts[place] for place in prompt.places]
+        try:
+            word = await generating.first_word(prompt.question, texts)
+            answer = await generating.answer(prompt.question, texts)
+        except Unanswered:
+            continue
+        first.append(word.seconds)
+        if answer.seconds > word.seconds and answer.tokens > word.tokens:
+            rates.append((answer.tokens - word.tokens) / (answer.seconds - word.seconds))
+    if not first:
+        return {}
+    rate = {RATE: round(median(rates))} if rates else {}
+    return {TIMED: len(first), FIRST_MS: round(1000 * median(first)), **rate}
+
+
 async def _graded(
     answerers: tuple[Answerer, Answerer],
     collection: Collection,
@@ -206,7 +236,7 @@ async def _graded(
     async def one(prompt: Prompted) -> Graded:
         texts = [collection.texts[place] for place in prompt.places]
         answer = await generating.answer(prompt.question, texts)
-        if answer.abstained:
+        if answer.abstained or answer.is_void:
             return Graded(answer, False)
         return Graded(answer, await judging.is_right(prompt.question, prompt.reference, answer.text))
 
@@ -233,7 +263,8 @@ def _write(
             "query_id": prompt.question.id, "kind": kind or "plain", "question": prompt.question.text,
             "passages": [collection.ids[place] for place in prompt.places],
             **({"failed": outcome.reason} if isinstance(outcome, Failure) else {
-                "answer": outcome.answer.text, "correct": int(outcome.right), "abstained": outcome.answer.abstained}),
+                "answer": outcome.answer.text, "correct": int(outcome.right), "abstained": outcome.answer.abstained,
+                **({"void": True} if outcome.answer.is_void else {})}),
         }, ensure_ascii=False)
         for kind, prompts in kinds.items()
         for prompt, outcome in zip(prompts, outcomes[kind], strict=True)
@@ -272,26 +303,43 @@ def _outcome(
         columns |= {f"{name}{mark}": values for name, values in named.items()}
     if request.distractors:
         columns["change by distractors"] = columns[f"{HEADLINE} distracted"] - columns[HEADLINE]
-    estimates = {name: _estimate(values, request, name) for name, values in columns.items()}
+    groups = collection.groups
+    estimates = {name: _estimate(values, request, name, groups) for name, values in columns.items()}
     items = Items()
     for name, values in columns.items():
         items.add(list(collection.query_ids), values, name)
     return TaskOutcome(
         tuple(_score(name, estimate) for name, estimate in estimates.items()),
         {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped(collection, kinds[""], outcomes),
-        counts={**calls, "questions": len(kinds[""])},
+        counts={**calls, "questions": len(kinds[""]), **_counts(outcomes)},
     )  # fmt: skip
 
 
-def _estimate(values: Floats, request: AnswerRequest, name: str) -> Estimate:
-    defined = values[~np.isnan(values)]
+def _counts(outcomes: Mapping[str, Sequence[Graded | Failure]]) -> dict[str, int]:
+    """How many answers speak of an answer and give none; nothing where all give one."""
+    void = sum(
+        not isinstance(graded, Failure) and graded.answer.is_void
+        for every in outcomes.values()
+        for graded in every
+    )
+    return {"void": void} if void else {}
+
+
+def _estimate(values: Floats, request: AnswerRequest, name: str, groups: Labels | None) -> Estimate:
+    has_value = ~np.isnan(values)
+    defined = values[has_value]
     if not len(defined):
         return Estimate(float("nan"), 0, np.empty(0), "")
     drawn = resample_defined_means(
-        values[:, None], n_resamples=request.resamples, rng=generator(request.seed, TASK, "questions")
+        values[:, None],
+        n_resamples=request.resamples,
+        rng=generator(request.seed, TASK, "questions"),
+        groups=groups,
     )[:, 0]
-    is_share = not name.startswith(("Harm", "change"))
-    return Estimate(float(defined.mean()), len(defined), drawn, "bootstrap over questions", is_share)
+    is_share = groups is None and not name.startswith(("Harm", "change"))
+    units = None if groups is None else effective_units(groups[has_value])
+    method = words("questions", RetrievalSet, groups)
+    return Estimate(float(defined.mean()), len(defined), drawn, method, is_share, units)
 
 
 def _score(name: str, estimate: Estimate) -> Score:
@@ -332,6 +380,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
         prices = {answerer.name: getattr(answerer.model, "price", None) for answerer in (generating, judging)}
     asked = list(prompted(collection, read_ranking(request.runs[0], collection), request.k, references))
     people = {"references": fingerprint_of(references)} if references else {}
+    drawn = {} if collection.groups is None else {"drawn": "groups"}
     systems, cells = [], []
     for name, run in zip(names, request.runs, strict=True):
         print_ = fingerprint([read_run(named_path(run)[1])])
@@ -340,6 +389,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
             "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_], "models": identity,
             "dataset": [collection.name, collection.fingerprint], "k": request.k, "distractors": request.distractors,
             "limit": request.limit, "seed": request.seed, "resamples": request.resamples, **people,
+            **drawn,
         })  # fmt: skip
         job = AnswerJob(request, run, str(folder), cache)
         units = len(asked) * (2 if request.distractors else 1)
@@ -441,7 +491,7 @@ class Answering(Protocol):
         for record in done:
             self._write_correct(record)
         warnings = (*_judged_by_itself(plan), *_ungraded(done))
-        return Conclusion((), comparisons, tuple(_tables(rows)), warnings=warnings)
+        return Conclusion((), comparisons, tuple(_tables(rows, done)), warnings=warnings)
 
     def _write_correct(self, record: CellRecord) -> None:
         import polars as pl
@@ -474,15 +524,26 @@ def _forecast(
         for who, tokens, out in ((generating, read[0], written), (judging, read[1], 8)):
             price = getattr(who.model, "price", None)
             usd = None if price is None or usd is None else usd + price.usd(round(n * tokens), n * out)
-            seconds += remote_seconds(who.model, n, round(n * (tokens + out)))  # type: ignore[arg-type]
+            seconds += remote_seconds(who.model, n, round(n * (tokens + out)), n * out)  # type: ignore[arg-type]
     head = Forecast(
         cell.task, cell.dataset, cell.system, len(asked), 0, round(n * (float(read.sum()) + written + 8))
     )
     return replace(head, requests=2 * n, usd=usd, seconds=seconds, assumed=True)
 
 
-def _tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
-    """`rag_answers`: every figure of every run."""
+def _times(records: Sequence[CellRecord]) -> str:
+    """What was timed, in words: of the run with the most."""
+    counts = max((record.counts for record in records), key=lambda counts: counts.get(TIMED, 0), default={})
+    if not counts.get(TIMED):
+        return "The generator was not timed: --timed 5 asks five questions alone."
+    rate = f", then {counts[RATE]} tokens a second" if RATE in counts else ""
+    return (
+        f"First token after {counts[FIRST_MS]:,} ms{rate} (medians of {counts[TIMED]} questions asked alone)."
+    )
+
+
+def _tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
+    """`rag_answers`: every figure of every run, and how fast the generator was."""
     columns = (
         Column("Run", "text"), Column("Measure", "text"), Column("Prompt", "text"), Column("Value", decimals=3),
         Column("95% low", decimals=3), Column("95% high", decimals=3), Column("n", decimals=0),
@@ -499,7 +560,9 @@ def _tables(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         )
         for row in rows
     ]
-    note = "An abstention is not right. Acc|Hit is accuracy where all useful passages were shown."
+    note = "An abstention is not right. Acc|Hit is accuracy where all useful passages were shown. " + _times(
+        records
+    )
     yield ColumnTable("rag_answers", "Answers from the passages of each run", columns, tuple(lines), note)
 
 

@@ -208,6 +208,7 @@ class Retrieval:
                 places = np.where(ranked.indices < 0, -1, usable[ranked.indices])
                 rankings.append(type(ranked)(places, ranked.scores))
         self._warn_of_failures()
+        self.work.warnings += self.work.encoder.other_similarities()
         best = merge(rankings, [part.start for part in shards], depth)
         return [
             [

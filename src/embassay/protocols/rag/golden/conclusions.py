@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from statistics import mean, median, pstdev
 from typing import TYPE_CHECKING, Any
 
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.claims import Claim, state_count, state_value
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, counted
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.corpus import Work
@@ -308,6 +309,7 @@ def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
     notes += work.warnings
+    notes += _ungraded(queries)
     failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(
@@ -318,24 +320,56 @@ def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
-    """What came out, in a sentence or two."""
-    done = sum(query.is_done for query in queries)
-    failed = sum(query.state.status == "failed" for query in queries)
-    if not done:
-        return "No question is through all stages yet."
-    left = f" {failed} failed." if failed else ""
-    good = labels["grade4plus5_count_median"]
-    none = int(labels["queries_without_grade4plus5"] or 0)
-    lacking = f" {none} of them have none." if none else ""
-    return (
-        f"{done:,} of {len(queries):,} questions have graded and ordered passages; the median question has {good:g} of "
-        f"grade 4 or 5.{lacking}{left}"
+GOOD = "grade4plus5_count_median"
+
+
+def set_claims(statuses: Sequence[str], labels: Mapping[str, float | None]) -> dict[str, Claim]:
+    """What became of the questions, and what those that are done hold, by kind. `statuses` are theirs."""
+    done = sum(status == "done" for status in statuses)
+    claims = {
+        "done": state_count("done", done, len(statuses)),
+        "failed": state_count("failed", sum(status == "failed" for status in statuses), len(statuses)),
+    }
+    if done and labels.get(GOOD) is not None:
+        claims["good"] = state_value("the median question", GOOD, labels[GOOD], kind="good")
+        none = int(labels.get("queries_without_grade4plus5") or 0)
+        claims["without good"] = state_count("without good", none, done)
+    return claims
+
+
+def _ungraded(queries: Sequence[Gathered]) -> Iterator[str]:
+    """How many passages of the golden set have no grade, and what that may change."""
+    pools = [query.rows for query in queries if query.is_done]
+    missing = [sum(row["grade"] is None for row in rows) for rows in pools]
+    if not any(missing):
+        return
+    total, touched = sum(map(len, pools)), sum(map(bool, missing))
+    yield (
+        f"{sum(missing):,} of {total:,} passages, in {touched:,} of {len(pools):,} questions, have no grade, because "
+        "the judge's answers could not be read. They are in no judgements, where measures take what is missing for "
+        "irrelevant: systems that find them are scored too low. --failed leave-out leaves their questions out "
+        "instead."
     )
 
 
+def verdict_of(queries: Sequence[Gathered], labels: Mapping[str, float | None]) -> str:
+    """What came out, in a sentence or two."""
+    claims = set_claims([query.state.status for query in queries], labels)
+    done = claims["done"]
+    if not done.n:
+        return "No question is through all stages yet."
+    failed = f" {claims['failed'].n} failed." if claims["failed"].n else ""
+    have = "has" if done.of == 1 else "have"
+    said = f"{done.n:,} of {counted(done.of, 'question')} {have} graded and ordered passages"
+    if "good" not in claims:
+        return f"{said}.{failed}"
+    none = claims["without good"].n
+    lacking = f" {none} of them {'has' if none == 1 else 'have'} none." if none else ""
+    return f"{said}; the median question has {claims['good'].value:g} of grade 4 or 5.{lacking}{failed}"
+
+
 TASK = "golden"
-HEADLINE = "grade4plus5_count_median"
+HEADLINE = GOOD
 
 
 def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
@@ -367,6 +401,12 @@ def _quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
             yield "contradicted_pairs", golden.ranking.contradictions.share
             if golden.ranking.contradictions.noise is not None:
                 yield "judge_noise", golden.ranking.contradictions.noise
+    yield from _of_judge(golden)
+
+
+def _of_judge(golden: Golden) -> Iterator[tuple[str, Figure]]:
+    if golden.rank_agreement is not None:
+        yield "rank_agreement", golden.rank_agreement
     if golden.repeated is not None and not golden.repeated.reason:
         for name in ("exact", "within_one", "kappa", "shift", "discordant"):
             agreement = getattr(golden.repeated, name)

@@ -486,7 +486,12 @@ class Encoder:
         self.system: Any = system.system
         self.name: str = self.system.name
         self.identity: str = self.system.identity
-        self._cached = system.encoders[0]
+        self._opened, self._cached = system, system.encoders[0]
+
+    def other_similarities(self) -> tuple[str, ...]:
+        """What is to be said of a model that was made for another similarity than the cosine of the protocol; once its
+        vectors are there."""
+        return self._opened.other_similarities()
 
     @property
     def failures(self) -> dict[str, str]:

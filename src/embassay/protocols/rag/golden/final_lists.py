@@ -14,8 +14,6 @@ relevant, and grade 1 is not.
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +26,7 @@ from embassay.data.lines import Delimited, text_lines
 from embassay.data.rows import Row, missing_column
 from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.tables import inert
+from embassay.protocols.kernel.tables import csv_sheet, inert
 from embassay.protocols.rag.golden.stages import QueryFolder, read_rows
 from embassay.randomness import generator
 from embassay.runs.folder import RunFolder, digest, to_json, write_atomic
@@ -85,15 +83,14 @@ def write_check(
 
     UsageError for an ending that is not known.
     """
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, delimiter=_delimiter(path), lineterminator="\r\n")
-    writer.writerow(_columns(blind))
+    columns = _columns(blind)
+    rows: list[Iterable[Any]] = [columns]
     for final in lists:
         for passage in _shuffled(final, seed) if blind else final.passages:
             row = _row(final, passage, excerpt, blind)
-            writer.writerow([row[column] for column in _columns(blind)])
+            rows.append([row[column] for column in columns])
     # Spreadsheets take a file without the mark for one in an old code page.
-    write_atomic(path, buffer.getvalue().encode("utf-8-sig"))
+    write_atomic(path, csv_sheet(rows, _delimiter(path)).encode("utf-8-sig"))
 
 
 def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bool]:

@@ -1,7 +1,8 @@
 """S4 and S5: a grade for every passage of every question, what they look like, the best buckets (spec rag 4).
 
-A passage that gets no grade fails its question and is listed with the reason; nothing stands in for it, and the other
-questions go on. What was graded before by the same judge, for the same texts, is not asked for again.
+A passage that gets no grade is counted as ungraded, with the reason; nothing stands in for it, and its question goes on
+without it (or, on request, is left out). What was graded before by the same judge, for the same texts, is not asked for
+again.
 
 A bucket is never cut, since nothing in its grade says which of its passages are better: far more than the minimum may
 be kept.
@@ -12,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-from embassay.errors import DataError, ModelError
+from embassay.errors import DataError
 from embassay.limits import record_json
 from embassay.measures.judgements import GRADES
 from embassay.protocols.kernel.outcome import moment
@@ -32,6 +34,7 @@ from embassay.protocols.rag.golden.refinement import (
     refine,
 )
 from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, input_of, lines, read_rows
+from embassay.protocols.rag.golden.trust import FIRST, check_trial
 from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, about
 from embassay.protocols.rag.ranking import Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
@@ -39,9 +42,6 @@ from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.systems.remote.calls import wait_for
 
-FIRST = 16
-"""Passages that are graded before all others are asked for, so that a judge that cannot grade is not paid for thousands
-of attempts."""
 Key = tuple[str, str]
 """Question id and passage id."""
 Pair = tuple[Question, Passage]
@@ -92,15 +92,17 @@ async def grade_all(
     """A verdict for each pair that is `asked` and not `kept` already; each is given to `keep` the moment it comes.
 
     At most `at_once` pairs are worked on at a time; the pace of the judge decides how many requests are in flight.
-    `progress` is called with 1 for each pair that was asked for. ModelError for a judge that cannot be had or grades
-    none of the first `FIRST`, BudgetExceeded at the limit of cost: both after what was in flight has been kept.
+    `progress` is called with 1 for each pair that was asked for. ModelError for a judge that cannot be had or cannot be
+    read (see `FIRST`), BudgetExceeded at the limit of cost: both after what was in flight has been kept.
     """
     waiting = list({key_of(pair): pair for pair in asked if key_of(pair) not in kept}.values())
     verdicts: dict[Key, Verdict] = {}
     ungraded: dict[Key, Ungraded] = {}
     # A judge that has graded before needs no trial.
-    first = FIRST if not kept and len(waiting) > FIRST else 0
-    for part in (waiting[:first], waiting[first:]):
+    trials = FIRST if not kept and len(waiting) > sum(FIRST) else ()
+    ends = (*accumulate(trials), len(waiting))
+    for trial, (start, end) in enumerate(pairwise((0, *ends))):
+        part = waiting[start:end]
         jobs = (partial(judge.grade, *pair, draw=draw) for pair in part)
         async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
             pair = part[position]
@@ -110,11 +112,8 @@ async def grade_all(
             else:
                 verdicts[key_of(pair)] = outcome
                 keep(*pair, outcome)
-        if first and not verdicts:
-            raise ModelError(
-                f"{judge.name} graded none of the first {FIRST} passages: {ungraded[key_of(waiting[0])].reason}.",
-                mend="Take a model that follows the prompt, or another form of answer (answers=schema, answers=free).",
-            )
+        if trial < len(trials):
+            check_trial(judge.name, end, [passage.reason for passage in ungraded.values()])
     keys = list(dict.fromkeys(map(key_of, asked)))
     every = {**kept, **verdicts}
     return Grading(

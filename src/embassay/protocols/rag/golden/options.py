@@ -47,8 +47,8 @@ class GoldenOptions:
     rrf_c: float = option(60.0, "Constant of reciprocal rank fusion.")
     judge_question: Literal["original", "rewrite"] = option("original", "Which question the judge sees.")
     failed: Literal["leave-out", "ungraded"] = option(
-        "leave-out",
-        "Leave out a query with ungraded passages, or keep it.",
+        "ungraded",
+        "Keep a query with ungraded passages without them, or leave it out.",
     )
     minimum: int = option(35, "Fewest passages kept, in whole grades, before the rest is cut.")
     top: int = option(20, "Size of the top whose order matters.")

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
 from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
@@ -305,12 +306,20 @@ def verdict(panel: Panel) -> str:
     ends = "" if figure.low is None else f" ({figure.low:.2f} to {figure.high:.2f})"
     agree = "cannot be told" if figure.value is None else f"is {figure.value:.2f}{ends}"
     text = f"Krippendorff's alpha of {len(panel.judges)} judges {agree} on {figure.n:,} passages."
-    kappas = [
-        (judge.people["kappa"].value, judge.name)
+    for claim in nearest_claims(panel):
+        text += f" Nearest to people is {claim.subject}, weighted kappa {claim.value:.2f}."
+    return text
+
+
+def nearest_claims(panel: Panel) -> tuple[Claim, ...]:
+    """Which of all judges and panels agrees best with people; none without people."""
+    kappas = {
+        judge.name: judge.people["kappa"].value
         for judge in (*panel.judges, *panel.panels)
         if judge.people and judge.people["kappa"].value is not None
-    ]
-    if kappas:
-        best, name = max(kappas, key=lambda pair: pair[0] or 0.0)
-        text += f" Nearest to people is {name}, weighted kappa {best:.2f}."
-    return text
+    }
+    if not kappas:
+        return ()
+    best = max(kappas, key=lambda name: kappas[name] or 0.0)
+    others = tuple(name for name in kappas if name != best)
+    return (Claim(best, "most", "kappa", others, kappas[best]),)

@@ -43,6 +43,7 @@ from embassay.protocols.rag.golden.stages import (
     states_of,
 )
 from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
+from embassay.protocols.rag.golden.trust import rank_agreement
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import grade_messages, order_messages
 from embassay.protocols.rag.ranking.engines import ENGINES
@@ -189,7 +190,7 @@ def _asked(head: Forecast, asker: Any, requests: int, read: int, kind: str) -> F
         tokens=read + written,
         requests=requests,
         usd=None if price is None else price.usd(read, written),
-        seconds=remote_seconds(model, requests, read + written),
+        seconds=remote_seconds(model, requests, read + written, written),
         assumed=True,
     )
 
@@ -298,6 +299,7 @@ def conclude(
         labels=labels,
         tokens=conclusions.tokens_of(queries, work.request.tokenizer),
         repeated=repeated,
+        rank_agreement=rank_agreement(queries, seed=work.request.seed) if done else None,
         human=read_checks(folder.path) if done else (),
         exports={name: f"export/{path}" for name, path in exports.items()},
         notes=conclusions.notes_of(work, queries),

@@ -233,7 +233,8 @@ class HumanCheck:
 
 @dataclass(frozen=True)
 class Golden:
-    """One golden run. `labels` is the label summary table (quantity -> value, None where there is none)."""
+    """One golden run. `labels` is the label summary table (quantity -> value, None where there is none);
+    `rank_agreement` the share of pairs of passages that grades and fused lists put the same way."""
 
     settings: Settings
     queries: tuple[Query, ...]
@@ -243,6 +244,7 @@ class Golden:
     labels: Mapping[str, float | None] = field(default_factory=dict)
     tokens: Tokens | None = None
     repeated: Repeated | None = None
+    rank_agreement: Figure | None = None
     human: tuple[HumanCheck, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

@@ -16,6 +16,7 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items
 from embassay.protocols.kernel.forecast import Work
+from embassay.protocols.kernel.groups import Labels, tied
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
@@ -443,7 +444,9 @@ def evaluate(
     tokenizer = open_tokenizer(request.tokenizer)
     texts, collections = made(request, job.lang)
     opened = job.opened(advance, ledger=ledger, spread=spread)
-    context = ProbeContext(job.dataset, tokenizer, request.seed, request.resamples)
+    context = ProbeContext(
+        job.dataset, tokenizer, request.seed, request.resamples, together=together(request, job.lang)
+    )
 
     def calls(hear: Hear) -> bool:
         return rehearse(texts, collections, hear)
@@ -461,6 +464,13 @@ def evaluate(
                 of_rows[..., lost.mask] = np.nan
             result = replace(outcome(request.asked, margins, retrieval, context), skipped=lost.skipped)
     return opened.told(result, requests, compares=True)
+
+
+def together(request: NamesRequest, lang: Lang) -> Labels | None:
+    """The group of each query: those of one author or topic, of which a probe of many queries has several; None where
+    each is by itself."""
+    (drawn,) = all_bundles(material(lang, **request.files), request.size, 1, request.seed)
+    return tied([{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn])
 
 
 @lru_cache(maxsize=2)
@@ -506,11 +516,12 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
             _check_names(of)
         name = f"{kind}-{lang}"
         units = _distinct(partial(rehearse_cell, request, lang))
+        in_groups = together(request, lang) is not None
         planned = PlannedTask(TASK, request.size, units, (), _repeats(of, request.size))
         fingerprint = digest([lang, [person.name for person in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
-            key = cell_key(TASK, NAMES_VERSION, system, fingerprint, tokenizer, request)
+            key = cell_key(TASK, NAMES_VERSION, system, fingerprint, tokenizer, request, in_groups=in_groups)
             job = NamesJob(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
             cells.append(cell_of(TASK, name, system, key, units, job))
         efforts.append(partial(_effort, request, lang, name))

@@ -50,7 +50,6 @@ from embassay.protocols.rag.probes.resampling import (
     INTERVALS,
     LANG,
     MEASURES,
-    METHOD,
     RECALL,
     SYSTEM,
     ProbeContext,
@@ -284,7 +283,7 @@ def _paired(measure: str, differences: Floats, variant: str, context: ProbeConte
     replicates = context.bootstrap(differences[:, None], "queries")[:, 0]
     smaller = min(int((replicates <= 0).sum()), int((replicates >= 0).sum()))
     p = min(1.0, 2 * (smaller + 1) / (len(replicates) + 1))
-    yield Score(f"p({measure})", p, row.n, variant=variant, method=f"paired {METHOD}")
+    yield Score(f"p({measure})", p, row.n, variant=variant, method=f"paired {context.method}")
 
 
 def _across(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
@@ -329,7 +328,9 @@ def evaluate(
     variants = wordings(posed, request, {name: _rewritings(job, name) for name in job.rewriters})
     asked = asked_of(variants)
     opened = job.opened(advance, ledger=ledger, spread=spread)
-    context = ProbeContext(posed.dataset, tokenizer, request.seed, request.resamples)
+    context = ProbeContext(
+        posed.dataset, tokenizer, request.seed, request.resamples, together=posed.together()
+    )
 
     def calls(hear: Hear) -> bool:
         return rehearse(posed, asked, hear)
@@ -440,6 +441,7 @@ def plan_noise(
                     tokenizer,
                     request,
                     rewriters,
+                    in_groups=posed.together() is not None,
                 )
                 job = NoiseJob(
                     system.spec, request.seed, request.tokenizer, cache, source, lang, request, rewriters, folder

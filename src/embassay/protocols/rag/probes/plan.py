@@ -58,8 +58,11 @@ def cell_key(
     tokenizer: Tokenizer,
     request: Any,
     rewriters: Mapping[str, str] | None = None,
+    *,
+    in_groups: bool = False,
 ) -> str:
-    """A digest of all that the values depend on: of the arguments those that shape texts or statistics."""
+    """A digest of all that the values depend on: of the arguments those that shape texts or statistics. `in_groups`:
+    queries that are about the same are drawn together."""
     apart = ("systems", "datasets", "langs", "people", "topics", "mapping", "split")
     plain = {name: value for name, value in request.as_dict().items() if name not in apart}
     return digest(
@@ -72,6 +75,7 @@ def cell_key(
             "tokenizer": tokenizer.identity,
             "rewriters": dict(rewriters or {}),
             "arguments": plain,
+            **({"drawn": "groups"} if in_groups else {}),
         }
     )
 

@@ -46,7 +46,7 @@ def _rewriting(plan: ProbePlan) -> Iterator[Forecast]:
             yield Forecast(
                 "rewriting", dataset.name, rewriter.name, len(waiting), len(waiting), read + written,
                 requests=len(waiting), usd=None if price is None else price.usd(read, written),
-                seconds=remote_seconds(model, len(waiting), read + written), assumed=True,
+                seconds=remote_seconds(model, len(waiting), read + written, written), assumed=True,
             )  # fmt: skip
 
 

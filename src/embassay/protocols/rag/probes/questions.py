@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from embassay.contracts import Role
 from embassay.data.retrieval import fitting_map, grade_map
 from embassay.errors import DataError, UsageError
-from embassay.measures.judgements import ABSENT, UNJUDGED
+from embassay.measures.judgements import ABSENT, RELEVANT, UNJUDGED
 from embassay.protocols.kernel import inputs as opening
+from embassay.protocols.kernel.groups import Labels, tied
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
@@ -102,6 +103,12 @@ class Questions:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def together(self) -> Labels | None:
+        """The group of each question: those that share a relevant passage or are of the same words; None where each is
+        by itself."""
+        relevant = [[str(place) for place, grade in row.items() if grade >= RELEVANT] for row in self.grades]
+        return tied(relevant, self.texts)
 
     def counts(self) -> NDArray[np.int64]:
         """How many graded passages of grade 1, 2, 3, 4, 5 each question has, (q, 5)."""

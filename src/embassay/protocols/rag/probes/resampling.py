@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -15,11 +15,12 @@ from embassay.measures import ndcg_arrays, pearson, spearman
 from embassay.measures.judgements import ABSENT, GRADES, Graded
 from embassay.measures.sets import n_recall_of, ra_nwg_of
 from embassay.protocols.kernel.estimates import Lost, estimate, interval, undefined
+from embassay.protocols.kernel.groups import Labels, words
 from embassay.protocols.kernel.inputs import Context, lost_rows
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.randomness import generator
-from embassay.records import Result, Score
-from embassay.stats.resampling import resampled_rows, row_counts, rows_of_resamples
+from embassay.records import Result, RetrievalSet, Score
+from embassay.stats.resampling import group_sums, resampled_rows, row_counts, rows_of_resamples
 from embassay.systems.cosine import unit
 
 Floats = NDArray[np.float64]
@@ -126,7 +127,6 @@ def lost_queries(system: Similarity, ids: Sequence[str], texts: Callable[[int], 
     return lost
 
 
-METHOD = "bootstrap over queries"
 CORRELATIONS = {"Spearman": spearman, "Pearson": pearson}
 FEWEST = 4
 """Points that a correlation needs: three lie on a rising line once in six times."""
@@ -140,6 +140,14 @@ class ProbeContext(Context):
     """A context whose resamples are the same queries for every statistic of a cell, and for every system."""
 
     draws: int = 10_000
+    together: Labels | None = field(default=None, kw_only=True, compare=False)
+    """The group of each query, drawn whole: those about the same, which are no two observations; None where each is by
+    itself."""
+
+    @property
+    def method(self) -> str:
+        """How intervals are made."""
+        return words("queries", RetrievalSet, self.together)
 
     @property
     def resamples(self) -> int:
@@ -147,11 +155,18 @@ class ProbeContext(Context):
 
     def bootstrap(self, columns: Floats, purpose: str, groups: NDArray[np.int64] | None = None) -> Floats:
         """As in `Context`, with one draw of queries for all statistics: there are hundreds of a cell."""
+        groups = self.together if groups is None else groups
         # Above this the counts of all draws would take too much memory.
-        if groups is not None or self.draws * len(columns) > _HELD:
+        if self.draws * len(columns) > _HELD:
             return super().bootstrap(columns, purpose, groups)
-        counts = _counts(self.seed, self.dataset, len(columns), self.draws)
         lost = lost_rows(columns)
+        if groups is not None:
+            filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
+            whole = group_sums(filled, groups)
+            drawn = _counts(self.seed, self.dataset, len(whole), self.draws) @ whole
+            with np.errstate(invalid="ignore", divide="ignore"):
+                return np.asarray(drawn[:, :-1] / drawn[:, -1:])
+        counts = _counts(self.seed, self.dataset, len(columns), self.draws)
         sums = counts @ np.where(lost[:, None], 0.0, columns)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(sums / (counts @ ~lost)[:, None])
@@ -175,7 +190,7 @@ class ProbeContext(Context):
         if not kept:
             return undefined(measure, 0, why_not or "no query has a value", variant=variant)
         with np.errstate(invalid="ignore", divide="ignore"):
-            result = estimate(table, statistic, self, "queries", METHOD)
+            result = estimate(table, statistic, self, "queries", self.method, groups=self.together)
         if not np.isfinite(result.value):
             return undefined(measure, result.n, why_not or "it is not defined", variant=variant)
         return result.score(measure, variant=variant)
@@ -184,15 +199,14 @@ class ProbeContext(Context):
         """Correlations of two values of each query, (queries,), over the queries that have both."""
         whole = ~(np.isnan(x) | np.isnan(y))
         x, y = x[whole], y[whole]
-        return self._correlated(x, y, lambda rows: (x[rows], y[rows]), len(x), names, variant, len(x))
+        return self._correlated(x, y, lambda rows: (x[rows], y[rows]), whole, names, variant, len(x))
 
     def links_of_means(self, x: Floats, y: Floats, names: tuple[str, str], variant: str) -> list[Score]:
         """Correlations of the mean values under each of several conditions, (conditions, queries), over conditions;
         queries are resampled. A query that lacks a value anywhere is left out."""
-        whole = ~(np.isnan(x).any(axis=0) | np.isnan(y).any(axis=0))
+        whole = np.asarray(~(np.isnan(x).any(axis=0) | np.isnan(y).any(axis=0)))
         x, y = x[:, whole], y[:, whole]
-        n = x.shape[1]
-        if not n:
+        if not whole.any():
             return [
                 undefined(_link(name, names), 0, "no query has all values", variant=variant)
                 for name in CORRELATIONS
@@ -201,18 +215,19 @@ class ProbeContext(Context):
         def resampled(rows: NDArray[np.int64]) -> tuple[Floats, Floats]:
             return x[:, rows].mean(axis=-1).T, y[:, rows].mean(axis=-1).T
 
-        return self._correlated(x.mean(axis=1), y.mean(axis=1), resampled, n, names, variant, len(x))
+        return self._correlated(x.mean(axis=1), y.mean(axis=1), resampled, whole, names, variant, len(x))
 
     def _correlated(
         self,
         x: Floats,
         y: Floats,
         resampled: Callable[[NDArray[np.int64]], tuple[Floats, Floats]],
-        queries: int,
+        whole: NDArray[np.bool_],
         names: tuple[str, str],
         variant: str,
         n: int,
     ) -> list[Score]:
+        """Both correlations of `n` points, from the queries that are `whole`."""
         scores = []
         for name, correlation in CORRELATIONS.items():
             measure = _link(name, names)
@@ -224,14 +239,24 @@ class ProbeContext(Context):
                 side = names[0] if not np.ptp(x) else names[1]
                 scores.append(undefined(measure, n, f"{side} is the same everywhere", variant=variant))
                 continue
-            parts = [np.asarray(correlation(*resampled(rows))) for rows in self._rows(queries)]
+            parts = [np.asarray(correlation(*resampled(rows))) for rows in self._rows(whole)]
             low, high = interval(np.concatenate(parts))
-            scores.append(Score(measure, value, n, low, high, variant=variant, method=METHOD))
+            scores.append(Score(measure, value, n, low, high, variant=variant, method=self.method))
         return scores
 
-    def _rows(self, n: int) -> Iterator[NDArray[np.int64]]:
-        """The queries of each resample, in blocks that keep memory small."""
-        return resampled_rows(n, min(self.draws, LINK_DRAWS), self.stream("links"), most=200_000 // n)
+    def _rows(self, whole: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+        """Of the `whole` queries those of each resample, in blocks that keep memory small; groups are drawn with all of
+        theirs, a resample at a time, since they are of several sizes."""
+        draws, stream = min(self.draws, LINK_DRAWS), self.stream("links")
+        if self.together is None:
+            n = int(whole.sum())
+            yield from resampled_rows(n, draws, stream, most=200_000 // n)
+            return
+        labels = self.together[whole]
+        members = [np.flatnonzero(labels == label) for label in np.unique(labels)]
+        for block in resampled_rows(len(members), draws, stream, most=1_000):
+            for drawn in block:
+                yield np.concatenate([members[place] for place in drawn])[None]
 
 
 @lru_cache(maxsize=2)

@@ -19,7 +19,7 @@ from embassay.measures.judgements import is_fallback, is_inverted
 from embassay.measures.sets import feasible_hits
 from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import VERBS, Claim
+from embassay.protocols.kernel.claims import LOWER, VERBS, Claim, Relation, state_contenders
 from embassay.protocols.kernel.tables import counted, interval, score
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
@@ -313,16 +313,34 @@ def verdict(score: Score) -> str:
         return f"{valued[0].run} scores {numbers.score(valued[0].value or 0.0)} {on}"
     if comparison is None or not comparison.pairs:
         return f"No ranking {on}: differences cannot be tested"
-    first = _first(comparison)
     if (other := judged_less(score)) is not None:
-        return f"{comparison.runs[0]} scores highest {on}, but {other[0]} is judged less"
-    if len(first) > 1:
-        if len(first) == len(comparison.runs):
-            everyone = "both" if len(first) == 2 else f"all {numbers.in_words(len(first))}"
-            return f"No run stands out {on}: {everyone} may be first"
-        return f"{numbers.in_words(len(first)).capitalize()} runs may be first {on}"
-    alone = comparison.rank_high[comparison.runs.index(first[0])] == 1
-    return f"{first[0]} beats every other run {on}" if alone else f"Only {first[0]} may be first {on}"
+        highest = "lowest" if is_less_better(score, score.headline) else "highest"
+        return f"{comparison.runs[0]} scores {highest} {on}, but {other[0]} is judged less"
+    return _first_in_words(first_claims(comparison), on)
+
+
+def _first_in_words(first: Sequence[Claim], on: str) -> str:
+    claim = first[0]
+    if claim.relation == "first":
+        return f"{claim.subject} {VERBS['first']} run {on}"
+    if claim.n == 1:
+        return f"Only {claim.subject} {VERBS['may be first']} {on}"
+    if claim.n == claim.of:
+        everyone = "both" if claim.n == 2 else f"all {numbers.in_words(claim.n)}"
+        return f"No run stands out {on}: {everyone} {VERBS['may be first']}"
+    return f"{numbers.in_words(claim.n).capitalize()} runs {VERBS['may be first']} {on}"
+
+
+def first_claims(comparison: Comparison) -> tuple[Claim, ...]:
+    """Which runs may be first by a measure."""
+    first = _first(comparison)
+    alone = len(first) == 1 and comparison.rank_high[comparison.runs.index(first[0])] == 1
+    return state_contenders(comparison.measure, first, comparison.runs, alone=alone)
+
+
+def is_less_better(score: Score, name: str) -> bool:
+    """Whether a measure of the scoring is the better the lower it is."""
+    return any(measure.direction == "lower" for measure in score.measures if measure.name == name)
 
 
 def judged_less(score: Score) -> tuple[str, float, float] | None:
@@ -412,7 +430,8 @@ def _gap(score: Score) -> str:
     if claim.relation == "beats":
         return f"{values[0]} {VERBS['beats']} {values[1]}, the next, by {gap}.{more}"
     if claim.relation == "higher":
-        return f"{values[0]} {VERBS['higher']} {values[1]}, the next, by {gap}.{more}"
+        verb = LOWER if is_less_better(score, score.headline) else VERBS["higher"]
+        return f"{values[0]} {verb} {values[1]}, the next, by {gap}.{more}"
     return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
 
 
@@ -429,13 +448,21 @@ def pair_claim(pair: Pair, measure: str) -> Claim:
     if pair.better:
         other = pair.b if pair.better == pair.a else pair.a
         return Claim(pair.better, "beats", measure, (other,), pair.difference)
-    return Claim(pair.a, "higher" if pair.judged_less else "level", measure, (pair.b,), pair.difference)
+    relation: Relation = "higher" if pair.judged_less else "level"
+    return Claim(pair.a, relation, measure, (pair.b,), pair.difference)
 
 
 def claims(score: Score) -> Iterator[Claim]:
-    """All that is said of pairs of runs, by every measure."""
+    """All that is said of runs, by every measure."""
     for comparison in score.comparisons:
-        yield from (pair_claim(pair, comparison.measure) for pair in comparison.pairs)
+        yield from comparison_claims(comparison)
+
+
+def comparison_claims(comparison: Comparison) -> Iterator[Claim]:
+    """By one measure: who may be first, and what is said of each pair."""
+    if comparison.pairs:
+        yield from first_claims(comparison)
+    yield from (pair_claim(pair, comparison.measure) for pair in comparison.pairs)
 
 
 def _first(comparison: Comparison) -> list[str]:

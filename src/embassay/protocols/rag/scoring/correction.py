@@ -9,7 +9,7 @@ off by 0.06 to 0.08, three standard errors and more, since what the judge mistak
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -22,12 +22,12 @@ from embassay.data.judged_runs import Entries
 from embassay.errors import DataError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
-from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
 from embassay.protocols.rag.scoring.placement import place
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
-from embassay.protocols.rag.scoring.sampling import Labelled, Missing
+from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, Labelled, Missing
 from embassay.protocols.rag.scoring.score import (
     BY_PEOPLE,
     Columns,
@@ -94,6 +94,8 @@ class Lacking:
     measure: str
     reason: str
     mend: str
+    gain: str = ""
+    """What that takes, and how narrow an interval would be."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +184,7 @@ class Corrector:
         self.labelled = Labelled(self.people, self.judge, inputs.runs, seed)
         self.own = self._measured(people)
         self.lacking: dict[str, Missing] = {}
-        self.lacks_queries = False
+        self.of_queries: set[str] = set()
 
     @cached_property
     def whole(self) -> NDArray[np.int64]:
@@ -232,7 +234,7 @@ class Corrector:
         missing = self.labelled.why_no_queries(measure.facts.cutoff)
         if missing is not None:
             self.lacking.setdefault(measure.name, missing)
-            self.lacks_queries = True
+            self.of_queries.add(measure.name)
             return None
         if not self.own:
             return None
@@ -243,6 +245,18 @@ class Corrector:
         if ratio is None:
             return None
         return _correction((run, other, measure.name), "queries", *ratio, queries=ratio[0].n)
+
+    @property
+    def cutoff(self) -> int | None:
+        """The deepest of the measures."""
+        return max((k for measure in self.measures if (k := measure.facts.cutoff)), default=None)
+
+    def gain(self, measure: str) -> str:
+        """What whole queries take and give, for a measure that lacks them."""
+        if measure not in self.of_queries:
+            return ""
+        spread = max(float(np.nanstd(run.columns[measure].value)) for run in self.judged.values())
+        return self.labelled.gain_of_queries(self.cutoff, measure, spread)
 
     def _judge_columns(self) -> dict[str, Mapping[str, Columns]]:
         return {name: run.columns for name, run in self.judged.items()}
@@ -470,27 +484,20 @@ def _lacking(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]
     nothing = Missing(
         "no query that people graded whole has a value of it", "Grade more queries, drawn at random"
     )
-    return tuple(
-        Lacking(measure.name, *astuple(made.lacking.get(measure.name, nothing)))
-        for measure in made.measures
-        if measure.name not in having or measure.name in made.lacking
-    )
-
-
-TO_GRADE_TABLE = "rag_to_grade"
+    lacking = []
+    for measure in made.measures:
+        if measure.name in having and measure.name not in made.lacking:
+            continue
+        missing = made.lacking.get(measure.name, nothing)
+        lacking.append(Lacking(measure.name, missing.reason, missing.mend, made.gain(measure.name)))
+    return tuple(lacking)
 
 
 def to_grade_table(made: Corrector) -> ColumnTable | None:
     """What people should grade so that every measure has a corrected value; None where all have one."""
     if not made.lacking:
         return None
-    cutoff = max((k for measure in made.measures if (k := measure.facts.cutoff)), default=None)
-    names = ("query_id", "doc_id", "why")
-    rows = tuple(made.labelled.to_grade(cutoff, whole=made.lacks_queries))
-    note = "In random order: grade from the top, and queries to their end."
-    return ColumnTable(
-        TO_GRADE_TABLE, "What people should grade", tuple(Column(name, "text") for name in names), rows, note
-    )
+    return made.labelled.sheet(made.cutoff, made.inputs, whole=bool(made.of_queries))
 
 
 def uncorrected(corrections: Corrections, headline: str) -> tuple[str, tuple[str, ...]] | None:
@@ -502,7 +509,9 @@ def uncorrected(corrections: Corrections, headline: str) -> tuple[str, tuple[str
     others = f"{', '.join(corrected_ones)} have corrected values." if corrected_ones else ""
     sentences = (
         f"{lacking.reason[:1].upper()}{lacking.reason[1:]}.",
-        f"{lacking.mend}. With --out, tables/{TO_GRADE_TABLE}.csv lists what to grade.",
+        f"{lacking.mend}.{f' {lacking.gain}.' if lacking.gain else ''}",
+        f"--out FOLDER writes FOLDER/tables/{TO_GRADE_TABLE}.csv: copy it, fill in its column grade from the top, and "
+        "score again with the copy as --qrels. With --corpus and --queries it has the texts.",
         others,
     )
     return f"{headline} cannot be corrected by these grades", tuple(filter(None, sentences))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from embassay.data.judged_runs import Entries
-from embassay.data.judged_runs.forms import Form, nearest_form
+from embassay.data.judged_runs.forms import CHUNKED, Form, nearest_form
 from embassay.errors import DataError
 
 if TYPE_CHECKING:
@@ -51,15 +51,20 @@ def check_identity(
     runs: Mapping[str, Entries], judged: pl.DataFrame, corpus: Collection[str]
 ) -> Iterator[str]:
     """What is to be said of runs that share few documents with the judgements (`query`, `doc`). DataError for a run
-    that has next to none of them, unless the `corpus` or another run shows that its ids are right."""
+    that has next to none of them, unless the `corpus` or another run shows that its ids are right. Runs that have
+    chunks of the judged documents found other passages, none of them judged: they score 0, with a word, unless another
+    run would beat them for it."""
     queries, docs = (_distinct(judged[name]) for name in ("query", "doc"))
     held = {name: _Ids(entries, _distinct(entries.frame["doc"]), docs) for name, entries in runs.items()}
+    are_all_foreign = all(ids.are_foreign for ids in held.values())
     for name, ids in held.items():
         _check_queries(ids.entries, _distinct(ids.entries.frame["query"]), queries)
         form = ids.nearest_form()
         if not ids.are_foreign:
             yield from _partly(name, ids, form)
-        elif not _are_of_corpus(ids, corpus):
+            continue
+        are_chunks = form is not None and form.words == CHUNKED
+        if not (are_chunks and are_all_foreign) and not _are_of_corpus(ids, corpus):
             enough = max(1, ALSO * min(len(ids.unknown), len(docs)))
             if form is not None and form.matched >= enough:
                 raise _foreign_documents(ids, form)
@@ -67,10 +72,10 @@ def check_identity(
             are_shared = any(bool(other.all.is_in(ids.all.implode()).any()) for other in others)
             if min(len(ids.all), len(docs)) >= FEWEST and not are_shared:
                 raise _foreign_documents(ids, None)
-        if ids.are_foreign:
-            few = "Hardly a document" if ids.common else "No document"
-            such = f"its ids are such as {_shown(ids.all)}, those of the judgements {_shown(docs)}"
-            yield f"{few} of {name} is judged: {such}."
+        few = "Hardly a document" if ids.common else "No document"
+        such = f"its ids are such as {_shown(ids.all)}, those of the judgements {_shown(docs)}"
+        mend = f" {form.told}" if form is not None and are_chunks else ""
+        yield f"{few} of {name} is judged: {such}.{mend}"
 
 
 class _Ids:

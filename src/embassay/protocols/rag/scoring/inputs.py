@@ -289,6 +289,8 @@ class Inputs:
     """The ids of all passages, where the corpus is known."""
     questions: Mapping[str, str] = field(default_factory=dict)
     """The words of the questions by id, where they are known."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """The passages by id, where they are known."""
 
 
 def read_inputs(request: ScoreRequest) -> Inputs:
@@ -374,8 +376,9 @@ def _together(
 ) -> Inputs:
     """Runs with their judgements, by evidence where those are of spans, and with the pool that is asked for."""
     lists = [*runs.values(), *pools]
-    notes = [f"{Path(run.path).name}: {note}." for run in _once(lists) for note in run.notes]
     judged = judgements.entries
+    read = [*lists, *([] if judged is None else [judged])]
+    notes = [f"{Path(run.path).name}: {note}." for run in _once(read) for note in run.notes]
     if judgements.spans is not None:
         spans = read_spans(judgements.spans)
         held, told = _by_spans(spans, lists, library)
@@ -392,10 +395,10 @@ def _together(
     assert judged is not None  # a file that is not of spans was read
     grades = request.judge_grades
     judge = None if grades is None else read_qrels(Path(grades).expanduser(), request.mapping)
-    corpus = () if library is None else library.known.passages.keys()
+    texts = {} if library is None else library.known.passages
     questions = {} if library is None else library.known.questions
     pooled = _per_run(pools, len(runs))
-    return Inputs(judgements.name, judged, runs, pooled, tuple(notes), judge, corpus, questions)
+    return Inputs(judgements.name, judged, runs, pooled, tuple(notes), judge, texts.keys(), questions, texts)
 
 
 def _once(lists: Sequence[Entries]) -> Iterator[Entries]:

@@ -10,15 +10,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
-from embassay.protocols.kernel.tables import counted
+from embassay.protocols.kernel.tables import Column, ColumnTable, counted
 from embassay.protocols.rag.decision.population import NOT_FOUND, Key, first_passages
 from embassay.randomness import generator
 from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, MOST_REFUSED
+from embassay.stats.intervals import t_quantile
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag.scoring.inputs import Inputs
 
 Floats = NDArray[np.float64]
 Grades = Mapping[Key, int]
@@ -31,6 +36,9 @@ FEWEST_TESTED = 8
 """Units below which no test finds anything."""
 TO_GRADE = 30
 """Whole queries, or refused passages, that are proposed for people."""
+TO_GRADE_TABLE = "rag_to_grade"
+_SHOWN = 1_500
+"""Characters of a passage that people are shown in a table."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +149,40 @@ class Labelled:
         for place in rng.permutation(len(refused))[:TO_GRADE].tolist():
             if refused[place] not in self.people:
                 yield (*refused[place], "the judge has no grade")
+
+    def sheet(self, cutoff: int | None, inputs: Inputs, *, whole: bool) -> ColumnTable:
+        """The same as a table that people fill in and give back: with texts where they are known, a column for grades,
+        and below it all that is graded already."""
+        wanted = [(query, doc, None, why) for query, doc, why in self.to_grade(cutoff, whole=whole)]
+        graded = inputs.qrels.frame.select("query", "doc", "value").iter_rows()
+        known = [(str(query), str(doc), f"{value:g}", "graded already") for query, doc, value in graded]
+        rows = []
+        for query, doc, grade, why in (*wanted, *known):
+            question = " ".join(inputs.questions.get(query, "").split())
+            passage = " ".join(inputs.texts.get(doc, "").split())
+            shown = passage if len(passage) <= _SHOWN else f"{passage[:_SHOWN]} ..."
+            rows.append((query, doc, grade, why, question, shown))
+        names = ("query_id", "doc_id", "grade", "why", "question", "passage")
+        note = (
+            "Fill in grade from the top, and queries to their end: the order is random. What people graded already is "
+            "below, so that the file is all judgements: give it as --qrels."
+        )
+        columns = tuple(Column(name, "text") for name in names)
+        return ColumnTable(TO_GRADE_TABLE, "What people should grade", columns, tuple(rows), note)
+
+    def gain_of_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
+        """How many passages whole queries have, and how far off at most a value by their grades would be, from the
+        `spread` of the judge's values over queries; empty where there are too few queries, or no spread."""
+        queries = [query for query, _, _ in self.to_grade(cutoff, whole=True)]
+        distinct = list(dict.fromkeys(queries))
+        if len(distinct) < FEWEST or not np.isfinite(spread):
+            return ""
+        few = sum(query in distinct[:FEWEST] for query in queries)
+        first, whole = (spread * t_quantile(0.975, n - 1) / n**0.5 for n in (FEWEST, len(distinct)))
+        return (
+            f"{FEWEST} queries are {few:,} passages and give {measure} within about {first:.2f}; {len(distinct)} are "
+            f"{len(queries):,} and give it within {whole:.2f} or less"
+        )
 
     def warnings(self, cutoff: int | None) -> Iterator[str]:
         """What speaks against a random sample, and a judge who does not stay the same."""

@@ -81,7 +81,7 @@ def contrasts_of(scored: ScoredRuns) -> Iterator[KnownContrast]:
             if pair.error is not None:
                 yield KnownContrast(
                     (TASK, scored.dataset, measure), pair.a, pair.b, pair.difference, pair.low, pair.high, pair.error,
-                    math.inf if pair.df is None else pair.df, pair.p, pair.n, scored.method,
+                    math.inf if pair.df is None else pair.df, pair.p, pair.n, scored.method, pair.judged_less,
                 )  # fmt: skip
 
 

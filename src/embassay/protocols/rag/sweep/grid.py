@@ -600,7 +600,7 @@ def _of_calls(head: Forecast, chat: Any, *, requests: int, read: float, written:
     """`head` with what so many calls take, each of which reads and writes so many tokens."""
     price, tokens = getattr(chat, "price", None), round(requests * (read + written))
     usd = None if price is None else price.usd(round(requests * read), round(requests * written))
-    seconds = remote_seconds(chat, requests, tokens)
+    seconds = remote_seconds(chat, requests, tokens, round(requests * written))
     return replace(head, requests=requests, tokens=tokens, usd=usd, seconds=seconds, assumed=True)
 
 

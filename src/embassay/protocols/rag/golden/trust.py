@@ -1,0 +1,132 @@
+"""Whether the judge can be read, and its grades say anything: beside the search, a repeat, and a person's grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from embassay.errors import ModelError
+from embassay.protocols.kernel.estimates import UNVARIED
+from embassay.protocols.rag.golden.summary import Figure, Golden
+from embassay.randomness import generator
+from embassay.stats.resampling import percentile_interval, resample_means
+
+if TYPE_CHECKING:
+    from embassay.protocols.rag.golden.conclusions import Gathered
+
+FIRST = (4, 12)
+"""Passages that are graded before all others are asked for, so that a judge that cannot grade is not paid for thousands
+of attempts: it has to grade one of the first, and half of these together."""
+CHANCE = 0.5
+"""The share of pairs that grades given at random put in the order of the search."""
+LITTLE = 0.2
+"""A kappa below is slight agreement at most (Landis and Koch 1977)."""
+MOST = 50.0
+"""Percent of the median pool from which on grades 4 and 5 tell no passages apart."""
+RESAMPLES = 2_000
+
+
+def check_trial(judge: str, asked: int, reasons: Sequence[str]) -> None:
+    """ModelError where a judge graded none of the first passages, or less than half of a few more; `reasons` say why
+    those are ungraded that are."""
+    graded = asked - len(reasons)
+    if graded and (asked == FIRST[0] or 2 * graded >= asked):
+        return
+    raise ModelError(
+        f"{judge} graded {graded or 'none'} of the first {asked} passages: {reasons[0].rstrip('.')}.",
+        mend="Have the server bind its answers to the form (?answers=schema at the end of --judge), or take a model "
+        "that follows the prompt.",
+    )
+
+
+def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> Figure:
+    """Of two passages of a question with different grades, how often the higher grade has the better place in the
+    fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
+    counted = [
+        _pairs([(row["grade"], row["rank_rrf"]) for row in query.rows]) for query in queries if query.is_done
+    ]
+    counts = np.array([row for row in counted if row[1]], dtype=np.float64)
+    if not len(counts):
+        return Figure(None, reason="no question has passages of different grades")
+    value, n = float(counts[:, 0].sum() / counts[:, 1].sum()), int(counts[:, 1].sum())
+    if len(counts) < 2:
+        return Figure(value, n=n)
+    rng = generator(seed, "golden", "rank agreement")
+    means = resample_means(counts, n_resamples=RESAMPLES, rng=rng)
+    low, high = percentile_interval(means[:, 0] / means[:, 1])
+    if np.isnan(low):
+        return Figure(value, n=n, reason=UNVARIED)
+    return Figure(value, low, high, n)
+
+
+def _pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
+    """Pairs that grade and place put the same way, and all pairs of different grades."""
+    graded = [(grade, place) for grade, place in passages if grade is not None]
+    alike, pairs = 0.0, 0
+    for first, second in combinations(graded, 2):
+        if first[0] == second[0]:
+            continue
+        worse, better = sorted((first, second))
+        alike += 0.5 if better[1] == worse[1] else float(better[1] < worse[1])
+        pairs += 1
+    return alike, pairs
+
+
+def judge_warnings(golden: Golden) -> tuple[str, ...]:
+    """Why the grades of a run may be worth nothing, the surest reason first; none where nothing says so."""
+    return (*_beside_people(golden), *_repeated(golden), *_beside_search(golden), *_mostly_good(golden))
+
+
+def _beside_people(golden: Golden) -> Iterator[str]:
+    for check in golden.human:
+        kappa = check.kappa
+        if check.graded and kappa.value is not None and _is_at_chance(kappa):
+            yield (
+                f"THE JUDGE IS AT CHANCE against a person: kappa {kappa.value:.2f}{_interval(kappa)} over "
+                f"{check.graded} passages of {check.file}. Do not use these grades; take another judge."
+            )
+
+
+def _repeated(golden: Golden) -> Iterator[str]:
+    kappa = golden.repeated.kappa if golden.repeated is not None else None
+    if kappa is not None and kappa.value is not None and _is_at_chance(kappa):
+        yield (
+            f"The judge hardly agrees with itself: graded twice, kappa {kappa.value:.2f}{_interval(kappa)} over "
+            f"{kappa.n} passages. Its grades are close to random; take another judge."
+        )
+
+
+def _beside_search(golden: Golden) -> Iterator[str]:
+    share = golden.rank_agreement
+    if share is None or share.value is None:
+        return
+    if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
+        yield (
+            "The grades do not follow the search: the passage with the higher grade was found at the better place in "
+            f"{100 * share.value:.0f}% of pairs{_interval(share, 100)}, at random in 50%. Either the judge or the "
+            "search is at chance: grade some passages yourself (`embassay rag check sample`)."
+        )
+
+
+def _mostly_good(golden: Golden) -> Iterator[str]:
+    share = golden.labels.get("grade4plus5_pool_prevalence_median_percent")
+    if share is not None and share > MOST:
+        yield (
+            f"The judge gives {share:.0f}% of the median pool grade 4 or 5: such grades hardly tell passages apart, "
+            "and measures that count them are near their limit for any system."
+        )
+
+
+def _is_at_chance(kappa: Figure) -> bool:
+    value = kappa.value or 0.0
+    return value < LITTLE or (kappa.low is not None and kappa.low <= 0)
+
+
+def _interval(figure: Figure, scale: int = 1) -> str:
+    if figure.low is None or figure.high is None:
+        return ""
+    digits = 0 if scale > 1 else 2
+    return f" ({scale * figure.low:.{digits}f}–{scale * figure.high:.{digits}f})"

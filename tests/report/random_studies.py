@@ -1,0 +1,392 @@
+"""Verdicts of random choices, studies with people, golden sets, probes, comparisons and leaderboards, each with the
+tables that its claims are held against."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from claims import Tables, Tested
+from embassay.document.blocks import Verdict
+from embassay.protocols.choose.belief import Belief
+from embassay.protocols.choose.conclusions import Answers, concluded, standing, told
+from embassay.protocols.choose.questions import FITTED
+from embassay.protocols.compare import compare_systems, fields
+from embassay.protocols.hume.record import Bar, PairRecord
+from embassay.protocols.kernel.claims import Claim
+from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
+from embassay.protocols.rag.golden.summary import Golden, Query, RankingFacts, Settings
+from embassay.protocols.rag.probes.bundles import CONDITIONS
+from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
+from embassay.protocols.rag.probes.noise import RECOVERED, SHARE
+from embassay.protocols.rag.probes.questions import NOISIEST, level_name
+from embassay.protocols.rag.probes.resampling import RECALL
+from embassay.protocols.run_values import RunValues
+from embassay.records import Result
+from embassay.report.board import make_board
+from embassay.report.hume.conclusions import verdict_of
+from embassay.report.mteb import mteb_verdict
+from embassay.report.rag.choice import choice_verdict
+from embassay.report.rag.golden import verdict_of as golden_verdict
+from embassay.report.rag.name_probe import MASK, names_verdict
+from embassay.report.rag.probes import noise_verdict
+from embassay.report.record import Record, System, keyed
+from embassay.report.terminal import fields_view, pair_view
+from embassay.stats import compare_replicates
+from embassay.web.leaderboard.board import verdict as leaderboard_verdict
+from embassay.web.leaderboard.ranking import told_apart
+
+from .hume_run import pair, summary, system
+from .random_boards import Made
+from .random_runs import NAMES, Drawn, ends_of
+
+EMPTY = Record(Path("made"), {"protocol": "rag"}, (), (), {}, {})
+
+
+def record_of(kind: str, rows: list[Result], names: tuple[str, ...], **more: Any) -> Record:
+    """A record of such rows."""
+    systems = tuple(System(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names))
+    manifest = {"protocol": "rag", "kind": kind, "arguments": {"options": {"tolerance": 0.03}}}
+    return Record(Path("made"), manifest, systems, (), keyed(rows), {}, **more)
+
+
+def of_choice(seed: int) -> Made:
+    """A choice among random answers: the belief is that of the shipped weights."""
+    rng = np.random.default_rng([seed, 44])
+    names = NAMES[: int(rng.integers(2, 5))]
+    asked, judged = int(rng.choice([5, 60, 120])), int(rng.choice([0, 0, 10, 60]))
+    skill = rng.uniform(0, 1, len(names))
+    answers = {
+        name: Answers(
+            {
+                family: {
+                    f"q{i}": int(rng.integers(1, 4)) if rng.random() < level else 0 for i in range(asked)
+                }
+                for family in FITTED
+            },
+            {f"u{i}": float(np.clip(rng.normal(level, 0.3), 0, 1)) for i in range(judged)},
+            {"sentence": {f"q{i}": frozenset(rng.choice(30, 10).astype(str).tolist()) for i in range(5)}},
+        )
+        for name, level in zip(names, skill, strict=True)
+    }
+    found = standing("sea", "en", answers, 0.03, seed)
+    choice, belief = told(found), cast(Belief, found.belief)
+    record = record_of("choose", list(concluded(found, seed)), names, compared={"choice": {"sea": choice}})
+    p_best = dict(zip(names, belief.best.tolist(), strict=True))
+    p_near = dict(zip(names, belief.near(0.03).tolist(), strict=True))
+    regret = {**dict(zip(names, belief.regret.tolist(), strict=True)), "": float(belief.regret.mean())}
+
+    def least(claim: Claim) -> bool:
+        """Of all systems; the one to use loses no more than the tolerance."""
+        own = claim.relation == "is" or all(regret[claim.subject] <= regret[name] for name in names)
+        return (
+            own and claim.value == regret[claim.subject] and (not claim.margin or claim.value <= claim.margin)
+        )
+
+    def labels(claim: Claim) -> bool:
+        """The first number of labels after which the loss is within the tolerance, or the last that was tried."""
+        after = dict(found.regret_with)
+        enough = [n for n, value in after.items() if value <= claim.margin]
+        return (claim.relation == "keeps") == bool(enough) and claim.n == (
+            enough[0] if enough else max(after)
+        )
+
+    tables = Tables(
+        {"p_best": p_best, "p_near": p_near, "expected_regret": regret}, closed=frozenset({"p_best"}),
+        own={
+            "use": least, "expected_regret": least, "random pick": least, "regret_with_labels": labels,
+            "as good": lambda claim: p_near[claim.subject] >= claim.margin,
+        },
+    )  # fmt: skip
+    return choice_verdict(record, make_board(EMPTY)), tables
+
+
+def of_hume(seed: int) -> Made:
+    """People and models on some pairs: with one annotator, low agreement, no interval, ties."""
+    rng = np.random.default_rng([seed, 45])
+    names = NAMES[: int(rng.integers(1, 4))]
+    pairs = tuple(_random_pair(rng, names, place) for place in range(int(rng.integers(1, 5))))
+    made = summary("made", "study", pairs, {})
+    people = {record.name: record.human.value or 0.0 for record in pairs}
+    scores = {
+        record.name: [model.score.value for model in record.models if model.score.value is not None]
+        for record in pairs
+    }
+    gaps = {name: people[name] - max(scores[name]) for name in people}
+    sides = {record.name: _side(record) for record in pairs}
+    known = [side for side in sides.values() if side]
+    above = [record for record in pairs if sides[record.name] == "above"]
+    won = sum(gap > 1e-9 for gap in gaps.values())
+    middle = sum(people[name] - median(scores[name]) > 1e-9 for name in people)
+    of = len(pairs)
+    means = {name: float(np.mean([_score(record, name) for record in pairs])) for name in names}
+    human = float(np.mean(list(people.values())))
+    place = 1 + sum(mean > human for mean in means.values())
+
+    def placed(claim: Claim) -> bool:
+        return abs((claim.value or 0.0) - human) < 1e-9 and (claim.n, claim.of) == (place, len(names) + 1)
+
+    counts = {
+        "above": (known.count("above"), len(known)), "below": (known.count("below"), len(known)),
+        "low": (sum(record.trust == "low" for record in above), len(above)),
+        "unknown": (sum(record.trust is None for record in above), len(above)),
+        "pairs": (of, of), "scored": (of, of), "model ahead": (sum(gap < 0 for gap in gaps.values()), of),
+        "people above best": (won, of), "people above median": (middle, of),
+    }  # fmt: skip
+    tables = Tables(
+        {"gap": gaps, "mean": means}, closed=frozenset({"gap", "mean"}), counts=counts, own={"place": placed}
+    )
+    return verdict_of(made), tables
+
+
+def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -> PairRecord:
+    value, n = round(float(rng.uniform(0.3, 0.95)), 2), int(rng.choice([4, 30, 60]))
+    half = float(rng.choice([0.02, 0.1, 0.3]))
+    bounded = rng.random() < 0.85
+    human = Bar(
+        value=value, low=max(0.0, value - half) if bounded else None, high=value + half if bounded else None, n=n,
+        method="Wilson",
+    )  # fmt: skip
+    agreed = float(rng.choice([-0.1, 0.3, 0.55, 0.9])) if rng.random() < 0.8 else None
+    people = (value,) if agreed is None else (value, value)
+    models = tuple(
+        system(
+            name, "embedding", value if rng.random() < 0.1 else round(float(rng.uniform(0.2, 1)), 2), human
+        )
+        for name in names
+    )
+    return pair(f"set{place}", "eng", "classification", human, people, agreed, models)
+
+
+def _score(record: PairRecord, name: str) -> float:
+    return next(model.score.value or 0.0 for model in record.models if model.system == name)
+
+
+def _side(record: PairRecord) -> str:
+    """Where the best model lies by the interval of people."""
+    best = max(model.score.value or 0.0 for model in record.models)
+    low, high = record.human.low, record.human.high
+    if low is None or high is None:
+        return ""
+    return "above" if best > high else "below" if best < low else "inside"
+
+
+def of_golden(seed: int) -> Made:
+    """Questions that are done, failed or waiting, with and without claims of the engine."""
+    rng = np.random.default_rng([seed, 46])
+    total = int(rng.integers(1, 8))
+    statuses = [str(rng.choice(["done", "failed", "waiting"])) for _ in range(total)]
+    claims = {"overlap": float(rng.uniform(0.5, 1)), "set_errors_at_most_1": float(rng.uniform(0, 1))}
+    queries = tuple(
+        Query(
+            f"q{i}", "Why?", f"q{i}", status, claims=claims if status == "done" and rng.random() < 0.6 else {},
+            doubts=("noisy",) if status == "done" and rng.random() < 0.3 else (),
+        )
+        for i, status in enumerate(statuses)
+    )  # fmt: skip
+    done = [query for query in queries if query.status == "done"]
+    any_claims, any_doubts = any(query.claims for query in done), any(query.doubts for query in done)
+    good = float(rng.integers(0, 9)) if done else None
+    none = int(rng.integers(0, len(done) + 1))
+    ranking = RankingFacts(
+        "bayes", 36, 36.0, {}, claims if any_claims else {}, doubts={"noisy": 1} if any_doubts else {}
+    )
+    golden = Golden(
+        Settings("c", "q", "wordllama", "rules", "judge", "bayes", 1), queries, ranking=ranking,
+        labels={"grade4plus5_count_median": good, "queries_without_grade4plus5": none},
+    )  # fmt: skip
+    counts = {
+        "done": (len(done), total), "failed": (statuses.count("failed"), total), "without good": (none, len(done)),
+        "claimed": (sum(bool(query.claims) for query in done), len(done)),
+        "nothing claimed": (sum(bool(query.doubts) for query in done), len(done)),
+    }  # fmt: skip
+    values = {name: {"bayes": value} for name, value in claims.items()}
+    if good is not None:
+        values["grade4plus5_count_median"] = {"the median question": good}
+    return golden_verdict(golden), Tables(values, counts=counts)
+
+
+def probe_row(
+    kind: str, name: str, dataset: str, measure: str, value: float, *ends: float | None, variant: str = ""
+) -> Result:
+    """A row of a probe."""
+    low, high = ends or (None, None)
+    return Result("rag", kind, dataset, "", "en", variant, name, measure, value, 20, low, high, "b", 1)
+
+
+def of_names(seed: int) -> Made:
+    """Margins, what ablations take of them, and what masks leave."""
+    rng = np.random.default_rng([seed, 47])
+    names, datasets = NAMES[: int(rng.integers(1, 4))], ("sea", "river")[: int(rng.integers(1, 3))]
+    rows: list[Result] = []
+    margins: dict[tuple[str, str], float] = {}
+    moved: dict[str, list[float]] = {"identity": [], "form": []}
+    masks: list[float] = []
+    clear = rng.random() < 0.5
+    for place, name in enumerate(names):
+        for dataset in datasets:
+            value = round(float(rng.normal(0.1, 0.05)), 3)
+            margins[name, dataset] = value
+            rows.append(probe_row("names", name, dataset, HEADLINE, value, *ends_of(rng, value)))
+            mask = float(rng.choice([0.0, 0.0, 0.01]))
+            masks.append(mask)
+            rows.append(probe_row("names", name, dataset, HEADLINE, mask, variant=MASK))
+            for variant, condition in CONDITIONS.items():
+                group = "identity" if condition.group == "identity" else "form"
+                percent = float(
+                    rng.uniform(-90, -50) if group == "identity" and clear else rng.uniform(-49, 20)
+                )
+                rows.append(probe_row("names", name, dataset, PERCENT, percent, variant=variant))
+                # Embedding models speak for the verdict where there are any: every second system is one.
+                if variant != MASK and (place % 2 or len(names) < 2):
+                    moved[group].append(abs(percent))
+    record = record_of("names", rows, names)
+
+    def margin(claim: Claim) -> bool:
+        end = {"most": max, "least": min, "is": max}[claim.relation](margins.values())
+        return claim.value == end == margins[claim.subject, claim.kind]
+
+    def more(claim: Claim) -> bool:
+        is_less = max(moved["form"]) < min(moved["identity"])
+        return (claim.relation == "less") == is_less and claim.value == max(moved["form"])
+
+    tables = Tables(counts={"masked": (masks.count(0.0), len(masks))}, own={HEADLINE: margin, PERCENT: more})
+    return names_verdict(record, make_board(EMPTY)), tables
+
+
+def of_noise(seed: int) -> Made:
+    """What small talk takes, what rewriting brings back, and whose recall falls."""
+    rng = np.random.default_rng([seed, 48])
+    names = NAMES[: int(rng.integers(1, 4))]
+    rows: list[Result] = []
+    spoken = [name for place, name in enumerate(names) if place % 2] or list(names)
+    shares: dict[str, float] = {}
+    back: dict[str, float] = {}
+    recalls: dict[str, tuple[float, float | None, float | None]] = {}
+    noisiest = level_name(NOISIEST)
+    for name in names:
+        shares[name] = round(float(rng.normal(10, 12)), 1)
+        rows.append(probe_row("noise", name, "sea", SHARE, shares[name]))
+        back[name] = float(rng.uniform(-0.2, 1))
+        rows.append(
+            probe_row("noise", name, "sea", RECOVERED, back[name], variant=level_name(NOISIEST, "rules"))
+        )
+        value = round(float(rng.normal(-0.05, 0.05)), 2)
+        recalls[name] = (value, *ends_of(rng, value))
+        rows.append(probe_row("noise", name, "sea", f"{RECALL} change", *recalls[name], variant=noisiest))
+    record = record_of("noise", rows, names)
+    of_models = [back[name] for place, name in enumerate(names) if place % 2]
+    lowered = sum(shares[name] > 0 for name in spoken)
+
+    def recovered(claim: Claim) -> bool:
+        return (claim.low, claim.high) == (min(of_models), max(of_models))
+
+    tables = Tables(
+        {f"{RECALL} change": {name: value for name, (value, *_) in recalls.items()}},
+        intervals={f"{RECALL} change": {name: (low, high) for name, (_, low, high) in recalls.items()}},
+        counts={"lowered": (lowered, len(spoken))}, own={RECOVERED: recovered},
+    )  # fmt: skip
+    return noise_verdict(record, make_board(EMPTY)), tables
+
+
+def of_mteb(seed: int) -> Made:
+    """Published means, some missing."""
+    rng = np.random.default_rng([seed, 49])
+    means = {name: round(float(rng.uniform(0, 1)), 1) for name in NAMES if rng.random() < 0.8}
+    rows = [
+        Result("mteb", "overall", "", "", "", "", name, "overall", value, 9) for name, value in means.items()
+    ]
+    rows += [Result("mteb", "sts", "sea", "", "", "", name, "main_score", 0.5, 9) for name in NAMES]
+
+    def highest(claim: Claim) -> bool:
+        return claim.value == max(means.values()) == means[claim.subject] and claim.of == len(means)
+
+    return mteb_verdict(record_of("mteb", rows, NAMES), make_board(EMPTY)), Tables(own={"overall": highest})
+
+
+def random_run(drawn: Drawn) -> RunValues:
+    """The same as `embassay compare` reads it."""
+    standings = tuple(
+        Standing(
+            task, "", drawn.tasks.get(task, OVERALL), headline, RANKED if name in drawn.names else REFERENCE
+        )
+        for task, headlines in drawn.headlines.items()
+        for name, headline in headlines.items()
+    )
+    return RunValues(Path("made"), {"protocol": "pteb"}, standings, cast(Any, {}))
+
+
+def of_compare(seed: int) -> Made:
+    """Two systems of a run: the verdict is on the first place that both have."""
+    drawn = Drawn("pteb", seed)
+    drawn = drawn if len(drawn.names) > 1 else Drawn("pteb", seed + 10_000)
+    if len(drawn.names) < 2:
+        return Verdict(()), Tables()
+    a, b = drawn.names[:2]
+    found = compare_systems(random_run(drawn), a, b)
+    verdict = next(block for block in pair_view(found, "pteb") if isinstance(block, Verdict))
+    pairs = {}
+    for task, headlines in drawn.headlines.items():
+        known = [headlines[name] for name in (a, b)]
+        if all(one.value is not None and len(one.replicates) for one in known):
+            draws = np.stack([one.replicates for one in known])
+            [test] = compare_replicates(draws, [one.value or 0.0 for one in known])
+            contrast = next(one for one in found.contrasts if one.task == task)
+            # p among all places is that of the table of contrasts; difference and interval are computed here.
+            pairs[drawn.tasks.get(task, OVERALL)] = [
+                Tested(a, b, test.difference, contrast.low, contrast.high, contrast.p_adjusted)
+            ]
+    values = {
+        drawn.tasks.get(task, OVERALL): {name: one.value for name, one in headlines.items() if one.value is not None}
+        for task, headlines in drawn.headlines.items()
+    }  # fmt: skip
+    return verdict, Tables(cast(Any, values), pairs=pairs)
+
+
+def of_fields(seed: int) -> Made:
+    """All systems of a run, place by place: the verdict is that of the first place with ranks."""
+    drawn = Drawn("pteb", seed)
+    found = list(fields(random_run(drawn)))
+    blocks = [block for block in fields_view(found, "pteb") if isinstance(block, Verdict)]
+    verdict = next((block for block in blocks if block.claims), blocks[0])
+    tables = drawn.tables()
+    named = {task: drawn.tasks.get(task, OVERALL) for task in drawn.headlines}
+    return verdict, Tables(
+        {named[task]: own for task, own in tables.values.items()},
+        pairs={named[task]: own for task, own in tables.pairs.items()},
+        floors={named[task]: floor for task, floor in tables.floors.items()},
+    )
+
+
+def of_leaderboard(seed: int) -> Made:
+    """The leading column of a board."""
+    drawn = Drawn("sage", seed)
+    task = next(iter(drawn.headlines))
+    headlines = drawn.headlines[task]
+    standings = [
+        Standing(task, "", "m", headline, RANKED if name in drawn.names else REFERENCE)
+        for name, headline in headlines.items()
+    ]
+    tests = told_apart(standings, higher=True)
+    column = SimpleNamespace(
+        key=task, task=task, title=task, factor=1.0, decimals=3, unit="score", higher_is_better=True
+    )
+    members = [
+        SimpleNamespace(
+            name=one.system, group=one.group, complete=one.headline.value is not None,
+            cells={task: SimpleNamespace(value=one.headline.value)},
+        )
+        for one in sorted(standings, key=lambda one: (-(one.headline.value or 0.0), one.system))
+    ]  # fmt: skip
+    work = [
+        SimpleNamespace(status="done" if one.headline.value is not None else "failed") for one in standings
+    ]
+    board = SimpleNamespace(lead=column, runs=[SimpleNamespace(work=work)])
+    labels = {name: name for name in headlines}
+    verdict = leaderboard_verdict(cast(Any, board), cast(Any, members), tests, labels)
+    done = sum(one.headline.value is not None for one in standings)
+    return verdict, drawn.tables(counts={"finished": (done, len(standings))}, intervals={task: {}})
