@@ -58,9 +58,9 @@ class PtebOptions:
     most_lost: float = option(
         MOST_LOST, "Largest share of a task's texts without a usable paraphrase; beyond it there is no score."
     )
-    neighbours: int = option(10, "Nearest neighbours that classify where a system has no vectors.")
+    neighbours: int = option(10, "Nearest neighbours for classification by a system without vectors.")
     clustering_cap: int = option(
-        10_000, "Most texts that a system without vectors clusters; larger sets are sampled by label."
+        10_000, "Most texts to cluster by a system without vectors; larger sets are sampled by label."
     )
     resamples: int = option(
         1_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
