@@ -25,7 +25,7 @@ OTHERS: tuple[tuple[str, Registry[Any], str], ...] = (
     ("Rerankers", RERANKERS, "rerankers.md"),
     ("Indexes", INDEXES, "indexes.md"),
     ("Language models", CHAT_MODELS, "remote.md"),
-    ("Paraphrasers that are no language model", PARAPHRASERS, "paraphrases.md"),
+    ("Paraphrasers that are not language models", PARAPHRASERS, "paraphrases.md"),
     ("Judges of golden sets", JUDGES, "golden.md"),
     ("Ranking engines", ENGINES, "ranking.md"),
     ("Rewriters", REWRITERS, "golden.md#rewriting"),

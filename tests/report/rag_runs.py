@@ -99,7 +99,6 @@ def golden(**changes: Any) -> Golden:
         },
         Tokens("words", 232.8, 109.6, 240, 207.0, 754),
         Repeated(60, 1, SOME, SOME, SOME, Figure(0.02, -0.08, 0.11, 60), ((37, 6, 0, 0, 0), (6, 7, 0, 0, 0)), 12, SOME),
-        SOME,
         (
             HumanCheck(
                 "check.csv", 1, 20, 20, 20, 2, 1, SOME, SOME, SOME, SOME, SOME, 2.0,

@@ -26,13 +26,13 @@ class Retrieved:
 
     # As of `rag score`, whose records are not read for the sake of a help text.
     runs: tuple[str, ...] = option(
-        (), "Instead of a system, what an engine retrieved: the score from which to answer a question.",
+        (), "Instead of a system, an engine's results: the score from which to answer a question.",
         name="--run", value="FILE", group=DATA,
     )  # fmt: skip
     qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
-    cutoff: int = option(10, "With --run: passages that an answer is made from.", name="-k", least=1)
+    cutoff: int = option(10, "With --run: passages per answer.", name="-k", least=1)
     positive: str | None = option(
-        None, "The label of pairs that mean the same, where labels are other words than 1, yes or true.",
+        None, "The label of pairs that mean the same, if it is not 1, yes or true.",
         value="VALUE",
     )  # fmt: skip
     origin: str | None = option(

@@ -35,7 +35,7 @@ COMMANDS = {
     "run": "Run any protocol by name, also one of another package.",
     "compare": "Test whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
-    "reproduce": "Repeat a paper's experiment; its printed tables beside yours.",
+    "reproduce": "Repeat a paper's experiment and compare its tables with yours.",
     "calibrate": "Find what a similarity means, and where to set a threshold.",
     "choose": "Choose a system for your documents, without labels.",
     "serve": "Serve a folder of runs as live leaderboards.",

@@ -26,13 +26,13 @@ class Reproduction:
 
     paper: Literal["sage", "pteb", "rag", "hume"] = option(MISSING, "sage, pteb, rag or hume.", name="PAPER")
     more: tuple[str, ...] = option(
-        (), "Of that command, in place of the paper's: -s minilm --limit 100.", name="OPTIONS"
+        (), "Options of that command, replacing the paper's: -s minilm --limit 100.", name="OPTIONS"
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
-    run: bool = option(False, "Carry it out; without this, only what it takes is shown.", name="--run")
+    run: bool = option(False, "Run it; otherwise only what it needs is shown.", name="--run")
     out: Path | None = like(Running, "out")
     finished: tuple[Path, ...] = option(
-        (), "Put the paper's tables beside those of finished runs.", name="--from", value="RUN"
+        (), "Compare the paper's tables with those of finished runs.", name="--from", value="RUN"
     )
     json: bool = like(Shown, "json", help="Print one JSON object.")
     markdown: bool = option(False, "Print the tables as Markdown.", name="--markdown", group=OUTPUT)
@@ -50,7 +50,7 @@ class Reproduction:
 
 @of_records()
 def reproduce(asked: Reproduction) -> None:
-    """Repeat a paper's experiment; its printed tables beside yours.
+    """Repeat a paper's experiment and compare its tables with yours.
 
     Shows the paper's commands and what the first needs; --run carries it out on the datasets that are here. Options of
     that command, such as -s, take the place of the paper's.

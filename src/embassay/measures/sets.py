@@ -512,8 +512,9 @@ def ra_nwg(
     Rarer grades weigh more against the common ones: see `Weighting` for `alpha`, the caps and the rest. Documents
     without a grade are worth nothing; `unjudged` may be `grade1`, `condense` or `error` (`treat_unjudged`).
     `normalise_by="pool"` divides by the best of the restricted `pool`, or of the whole list. Range 0 to 1, higher is
-    better, the order of the first `k` does not count; NaN where nothing graded is worth anything. Above 1 only against
-    a restricted pool that lacks what was retrieved. Source: Dallaire 2025, arXiv 2511.09545; spec rag 1.2, 1.3.
+    better, the order of the first `k` does not count; NaN where nothing graded is worth anything. It exceeds 1
+    only against a restricted pool that lacks retrieved documents. Source: Dallaire 2025, arXiv 2511.09545;
+    spec rag 1.2, 1.3.
     Raises UsageError for k below 1 and settings that do not exist, DataError for `unjudged="error"`.
 
     >>> pool = {"a": 5, "b": 4, "c": 4, "d": 3, "e": 2}
@@ -560,7 +561,7 @@ def ra_nwg_novelty(
 def n_recall(
     grades: Pools, retrieved: One, k: int, level: int = RELEVANT, unjudged: Unjudged = "zero"
 ) -> Values:
-    """N-Recall@k: the share of the documents of grade `level` or more that was found, of as many as fit into `k`.
+    """N-Recall@k: documents of grade `level` or more among the first `k`, over the most that fit into `k`.
 
     Range 0 to 1, higher is better; NaN where there is none. Level 4 is N-Recall4+, 5 is N-Recall5.
 
@@ -647,8 +648,8 @@ def proc(
 ) -> Values:
     """PROC@k: the most that the documents of a restricted `pool` could reach of the measure `of`, put in any order.
 
-    Divided by the best of the whole graded pool, from which the weights come too. Range 0 to 1; a low value says that
-    the pool lacks what is needed, a high one that the order has to be improved. NaN where `of` is. `percent_proc` says
+    It is divided by the best of the whole graded pool, which also gives the weights. Range 0 to 1; a low value means
+    that the pool lacks what is needed, a high one that the order needs work. NaN where `of` is. `percent_proc` says
     how much of it was reached. Source: spec rag 1.6.
 
     >>> proc({"a": 5, "b": 4, "c": 4, "d": 3}, ["d", "b", "x"], 2, of="N-Recall4+")

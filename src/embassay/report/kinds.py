@@ -466,7 +466,7 @@ def _terms(correction: str) -> Iterator[Term]:
     yield _term(
         "reading-reference",
         "constant and random",
-        "Reference rows that understand nothing: one always answers 1, the other draws at random. They are never "
+        "Baselines that ignore the text: one always answers 1, the other draws at random. They are never "
         "ranked. A system that scores no higher has shown nothing on that task.",
     )
     yield _term(

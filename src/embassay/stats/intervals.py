@@ -35,7 +35,7 @@ NORMAL = Freedom()
 
 
 def freedom_of_units(units: int) -> Freedom:
-    """Of `units` that were resampled together.
+    """Degrees of freedom of `units` that were resampled together.
 
     >>> freedom_of_units(5)
     Freedom(df=4.0, factor=1.118033988749895)
@@ -72,7 +72,7 @@ def freedom(strata: Sequence[Stratum]) -> Freedom:
 def freedom_of_difference(
     a: Sequence[Stratum], b: Sequence[Stratum], *, paired: bool = True, most: float | None = None
 ) -> Freedom:
-    """Of the difference of two sums: paired, stratum by stratum; else both have their own.
+    """Degrees of freedom of the difference of two sums: paired by stratum, or of both separately.
 
     `most` are the degrees that all systems of a comparison have together (`shared_freedom`); with it the shares of the
     variance count as they were seen, up to so many degrees. Sums over different strata have no paired ones: then the
@@ -309,7 +309,7 @@ ROUNDING = 1e-12
 
 def t_test(difference: float, error: float, scale: float, df: float = math.inf) -> tuple[float, float]:
     """The statistic of a difference with this standard error, known to `df` degrees of freedom, and its two-sided p.
-    Where the error is 0 the difference is certain; one in the last bits of values as large as `scale` is none.
+    With an error of 0 the difference is certain, unless it is a rounding error of values as large as `scale`.
 
     >>> t_test(0.1, 0.05, 1.0)[1].__round__(4), t_test(1e-17, 0.0, 1.0), t_test(0.1, 0.0, 1.0)
     (0.0455, (0.0, 1.0), (inf, 0.0))
@@ -321,7 +321,7 @@ def t_test(difference: float, error: float, scale: float, df: float = math.inf) 
 
 
 def t_tail(score: float, df: float) -> float:
-    """The probability of more than `score` by Student's t, by the normal law for infinite `df`.
+    """The probability of more than `score` by Student's t, or by the normal distribution for infinite `df`.
 
     >>> round(t_tail(1.96, math.inf), 4), round(t_tail(1.96, 10), 4)
     (0.025, 0.0392)
@@ -334,7 +334,7 @@ def t_tail(score: float, df: float) -> float:
 
 
 def t_quantile(share: float, df: float) -> float:
-    """The quantile of Student's t, of the normal law for infinite `df`.
+    """The quantile of Student's t, or of the normal distribution for infinite `df`.
 
     >>> round(t_quantile(0.975, math.inf), 3), round(t_quantile(0.975, 4), 3)
     (1.96, 2.776)

@@ -44,7 +44,7 @@ def corrected_interval(
     *,
     accelerated: bool = False,
 ) -> tuple[float, float]:
-    """Percentiles of the replicates (B,), moved by their bias and as far apart as Student's t says.
+    """Percentiles of the replicates (B,), corrected for bias and widened as Student's t requires.
 
     The plain percentile interval is too narrow from few items, and biased where the replicates are. Here the
     ends are at Phi(2 z0 -+ t x factor) instead of 2.5% and 97.5%: z0 is the normal quantile of the share of

@@ -41,7 +41,7 @@ UntilDecided = Annotated[
     bool,
     typer.Option(
         "--until-decided",
-        help="Ask only for grades that can still change which run is better, or whether --bar is met.",
+        help="Ask only for grades that can still change which run is better, or whether --bar is reached.",
     ),
 ]
 

@@ -31,7 +31,7 @@ class Overrides:
     datasets: tuple[str, ...] = like(
         Request, "datasets", default=(), help="A retrieval set, in place of the config's.", value="DATA"
     )
-    limit: int | None = like(Request, "limit", help="Most queries per dataset, drawn at random.")
+    limit: int | None = like(Request, "limit", help="Maximum number of queries per dataset, drawn at random.")
     seed: int | None = like(Request, "seed", default=None, help="Random seed. Default: the config's.")
     sla_ms: float | None = option(None, "Best quality within this many milliseconds per query.", least=0)
     budget: float | None = option(

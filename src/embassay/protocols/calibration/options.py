@@ -23,11 +23,11 @@ class Promises:
 class CalibrationOptions(Options):
     """What calibrations are told."""
 
-    same_from: float | None = option(None, "Grade from which graded pairs mean the same.")
+    same_from: float | None = option(None, "Lowest grade of pairs that mean the same.")
     precision: float = option(0.9, "Share of accepted pairs that must mean the same.")
     recall: float = option(0.9, "Share of pairs that mean the same that must be accepted.")
     confidence: float = option(0.95, "Confidence of a guarantee.")
-    cost: str = option("", "What mistakes cost: wrong=5,missed=1.")
+    cost: str = option("", "Cost of mistakes: wrong=5,missed=1.")
     edits: bool = option(True, "Also look at pairs whose second text is damaged or negated.")
 
     def __post_init__(self) -> None:

@@ -22,22 +22,22 @@ AS_GOOD = 0.9
 class ChoiceOptions(Options):
     """What choices are told."""
 
-    passages: int = option(1_500, "Most passages that are searched; drawn at random from more.")
-    questions: int = option(200, "Most passages that ask a question of themselves.")
-    tolerance: float = option(0.03, "How far below the best nDCG@10 a choice may be expected to lie.")
+    passages: int = option(1_500, "Maximum number of passages to search; drawn at random from more.")
+    questions: int = option(200, "Maximum number of passages to turn into questions.")
+    tolerance: float = option(0.03, "Largest expected loss of nDCG@10 against the best system.")
     queries: str = option(
         "", "Your users' questions, without judgements: a file with a column text.", group=DATA
     )
     labels: str = option(
         "",
-        "The judgements there are: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden.",
+        "Existing judgements: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden.",
     )
     llm: str = option(
         "", "A chat model that writes questions too: ollama:gemma3:27b. Default: none.", group=SYSTEMS
     )
     checker: str = option("", "The chat model that checks what --llm wrote. Default: --llm.", group=SYSTEMS)
-    kinds: str = option("", f"Kinds it writes, with commas: {', '.join(OF_MODELS)}. Default: all.")
-    written_per_kind: int = option(20, "Questions it writes of each kind.")
+    kinds: str = option("", f"Kinds to write, comma-separated: {', '.join(OF_MODELS)}. Default: all.")
+    written_per_kind: int = option(20, "Questions to write of each kind.")
     into: str = option("", "Language of the kind `language`, as a code: de.")
 
     def __post_init__(self) -> None:

@@ -110,7 +110,7 @@ class Drawing:
     question: str = option("", "Your own question above every item.")
     scale: str | None = option(None, "Rating scale, LOW-HIGH[:STEP]. Default: 0-5.")
     groups: int | None = option(None, "Gold clusters to draw from. Default: 6 or 5.")
-    relevant: int = option(3, "Most relevant documents per query.")
+    relevant: int = option(3, "Maximum number of relevant documents per query.")
     candidates: int = option(7, "Documents per query.")
     negatives: Literal["auto", "lists", "bm25"] = option(
         "auto", "Hard negatives from the data's lists or from bm25; auto prefers lists."
@@ -120,9 +120,9 @@ class Drawing:
     practice: int = option(3, "Practice items per task.")
     whole: bool = option(
         False,
-        "Take every item as it is: the data are an annotated set. Of the suite hume this is the default.",
+        "Use every item unchanged, for an annotated set. Default for the suite hume.",
     )
-    give_k: bool = option(False, "Tell people how many groups there are, as models are told.")
+    give_k: bool = option(False, "Tell people the number of groups, as models are told.")
 
     def as_content(self) -> dict[str, Any]:
         """The keys of a task in a file. Raises UsageError for a label or a scale that cannot be read."""
@@ -161,7 +161,7 @@ class DataOptions:
     split: str | None = like(Request, "split")
     grades: str | None = like(Request, "grades")
     ask: tuple[Question, ...] = option((), "Ask annotators about themselves. Default: nothing.")
-    limit: int | None = option(None, "Most items per task, for a trial.", least=2, group=DATA)
+    limit: int | None = option(None, "Maximum number of items per task, for a trial.", least=2, group=DATA)
     seed: int | None = like(Request, "seed", default=None, help="Random seed. Default: 1337.")
     own: Drawing = field(default_factory=Drawing)
 
@@ -337,7 +337,7 @@ class StudyRequest(_Request):
     seed: int = like(Request, "seed")
     tokenizer: str = like(Request, "tokenizer")
     min_answered: float = option(
-        0.5, "Leave out annotators with less than this share of the most answers given.",
+        0.5, "Leave out annotators with less than this share of the most active one's answers.",
         least=0, most=1, value="SHARE", group=STATISTICS,
     )  # fmt: skip
     min_shared: int = option(
@@ -346,7 +346,7 @@ class StudyRequest(_Request):
     repeats: int = 10
     neighbours: int = 10
     give_k: bool = option(
-        True, "Give systems the number of gold clusters; else they find one, as people do who are not told."
+        True, "Give systems the number of gold clusters; otherwise they estimate it, as people do."
     )
     smallest_group: int = option(5, "Withhold scores by profile of groups with fewer people.", least=2)
 

@@ -66,7 +66,7 @@ def like(record: type[Any], name: str, /, **changed: Any) -> Any:
 def label_price() -> Any:
     """The field of what a label costs, in US dollars; it changes no result."""
     return option(
-        None, "What a label costs, to say what more would.",
+        None, "Price of a label, to estimate the cost of more.",
         name="--label-price", value="USD", least=0, group=SPEED,
     )  # fmt: skip
 
@@ -198,14 +198,16 @@ class Request:
     )
     mapping: Mapping[str, str] = option(
         dict,
-        "Which of your columns is which: text=body,label=topic.",
+        "Our column=your column: text=body,label=topic.",
         name="--map",
         group=DATA,
         read=column_map,
     )
     split: str | None = option(None, "Use only this split.", group=DATA)
     grades: str | None = option(None, "Map relevance codes to grades: 1=4,2=3.", group=DATA)
-    limit: int | None = option(None, "Most items per dataset, drawn at random.", least=1, group=DATA)
+    limit: int | None = option(
+        None, "Maximum number of items per dataset, drawn at random.", least=1, group=DATA
+    )
     seed: int = option(1337, "Random seed.", group=STATISTICS)
     tokenizer: str = option(
         "cl100k", "A tokenizer from `embassay list tokenizers`, for lexical systems and edits.", group=SYSTEMS

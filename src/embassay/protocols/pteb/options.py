@@ -68,7 +68,7 @@ class JudgeOptions(RatingOptions):
 
     gold_bins: str = option("1,2,3,4", "Edges of the gold score bins, on 0 to 5.", point="A5")
     word_bins: str = option("10,20,30,50", "Upper edges of the word count bins.", point="A5")
-    smallest_bin: int = option(10, "Fewest pairs in a bin for a correlation.")
+    smallest_bin: int = option(10, "Minimum pairs in a bin for a correlation.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -22,12 +22,14 @@ class QuestionsOptions:
 
     n: int = option(20, "Questions to write of each kind.", group=DATA)
     into: str = option("", "Language of the kind `language`, as a code: de.")
-    attempts: int = option(3, "Answers drawn for a question until one passes the checks.", group=SYSTEMS)
+    attempts: int = option(
+        3, "Maximum number of answers for a question until one passes the checks.", group=SYSTEMS
+    )
     copied: float = option(
-        0.6, "Largest share of a question's words that may be a run of words of the passage."
+        0.6, "Largest share of a question that may be copied from the passage word for word."
     )
     near: float = option(0.8, "Jaccard index from which a question repeats an earlier one.")
-    words: int = option(25, "Fewest words of a passage that is asked about.")
+    words: int = option(25, "Minimum words of a passage to ask about.")
     temperature: float = option(0.7, "Sampling temperature of the writer.", group=SYSTEMS)
     top_p: float = option(0.95, "Nucleus sampling share (top-p) of the writer.", group=SYSTEMS)
 

@@ -154,7 +154,7 @@ class Generation:
     )
     meaning: bool = option(
         False,
-        "Reject an answer in place of a paraphrase, and one that loses or adds a number or a name (English).",
+        "Reject an answer instead of a paraphrase, and one that loses or adds a number or a name (English).",
     )
 
     def __post_init__(self) -> None:

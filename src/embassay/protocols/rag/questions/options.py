@@ -31,7 +31,9 @@ class QuestionsRequest:
 
     corpus: str = option(MISSING, "A folder of documents, a table with `text`, or a dataset.", group=DATA)
     llm: str = option(
-        "", "The chat model that writes: ollama:gemma3:27b. Without one, documents ask.", group=SYSTEMS
+        "",
+        "The chat model that writes: ollama:gemma3:27b. Without one, questions come from the documents.",
+        group=SYSTEMS,
     )
     checker: str = option(
         "", "The chat model that checks whether a question is answered. Default: --llm.", group=SYSTEMS

@@ -76,7 +76,7 @@ class ScoreRequest:
     mapping: Mapping[str, str] = like(Request, "mapping")
     separator: str = option(
         "#",
-        "Character before which ids of one source agree, for novelty measures.",
+        "Character after the part that ids of one source share, for novelty measures.",
         name="--source-separator",
     )
     """Documents of one source have ids that are equal before the last one of these: chunks are called
@@ -92,7 +92,7 @@ class ScoreRequest:
     )
     """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
     queries: str = option(
-        "", "The questions, where runs hold their texts, or for --by-tag.", value="FILE", group=DATA
+        "", "The questions, if runs contain their texts, or for --by-tag.", value="FILE", group=DATA
     )
     """The questions, where runs say their texts."""
     tags: bool = option(
