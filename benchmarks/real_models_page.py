@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from embassay.document.blocks import plain
+from embassay.protocols.rag.golden.summary import read_golden
+from embassay.protocols.rag.golden.trust import judge_warnings
 from embassay.report.overview import run_verdict
 from embassay.report.runs import read_runs
 
@@ -99,7 +101,7 @@ def write(out: Path, checkout: Path) -> None:
 def summary(out: Path) -> Iterator[str]:
     """What each run says, a line each, and what it took."""
     for section, heading, sentences in verdicts(out):
-        yield f"- **{section.title}** {heading}. {sentences}\n".replace("..", ".")
+        yield f"- **{section.title}.** {heading}. {sentences}\n"
     yield "\n" + "\n".join(taken(out)) + "\n"
 
 
@@ -117,6 +119,7 @@ def page(out: Path) -> Iterator[str]:
             yield from (*table(rows, section.scale), "")
         if section.folder == "encoders":
             yield from published(rows)
+        yield from warnings(path)
         for name in section.tables:
             yield from embedded(path / "tables" / f"{name}.md")
     yield from people(out)
@@ -193,6 +196,13 @@ def published(rows: Iterable[Row]) -> Iterator[str]:
         note = word if row["n"] == whole else f"a sample: {row['n']} items, so no reproduction"
         yield f"| {short(row['system'])} | {row['dataset']} | {known:.2f} | {ours:.2f} | {row['n']} | {note} |"
     yield ""
+
+
+def warnings(path: Path) -> Iterator[str]:
+    """What a golden run says against its judge."""
+    if (path / "golden.json").is_file():
+        for text in judge_warnings(read_golden(path / "golden.json")):
+            yield from (f"*{text}*", "")
 
 
 def embedded(path: Path) -> Iterator[str]:
