@@ -51,6 +51,10 @@ def _main(row: Row) -> bool:
     )
 
 
+def _rated(row: Row) -> bool:
+    return _main(row) and row["measure"] == "spearman"
+
+
 def _all(row: Row) -> bool:
     return bool(row["measure"])
 
@@ -63,7 +67,7 @@ def _change(row: Row) -> bool:
 SECTIONS = (
     Section("encoders", "Encoders on the sets as they are", _main),
     Section("pteb", "Paraphrased by the language model, three seeds", _change),
-    Section("ratings", "The language model rates pairs", _main),
+    Section("ratings", "The language model rates pairs", _rated),
     Section("golden-scifact", "The language model grades passages: SciFact", tables=("stages",)),
     Section("golden-cranfield", "The language model grades passages: Cranfield", tables=("stages",)),
     Section("hteb", "Eight transformations", tables=("hteb_profiles", "hteb_texts")),
