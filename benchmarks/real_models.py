@@ -59,7 +59,7 @@ class Size:
 STS = ("stsb", "sick_r", "sts12", "sts13", "sts17_en", "sts17_ar", "stsb_es")
 SIZES = {
     # Does it work at all? A few answers of everything.
-    "tiny": Size(40, ("stsb", "sts17_en"), 5, 3, 3, ("stsb",), 4, ("stsb",), 1, 3, 1, 1, 1, 2),
+    "tiny": Size(40, ("stsb", "sts17_en"), 5, 3, 3, ("stsb",), 4, ("stsb",), 1, 3, 1, 1, 3, 2),
     "small": Size(
         300, ("stsb", "sts17_en", "sts17_ar"), 30, 20, 16, ("stsb",), 20,
         ("stsb", "sts17_en"), 2, 4, 3, 1, 3, 6,
@@ -225,7 +225,18 @@ def rag(setting: Setting) -> Iterator[Step]:
         str(out / "runs"),
     )
     yield Step("cranfield-run", command, makes=run)
-    asked = ("-d", cranfield, "--run", run, "-g", setting.llm, "-j", setting.llm, "--grades", "cranfield")
+    asked = (
+        "-d",
+        cranfield,
+        "--run",
+        run,
+        "-g",
+        setting.llm,
+        "-j",
+        setting.llm,
+        "--grades",
+        "4=5,3=4,2=3,1=2",
+    )
     how = ("--limit", size.answered, "-k", 4, "--distractors", 2, "--timed", 3)
     yield embassay("answers", "rag", "answer", *asked, *how, "--out", out / "answers")
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from embassay.document.blocks import plain
+from embassay.protocols.rag.golden.summary import read_golden
+from embassay.protocols.rag.golden.trust import judge_warnings
 from embassay.report.overview import run_verdict
 from embassay.report.runs import read_runs
 
@@ -99,7 +101,7 @@ def write(out: Path, checkout: Path) -> None:
 def summary(out: Path) -> Iterator[str]:
     """What each run says, a line each, and what it took."""
     for section, heading, sentences in verdicts(out):
-        yield f"- **{section.title}** {heading}. {sentences}\n".replace("..", ".")
+        yield f"- **{section.title}.** {heading}. {sentences}\n"
     yield "\n" + "\n".join(taken(out)) + "\n"
 
 
@@ -117,6 +119,7 @@ def page(out: Path) -> Iterator[str]:
             yield from (*table(rows, section.scale), "")
         if section.folder == "encoders":
             yield from published(rows)
+        yield from warnings(path)
         for name in section.tables:
             yield from embedded(path / "tables" / f"{name}.md")
     yield from people(out)
@@ -125,12 +128,21 @@ def page(out: Path) -> Iterator[str]:
 
 def verdicts(out: Path) -> Iterator[tuple[Section, str, str]]:
     """The heading and the sentences of the report's page of every run that is there."""
-    there = [section for section in SECTIONS if (out / section.folder / "results.jsonl").is_file()]
-    for section in there:
+    for section in SECTIONS:
+        if not has_ended(out / section.folder):
+            continue
         (run,) = read_runs([out / section.folder])
         verdict = run_verdict(run)
         said = " ".join(plain(sentence) for sentence in verdict.lede)
         yield section, short(plain(verdict.heading)), short(said)
+
+
+def has_ended(path: Path) -> bool:
+    """Whether a run has results, and is no more at work."""
+    manifest = path / "manifest.json"
+    if not manifest.is_file() or not (path / "results.jsonl").is_file():
+        return False
+    return bool(json.loads(manifest.read_text("utf-8"))["status"] in ("finished", "partial"))
 
 
 def read_results(path: Path) -> list[Row]:
@@ -184,6 +196,13 @@ def published(rows: Iterable[Row]) -> Iterator[str]:
         note = word if row["n"] == whole else f"a sample: {row['n']} items, so no reproduction"
         yield f"| {short(row['system'])} | {row['dataset']} | {known:.2f} | {ours:.2f} | {row['n']} | {note} |"
     yield ""
+
+
+def warnings(path: Path) -> Iterator[str]:
+    """What a golden run says against its judge."""
+    if (path / "golden.json").is_file():
+        for text in judge_warnings(read_golden(path / "golden.json")):
+            yield from (f"*{text}*", "")
 
 
 def embedded(path: Path) -> Iterator[str]:

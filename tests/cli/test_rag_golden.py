@@ -111,10 +111,11 @@ def test_mistakes_are_one_line_and_a_mend(embassay, tmp_path, grades, arguments,
 def test_failed_questions_are_said_loudly(embassay, tmp_path, grades):
     """Exit code 3; over 5% in capitals; each is listed with its stage."""
     judge = f"simulated:{grades}?failing=0.2"
-    done = embassay(*SAMPLE, "--judge", judge, "--out", "run", check_code=3)
+    done = embassay(*SAMPLE, "--judge", judge, "--failed", "leave-out", "--out", "run", check_code=3)
     assert "OVER 5% OF THE QUESTIONS FAILED" in done.stderr
     assert "the same command tries them again" in done.stderr
-    assert "?attempts=12" in done.stderr
+    assert "?answers=schema" in done.stderr
+    assert "--failed ungraded" in done.stderr
     assert "3 of 3 questions failed: law-q3 (S4), law-q6 (S4), rivers-q1 (S4)." in done.stdout
 
 
