@@ -41,7 +41,12 @@ class Section:
 
 def _main(row: Row) -> bool:
     side = ("sd", "delta", "delta_sd", "delta_runs", "original")
-    return row["variant"] in ("", "original") and row["measure"] not in side and row["task"] != "overall"
+    return (
+        bool(row["dataset"])
+        and not row["variant"]
+        and row["measure"] not in side
+        and row["task"] != "overall"
+    )
 
 
 def _all(row: Row) -> bool:
@@ -56,7 +61,7 @@ def _change(row: Row) -> bool:
 SECTIONS = (
     Section("encoders", "Encoders on the sets as they are", _main),
     Section("pteb", "Paraphrased by the language model, three seeds", _change),
-    Section("ratings", "The language model rates pairs", lambda row: row["measure"] == "spearman"),
+    Section("ratings", "The language model rates pairs", _main),
     Section("golden-scifact", "The language model grades passages: SciFact", tables=("stages",)),
     Section("golden-cranfield", "The language model grades passages: Cranfield", tables=("stages",)),
     Section("hteb", "Eight transformations", tables=("hteb_profiles", "hteb_texts")),

@@ -109,6 +109,15 @@ def root() -> Path:
     return ROOT
 
 
+@pytest.fixture(scope="session")
+def shared(root: Path) -> Path:
+    """The development datasets beside the checkout."""
+    folder = root / ".." / "shared" / "data"
+    if not folder.exists():
+        pytest.skip("the development datasets are absent")
+    return folder
+
+
 @pytest.fixture(autouse=True, scope="session")
 def _no_cache_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What fixtures of more than one test make is kept beside the tests' own."""

@@ -14,7 +14,6 @@ import tokenize
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1] / "src" / "embassay"
@@ -120,15 +119,17 @@ def _count_statements(
             gauges.puzzles.append((size, f"{path}:{statement.lineno}"))
 
 
-def _statements(tree: ast.AST) -> Iterator[ast.stmt]:
-    """What functions consist of, less their docstrings; each once, also within functions in functions."""
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
-    inside = {id(node): node for node in chain.from_iterable(map(ast.walk, functions))}
-    for node in inside.values():
-        if isinstance(node, _STATEMENTS) and not (
-            isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        ):
-            yield node
+def _statements(node: ast.AST, within: bool = False) -> Iterator[ast.stmt]:
+    """What functions consist of, less their docstrings."""
+    within = within or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.expr):
+            continue
+        if within and isinstance(child, _STATEMENTS):
+            if not (isinstance(child, ast.Expr) and isinstance(child.value, ast.Constant)):
+                yield child
+        else:
+            yield from _statements(child, within)
 
 
 def _place(lines: Sequence[str], line: int, offset: int) -> tuple[int, int]:

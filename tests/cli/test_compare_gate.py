@@ -25,7 +25,7 @@ def test_compare(embassay, run):
     both = json.loads(embassay("compare", run, "-a", "good", "-b", "poor", "--json").stdout)
     assert [one["task"] for one in both["contrasts"]] == ["overall", "robustness"]
     everyone = embassay("compare", run).stdout
-    assert "overall. good is first." in everyone
+    assert "overall. good beats every other system." in everyone
     assert (
         json.loads(embassay("compare", run, "--json").stdout)["fields"][0]["entrants"][0]["system"] == "good"
     )

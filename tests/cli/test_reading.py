@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 import threading
 from pathlib import Path
 from types import ModuleType
@@ -43,3 +44,18 @@ def test_a_long_reading_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         assert said.wait(60)
         rows.close()
     assert "".join(seen).startswith("reading long.csv, line 1 ...")
+
+
+def test_a_module_that_is_half_imported_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a busy machine the thread looks while `embassay.limits` is being imported: it goes on looking."""
+    looks = threading.Semaphore(0)
+
+    class HalfImported(ModuleType):
+        def __getattr__(self, name: str) -> None:
+            looks.release()
+            raise AttributeError(name)
+
+    monkeypatch.setattr(terminal, "_LOOK", 0.001)
+    monkeypatch.setitem(sys.modules, "embassay.limits", HalfImported("embassay.limits"))
+    with terminal.said_readings():
+        assert all(looks.acquire(timeout=60) for _ in range(3))

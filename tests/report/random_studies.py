@@ -30,6 +30,7 @@ from embassay.records import Result
 from embassay.report.board import make_board
 from embassay.report.hume.conclusions import verdict_of
 from embassay.report.mteb import mteb_verdict
+from embassay.report.pteb.models import validation_verdict
 from embassay.report.rag.choice import choice_verdict
 from embassay.report.rag.golden import verdict_of as golden_verdict
 from embassay.report.rag.name_probe import MASK, names_verdict
@@ -390,3 +391,30 @@ def of_leaderboard(seed: int) -> Made:
     verdict = leaderboard_verdict(cast(Any, board), cast(Any, members), tests, labels)
     done = sum(one.headline.value is not None for one in standings)
     return verdict, drawn.tables(counts={"finished": (done, len(standings))}, intervals={task: {}})
+
+
+def of_validation(seed: int) -> Made:
+    """In how many languages people accept the paraphrases, some without a verdict."""
+    rng = np.random.default_rng([seed, 50])
+    langs = ("deu", "eng", "fra")[: int(rng.integers(1, 4))]
+    accepted = {lang: float(rng.integers(0, 2)) if rng.random() < 0.8 else None for lang in langs}
+    mean = round(float(rng.uniform(1, 5)), 2)
+    ends = ends_of(rng, mean)
+    rows = [_rated(lang, "accepted", value) for lang, value in accepted.items()]
+    rows.append(_rated("", "mean_rating", mean, *ends))
+    record = record_of("validation", rows, ("people",))
+    yes = sum(value == 1 for value in accepted.values())
+    tables = Tables(
+        {"mean_rating": {"": mean}},
+        counts={"accepted": (yes, len(langs))},
+        intervals={"mean_rating": {"": ends}},
+    )
+    return validation_verdict(record, make_board(EMPTY)), tables
+
+
+def _rated(lang: str, measure: str, value: float | None, *ends: float | None) -> Result:
+    low, high = ends or (None, None)
+    return Result(
+        "pteb", "validation", "", lang, lang, "", "people", measure, value, 9, low, high, "b", 1,
+        "" if value is not None else "too few",
+    )  # fmt: skip

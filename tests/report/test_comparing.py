@@ -49,6 +49,22 @@ def test_what_has_no_ranks_comes_last() -> None:
     bare = Field(
         "overall", "", "overall", "", (), (), (("a", "not run"),), "fewer than two systems with a value"
     )
-    full = Field("sts", "", "sts", "", (Entrant("a", 0.5, 0.4, 0.6, 9, 1, 1, 0.99),))
+    full = Field(
+        "sts",
+        "",
+        "sts",
+        "",
+        (Entrant("a", 0.5, 0.4, 0.6, 9, 1, 1, 0.99), Entrant("b", 0.2, 0.1, 0.3, 9, 2, 2, 0.01)),
+    )
     text = printed(fields_view([bare, full], "sage"))
-    assert text.index("sts. a is first.") < text.index("overall. No ranks")
+    assert text.index("sts. a beats every other system.") < text.index("overall. No ranks")
+
+
+def test_who_alone_may_be_first_is_not_said_to_be_first() -> None:
+    """No test sets a apart from b, another one sets b behind c: a may be first, and does not beat all. A system under a
+    reference is not named."""
+    rows = [("a", 0.5, 1, 2), ("b", 0.4, 2, 3), ("c", 0.3, 1, 3)]
+    entrants = tuple(Entrant(name, value, None, None, 9, low, high, 0.3) for name, value, low, high in rows)
+    below = Field("sts", "", "sts", "", entrants, floor=0.35)
+    assert "sts. Only a may be first." in printed(fields_view([below], "sage"))
+    assert "sts. a and c may be first." in printed(fields_view([replace(below, floor=None)], "sage"))

@@ -223,4 +223,4 @@ def test_the_terminal_knows_ascii_and_empty_runs(golden_run: Path) -> None:
         queries=(Query("Q1", "?", "q01", "waiting"),), labels={}, ranking=None, judge=None, repeated=None,
         tokens=None, notes=(), exports={},
     )  # fmt: skip
-    assert lines(empty, golden_run)[0] == "0 of 1 question have graded, ordered passages"
+    assert lines(empty, golden_run)[0] == "0 of 1 question has graded, ordered passages"

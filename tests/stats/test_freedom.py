@@ -13,6 +13,7 @@ from scipy import stats as scipy_stats
 from embassay.records import Component, Stratum
 from embassay.stats import (
     NORMAL,
+    compare_replicates,
     freedom_of_difference,
     freedom_of_units,
     resample_means,
@@ -20,7 +21,7 @@ from embassay.stats import (
     t_tail,
     t_test,
 )
-from embassay.stats.intervals import KEPT, freedom, scaled, shared_freedom, strata_of
+from embassay.stats.intervals import KEPT, Freedom, freedom, scaled, shared_freedom, strata_of
 
 
 def stratum(units: int, sd: float, seed: int = 0) -> Stratum:
@@ -92,9 +93,17 @@ def test_two_systems_or_other_strata_share_nothing() -> None:
     assert shared_freedom([few, few, few]) is None, "nothing differs"
 
 
-def test_nothing_that_varies_is_certain() -> None:
-    still = Stratum(9, np.zeros(5))
-    assert freedom([still]) == freedom([]) == freedom_of_difference([still], [still]) == NORMAL
+def test_nothing_that_varies_is_no_certainty() -> None:
+    """Nine units that differ alike do so by chance in 1 of 2^8 cases; two of them hardly say anything."""
+    still, few = Stratum(9, np.zeros(5)), Stratum(2, np.zeros(5))
+    assert freedom([]) == NORMAL
+    assert freedom([still]) == freedom_of_difference([still], [still]) == Freedom(8.0, 1.0)
+    assert freedom([still, few]).df == 1.0
+    draws, values = np.array([[0.7] * 5, [0.5] * 5]), [0.7, 0.5]
+    for units, p in ((9, 2.0**-8), (3, 0.25)):
+        strata = [(Stratum(units, row),) for row in draws]
+        [pair] = compare_replicates(draws, values, strata=strata)
+        assert pair.p == p
     assert freedom_of_units(1) == NORMAL
 
 

@@ -14,15 +14,6 @@ CACHED_NAME = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 
 
 @pytest.fixture(scope="session")
-def shared(root: Path) -> Path:
-    """The development datasets beside the checkout."""
-    folder = root / ".." / "shared" / "data"
-    if not folder.exists():
-        pytest.skip("the development datasets are absent")
-    return folder
-
-
-@pytest.fixture(scope="session")
 def vocabulary(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiktoken cache folder that holds cl100k_base."""
     folder = tmp_path_factory.mktemp("tiktoken")

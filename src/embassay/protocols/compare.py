@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.claims import Claim, state_contenders, state_pair
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import in_words
@@ -295,13 +294,7 @@ def fields(
             own = [one for one in every if one.group == group]
             made = field_of(place, group, own, run.no_verdict(place), run)
             how = next((known.method for known in run.known if known.place == place), METHOD)
-            yield replace(made, floor=_floor(run, place), method=how)
-
-
-def _floor(run: RunValues, place: Place) -> float | None:
-    """What the best reference scores at a place; None without one."""
-    best = max if higher_is_better(place[2]) else min
-    return best(run.references(place), default=None)
+            yield replace(made, floor=run.floor(place, higher=higher_is_better(place[2])), method=how)
 
 
 def field_of(
@@ -494,31 +487,6 @@ def leading(contrasts: Sequence[Contrast]) -> Contrast:
     """What the verdict is on: the first difference over datasets that has a value."""
     known = [one for one in contrasts if one.difference is not None]
     return next((one for one in known if not one.dataset), (known or contrasts)[0])
-
-
-def contrast_claim(found: Contrast) -> Claim:
-    """What a contrast that was tested says: the better system beats the other one, or they cannot be told apart. Where
-    too little of one is judged, the better one only scores higher."""
-    claim = state_pair(
-        found.measure, found.a, found.b, found.difference or 0.0, found.low, found.high,
-        apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure),
-    )  # fmt: skip
-    return replace(claim, relation="higher") if found.judged_less and claim.relation == "beats" else claim
-
-
-def field_claims(field: Field) -> tuple[Claim, ...]:
-    """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
-    able = [entrant for entrant in field.entrants if entrant.rank_low == 1]
-    first = [entrant for entrant in able if _is_above(entrant.value, field)] or able
-    names = [entrant.system for entrant in field.entrants]
-    alone = len(first) == 1 and first[0].rank_high == 1
-    return state_contenders(field.measure, [entrant.system for entrant in first], names, alone=alone)
-
-
-def _is_above(value: float, field: Field) -> bool:
-    if field.floor is None:
-        return True
-    return value > field.floor if higher_is_better(field.measure) else value < field.floor
 
 
 def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
@@ -718,8 +686,6 @@ __all__ = [
     "compare",
     "compare_systems",
     "contrast",
-    "contrast_claim",
-    "field_claims",
     "fields",
     "folder_of",
     "higher_is_better",

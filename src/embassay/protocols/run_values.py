@@ -89,10 +89,11 @@ class RunValues:
             return found
         return [replace(own, dataset=dataset) for own in self._all_at((task, "", measure))]
 
-    def references(self, place: Place) -> tuple[float, ...]:
-        """What references, which know nothing, score at a place."""
-        known = (own for own in self._all_at(place) if own.group == REFERENCE)
-        return tuple(own.headline.value for own in known if own.headline.value is not None)
+    def floor(self, place: Place, *, higher: bool) -> float | None:
+        """What the best reference, which knows nothing, scores at a place; None without one."""
+        known = [own.headline.value for own in self._all_at(place) if own.group == REFERENCE]
+        values = [value for value in known if value is not None]
+        return (max if higher else min)(values, default=None)
 
     def no_verdict(self, place: Place) -> str:
         """Why nobody is ahead at a place whatever the values: a reference row reaches the leader. Else empty."""

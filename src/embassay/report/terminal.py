@@ -35,11 +35,10 @@ from embassay.protocols.compare import (
     Entrant,
     Field,
     PairOfSystems,
-    contrast_claim,
-    field_claims,
     higher_is_better,
     leading,
 )
+from embassay.protocols.compare_claims import contrast_claim, field_claims
 from embassay.protocols.gate import UNPAIRED, Verdict, more, summary, value_text, word
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, VERBS

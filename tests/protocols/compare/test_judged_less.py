@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import embassay as eb
-from embassay.protocols.compare import compare_systems, contrast_claim, field_claims, fields, read_values
+from embassay.protocols.compare import compare_systems, fields, read_values
+from embassay.protocols.compare_claims import contrast_claim, field_claims
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report.terminal import verdict
 

@@ -5,7 +5,8 @@ import pytest
 from embassay.protocols.rag.golden import corpus
 from embassay.protocols.rag.golden.corpus import Work, read_inputs
 from embassay.protocols.rag.golden.options import GoldenOptions, GoldenRequest
-from embassay.protocols.rag.golden.protocol import Making, calls_for, golden
+from embassay.protocols.rag.golden.protocol import Making, golden
+from embassay.protocols.rag.ranking.engines import calls_for
 from embassay.systems.remote import NoCalls, keyless
 
 from .conftest import make_pack

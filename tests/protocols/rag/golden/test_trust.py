@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -71,7 +71,9 @@ def test_a_good_judge_is_not_warned_about():
     assert judge_warnings(golden()) == ()
     known = {
         "rank_agreement": Figure(0.72, 0.64, 0.8, 900), "repeated": Repeated(40, 4, kappa=GOOD),
-        "human": (check(GOOD), check(CHANCE, graded=0)),
+        "human": (check(GOOD), check(CHANCE, graded=0), check(CHANCE, graded=9)),
         "labels": {"grade4plus5_pool_prevalence_median_percent": 12.6},
     }  # fmt: skip
     assert judge_warnings(golden(**known)) == ()
+    few = Repeated(9, 4, kappa=replace(CHANCE, n=9))
+    assert judge_warnings(golden(repeated=few)) == ()

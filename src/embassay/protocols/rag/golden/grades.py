@@ -37,7 +37,7 @@ from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery,
 from embassay.protocols.rag.golden.trust import FIRST, check_trial
 from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, about
 from embassay.protocols.rag.ranking import Candidate
-from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.ranking.engines import ENGINES, calls_for
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import digest, to_json, write_atomic
 from embassay.systems.remote.calls import wait_for
@@ -578,7 +578,9 @@ class Order:
         queries = {asked.id: asked for asked in self.work.queries}
         set_out = {asked.id: self.inputs(asked)[0].sha256 for asked in waiting}
         names = {asked.id for asked in waiting}
-        self.work.listener.stage(f"S6 orders by {self.work.judge.name}", 0, "calls")
+        pools = [len(read_rows(self._pruned(asked))) for asked in waiting]
+        expected = sum(calls_for(self.work.request.engine, pool) for pool in pools)
+        self.work.listener.stage(f"S6 orders by {self.work.judge.name}", expected, "expected calls")
         for wave in _waves(self.work.run / "refinement.json", set_out):
             if names & wave.keys():
                 fellows = [queries[key] for key, sha in wave.items() if self._is_as(queries[key], sha)]

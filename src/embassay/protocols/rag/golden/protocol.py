@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +45,7 @@ from embassay.protocols.rag.golden.summary import Golden, Repeated, write_golden
 from embassay.protocols.rag.golden.trust import rank_agreement
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.chat import grade_messages, order_messages
-from embassay.protocols.rag.ranking.engines import ENGINES
+from embassay.protocols.rag.ranking.engines import ENGINES, calls_for
 from embassay.protocols.rag.scoring.inputs import named_path
 from embassay.runs.execution import Workers
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest, to_json, write_atomic
@@ -156,17 +155,6 @@ def _judging(work: Work, states: Sequence[State], sizes: dict[str, Sizes]) -> li
         read = items * per_grade + max(1, items // 5) * per_order
         cells.append(_asked(more, work.judge, items + max(1, items // 5), round(read), "grade"))
     return cells
-
-
-def calls_for(engine: str, pool: int) -> int:
-    """The calls that an engine makes for a pool, by what the registry says of it; one per candidate where it is silent.
-
-    >>> calls_for("bayes", 40), calls_for("locks", 40), calls_for("grades", 40), calls_for("single_shot", 40)
-    (48, 140, 0, 1)
-    """
-    calls = dict(ENGINES.get(ENGINES.parse(engine).name).facts).get("calls", "1 per candidate")
-    number = float((re.search(r"[0-9.]*[0-9]", calls) or ["1"])[0])
-    return round(number * pool) if "per candidate" in calls else round(number)
 
 
 def _sizes(work: Work, state: State) -> Sizes:

@@ -244,11 +244,11 @@ class Golden:
     labels: Mapping[str, float | None] = field(default_factory=dict)
     tokens: Tokens | None = None
     repeated: Repeated | None = None
-    rank_agreement: Figure | None = None
     human: tuple[HumanCheck, ...] = ()
     exports: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     verdict: str = ""
+    rank_agreement: Figure | None = None
     schema: int = SCHEMA
 
     @property

@@ -24,6 +24,8 @@ CHANCE = 0.5
 """The share of pairs that grades given at random put in the order of the search."""
 LITTLE = 0.2
 """A kappa below is slight agreement at most (Landis and Koch 1977)."""
+ENOUGH = 10
+"""Passages below which two grades of each say nothing."""
 MOST = 50.0
 """Percent of the median pool from which on grades 4 and 5 tell no passages apart."""
 RESAMPLES = 2_000
@@ -83,7 +85,7 @@ def judge_warnings(golden: Golden) -> tuple[str, ...]:
 def _beside_people(golden: Golden) -> Iterator[str]:
     for check in golden.human:
         kappa = check.kappa
-        if check.graded and kappa.value is not None and _is_at_chance(kappa):
+        if check.graded >= ENOUGH and kappa.value is not None and _is_at_chance(kappa):
             yield (
                 f"THE JUDGE IS AT CHANCE against a person: kappa {kappa.value:.2f}{_interval(kappa)} over "
                 f"{check.graded} passages of {check.file}. Do not use these grades; take another judge."
@@ -92,7 +94,7 @@ def _beside_people(golden: Golden) -> Iterator[str]:
 
 def _repeated(golden: Golden) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
-    if kappa is not None and kappa.value is not None and _is_at_chance(kappa):
+    if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_at_chance(kappa):
         yield (
             f"The judge hardly agrees with itself: graded twice, kappa {kappa.value:.2f}{_interval(kappa)} over "
             f"{kappa.n} passages. Its grades are close to random; take another judge."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Protocol
@@ -321,3 +322,14 @@ _BAYES_RANGES = (
     ("gamma", 0.1, 10.0),
     ("draws", 64, 100_000),
 )
+
+
+def calls_for(engine: str, pool: int) -> int:
+    """The calls that an engine makes for a pool, by what the registry says of it; one per candidate where it is silent.
+
+    >>> calls_for("bayes", 40), calls_for("locks", 40), calls_for("grades", 40), calls_for("single_shot", 40)
+    (48, 140, 0, 1)
+    """
+    calls = dict(ENGINES.get(ENGINES.parse(engine).name).facts).get("calls", "1 per candidate")
+    number = float((re.search(r"[0-9.]*[0-9]", calls) or ["1"])[0])
+    return round(number * pool) if "per candidate" in calls else round(number)

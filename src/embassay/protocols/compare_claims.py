@@ -1,0 +1,34 @@
+"""What a comparison says of two systems, or of all systems of a place, as claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from embassay.protocols.compare import Contrast, Field, higher_is_better
+from embassay.protocols.kernel.claims import Claim, state_contenders, state_pair
+from embassay.protocols.kernel.comparisons import ALPHA
+
+
+def contrast_claim(found: Contrast) -> Claim:
+    """What a contrast that was tested says: the better system beats the other one, or they cannot be told apart. Where
+    too little of one is judged, the better one only scores higher."""
+    claim = state_pair(
+        found.measure, found.a, found.b, found.difference or 0.0, found.low, found.high,
+        apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure),
+    )  # fmt: skip
+    return replace(claim, relation="higher") if found.judged_less and claim.relation == "beats" else claim
+
+
+def field_claims(field: Field) -> tuple[Claim, ...]:
+    """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
+    able = [entrant for entrant in field.entrants if entrant.rank_low == 1]
+    first = [entrant for entrant in able if _is_above(entrant.value, field)] or able
+    names = [entrant.system for entrant in field.entrants]
+    alone = len(first) == 1 and first[0].rank_high == 1
+    return state_contenders(field.measure, [entrant.system for entrant in first], names, alone=alone)
+
+
+def _is_above(value: float, field: Field) -> bool:
+    if field.floor is None:
+        return True
+    return value > field.floor if higher_is_better(field.measure) else value < field.floor
