@@ -16,8 +16,9 @@ from embassay.protocols.kernel.tables import POINTS
 from embassay.report.board import make_board
 from embassay.report.notes import notes_of
 from embassay.report.overview import board_verdict
-from embassay.report.pteb.conclusions import TASKS, Losses, drop_table, pteb_notes, pteb_verdict
+from embassay.report.pteb.conclusions import TASKS, Losses, drop_table, pteb_verdict
 from embassay.report.pteb.drops import PtebPage, pteb_page
+from embassay.report.pteb.notes import pteb_notes
 from embassay.report.record import Record, read_record
 from embassay.runs.folder import RunFolder
 

@@ -669,8 +669,6 @@ def folder_of(run: str | Path | InFolder) -> Path:
 
 
 __all__ = [
-    "Across",
-    "Among",
     "ByItem",
     "Comparison",
     "Contrast",

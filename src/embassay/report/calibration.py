@@ -111,7 +111,7 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
 def _promise_claim(
     record: Record, best: Row, rows: Sequence[Row], held: Sequence[Result], datasets: Sequence[str]
 ) -> Claim:
-    """From which similarity on the leader keeps the precision that was asked for, and on how many datasets; or that no
+    """From which similarity on the leader keeps the requested precision, and on how many datasets; or that no
     system does."""
     aim = float(record.arguments["options"]["precision"])
     if not held:

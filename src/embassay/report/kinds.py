@@ -343,7 +343,7 @@ SCALES = {
         (
             "Times are of this machine and this corpus; on larger ones indexes order differently.",
             "Prices are those of the date shown with them.",
-            "The recommendation is only as good as the budget it was asked for.",
+            "The recommendation is only as good as its budget.",
         ),
     ),
     "names": Scale(

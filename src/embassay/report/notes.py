@@ -195,7 +195,7 @@ def _no_overall(record: Record) -> Iterator[Note]:
 def _of_protocol(record: Record) -> Iterator[Note]:
     """What only this protocol has to say."""
     if record.kind == "pteb":
-        from embassay.report.pteb.conclusions import pteb_notes
+        from embassay.report.pteb.notes import pteb_notes
 
         for kind, what, consequence, mend in pteb_notes(record):
             yield Note(kind, what, consequence, mend)

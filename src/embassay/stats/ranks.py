@@ -304,7 +304,7 @@ def clear_lead(replicates: ArrayLike, freedom: Freedom = NORMAL) -> float:
     errors of their difference; 1 of one system. Errors as for `win_probabilities`.
 
     >>> clear_lead([[0.7, 0.6, 0.7, 0.6], [0.5, 0.5, 0.5, 0.7]])
-    0.75
+    0.5
     """
     draws = _checked_draws(replicates)
     leads = draws[0] - draws[1:]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -338,9 +339,13 @@ def encoded(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
     return replace(rest, items=both.items, lost=lost)
 
 
+_LEAST = {"spearman": -1.0, "pearson": -1.0, "skill": -math.inf}
+"""The least that a headline can be where that is not 0: probabilities may be worse than the base rate."""
+
+
 def bounds_of(measure: str) -> tuple[float, float]:
     """What the headline of a task lies between: a correlation from -1, a share from 0."""
-    return (-1.0 if measure in ("spearman", "pearson") else 0.0), 1.0
+    return _LEAST.get(measure, 0.0), 1.0
 
 
 def outcome(

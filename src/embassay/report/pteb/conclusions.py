@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +31,6 @@ from embassay.protocols.kernel.claims import (
 )
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of
-from embassay.protocols.wordings.records import USABLE
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
 from embassay.report.board import Board, Row, Task, Value, missing_value, passing
@@ -203,138 +201,6 @@ def only_control(record: Record) -> str:
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     kinds = {source.get("paraphraser", "").partition(":")[0] for source in sources}
     return kinds.pop() if len(kinds) == 1 and kinds <= set(CONTROLS) else ""
-
-
-Found = tuple[str, str, str, str]
-"""Kind, what happened, what follows, what helps."""
-COPIES = 0.01
-
-
-def pteb_notes(record: Record) -> Iterator[Found]:
-    """All of them, the gravest first."""
-    yield from _control(record)
-    yield from _without_score(record)
-    yield from _outcomes(record)
-    yield from _other_data(record)
-    yield from _stopped(record)
-    yield from _until_ci(record)
-    yield from _few_runs(record)
-
-
-def outcomes(record: Record) -> Counter[str]:
-    """How many paraphrases came to what, over sources (but controls), datasets and runs."""
-    counts: Counter[str] = Counter()
-    aside = controls(record)
-    sources = record.manifest.get("paraphrases", {}).get("sources", ())
-    for source in (entry for entry in sources if entry.get("label", "") not in aside):
-        for runs in source.get("outcomes", {}).values():
-            for row in runs.values():
-                counts.update(row)
-    return counts
-
-
-def _control(record: Record) -> Iterator[Found]:
-    """Nobody paraphrased."""
-    if name := only_control(record):
-        how = {"permuted": "stand in another order", "copied": "are as they were"}[name]
-        yield (
-            "control",
-            f"No text was paraphrased: the words of every text {how} (the control {name}).",
-            "Drops say how much a score owes to word order, and nothing about paraphrases."
-            if name == "permuted"
-            else "Drops are 0 but for texts that were left out.",
-            "Paraphrase with a language model: -p ollama:gemma3:27b.",
-        )
-
-
-def _without_score(record: Record) -> Iterator[Found]:
-    """Cells that were done and have no score, by reason."""
-    missing: dict[tuple[str, str], set[str]] = {}
-    for (task, dataset, subset, variant, system, measure), row in record.rows.items():
-        headline = variant.startswith(PARAPHRASE) and measure not in ("delta", "original")
-        ranked = system in record.by_name and record.by_name[system].ranked
-        if headline and ranked and not subset and row.value is None and row.reason:
-            missing.setdefault((f"{task} on {dataset}", row.reason), set()).add(system)
-    for (where, reason), systems in missing.items():
-        who = numbers.counted(len(systems), "system")
-        yield "no score", f"No score for {who} on {where}: {reason}.", "", ""
-
-
-def _outcomes(record: Record) -> Iterator[Found]:
-    counts = outcomes(record)
-    total = sum(counts.values())
-    failed = {name: count for name, count in counts.most_common() if name not in USABLE}
-    if failed:
-        told = ", ".join(f"{numbers.count(count)} {name}" for name, count in failed.items())
-        lost = sum(failed.values())
-        follows = "Their items are left out of both sides in that run."
-        if record.arguments.get("on_failure") == "original":
-            follows = "The original text replaces them, which makes drops smaller."
-        share = numbers.share(lost / total, total)
-        yield "lost", f"{share} paraphrases cannot be used: {told}.", follows, ""
-    if copied := counts.get("copied", 0):
-        share = numbers.share(copied / total, total)
-        kept = "left out" if record.arguments.get("exclude_copied") else "kept"
-        if copied >= COPIES * total:
-            yield (
-                "copied",
-                f"{share} paraphrases equal their text and are {kept}.",
-                "Copies make drops smaller.",
-                "",
-            )
-
-
-def _other_data(record: Record) -> Iterator[Found]:
-    """Sets that were written for other data."""
-    for warning in record.manifest.get("paraphrases", {}).get("warnings", ()):
-        yield "other data", warning, "", ""
-
-
-def _stopped(record: Record) -> Iterator[Found]:
-    """Datasets whose drops are not known as well as --until-ci asked."""
-    points = record.arguments.get("until_ci")
-    for dataset, reason in record.manifest.get("paraphrases", {}).get("stopped", {}).items():
-        happened = f"Some drop on {dataset} is not known to ±{points:g} points over runs."
-        yield "few runs", happened, f"No more runs: {reason.rstrip('.')}.", ""
-
-
-def _until_ci(record: Record) -> Iterator[Found]:
-    """What --until-ci narrowed, beside what it cannot: of each dataset, the system that is known least."""
-    if record.arguments.get("until_ci") is None:
-        return
-    widest: dict[str, tuple[float, float, str]] = {}
-    for (task, dataset, subset, variant, system, measure), row in record.rows.items():
-        whole = record.find(task, system, "delta", dataset=dataset) if measure == "delta_runs" else None
-        ranked = system in record.by_name and record.by_name[system].ranked
-        if subset or variant or whole is None or not ranked:
-            continue
-        if row.ci_low is None or row.ci_high is None or whole.ci_low is None or whole.ci_high is None:
-            continue
-        widths = ((row.ci_high - row.ci_low) / 2, (whole.ci_high - whole.ci_low) / 2, system)
-        # Tuples compare by the width over runs first, which is what --until-ci narrows.
-        widest[f"{dataset} ({task})"] = max(widths, widest.get(f"{dataset} ({task})", widths))
-    for where, (runs, both, system) in widest.items():
-        yield (
-            "until-ci",
-            f"On {where} the change of {system} is known to ±{POINTS.said(runs)} points over runs, and to "
-            f"±{POINTS.said(both)} over items and runs.",
-            "--until-ci narrows the noise of paraphrasing alone.",
-            "More items narrow the other.",
-        )
-
-
-def _few_runs(record: Record) -> Iterator[Found]:
-    runs = {
-        # By seed: several sources with one run each are one run still.
-        variant.rpartition("seed=")[2]
-        for _, _, _, variant, _, _ in record.rows
-        if variant.startswith(PARAPHRASE)
-    }
-    if len(runs) == 1:
-        yield (
-            "small n", "There is one run.", "Nothing is known of how other paraphrases would score.",
-            "Give --runs 6, or as many as the set of paraphrases has.",
-        )  # fmt: skip
 
 
 BOTH = " Both texts of a pair are paraphrased."
