@@ -326,7 +326,7 @@ def summarise_originals(
 def _originals(scores: Scores, task: str, system: str) -> Iterator[tuple[str, Headline]]:
     """The original score on each dataset of a task (or overall, on none), then over them."""
     for dataset in () if task == OVERALL else scores.layout.of_task(task):
-        yield dataset.name, scores.cells.original(task, dataset.name, system)
+        yield dataset.name, scores.original_on(task, dataset.name, system)
     yield "", scores.original(task, system)
 
 

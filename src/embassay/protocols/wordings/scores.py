@@ -587,15 +587,16 @@ class Scores:
             names = [task.name for task in self.layout.tasks]
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
-            originals = [
-                (of.name, self.cells.original(scope, of.name, system)) for _, of in self.parts(scope)
-            ]
-            bounds, noun = self._bounds(scope), "dataset"
-            parts = [(name, replace(original, bounds=bounds)) for name, original in originals]
+            names, noun = [of.name for _, of in self.parts(scope)], "dataset"
+            parts = [(name, self.original_on(scope, name, system)) for name in names]
         for name, part in parts:
             if part.value is None:
                 return Headline.none(system, f"{name}: {part.reason}")
         return over_headlines([part for _, part in parts], system, noun=noun)
+
+    def original_on(self, task: str, dataset: str, system: str) -> Headline:
+        """The original score on a dataset."""
+        return replace(self.cells.original(task, dataset, system), bounds=self._bounds(task))
 
     def on_dataset(self, task: str, dataset: str, system: str, label: str = ALL, lang: str = "") -> Level:
         """A system on a dataset, in the wordings of a source or of all; `lang` is one language of several."""
