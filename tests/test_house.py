@@ -130,7 +130,7 @@ GAUGES = {
     "statements with two loops inside, %": 3.36,
     "puzzles in 1,000 statements": 7.57,
     "lines of code to a comment": 46.4,
-    "tokens, in thousands": 1095,
+    "tokens, in thousands": 1106,
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000."""
 
