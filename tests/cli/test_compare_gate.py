@@ -42,15 +42,15 @@ def test_wrong_names(embassay, run, arguments, said):
 
 def test_gate(embassay, run, tmp_path):
     met = embassay("gate", run, "--min", "sage.overall[good]>=0.5").stdout
-    assert met.startswith("The bar is met.")
+    assert met.startswith("The threshold is met.")
     junit, markdown = tmp_path / "out" / "gate.xml", tmp_path / "gate.md"
     missed = embassay(
         "gate", run, "--min", "sage.overall[good]>=0.9", "--max", "sage.overall[poor]<=0.9", "--no-worse-than", run,
         "--junit", junit, "--markdown", markdown, check_code=1,
     )  # fmt: skip
-    assert missed.stdout.startswith("1 of 6 bars missed.")
+    assert missed.stdout.startswith("1 of 6 thresholds missed.")
     assert 'failures="1"' in junit.read_text()
-    assert "1 of 6 bars missed" in markdown.read_text()
+    assert "1 of 6 thresholds missed" in markdown.read_text()
     found = json.loads(
         embassay("gate", run, "--min", "sage.overall[good]>=0.9", "--json", check_code=1).stdout
     )
@@ -58,8 +58,8 @@ def test_gate(embassay, run, tmp_path):
 
 
 def test_gate_says_what_is_wrong(embassay, run, tmp_path):
-    assert "There is no bar" in embassay("gate", run, check_code=2).stderr
-    assert "is not a bar" in embassay("gate", run, "--min", "overall>1", check_code=2).stderr
+    assert "There is no threshold" in embassay("gate", run, check_code=2).stderr
+    assert "is not a threshold" in embassay("gate", run, "--min", "overall>1", check_code=2).stderr
     assert (
         "no run here"
         in embassay("gate", tmp_path / "none", "--min", "sage.overall[good]>=0", check_code=4).stderr

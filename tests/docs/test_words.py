@@ -23,10 +23,8 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((RO
 
 
 LEFT = {
-    "bar is missed": 1, "bar is met": 1, "no bar": 2, "knows nothing": 1, "reference rows": 1, "by lot": 1,
-    "reworded": 17, "rewords": 1, "rewording": 1, "in other words": 2, "is asked for": 1, "are asked for": 4,
-    "was asked for": 5,
-    "beside people": 5, "beside the paper": 1, "cannot decide": 5, "what became of": 7, "typing errors": 2,
+    "bar is missed": 1, "knows nothing": 1, "reference rows": 1, "reworded": 14, "rewording": 1, "in other words": 2,
+    "is asked for": 1, "are asked for": 4, "was asked for": 4, "beside the paper": 1, "typing errors": 1,
 }  # fmt: skip
 """How often the program still has a word of the glossary that is not used. These numbers may only fall."""
 

@@ -237,7 +237,7 @@ def test_the_recommendation_goes_by_what_is_decided() -> None:
     alone = replace(by["search"], all=by["search"].all[:1])
     both, _ = recommendation([alone, other])
     assert "a for search" in both
-    assert "b where texts are reworded" in both
+    assert "b where texts are paraphrased" in both
     unsure = _answer(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))
     fast = Answer(BY_NAME["price"], "sure", ("b",))
     neither, rest = recommendation([unsure, fast, Answer(BY_NAME["groups"], "not run")])

@@ -128,10 +128,15 @@ def held_now() -> int:
     return watch.most
 
 
-def kept_at_an_interrupt() -> None:
+def too_much() -> int:
+    """Bytes beyond what is held now and 2**27 more, also where all children end in the meantime."""
+    return 2**28 + max(0, held_now() - (resident() or 0))
+
+
+def kept_at_an_interrupt(amount: int) -> None:
     """Holds much, and makes of an interrupt what commands do that keep what is finished."""
     try:
-        hold(2**28)
+        hold(amount)
     except KeyboardInterrupt:
         raise Interrupted("Stopped.") from None
 
@@ -140,8 +145,9 @@ def kept_at_an_interrupt() -> None:
 def test_work_without_cells_is_stopped_where_it_holds_more():
     """Interrupted as by Ctrl-C: what catches that keeps what it has, and the figure and the mend are said."""
     PeakMemory()  # this process's peak begins anew
+    amount = too_much()
     with pytest.raises(UsageError) as raised, promised(held_now() + 2**27, stop=True):
-        hold(2**28)
+        hold(amount)
     assert "It came to hold" in str(raised.value)
     assert "promised, and was stopped. Give it less data" in str(raised.value)
     assert not {LIMIT, CLAIMS} & set(os.environ)
@@ -152,17 +158,19 @@ def test_what_a_stopped_command_keeps_is_said():
     """Commands that keep what is finished say so of Ctrl-C; here it is said with the figure."""
     said = pytest.raises(UsageError, match=r"was stopped\. Finished work is kept\.")
     PeakMemory()
+    amount = too_much()
     with said, promised(held_now() + 2**27, stop=True):
-        kept_at_an_interrupt()
+        kept_at_an_interrupt(amount)
 
 
 @linux
 def test_a_server_that_comes_down_when_it_is_stopped_says_why():
     """It answers the interrupt by ending, not by an error."""
     PeakMemory()
+    amount = too_much()
     said = pytest.raises(UsageError, match="It came to hold")
     with said, promised(held_now() + 2**27, stop=True), suppress(KeyboardInterrupt):
-        hold(2**28)
+        hold(amount)
 
 
 @linux
@@ -171,12 +179,13 @@ def test_a_job_in_the_background_is_stopped_too(before):
     """A shell has those ignore Ctrl-C, which they go on to do; it is as before afterwards."""
     outside = signal.signal(signal.SIGINT, before)
     PeakMemory()
+    amount = too_much()
     try:
         said = pytest.raises(UsageError, match="It came to hold")
         with said, promised(held_now() + 2**27, stop=True):
             if before == signal.SIG_IGN:
                 signal.raise_signal(signal.SIGINT)
-            hold(2**28)
+            hold(amount)
         assert signal.getsignal(signal.SIGINT) == before
     finally:
         signal.signal(signal.SIGINT, outside)

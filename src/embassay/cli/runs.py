@@ -121,9 +121,9 @@ class Bars:
 def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
     """Fail a build when a score is too low or has dropped.
 
-    Exit code 1 if a bar is missed or --no-worse-than finds a loss; its tests are Holm-corrected together. A bar
-    may be on the score or, with @lower or @upper, on an end of its 95% interval. A score without a value or
-    interval is not tested; it fails only if a bar names it, if it had a value before, or if it fell.
+    Exit code 1 if a threshold is missed or --no-worse-than finds a loss; its tests are Holm-corrected together. A
+    threshold may be on the score or, with @lower or @upper, on an end of its 95% interval. A score without a value or
+    interval is not tested; it fails only if a threshold names it, if it had a value before, or if it fell.
 
     Example: embassay gate runs/sage --min 'sage.overall[minilm]>=0.45@lower'
     """

@@ -117,22 +117,24 @@ def summary(verdicts: Sequence[Verdict]) -> str:
 
     >>> one = [Verdict("a", met, None) for met in (True, True, None)]
     >>> summary(one), summary(one[:2]), summary(one[2:])
-    ('2 of 3 bars are met; 1 is not tested', 'All 2 bars are met', 'No bar is tested')
+    ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
     """
     every, met = len(verdicts), sum(verdict.met is True for verdict in verdicts)
     missed, untested = (sum(verdict.met is state for verdict in verdicts) for state in (False, None))
     if untested == every:
-        return "No bar is tested" + (": the gate fails" if any(verdict.stops for verdict in verdicts) else "")
+        return "No threshold could be tested" + (
+            ": the gate fails" if any(verdict.stops for verdict in verdicts) else ""
+        )
     rest = f"; {untested} {'is' if untested == 1 else 'are'} not tested" if untested else ""
     fatal = sum(verdict.met is None and verdict.stops for verdict in verdicts)
     if fatal:
         who = "and" if fatal == untested else f"{fatal} of which"
         rest += f" {who} {'fails' if fatal == 1 else 'fail'} the gate"
     if missed:
-        return f"{missed} of {counted(every, 'bar')} missed{rest}"
+        return f"{missed} of {counted(every, 'threshold')} missed{rest}"
     if rest:
-        return f"{met} of {counted(every, 'bar')} {'is' if met == 1 else 'are'} met{rest}"
-    return "The bar is met" if every == 1 else f"All {counted(every, 'bar')} are met"
+        return f"{met} of {counted(every, 'threshold')} {'is' if met == 1 else 'are'} met{rest}"
+    return "The threshold is met" if every == 1 else f"All {counted(every, 'threshold')} are met"
 
 
 def read_bar(text: str) -> Bar:
@@ -146,7 +148,7 @@ def read_bar(text: str) -> Bar:
     """
     found = _BAR.match(text)
     if found is None:
-        raise UsageError(f"{text!r} is not a bar.", mend=_MEND)
+        raise UsageError(f"{text!r} is not a threshold.", mend=_MEND)
     try:
         number = float(found["number"])
     except ValueError:
@@ -349,14 +351,14 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
     lines = [
         f"### Embassay gate: {summary(verdicts)}",
         "",
-        "| Bar | Value, 95% | n | Verdict | Why |",
+        "| Threshold | Value, 95% | n | Verdict | Why |",
         "|---|---:|---:|---|---|",
     ]
     lines += [
         f"| `{_cell(verdict.bar)}` | {value_text(verdict)} | {verdict.n:,} | {word(verdict)} | {_cell(why(verdict))} |"
         for verdict in verdicts
     ]
-    lines += ["", "Near: the bar lies inside the interval, so another sample could have said otherwise."]
+    lines += ["", "Near: the threshold lies inside the interval, so another sample could have said otherwise."]
     if any(verdict.unpaired for verdict in verdicts):
         lines += ["", f"Unpaired: {UNPAIRED}."]
     return "\n".join(lines) + "\n"
@@ -608,7 +610,7 @@ def gate(
     """
     if not bars and no_worse_than is None:
         raise UsageError(
-            "There is no bar.", mend="Give one, 'sage.overall[SYSTEM]>=0.45', or an earlier run."
+            "There is no threshold.", mend="Give one, 'sage.overall[SYSTEM]>=0.45', or an earlier run."
         )
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is {alpha:g}.", mend="Give a number between 0 and 1.")

@@ -59,7 +59,9 @@ class Question:
 
 QUESTIONS = (
     Question("search", "Search", "For search", "evidence among the first passages", "question", "rag score"),
-    Question("reworded", "Reworded", "When texts are reworded", "score after paraphrase", "text", "pteb run"),
+    Question(
+        "reworded", "Paraphrases", "When texts are paraphrased", "score after paraphrase", "text", "pteb run"
+    ),
     Question(
         "damaged",
         "Damaged",
@@ -71,7 +73,9 @@ QUESTIONS = (
     Question(
         "groups", "Grouping", "To group documents", "topics recovered", "collection", "sage run -t clustering"
     ),
-    Question("people", "Beside people", "Beside people", "same items for both", "item", "hume sample"),
+    Question(
+        "people", "Against people", "Compared with people", "same items for both", "item", "hume sample"
+    ),
     Question("price", "Price, speed", "Price and speed", "time of a query", "query", "rag sweep"),
 )
 PROTOCOLS = ("search", "reworded", "damaged", "groups")
@@ -507,7 +511,7 @@ def _few_of(names: Sequence[str], most: int = 3) -> list[str]:
 
 WHERE = {
     "search": "for search",
-    "reworded": "where texts are reworded",
+    "reworded": "where texts are paraphrased",
     "damaged": "where copies are damaged",
     "groups": "to group documents",
 }

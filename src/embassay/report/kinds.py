@@ -133,7 +133,7 @@ WORDINGS["questions"] = replace(
     "answers. Of questions that nearly repeat each other the first counts.",
     intervals="95%, Wilson’s, over the questions written.",
     pages="docs/documents.md",
-    files="export/ (queries, corpus, judgements, spans of the evidence), drafts.jsonl (what became of each), tables/",
+    files="export/ (queries, corpus, judgements, spans of the evidence), drafts.jsonl (the outcome of each), tables/",
 )
 WORDINGS["sweep"] = replace(
     WORDINGS["score"],
@@ -297,7 +297,7 @@ SCALES = {
         ("A judge that follows people on pairs of sentences is not shown to judge long paraphrases.",),
     ),
     "paraphrasers": Scale(
-        "Which language model rewords texts and keeps their meaning?",
+        "Which language model paraphrases texts and keeps their meaning?",
         "Similarity of text and paraphrase as a judge rates it, 0 to 5, and the share of words changed, 0 to 1.",
         (
             "A model that copies has a similarity of 5: read both columns together.",

@@ -515,7 +515,7 @@ def _p(p: float) -> str:
 def gate_view(verdicts: Sequence[Verdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
     yield Finding((f"{summary(verdicts)}.",))
-    heads: list[str | Column] = ["Bar", "Verdict", *figures("Value, 95%", "n")]
+    heads: list[str | Column] = ["Threshold", "Verdict", *figures("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | Entry]] = [
         [row.bar, Entry(word(row), style=stops[row.stops]), value_text(row), numbers.count(row.n)]
@@ -528,7 +528,7 @@ def gate_view(verdicts: Sequence[Verdict], judge: Sequence[str] = ()) -> Iterato
 def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:
     yield from (f"{verdict.bar}: {verdict.reason}." for verdict in verdicts if verdict.reason)
     if any(verdict.near for verdict in verdicts):
-        yield "Near: the bar lies inside the interval, so another sample could have said otherwise."
+        yield "Near: the threshold lies inside the interval, so another sample could have said otherwise."
     yield from (f"{verdict.bar}: {told}." for verdict in verdicts if (told := more(verdict)))
     reasons = dict.fromkeys(verdict.unpaired for verdict in verdicts if verdict.unpaired)
     yield from (f"Unpaired ({reason}): {UNPAIRED}." for reason in reasons)

@@ -70,7 +70,7 @@ def test_what_is_missing_is_named(before: Path, tmp_path: Path) -> None:
     """No run, no bar, no second name, three runs."""
     with pytest.raises(DataError, match="no run"):
         eb.open_run(tmp_path)
-    with pytest.raises(UsageError, match="no bar"):
+    with pytest.raises(UsageError, match="no threshold"):
         eb.gate(before)
     with pytest.raises(UsageError, match="alpha"):
         eb.gate(before, no_worse_than=before, alpha=2)

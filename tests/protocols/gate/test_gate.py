@@ -81,8 +81,8 @@ def test_what_is_not_tested_is_not_among_the_bars_that_are_met(tmp_path: Path) -
         "sage.overall[a] no worse": (True, False), f"sage.{TASK}[a] no worse": (True, False),
         "sage.overall[still] no worse": (None, False), f"sage.{TASK}[still] no worse": (None, False),
     }  # fmt: skip
-    assert printed(gate_view(found)).startswith("2 of 4 bars are met; 2 are not tested.")
-    assert as_markdown(found).startswith("### Embassay gate: 2 of 4 bars are met; 2 are not tested")
+    assert printed(gate_view(found)).startswith("2 of 4 thresholds are met; 2 are not tested.")
+    assert as_markdown(found).startswith("### Embassay gate: 2 of 4 thresholds are met; 2 are not tested")
     suite = ElementTree.fromstring(as_junit(found))
     assert [suite.get(kind) for kind in ("tests", "failures", "errors", "skipped")] == ["4", "0", "0", "2"]
     fallen = read_values(write_run(tmp_path / "fallen", {"a": ITEMS, "still": np.full(300, 0.1)}))
@@ -232,7 +232,7 @@ def test_junit_and_markdown() -> None:
     assert len(suite.findall("testcase")) == 2
     assert suite.find("testcase/failure").get("message") == "why & how"  # type: ignore[union-attr]
     text = as_markdown(verdicts)
-    assert text.startswith("### Embassay gate: 1 of 2 bars missed")
+    assert text.startswith("### Embassay gate: 1 of 2 thresholds missed")
     assert "<script>" not in text
     assert all(line.count("|") - line.count("\\|") == 6 for line in text.splitlines() if line.startswith("|"))
 

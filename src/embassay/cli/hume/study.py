@@ -415,7 +415,7 @@ def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
             for row in outcome.annotated
         ]  # fmt: skip
         show_table(titles, rows_shown, wide=wide, numbers=True)
-        typer.echo(f"\nScore them beside people: embassay hume score {shlex.quote(str(outcome.path))}")
+        typer.echo(f"\nCompare them with people: embassay hume score {shlex.quote(str(outcome.path))}")
     _say_left_out(outcome.left_out)
     if paid := in_one_line(outcome.spent):
         typer.echo(paid, err=True)

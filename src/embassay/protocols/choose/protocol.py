@@ -143,7 +143,7 @@ def _warnings(data: Library, drawn: Drawn, asked: int) -> Iterator[str]:
     if 2 * sum(map(is_unspaced, drawn.texts)) > len(drawn.texts):
         yield (
             "most passages are written without blanks: on the one public collection that is, the choice lay half as "
-            "far below the best as one by lot does"
+            "far below the best as a random one does"
         )
     if asked < FEW:
         yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} and more"

@@ -534,6 +534,4 @@ def draft_tables(commissions: Sequence[Commission], drafts: Mapping[str, Draft])
             (kind, *(of_kind.get(name, 0) for name in outcomes)) for kind, of_kind in counts.items()
         )
         note = "; ".join(f"{name}: {OUTCOMES[name]}" for name in outcomes if name != KEPT)
-        yield ColumnTable(
-            "choice_drafts", "What became of the questions that a model wrote", columns, rows, note
-        )
+        yield ColumnTable("choice_drafts", "Generated questions by outcome", columns, rows, note)

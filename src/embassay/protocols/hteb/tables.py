@@ -267,7 +267,7 @@ def _texts(texts: Sequence[Texts]) -> ColumnTable:
         *(Column(kind, decimals=0) for kind in kinds),
     )  # fmt: skip
     note = "Of distinct texts. Length ratio: the median. Wrong way: not longer, or not shorter, as intended."
-    return ColumnTable("hteb_texts", "HTEB: what became of the texts", columns, rows, note)
+    return ColumnTable("hteb_texts", "HTEB: texts by outcome", columns, rows, note)
 
 
 def _share(part: int, n: int) -> float | None:

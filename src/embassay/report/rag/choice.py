@@ -40,7 +40,7 @@ TASK = "choice"
 TO_GRADE = "to_grade.jsonl"
 SIGNALS = {
     "sentence": "a sentence taken out", "half": "half of its shared words gone", "apart": "all of them gone",
-    "keywords": "its rarest words", "typos": "typing errors", "reworded": "similar words", "title": "its title",
+    "keywords": "its rarest words", "typos": "typos", "reworded": "similar words", "title": "its title",
 }  # fmt: skip
 """What questions a passage asks of itself, by family."""
 BIAS = (
@@ -293,7 +293,7 @@ def _drafts(record: Record, dataset: str) -> Iterator[Block]:
         rows: list[list[str | Entry]] = [
             [kind, *(Entry(f"{own.get(name, 0):,}") for name in outcomes)] for kind, own in counts.items()
         ]
-        yield replace(Table.of(f"drafts-{dataset}", heads, rows), title="Questions by what became of them")
+        yield replace(Table.of(f"drafts-{dataset}", heads, rows), title="Questions by outcome")
 
 
 def _next(record: Record) -> Iterator[Block]:

@@ -34,7 +34,7 @@ _EXAMPLES = 2
 """Questions of each kind that are shown."""
 _TITLES = {
     "sources": "Where the questions came from",
-    "drafts": "What became of the questions that a model wrote",
+    "drafts": "Generated questions by outcome",
     "documents": "What documents asked of themselves",
 }
 

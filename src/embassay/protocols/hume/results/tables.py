@@ -184,7 +184,7 @@ def systems_table(summary: Summary) -> ColumnTable:
         "minus_human is a paired bootstrap over the items, with these annotators. against_people takes the answers of "
         "people for gold, as ceiling does of one annotator against the others."
     )
-    return ColumnTable("hume_systems", "HUME: systems beside people", columns, rows, note)
+    return ColumnTable("hume_systems", "HUME: systems compared with people", columns, rows, note)
 
 
 def need_table(summary: Summary) -> ColumnTable:

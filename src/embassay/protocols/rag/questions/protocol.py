@@ -317,7 +317,7 @@ def tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
         "Users' questions come first: what repeats one of them is left out.",
     )  # fmt: skip
     for name, title, kinds in (
-        ("drafts", "What became of the questions that a model wrote", OF_MODELS),
+        ("drafts", "Generated questions by outcome", OF_MODELS),
         ("documents", "What documents asked of themselves", OF_DOCUMENTS),
     ):
         chosen = [kind for kind in plan.request.chosen if kind in kinds]

@@ -161,7 +161,7 @@ def _sentence(run: str, k: int, finding: str, pool: str, facts: dict[str, Eviden
         "both": f"{run}@{k}: both. The pool loses {told(facts['pool'])} and the ordering {told(facts['ordering'])}; "
         "which loses more cannot be told.",
         "little": f"{run}@{k}: little is left to improve, {told(facts['total'])} of the ideal is lost.",
-        "open": f"{run}@{k}: these queries cannot decide. The pool loses {told(facts['pool'])}, the ordering "
+        "open": f"{run}@{k}: undecided on these queries. The pool loses {told(facts['pool'])}, the ordering "
         f"{told(facts['ordering'])}.",
     }
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
@@ -179,7 +179,7 @@ def _capital(text: str) -> str:
 
 
 _MEANING = {
-    "holds": "It helps.", "does not hold": "It does not help.", "open": "These queries cannot decide.",
+    "holds": "It helps.", "does not hold": "It does not help.", "open": "Undecided on these queries.",
 }  # fmt: skip
 UNTESTED = (
     ("ANN index", "pool", "an HNSW index within 1-2% of a flat one: compare a run from each."),
@@ -272,7 +272,7 @@ def _depths(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Itera
                 + {
                     "holds": "Enough.",
                     "does not hold": "Fetch more.",
-                    "open": "These queries cannot decide.",
+                    "open": "Undecided on these queries.",
                 }[status]
             )
             yield Guidance("depth", "pool", status, text, (lost,))

@@ -360,7 +360,7 @@ def _rules(file: SweepFile, measures: Sequence[str]) -> Rules:
         )
     if asked([rules.measure], (), answers=False)[0].facts.direction != "higher":
         raise UsageError(
-            f"A lower {rules.measure} is better, so it cannot decide.",
+            f"A lower {rules.measure} is better, so stacks cannot be chosen by it.",
             mend="Choose one where higher is better.",
         )
     return rules

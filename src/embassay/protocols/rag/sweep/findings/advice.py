@@ -348,7 +348,7 @@ def milliseconds(ground: Ground, pairs: Pairs) -> Figure:
     return figure(value, replicates, timed)
 
 
-MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "These queries cannot decide."}
+MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "Undecided on these queries."}
 
 
 def status(value: Figure, least: float = 0.0) -> str:
