@@ -14,6 +14,7 @@ from embassay.protocols.rag.golden.summary import read_golden
 from embassay.protocols.rag.golden.trust import judge_warnings
 from embassay.report.overview import run_verdict
 from embassay.report.runs import read_runs
+from embassay.runs.folder import RunFolder
 
 Row = Mapping[str, Any]
 BEGIN, END = "<!-- models: begin -->", "<!-- models: end -->"
@@ -151,7 +152,13 @@ def has_ended(path: Path) -> bool:
 
 def read_results(path: Path) -> list[Row]:
     """The rows of a run."""
-    return [json.loads(line) for line in (path / "results.jsonl").read_text("utf-8").splitlines()]
+    return [row.as_dict() for row in RunFolder(path).read_results()]
+
+
+def read_steps(out: Path) -> list[Row]:
+    """What the command noted of every step, in all its sessions."""
+    log = out / "steps.jsonl"
+    return [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.is_file() else []
 
 
 def table(rows: Sequence[Row], scale: float) -> Iterator[str]:
@@ -265,10 +272,8 @@ def injections(out: Path) -> Iterator[str]:
 
 def taken(out: Path) -> Iterator[str]:
     """Seconds of every step over all its sessions, and what was sent."""
-    log = out / "steps.jsonl"
     steps: dict[tuple[str, str], float] = {}
-    for line in log.read_text("utf-8").splitlines() if log.is_file() else ():
-        row = json.loads(line)
+    for row in read_steps(out):
         steps[row["part"], row["step"]] = steps.get((row["part"], row["step"]), 0.0) + row["wall_s"]
     yield from ("| Part | Step | Seconds | Requests | Tokens |", "|---|---|---:|---:|---:|")
     for (part, step), seconds in steps.items():
@@ -288,9 +293,7 @@ def sent(path: Path) -> tuple[int, int]:
 
 def failures(out: Path) -> Iterator[str]:
     """Steps that did not end well the last time."""
-    log = out / "steps.jsonl"
-    rows = [json.loads(line) for line in log.read_text("utf-8").splitlines()] if log.is_file() else []
-    last = {row["step"]: row for row in rows}
+    last = {row["step"]: row for row in read_steps(out)}
     for row in last.values():
         if row["exit"]:
             yield f"- `{row['step']}` ended with exit code {row['exit']}."

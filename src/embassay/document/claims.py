@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from embassay.document.blocks import Part, Sentence, listed
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim
+from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, first_in_parts
 from embassay.protocols.kernel.tables import POINTS, Unit
 
 Naming = Callable[[str], Part]
@@ -24,15 +24,9 @@ def first_in_words(
 ) -> Sentence:
     """Who is first, alone may be, or may be beside others. `every` names those that the first one beats, `noun` those
     that may be first, `anyone` what is ranked."""
-    claim = claims[0]
-    if claim.relation == "first":
-        return (naming(claim.subject), f" {VERBS['first']} {every}{on}")
-    if claim.n == 1:
-        return ("Only ", naming(claim.subject), f" {VERBS['may be first']}{on}")
-    if claim.n == claim.of:
-        everyone = "both" if claim.n == 2 else f"all {numbers.in_words(claim.n)}"
-        return (f"No {anyone} stands out{on}: {everyone} {VERBS['may be first']}",)
-    return (f"{numbers.in_words(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}",)
+    before, after = first_in_parts(claims[0], on, every=every, noun=noun, anyone=anyone)
+    named: tuple[Part, ...] = (naming(claims[0].subject), after) if after else ()
+    return (*([before] if before else []), *named)
 
 
 def also_first_in_words(

@@ -358,7 +358,10 @@ def as_markdown(verdicts: Sequence[Verdict]) -> str:
         f"| `{_cell(verdict.bar)}` | {value_text(verdict)} | {verdict.n:,} | {word(verdict)} | {_cell(why(verdict))} |"
         for verdict in verdicts
     ]
-    lines += ["", "Near: the threshold lies inside the interval, so another sample could have said otherwise."]
+    lines += [
+        "",
+        "Near: the threshold lies inside the interval, so another sample could have said otherwise.",
+    ]
     if any(verdict.unpaired for verdict in verdicts):
         lines += ["", f"Unpaired: {UNPAIRED}."]
     return "\n".join(lines) + "\n"

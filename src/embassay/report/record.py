@@ -254,6 +254,16 @@ def read_record(path: Path) -> Record:
         ) from error  # fmt: skip
 
 
+def count_outcomes(sources: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """How many texts came to what, over the sources of a run, their datasets and seeds."""
+    counts: Counter[str] = Counter()
+    for source in sources:
+        for by_seed in source.get("outcomes", {}).values():
+            for outcomes in by_seed.values():
+                counts.update(outcomes)
+    return counts
+
+
 def keyed(rows: Iterable[Result]) -> dict[Key, Result]:
     """Rows by their key; of two with the same key the later one holds."""
     return {(r.task, r.dataset, r.subset, r.variant, r.system, r.measure): r for r in rows}

@@ -41,7 +41,7 @@ from embassay.protocols.compare import (
 from embassay.protocols.compare_claims import contrast_claim, field_claims
 from embassay.protocols.gate import UNPAIRED, Verdict, more, summary, value_text, word
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import LOWER, VERBS
+from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
 
 if TYPE_CHECKING:
@@ -319,10 +319,7 @@ def verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) 
 
 def _judged_less(contrast: Contrast) -> str:
     """Why a run that is behind is not declared worse."""
-    return (
-        f" Fewer passages of {contrast.judged_less} are graded: the gap may only reflect missing labels. Grade them: "
-        "embassay rag golden --add-run."
-    )
+    return f" Fewer passages of {contrast.judged_less} are graded: {MISSING_LABELS}"
 
 
 def _p_in_words(contrast: Contrast) -> str:

@@ -44,13 +44,13 @@ if TYPE_CHECKING:
 Entry = tuple[str, str, float]
 
 
-def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict[int, Entry]:
+def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict[int, Entry | None]:
     """The number of every line, and its query, document and number; DataError for the first that has none. Of
-    judgements in a table a line may have no grade yet: it is left out."""
+    judgements in a table a line may have no grade yet: it has None."""
     lines = _lines(path, content)
     if layout.header:
         next(lines)
-    entries, ungraded = {}, 0
+    entries: dict[int, Entry | None] = {}
     for number, line in lines:
         fields = layout.split(line)
         if len(fields) != len(layout.fields):
@@ -61,11 +61,9 @@ def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict
                 found=f"{len(fields)}", mend=_mend(layout, len(fields)),
             )  # fmt: skip
         cells = dict(zip(layout.fields, fields, strict=True))
-        if kind.name == "qrels" and layout.header and not cells["value"].strip():
-            ungraded += 1
-            continue
-        entries[number] = entry(path, number, cells, kind)
-    return _some(path, entries, layout, ungraded)
+        is_ungraded = kind.name == "qrels" and layout.header and not cells["value"].strip()
+        entries[number] = None if is_ungraded else entry(path, number, cells, kind)
+    return _some(path, entries, layout)
 
 
 def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str]) -> list[Entry]:
@@ -135,10 +133,10 @@ def _mend(layout: Layout, n: int) -> str:
     return "Put no separator inside a field."
 
 
-def _some(path: Path, entries: dict[int, Entry], layout: Layout, ungraded: int) -> dict[int, Entry]:
-    if ungraded and not entries:
+def _some(path: Path, entries: dict[int, Entry | None], layout: Layout) -> dict[int, Entry | None]:
+    if entries and not any(entries.values()):
         raise DataError(
-            f"none of {ungraded:,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
+            f"none of {len(entries):,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
             mend="Fill in grades, from the top; rows without one are left out.",
         )  # fmt: skip
     if not entries:
@@ -377,12 +375,13 @@ def _read(
     if frame is not None:
         lines = partial(nth_line, content, header=layout.header)
         return _entries(path, kind, layout.title, frame, lines, layout.value)
-    entries = text_entries(path, content, kind, layout)
+    lines_read = text_entries(path, content, kind, layout)
+    entries = {number: entry_ for number, entry_ in lines_read.items() if entry_ is not None}
     frame = _framed(list(entries.values()))
     if layout.rank:
         frame = frame.with_columns(_ranks(text_ranks(path, content, layout)))
     made = _entries(path, kind, layout.title, frame, list(entries).__getitem__, layout.value)
-    total = sum(1 for _ in _lines(path, content)) - layout.header
+    total = len(lines_read)
     ungraded = f"{total - len(entries):,} of {total:,} rows have no grade yet and are left out"
     return replace(made, notes=(*made.notes, ungraded)) if len(entries) < total else made
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from embassay.protocols.kernel.tables import in_words
+
 Relation = Literal[
     "first", "may be first", "last", "beats", "higher", "level", "untested", "most", "least", "near least", "less",
     "keeps", "misses", "falls", "rises", "open", "above", "below", "inside", "is", "counts",
@@ -72,6 +74,8 @@ LOWER = "scores lower than"
 """The same as `higher`, by a measure of which less is better."""
 
 
+MISSING_LABELS = "the gap may only reflect missing labels. Grade them: embassay rag golden --add-run."
+"""Why the one that is `higher` is not said to beat the other, where fewer passages of that one are graded."""
 EQUAL = 1e-12
 """An interval that is no wider is none: every resample gives the same."""
 
@@ -139,6 +143,26 @@ def state_change(
     if low is not None and high is not None:
         relation = "falls" if high < 0 else "rises" if low > 0 else "open"
     return Claim(subject, relation, measure, value=value, low=low, high=high, kind=kind)
+
+
+def first_in_parts(
+    claim: Claim, on: str, *, every: str = "system", noun: str = "system", anyone: str = "system"
+) -> tuple[str, str]:
+    """The sentence on who is first, alone may be, or may be beside others: what stands before the name of the subject,
+    and after it; all before where nobody is named. `every` names those that the first one beats, `noun` those that may
+    be first, `anyone` what is ranked.
+
+    >>> first_in_parts(Claim("a", "first", "", ("b",), n=1, of=2), " on texts")
+    ('', ' beats every other system on texts')
+    """
+    if claim.relation == "first":
+        return "", f" {VERBS['first']} {every}{on}"
+    if claim.n == 1:
+        return "Only ", f" {VERBS['may be first']}{on}"
+    if claim.n == claim.of:
+        everyone = "both" if claim.n == 2 else f"all {in_words(claim.n)}"
+        return f"No {anyone} stands out{on}: {everyone} {VERBS['may be first']}", ""
+    return f"{in_words(claim.n).capitalize()} {noun}s {VERBS['may be first']}{on}", ""
 
 
 def select_kind(claims: Iterable[Claim], *kinds: str) -> Iterator[Claim]:

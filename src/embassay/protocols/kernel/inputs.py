@@ -224,11 +224,11 @@ class CachedSystem:
         """A sentence for each model that was made for another similarity than the cosine, by which it is compared, the
         members of an ensemble too. Of vectors of length 1, whose order is the same, nothing is said."""
         units = {encoder.name for encoder in self.encoders if encoder.conduct.are_units}
+        are_all_units = units == {encoder.name for encoder in self.encoders}
         return tuple(
             f"{name} was made for {NAMES[by]} and is compared by cosine here, as all systems are"
             for name, by in cosines_of_others(self.system).items()
-            if by == "manhattan"
-            or not (name in units or units == {encoder.name for encoder in self.encoders})
+            if by == "manhattan" or not (name in units or are_all_units)
         )
 
     def told(self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False) -> TaskOutcome:

@@ -71,20 +71,13 @@ def rows_of(
     wanted = () if ALL in measures else measures
     places = list(document.entries())
     own = _own_rows(document, len(places))
-    of_place = _entries_by_place(places, task.split)
-    seen: set[tuple[str, str]] = set()
     mains: list[tuple[str, float | None, str]] = []
-    for (split, entry), row in zip(places, own, strict=True):
+    # Two rows of one name would be one cell of every table.
+    for (split, subset), there in _places_by_subset(places).items():
+        times, (_, entry) = len(there), places[there[0]]
         variant = "" if split == task.split else f"split={split}"
-        # Counted within the split: a task of one subset calls it `default`.
-        subset = _subset(entry, sum(split == other for other, _ in places))
-        # Two rows of one name would be one cell of every table.
-        if (variant, subset) in seen:
-            continue
-        seen.add((variant, subset))
         where = (PROTOCOL, task.kind, document.task, subset, _lang(entry), variant, system)
-        times = len(of_place[variant, subset])
-        differ = any(not same(entry, other) for other in of_place[variant, subset])
+        differ = any(not same(entry, places[place][1]) for place in there)
         if times > 1 and told is not None:
             counts = (
                 "its values differ, so none counts: leave out the wrong one" if differ else "it counts once"
@@ -93,7 +86,7 @@ def rows_of(
         if differ:
             values = [Result(*where, MAIN, None, 0, reason=f"published {times} times, with different values")]
         else:
-            values = list(_values(where, entry, wanted, _method(document, entry), row))
+            values = list(_values(where, entry, wanted, _method(document, entry), own[there[0]]))
         values = [_within(value, task.shares) for value in values]
         if told is not None and values[0].reason.endswith(OTHER_SCALE):
             told(
@@ -111,15 +104,14 @@ def rows_of(
         yield _over_subsets((PROTOCOL, task.kind, document.task, "", _shared(mains), "", system), mains)
 
 
-def _entries_by_place(
-    places: Sequence[tuple[str, Plain]], main_split: str
-) -> dict[tuple[str, str], list[Plain]]:
-    """Variant and subset -> the entries that a file has of it, one unless it was put together badly."""
-    entries: dict[tuple[str, str], list[Plain]] = {}
-    for split, entry in places:
-        subset = _subset(entry, sum(split == other for other, _ in places))
-        entries.setdefault(("" if split == main_split else f"split={split}", subset), []).append(entry)
-    return entries
+def _places_by_subset(places: Sequence[tuple[str, Plain]]) -> dict[tuple[str, str], list[int]]:
+    """Split and subset -> where a file has it, once unless it was put together badly."""
+    entries = Counter(split for split, _ in places)
+    by_subset: dict[tuple[str, str], list[int]] = {}
+    for place, (split, entry) in enumerate(places):
+        # Counted within the split: a task of one subset calls it `default`.
+        by_subset.setdefault((split, _subset(entry, entries[split])), []).append(place)
+    return by_subset
 
 
 OTHER_SCALE = "on another scale"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -37,7 +36,7 @@ from embassay.records import Result
 from embassay.report.board import Board, Row, all_tasks
 from embassay.report.cards.findings import Finding, finding
 from embassay.report.notes import care, notes_of
-from embassay.report.record import OVERALL, Record
+from embassay.report.record import OVERALL, Record, count_outcomes
 from embassay.report.runs import ReportRun
 
 LITTLE = 0.02
@@ -200,11 +199,7 @@ def _sure(claim: Claim) -> Sentence:
 
 def _failed_claims(record: Record) -> tuple[Claim, ...]:
     """How many texts could not be transformed; none where all could."""
-    counts: Counter[str] = Counter()
-    for source in record.manifest.get("transformations", {}).get("sources", ()):
-        for by_seed in source.get("outcomes", {}).values():
-            for outcomes in by_seed.values():
-                counts.update(outcomes)
+    counts = count_outcomes(record.manifest.get("transformations", {}).get("sources", ()))
     total = sum(counts.values())
     failed = total - counts["ok"] - counts["copied"]
     return (state_count("failed texts", failed, total),) if failed else ()

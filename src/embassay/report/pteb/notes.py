@@ -9,7 +9,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.wordings.records import USABLE
 from embassay.report.pteb.conclusions import PARAPHRASE, controls, only_control
-from embassay.report.record import Record
+from embassay.report.record import Record, count_outcomes
 
 Found = tuple[str, str, str, str]
 """Kind, what happened, what follows, what helps."""
@@ -28,15 +28,10 @@ def pteb_notes(record: Record) -> Iterator[Found]:
 
 
 def _count_outcomes(record: Record) -> Counter[str]:
-    """How many paraphrases came to what, over sources (but controls), datasets and runs."""
-    counts: Counter[str] = Counter()
+    """How many paraphrases came to what, of all sources but controls."""
     aside = controls(record)
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
-    for source in (entry for entry in sources if entry.get("label", "") not in aside):
-        for runs in source.get("outcomes", {}).values():
-            for row in runs.values():
-                counts.update(row)
-    return counts
+    return count_outcomes(source for source in sources if source.get("label", "") not in aside)
 
 
 def _control(record: Record) -> Iterator[Found]:

@@ -19,7 +19,15 @@ from embassay.measures.judgements import is_fallback, is_inverted
 from embassay.measures.sets import feasible_hits
 from embassay.measures.summary import count_over_one
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import LOWER, VERBS, Claim, Relation, state_contenders
+from embassay.protocols.kernel.claims import (
+    LOWER,
+    MISSING_LABELS,
+    VERBS,
+    Claim,
+    Relation,
+    first_in_parts,
+    state_contenders,
+)
 from embassay.protocols.kernel.tables import counted, interval, score
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
@@ -316,19 +324,9 @@ def verdict(score: Score) -> str:
     if (other := judged_less(score)) is not None:
         highest = "lowest" if is_less_better(score, score.headline) else "highest"
         return f"{comparison.runs[0]} scores {highest} {on}, but {other[0]} is judged less"
-    return _first_in_words(first_claims(comparison), on)
-
-
-def _first_in_words(first: Sequence[Claim], on: str) -> str:
-    claim = first[0]
-    if claim.relation == "first":
-        return f"{claim.subject} {VERBS['first']} run {on}"
-    if claim.n == 1:
-        return f"Only {claim.subject} {VERBS['may be first']} {on}"
-    if claim.n == claim.of:
-        everyone = "both" if claim.n == 2 else f"all {numbers.in_words(claim.n)}"
-        return f"No run stands out {on}: {everyone} {VERBS['may be first']}"
-    return f"{numbers.in_words(claim.n).capitalize()} runs {VERBS['may be first']} {on}"
+    claim = first_claims(comparison)[0]
+    before, after = first_in_parts(claim, f" {on}", every="run", noun="run", anyone="run")
+    return f"{before}{claim.subject}{after}" if after else before
 
 
 def first_claims(comparison: Comparison) -> tuple[Claim, ...]:
@@ -366,8 +364,8 @@ def _uneven(score: Score) -> str:
         return ""
     name, share, other = uneven
     return (
-        f"{name} has no grade for {percent(share)} of the passages that count, the leader for {percent(other)}: the "
-        "gap may only reflect missing labels. Grade them: embassay rag golden --add-run."
+        f"{name} has no grade for {percent(share)} of the passages that count, the leader for {percent(other)}: "
+        f"{MISSING_LABELS}"
     )
 
 
