@@ -21,17 +21,27 @@ SIZES = {
     "cnn_dailymail": {"documents": 100, "summarised": 100},
     "cranfield": {"retrieval": 225},
     "emotion": {"classification": 1421},
+    "masakhanews_hau": {"classification": 637},
+    "masakhanews_swa": {"classification": 476},
     "mrpc": {"labelled_pairs": 1725},
     "scifact": {"retrieval": 300},
     "scifact_train": {"retrieval": 809},
     "sick_r": {"pairs": 5427},
     "squality": {"comparisons": 150},
+    "sts12": {"pairs": 3108},
+    "sts13": {"pairs": 1500},
+    "sts17_ar": {"pairs": 250},
+    "sts17_en": {"pairs": 250},
     "stsb": {"pairs": 1379},
+    "stsb_es": {"pairs": 1379},
     "summeval": {"ratings": 1600},
     "sumpubmed": {"summarised": 150},
     "sumpubmed_abstracts": {"documents": 150},
     "wikiqa": {"reranking": 237},
 }
+
+LANGUAGES = {"masakhanews_hau": "ha", "masakhanews_swa": "sw", "sts17_ar": "ar", "stsb_es": "es"}
+"""Of those that aren't in English."""
 
 pytestmark = [
     pytest.mark.shared,
@@ -51,9 +61,9 @@ def test_every_description_is_tested() -> None:
 
 @pytest.mark.parametrize("path", DESCRIPTIONS, ids=lambda path: path.stem)
 def test_description(path: Path) -> None:
-    """It gives exactly its shapes, with all rows, in English."""
+    """It gives exactly its shapes, with all rows, in its language."""
     dataset = open_dataset(str(path))
-    assert (dataset.name, dataset.lang) == (path.stem, "en")
+    assert (dataset.name, dataset.lang) == (path.stem, LANGUAGES.get(path.stem, "en"))
     assert {shape: len(dataset.load(shape).data) for shape in dataset.shapes()} == SIZES[path.stem]
 
 

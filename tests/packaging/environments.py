@@ -206,5 +206,5 @@ def _uv_environment() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    # Compiled here, as pip does: pytest, for which warnings are errors, cannot compile every package that warns.
-    sys.exit(not quickly(Path(sys.argv[1]), "--compile-bytecode", *sys.argv[2:]))
+    # Not compiled, which takes longer than all else: Python compiles what is imported.
+    sys.exit(not quickly(Path(sys.argv[1]), *sys.argv[2:]))

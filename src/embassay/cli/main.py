@@ -273,6 +273,7 @@ def _warning(
 
 def _run() -> None:
     try:
+        _check_memory(sys.argv[1:])
         _check_out(sys.argv[1:])
         with said_readings():
             app()
@@ -296,6 +297,19 @@ def _run() -> None:
         _fail(error)
 
 
+LEAST_MEMORY = 2_000_000_000
+"""Bytes of address space, below which the libraries abort in C or wait for ever; the smallest run reserves 1.9 GB."""
+
+
+def _check_memory(words: Sequence[str]) -> None:
+    """Refuse to start where the shell allows too little: a library that gets none aborts, and nobody says why."""
+    allowed = _memory_limit()
+    if allowed is None or allowed >= LEAST_MEMORY or not words or {"-h", "--help", "--version"} & set(words):
+        return
+    message = f"There is not enough memory: the shell allows {allowed / 1e9:.2f} GB, and no run starts below 2 GB."
+    raise UsageError(message, mend="Allow more: ulimit -v unlimited.")
+
+
 def _fail(error: BaseException) -> NoReturn:
     """Say that memory is lacking where it is; a mistake of ours keeps its traceback."""
     if _lacks_memory(error):
@@ -314,18 +328,20 @@ _OF_MEMORY = (
 
 def _lacks_memory(error: BaseException) -> bool:
     """Whether a limit of the shell or the system was reached, also while a library was loaded. Where memory is limited,
-    a library in Rust that breaks off did so for that: it may say no more than that an object is not there."""
+    a library in Rust that breaks off did so for that, and Python itself may fail without a word (`SystemError`)."""
     told = isinstance(error, MemoryError) or any(words in str(error) for words in _OF_MEMORY)
-    return told or (type(error).__name__ == "PanicException" and _is_memory_limited())
+    wordless = type(error).__name__ == "PanicException" or isinstance(error, SystemError)
+    return told or (wordless and _memory_limit() is not None)
 
 
-def _is_memory_limited() -> bool:
-    """Whether the shell limits it (`ulimit -v`)."""
+def _memory_limit() -> int | None:
+    """Bytes of address space that the shell allows (`ulimit -v`); None without a limit."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
-        return False
-    return resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+        return None
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if allowed == resource.RLIM_INFINITY else allowed
 
 
 def _say(error: EmbassayError) -> NoReturn:
