@@ -306,7 +306,9 @@ def _check_memory(words: Sequence[str]) -> None:
     allowed = _memory_limit()
     if allowed is None or allowed >= LEAST_MEMORY or not words or {"-h", "--help", "--version"} & set(words):
         return
-    message = f"There is not enough memory: the shell allows {allowed / 1e9:.2f} GB, and no run starts below 2 GB."
+    message = (
+        f"There is not enough memory: the shell allows {allowed / 1e9:.2f} GB, and no run starts below 2 GB."
+    )
     raise UsageError(message, mend="Allow more: ulimit -v unlimited.")
 
 
