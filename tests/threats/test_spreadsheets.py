@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embassay.data.rows import inert, meant
 from embassay.interchange import export
-from embassay.protocols.kernel.tables import csv_text, inert, meant
+from embassay.protocols.kernel.tables import csv_text
 from embassay.protocols.pteb.validation.raters import read_ratings
 from embassay.protocols.rag.golden.final_lists import FinalList, Listed, write_check
 from embassay.protocols.wordings.pairs import write_ratings

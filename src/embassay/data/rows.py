@@ -377,3 +377,37 @@ def shown(value: Any) -> str:
         return "nothing"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def inert(cell: Any) -> Any:
+    """The cell, after an apostrophe where it is a text that a spreadsheet would take for a formula; `meant` takes it
+    off.
+
+    Numbers are no formulas, written as texts or not; nor is a sign alone. Source: OWASP, CSV Injection.
+
+    >>> inert('=HYPERLINK("http://x")'), inert("-0.5"), inert("-"), inert(None)
+    ('\\'=HYPERLINK("http://x")', '-0.5', '-', None)
+    """
+    return f"'{cell}" if isinstance(cell, str) and _is_formula(cell.lstrip("'")) else cell
+
+
+def meant(text: str) -> str:
+    """What `inert` was given.
+
+    >>> meant("'=1+1"), meant(inert("'=1+1")), meant("'tis")
+    ('=1+1', "'=1+1", "'tis")
+    """
+    return text[1:] if text.startswith("'") and _is_formula(text.lstrip("'")) else text
+
+
+def _is_formula(text: str) -> bool:
+    if len(text) < 2 or not text.startswith(_FORMULA):
+        return False
+    try:
+        float(text)
+    except ValueError:
+        return True
+    return False

@@ -9,10 +9,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from embassay.data.rows import inert
 from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
-from embassay.protocols.kernel.tables import csv_row, inert
+from embassay.protocols.kernel.tables import csv_row
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, digest, run_folders
 

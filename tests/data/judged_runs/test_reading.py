@@ -467,3 +467,11 @@ def test_lists_in_memory() -> None:
         ("q", "b", 0.25),
     ]
     assert not entries_of({"q": ["b", "a"]}, "run", "r").is_scored
+
+
+def test_an_id_that_looks_like_a_formula_survives_the_sheet(tmp_path):
+    """What we give people to grade has an apostrophe before it; a spreadsheet or a person may take it off."""
+    sheet = tmp_path / "graded.csv"
+    sheet.write_text("query_id,doc_id,grade\n'=q,'-doc,5\n=q,'@b,1\n'tis,-2.5,3\n")
+    rows = read_qrels(sheet).frame.select("query", "doc").rows()
+    assert rows == [("=q", "-doc"), ("=q", "@b"), ("'tis", "-2.5")]

@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from embassay.data.rows import inert, meant
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
     Printed,
     check_table_name,
     csv_text,
-    inert,
-    meant,
     write_tables,
 )
 

@@ -30,7 +30,7 @@ from embassay.data.judged_runs.layouts import (
     layout_of,
 )
 from embassay.data.judged_runs.texts import Known
-from embassay.data.rows import identifier, plain_number, shown
+from embassay.data.rows import identifier, meant, plain_number, shown
 from embassay.errors import DataError
 from embassay.limits import bounded_json, may_hold_halves
 from embassay.parquet import read_parquet
@@ -293,9 +293,22 @@ def read_qrels(path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str 
     A folder in BEIR's layout stands for its `qrels/<split>.tsv` (`test` unless one is named); in JSONL and Parquet a
     named split selects the rows whose `split` is that. Other rules as for `read_run`.
     """
-    if path.is_dir():
-        return _read(_in_folder(path, split), QRELS, mapping)
-    return _read(path, QRELS, mapping, split)
+    entries = (
+        _read(_in_folder(path, split), QRELS, mapping)
+        if path.is_dir()
+        else _read(path, QRELS, mapping, split)
+    )
+    return replace(entries, frame=entries.frame.with_columns(_meant_ids(entries.frame)))
+
+
+def _meant_ids(frame: pl.DataFrame) -> Iterator[pl.Series]:
+    """The ids of judgements without the apostrophe that keeps a spreadsheet from taking one for a formula: what we give
+    to be graded has it."""
+    for name in ("query", "doc"):
+        ids = frame[name]
+        quoted = ids.filter(ids.str.starts_with("'")).unique().to_list()
+        if changed := {text: meant(text) for text in quoted if meant(text) != text}:
+            yield ids.replace(changed)
 
 
 def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:

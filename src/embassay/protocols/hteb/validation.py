@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, missing_column
+from embassay.data.rows import Row, meant, missing_column
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.measures import gwet_ac2, spearman
 from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, meant, write_tables
+from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
 from embassay.protocols.wordings.pairs import (
     Candidate,
     Item,

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from embassay.data.rows import inert
 from embassay.runs.folder import write_atomic
 
 MINUS = "−"
@@ -466,30 +467,6 @@ def _built_in(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-
-
-def inert(cell: Any) -> Any:
-    """The cell, after an apostrophe where it is a text that a spreadsheet would take for a formula; `meant` takes it
-    off.
-
-    Numbers are no formulas, written as texts or not; nor is a sign alone. Source: OWASP, CSV Injection.
-
-    >>> inert('=HYPERLINK("http://x")'), inert("-0.5"), inert("-"), inert(None)
-    ('\\'=HYPERLINK("http://x")', '-0.5', '-', None)
-    """
-    return f"'{cell}" if isinstance(cell, str) and _is_formula(cell.lstrip("'")) else cell
-
-
-def meant(text: str) -> str:
-    """What `inert` was given.
-
-    >>> meant("'=1+1"), meant(inert("'=1+1")), meant("'tis")
-    ('=1+1', "'=1+1", "'tis")
-    """
-    return text[1:] if text.startswith("'") and _is_formula(text.lstrip("'")) else text
-
-
 def printable(cell: Any) -> Any:
     r"""The cell, a text with � for the characters that steer a terminal and that XML cannot hold; ends of lines and
     tabs stay.
@@ -526,13 +503,3 @@ def csv_sheet(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str:
     writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\r\n")
     writer.writerows([printable(cell) for cell in cells] for cells in rows)
     return buffer.getvalue()
-
-
-def _is_formula(text: str) -> bool:
-    if len(text) < 2 or not text.startswith(_FORMULA):
-        return False
-    try:
-        float(text)
-    except ValueError:
-        return True
-    return False

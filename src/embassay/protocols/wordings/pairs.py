@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from embassay.data.language import language_fault
 from embassay.data.lines import Delimited, text_lines
-from embassay.data.rows import Row, Source
+from embassay.data.rows import Row, Source, inert
 from embassay.data.tables import known_suffix, table
 from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, Request, check_options, like, option
-from embassay.protocols.kernel.tables import csv_sheet, inert
+from embassay.protocols.kernel.tables import csv_sheet
 from embassay.protocols.wordings.records import ENGLISH, Paraphrase, group_of
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import random_bytes

@@ -21,9 +21,10 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from embassay.data.rows import inert
 from embassay.interchange.papers import value_with_interval
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, escape, inert
+from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, escape
 from embassay.web.leaderboard.board import Made, part_of
 from embassay.web.leaderboard.contract import Board, Cell, Changes, Column, SystemRow, as_plain
 from embassay.web.leaderboard.library import Library, View, compare, make_card

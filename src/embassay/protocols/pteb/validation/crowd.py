@@ -25,10 +25,10 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.rows import LIKE, Row, nearest
+from embassay.data.rows import LIKE, Row, inert, meant, nearest
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json
-from embassay.protocols.kernel.tables import counted, csv_sheet, inert, meant
+from embassay.protocols.kernel.tables import counted, csv_sheet
 from embassay.protocols.pteb.options import Batches, Filters
 from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.lines import Delimited
-from embassay.data.rows import Row, missing_column, nearest
+from embassay.data.rows import Row, inert, meant, missing_column, nearest
 from embassay.errors import DataError, UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.kernel.estimates import MOST_LOST
-from embassay.protocols.kernel.tables import csv_sheet, inert, meant
+from embassay.protocols.kernel.tables import csv_sheet
 from embassay.protocols.wordings.pairs import HIGHEST, LOWEST, Item, Rules, cell, source_of
 from embassay.randomness import generator
 from embassay.runs.folder import write_atomic

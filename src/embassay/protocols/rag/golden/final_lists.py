@@ -23,10 +23,10 @@ from types import MappingProxyType
 from typing import Any
 
 from embassay.data.lines import Delimited, text_lines
-from embassay.data.rows import Row, missing_column
+from embassay.data.rows import Row, inert, missing_column
 from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError
-from embassay.protocols.kernel.tables import csv_sheet, inert
+from embassay.protocols.kernel.tables import csv_sheet
 from embassay.protocols.rag.golden.stages import QueryFolder, read_rows
 from embassay.randomness import generator
 from embassay.runs.folder import RunFolder, digest, to_json, write_atomic

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
+from embassay.data.rows import inert
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import check_same_arguments
-from embassay.protocols.kernel.tables import inert, printable, write_tables
+from embassay.protocols.kernel.tables import printable, write_tables
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
 from embassay.protocols.rag.scoring.correction import (
