@@ -200,7 +200,7 @@ def _places(pairs: Sequence[PairRecord], sizes: dict[str, Any]) -> tuple[Place, 
     return tuple(
         Place(
             system=name, kind=kinds[name], mean=Bar(value=mean, n=len(pairs)),
-            rank=1 + sum(other > mean for other in means.values()), parameters_millions=sizes.get(name),
+            rank=1 + sum(other > mean + 1e-12 for other in means.values()), parameters_millions=sizes.get(name),
         )
         for name, mean in sorted(means.items(), key=lambda item: -item[1])
     )  # fmt: skip

@@ -9,16 +9,24 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+from scipy.stats import spearmanr
 
 from claims import Tables, Tested
+from embassay.data.judged_runs import entries_of
 from embassay.document.blocks import Verdict
 from embassay.protocols.choose.belief import Belief
 from embassay.protocols.choose.conclusions import Answers, concluded, standing, told
 from embassay.protocols.choose.questions import FITTED
 from embassay.protocols.compare import compare_systems, fields
+from embassay.protocols.gate import Bar as Threshold
+from embassay.protocols.gate import Rows, judged_bars
 from embassay.protocols.hume.record import Bar, PairRecord
+from embassay.protocols.hume.tables import findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
+from embassay.protocols.rag.decision.course import Terms, follow
+from embassay.protocols.rag.decision.population import population_of
+from embassay.protocols.rag.decision.protocol import decision_of
 from embassay.protocols.rag.golden.summary import Golden, Query, RankingFacts, Settings
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
@@ -32,14 +40,17 @@ from embassay.report.hume.conclusions import verdict_of
 from embassay.report.mteb import mteb_verdict
 from embassay.report.pteb.models import validation_verdict
 from embassay.report.rag.choice import choice_verdict
+from embassay.report.rag.decision import decision_view
 from embassay.report.rag.golden import verdict_of as golden_verdict
 from embassay.report.rag.name_probe import MASK, names_verdict
 from embassay.report.rag.probes import noise_verdict
 from embassay.report.record import Record, System, keyed
-from embassay.report.terminal import fields_view, pair_view
+from embassay.report.terminal import fields_view, gate_view, pair_view
 from embassay.stats import compare_replicates
 from embassay.web.leaderboard.board import verdict as leaderboard_verdict
 from embassay.web.leaderboard.ranking import told_apart
+from stub.ranked import qrels
+from stub.ranked import run as ranked
 
 from .hume_run import pair, summary, system
 from .random_boards import Made
@@ -126,7 +137,7 @@ def of_hume(seed: int) -> Made:
     of = len(pairs)
     means = {name: float(np.mean([_score(record, name) for record in pairs])) for name in names}
     human = float(np.mean(list(people.values())))
-    place = 1 + sum(mean > human for mean in means.values())
+    place = 1 + sum(mean > human + 1e-9 for mean in means.values())
 
     def placed(claim: Claim) -> bool:
         return abs((claim.value or 0.0) - human) < 1e-9 and (claim.n, claim.of) == (place, len(names) + 1)
@@ -391,6 +402,132 @@ def of_leaderboard(seed: int) -> Made:
     verdict = leaderboard_verdict(cast(Any, board), cast(Any, members), tests, labels)
     done = sum(one.headline.value is not None for one in standings)
     return verdict, drawn.tables(counts={"finished": (done, len(standings))}, intervals={task: {}})
+
+
+def of_findings(seed: int) -> Made:
+    """What `hume score` writes beside its tables; the values are read from the drawn pairs."""
+    rng = np.random.default_rng([seed, 45])
+    names = NAMES[: int(rng.integers(1, 4))]
+    pairs = tuple(_random_pair(rng, names, place) for place in range(int(rng.integers(1, 5))))
+    people = {record.name: record.human.value or 0.0 for record in pairs}
+    scores = {record.name: [_score(record, name) for name in names] for record in pairs}
+    means = {name: float(np.mean([_score(record, name) for record in pairs])) for name in names}
+    human = float(np.mean(list(people.values())))
+    sides = {record.name: _side(record) for record in pairs}
+    known = [side for side in sides.values() if side]
+    above = [record for record in pairs if sides[record.name] == "above"]
+    trusted = [record.trust for record in pairs if record.trust]
+    levels = {f"{word} agreement": (trusted.count(word), len(trusted)) for word in ("high", "medium", "low")}
+    counts = {
+        "place": (1 + sum(mean > human + 1e-9 for mean in means.values()), len(names) + 1),
+        "above": (known.count("above"), len(known)), "below": (known.count("below"), len(known)),
+        "low": (sum(record.trust == "low" for record in above), len(above)),
+        **levels, "unknown agreement": (len(pairs) - len(trusted), len(pairs)),
+        "people above best": (sum(people[name] - max(scores[name]) > 1e-9 for name in people), len(pairs)),
+        "people above median": (sum(people[name] - median(scores[name]) > 1e-9 for name in people), len(pairs)),
+    }  # fmt: skip
+    found = list(findings(summary("made", "study", pairs, {})))
+    agreed = [
+        (record.agreement.value.value or 0.0, max(scores[record.name]) - people[record.name])
+        for record in pairs
+        if record.agreement
+    ]
+    values = {"mean": {**means, "Human": human}}
+    if len(agreed) > 2 and all(len(set(column)) > 1 for column in zip(*agreed, strict=True)):
+        together = float(spearmanr(*zip(*agreed, strict=True)).statistic)
+        values["correlation with the lead"] = {"agreement": together}
+    claims = tuple(claim for one in found for claim in one.claims)
+    return Verdict((), tuple((str(one),) for one in found), claims), Tables(values, counts=counts)
+
+
+def of_gate(seed: int) -> Made:
+    """Bars on random rows, some without a value or an interval; whether one is met is worked out here."""
+    rng = np.random.default_rng([seed, 51])
+    rows, bars, met = [], [], {}
+    for place in range(int(rng.integers(1, 5))):
+        value = round(float(rng.uniform(-0.2, 1)), 1) if rng.random() < 0.85 else None
+        ends = ends_of(rng, value) if value is not None else (None, None)
+        measure = f"m{place}"
+        rows.append(
+            Result("sage", "preference", "", "", "en", "", "alder", measure, value, 9, *ends, "b", 1, "")
+        )
+        sign, end = str(rng.choice([">=", "<=", ">", "<"])), str(rng.choice(["value", "lower", "upper"]))
+        number = round(float(rng.uniform(0, 1)), 1)
+        bar = Threshold("sage", "preference", measure, "alder", sign, number, cast(Any, end))
+        held = {"value": value, "lower": ends[0], "upper": ends[1]}[end]
+        bars.append(bar)
+        if held is not None:
+            met[bar.text] = (
+                (held >= number if "=" in sign else held > number)
+                if sign[0] == ">"
+                else (held <= number if "=" in sign else held < number)
+            )
+    verdicts = list(judged_bars(bars, Rows(tuple(rows), frozenset())))
+    said = next(block for block in gate_view(verdicts) if isinstance(block, Verdict))
+    every, kept = len(bars), sum(met.values())
+    counts = {
+        "met": (kept, every), "missed": (len(met) - kept, every), "not tested": (every - len(met), every)
+    }  # fmt: skip
+    return said, Tables(keeps=met.__getitem__, counts=counts)
+
+
+def of_decision(seed: int) -> Made:
+    """A study until decided on a random world, at a random number of labels; what all labels would say is known."""
+    rng = np.random.default_rng([seed, 52])
+    judged = qrels(int(rng.choice([4, 12, 30])), seed)
+    count, levels = int(rng.integers(2, 4)), [None, 4][int(rng.integers(2))]
+    runs = {
+        name: ranked(judged, seed * 7 + place, skill=float(rng.choice([0.0, 1.0, 3.0])), levels=levels)
+        for place, name in enumerate(NAMES[:count])
+    }
+    bar = round(float(rng.uniform(0.1, 0.9)), 1) if rng.random() < 0.3 else None
+    population = population_of(
+        {name: entries_of(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
+    )
+    labels: dict[Any, int] = {}
+    course = follow(population, labels, Terms(seed=seed, block=10))
+    for _ in range(int(rng.integers(0, 12))):
+        if not course.waiting:
+            break
+        labels |= {key: judged[key[0]].get(key[1], 0) for key in course.waiting}
+        course = follow(population, labels, Terms(seed=seed, block=10))
+    decision = decision_of(course, Terms(seed=seed, block=10))
+    said = next(block for block in decision_view(decision) if isinstance(block, Verdict))
+    good = {name: _precision(own, judged, 5) for name, own in runs.items()}
+    beats = {(claim.subject, claim.others[0]) for claim in said.claims if claim.relation == "beats"}
+
+    def is_decided(claim: Claim) -> bool:
+        """The interval lies on the right side; once no label can change it, so do the values of all labels."""
+        ahead = claim.value if claim.relation != "misses" else -(claim.value or 0.0)
+        sure = (claim.low or 0.0) > 0 if claim.relation != "misses" else (claim.high or 0.0) < 0
+        other = bar if bar is not None else good[claim.others[0]]
+        true = good[claim.subject] - other
+        is_so = decision.why != "certain" or (true < 0 if claim.relation == "misses" else true > 0)
+        return (ahead or 0.0) > 0 and sure and is_so
+
+    def is_best(claim: Claim) -> bool:
+        """It beats each of the others, itself or through one that it beats."""
+        reached = {claim.subject}
+        for _ in runs:
+            reached |= {loser for winner, loser in beats if winner in reached}
+        return reached == {claim.subject, *claim.others} == set(runs)
+
+    def holds(claim: Claim) -> bool:
+        return is_best(claim) if claim.relation == "first" else is_decided(claim)
+
+    # Before a decision every label is one that was asked for; `used` stands behind a decision, and the rest is aside.
+    used = len(labels) if decision.is_open else decision.used
+    counts = {"labels": (used, int(population.cost.sum())), "set aside": (len(labels) - used, len(labels))}
+    return said, Tables(counts=counts, own={"Precision4+@5": holds, "bar": holds})
+
+
+def _precision(own: dict[str, dict[str, float]], judged: dict[str, dict[str, int]], k: int) -> float:
+    """The share of the first k that is good, over all queries; of equal scores the higher id comes first, as in
+    trec_eval."""
+    first = {
+        query: sorted(docs, key=lambda doc: (docs[doc], doc), reverse=True)[:k] for query, docs in own.items()
+    }
+    return float(np.mean([judged[query].get(doc, 0) >= 4 for query, docs in first.items() for doc in docs]))
 
 
 def of_validation(seed: int) -> Made:

@@ -22,7 +22,8 @@ OF: dict[str, Callable[[int], Made]] = {
     "answers": boards.of_answers, "judge": boards.of_judge, "choose": studies.of_choice, "hume": studies.of_hume,
     "golden": studies.of_golden, "names": studies.of_names, "noise": studies.of_noise, "mteb": studies.of_mteb,
     "compare": studies.of_compare, "compare all": studies.of_fields, "leaderboard": studies.of_leaderboard,
-    "validation": studies.of_validation,
+    "validation": studies.of_validation, "findings": studies.of_findings, "gate": studies.of_gate,
+    "decision": studies.of_decision,
 }  # fmt: skip
 
 

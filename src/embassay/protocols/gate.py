@@ -30,6 +30,7 @@ from embassay.protocols.compare import (
     read_values,
 )
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, select_kind, state_count
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.outcome import in_words
 from embassay.protocols.kernel.quantities import REACH, found_at
@@ -112,6 +113,26 @@ class Verdict:
     """What more items would buy, for a score that is lower than it was, but not by a test."""
 
 
+STATES: Mapping[bool | None, str] = {True: "met", False: "missed", None: "not tested"}
+
+
+def state_verdicts(verdicts: Sequence[Verdict]) -> tuple[Claim, ...]:
+    """How many bars are met, missed and not tested; then of each that was tested whether it is kept."""
+    counts = (
+        state_count(kind, sum(verdict.met is state for verdict in verdicts), len(verdicts))
+        for state, kind in STATES.items()
+    )
+    tested = (
+        Claim(
+            verdict.bar, "keeps" if verdict.met else "misses", "bar", value=verdict.value, low=verdict.low,
+            high=verdict.high, kind="change" if verdict.is_change else "bar",
+        )
+        for verdict in verdicts
+        if verdict.met is not None
+    )  # fmt: skip
+    return (*counts, *tested)
+
+
 def summary(verdicts: Sequence[Verdict]) -> str:
     """How it went; what was not tested counts for neither side.
 
@@ -119,8 +140,8 @@ def summary(verdicts: Sequence[Verdict]) -> str:
     >>> summary(one), summary(one[:2]), summary(one[2:])
     ('2 of 3 thresholds are met; 1 is not tested', 'All 2 thresholds are met', 'No threshold could be tested')
     """
-    every, met = len(verdicts), sum(verdict.met is True for verdict in verdicts)
-    missed, untested = (sum(verdict.met is state for verdict in verdicts) for state in (False, None))
+    every = len(verdicts)
+    met, missed, untested = (claim.n for claim in select_kind(state_verdicts(verdicts), *STATES.values()))
     if untested == every:
         return "No threshold could be tested" + (
             ": the gate fails" if any(verdict.stops for verdict in verdicts) else ""

@@ -39,7 +39,7 @@ from embassay.protocols.compare import (
     leading,
 )
 from embassay.protocols.compare_claims import contrast_claim, field_claims
-from embassay.protocols.gate import UNPAIRED, Verdict, more, summary, value_text, word
+from embassay.protocols.gate import UNPAIRED, Verdict, more, state_verdicts, summary, value_text, word
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
@@ -511,7 +511,7 @@ def _p(p: float) -> str:
 
 def gate_view(verdicts: Sequence[Verdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
-    yield Finding((f"{summary(verdicts)}.",))
+    yield Finding((f"{summary(verdicts)}.",), claims=state_verdicts(verdicts))
     heads: list[str | Column] = ["Threshold", "Verdict", *figures("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | Entry]] = [

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.published.paper import Pair
-from embassay.protocols.hume.published.standings import PeopleRank
+from embassay.protocols.hume.published.standings import ROUNDING, PeopleRank
 from embassay.protocols.hume.study import Family, Who
 from embassay.runs.folder import write_atomic
 
@@ -302,5 +302,6 @@ def _standing(pair: PairRecord, scores: Mapping[str, float]) -> PeopleRank | Non
     return PeopleRank(
         pair=Pair(pair.dataset, pair.lang, pair.family, pair.n, len(pair.annotators), pair.group),
         human=human, best=float(x.max()), best_model=names[int(x.argmax())], median=float(np.median(x)),
-        mean=float(x.mean()), worst=float(x.min()), sd=float(x.std()), rank=1 + int((x > human).sum()), n_models=len(x),
+        mean=float(x.mean()), worst=float(x.min()), sd=float(x.std()), n_models=len(x),
+        rank=1 + int((x > human + ROUNDING).sum()),
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from embassay.protocols.hume.record import (
 )
 from embassay.protocols.hume.study import Answers, Family, Gold, Item
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_count, state_value
 from embassay.protocols.kernel.tables import Column, ColumnTable, Unit, Value
 from embassay.runs.folder import write_atomic
 from embassay.stats import wilson
@@ -439,7 +441,7 @@ def report_markdown(summary: Summary) -> str:
         f"# {safe(summary.title)}",
         *_simulated(summary),
         "## What it says",
-        "\n".join(f"- {safe(sentence)}" for sentence in findings(summary)),
+        "\n".join(f"- {safe(str(finding))}" for finding in findings(summary)),
         "## Pairs",
         _table(summary),
         _reading(summary),
@@ -557,11 +559,23 @@ POINTS = Unit(100.0, 1, 1)
 _NAMED = 5
 
 
-def findings(summary: Summary) -> Iterator[str]:
+@dataclass(frozen=True)
+class Finding:
+    """A sentence on people beside models, and what it states."""
+
+    text: str
+    claims: tuple[Claim, ...] = ()
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return self.text
+
+
+def findings(summary: Summary) -> Iterator[Finding]:
     """The verdict: places, models beyond the interval of people, how people agree, and wins."""
     every, who = beside_models(summary), answerers(summary)
     if not summary.pairs:
-        yield "The run has no pair of dataset and language."
+        yield Finding("The run has no pair of dataset and language.")
         return
     yield from _overall(summary, who)
     yield from _beyond(every, who)
@@ -577,37 +591,47 @@ def answerers(of: Summary | PairRecord) -> str:
     return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
 
 
-def _overall(summary: Summary, who: str) -> Iterator[str]:
+def _overall(summary: Summary, who: str) -> Iterator[Finding]:
     human = next(
         (place for place in summary.places if place.kind == "human" and place.rank is not None), None
     )
     ranked = [place for place in summary.places if place.rank is not None and place.kind != "human"]
-    if human is None or human.mean.value is None or not ranked:
+    if human is None or human.mean.value is None or human.rank is None or not ranked:
         return
     best = min(ranked, key=lambda place: place.rank or 0)
-    yield (
+    others = tuple(place.system for place in ranked if place is not best)
+    place = state_count("place", human.rank, len(ranked) + 1, human.system)
+    people = state_value(human.system, "mean", human.mean.value)
+    leader = Claim(best.system, "most", "mean", others, best.mean.value)
+    yield Finding(
         f"Over {numbers.counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
-        f"{POINTS.said(human.mean.value)}, place {human.rank} of {len(ranked) + 1}; "
-        f"the best model, {best.system}, has {POINTS.said(best.mean.value or 0.0)}."
+        f"{POINTS.said(human.mean.value)}, place {place.n} of {place.of}; "
+        f"the best model, {leader.subject}, has {POINTS.said(leader.value or 0.0)}.",
+        (place, people, leader),
     )
 
 
-def _beyond(every: Sequence[Beside], who: str) -> Iterator[str]:
+def _beyond(every: Sequence[Beside], who: str) -> Iterator[Finding]:
     bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
     if not bounded:
-        yield f"No pair has both a model and an interval of {who}: nothing can be compared with it."
+        yield Finding(f"No pair has both a model and an interval of {who}: nothing can be compared with it.")
         return
     above = [beside.pair for beside in bounded if _best(beside) > (beside.pair.human.high or 0.0)]
     below = [beside.pair for beside in bounded if _best(beside) < (beside.pair.human.low or 0.0)]
-    yield (
-        f"The best model is above the interval of {who} on {len(above)} of {numbers.counted(len(bounded), 'pair')}, "
-        f"below it on {len(below)}. Outside an interval is not a test."
+    over = state_count("above", len(above), len(bounded))
+    under = state_count("below", len(below), len(bounded))
+    yield Finding(
+        f"The best model is above the interval of {who} on {over.n} of {numbers.counted(over.of, 'pair')}, "
+        f"below it on {under.n}. Outside an interval is not a test.",
+        (over, under),
     )
     noise = [pair for pair in above if pair.superhuman_on_noise]
     if noise:
-        yield (
-            f"On {len(noise)} of those above, annotators agree little: {named(noise)}. A model above people who "
-            "disagree may have learned labels that they do not share."
+        little = state_count("low", len(noise), len(above))
+        yield Finding(
+            f"On {little.n} of those above, annotators agree little: {named(noise)}. A model above people who "
+            "disagree may have learned labels that they do not share.",
+            (little,),
         )
 
 
@@ -615,37 +639,50 @@ def _best(beside: Beside) -> float:
     return beside.standing.best if beside.standing else 0.0
 
 
-def _agreement(pairs: Sequence[PairRecord]) -> Iterator[str]:
+def _agreement(pairs: Sequence[PairRecord]) -> Iterator[Finding]:
     trusted = [pair for pair in pairs if pair.trust]
     alone = len(pairs) - len(trusted)
     if trusted:
-        count = {word: sum(pair.trust == word for pair in trusted) for word in ("high", "medium", "low")}
-        yield (
-            f"Agreement is high on {count['high']}, medium on {count['medium']} and low on {count['low']} of "
-            f"{numbers.counted(len(trusted), 'pair')}: read models by the high ones first."
+        levels = tuple(
+            state_count(f"{word} agreement", sum(pair.trust == word for pair in trusted), len(trusted))
+            for word in ("high", "medium", "low")
+        )
+        high, medium, low = (claim.n for claim in levels)
+        yield Finding(
+            f"Agreement is high on {high}, medium on {medium} and low on {low} of "
+            f"{numbers.counted(len(trusted), 'pair')}: read models by the high ones first.",
+            levels,
         )
     if alone:
-        yield f"Agreement is unknown on {numbers.counted(alone, 'pair')}."
+        unknown = state_count("unknown agreement", alone, len(pairs))
+        yield Finding(f"Agreement is unknown on {numbers.counted(unknown.n, 'pair')}.", (unknown,))
 
 
-def _wins(summary: Summary, who: str) -> Iterator[str]:
+def _wins(summary: Summary, who: str) -> Iterator[Finding]:
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if {"best", "median"} <= won.keys():
-        yield (
-            f"{who.capitalize()} are above the best model on {won['best'].wins} of {won['best'].pairs} pairs, and "
-            f"above the median model on {won['median'].wins}."
+        best, middle = (
+            state_count(f"people above {name}", won[name].wins, won[name].pairs)
+            for name in ("best", "median")
+        )
+        of_middle = "" if middle.of == best.of else f" of {middle.of}"
+        yield Finding(
+            f"{who.capitalize()} are above the best model on {best.n} of {best.of} pairs, and "
+            f"above the median model on {middle.n}{of_middle}.",
+            (best, middle),
         )
 
 
-def _lead(summary: Summary) -> Iterator[str]:
+def _lead(summary: Summary) -> Iterator[Finding]:
     bar = summary.agreement_against_gap
     if bar is None or bar.value is None:
         return
     p = summary.agreement_against_gap_p
     tail = f", p {'' if p < 0.001 else '= '}{numbers.p_value(p)}" if p is not None else ""
-    yield (
+    yield Finding(
         f"Agreement and the lead of the best model go together with a Spearman correlation of "
-        f"{numbers.score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where people agree least."
+        f"{numbers.score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where people agree least.",
+        (state_value("agreement", "correlation with the lead", bar.value),),
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, figures
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, ahead, undecided
-from embassay.protocols.rag.decision.protocol import Ahead, Decision, Standing
+from embassay.protocols.rag.decision.protocol import Ahead, Decision, Standing, state_decision
 from embassay.protocols.rag.scoring.correction import Bought, Correction, Corrections, Off
 from embassay.protocols.rag.scoring.score import Score
 from embassay.report.notes import outlook_table
@@ -18,7 +18,8 @@ from embassay.stats import t_quantile
 
 def decision_view(decision: Decision) -> Iterator[Block]:
     """On a terminal."""
-    yield Verdict((decision.verdict,), tuple((sentence,) for sentence in decision.lede))
+    lede = tuple((sentence,) for sentence in decision.lede)
+    yield Verdict((decision.verdict,), lede, tuple(state_decision(decision)))
     yield _standings(decision)
     if decision.ahead:
         yield ahead_table(decision.ahead)
@@ -27,7 +28,7 @@ def decision_view(decision: Decision) -> Iterator[Block]:
 def _standings(decision: Decision) -> Table:
     lines = tuple(
         Line(
-            f"{standing.a} minus {standing.b or 'the bar'}",
+            f"{standing.a} minus {standing.b or 'the threshold'}",
             (Entry(f"{standing.value:+.3f}"), Entry(_interval(standing)), Entry(_said(standing))),
         )
         for standing in decision.standings

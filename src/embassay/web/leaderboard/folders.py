@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from embassay.data.rows import meant
 from embassay.errors import DataError
 from embassay.limits import FILES, bounded_json, bounded_lines, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
@@ -208,7 +209,7 @@ def _people(path: Path) -> dict[str, tuple[str, str]]:
     if path.is_symlink() or not path.is_file():
         return {}
     rows = csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8")))
-    return {numbers.meant(row["dataset"]): (_agreed(row), row["trust"]) for row in rows}
+    return {meant(row["dataset"]): (_agreed(row), row["trust"]) for row in rows}
 
 
 def _agreed(row: Mapping[str, str]) -> str:

@@ -118,7 +118,7 @@ def standings(matrix: Matrix) -> tuple[PeopleRank, ...]:
             mean=float(x.mean()),
             worst=float(x.min()),
             sd=float(x.std()),
-            rank=1 + int((x > human).sum()),
+            rank=1 + int((x > human + ROUNDING).sum()),
             n_models=len(x),
         )
         for pair, human, x in zip(matrix.pairs, matrix.human, matrix.values.T, strict=True)
@@ -150,7 +150,8 @@ def places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, ...]:
     means = matrix.means() if weighting == "pairs" else _means_of_datasets(matrix)
     ranked = sorted(means.items(), key=lambda item: -item[1])
     return tuple(
-        Place(system, mean, 1 + sum(other > mean for other in means.values())) for system, mean in ranked
+        Place(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
+        for system, mean in ranked
     )
 
 

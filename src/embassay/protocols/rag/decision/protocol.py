@@ -10,9 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,7 @@ from embassay.data.tables import table
 from embassay.errors import DataError, TextRefused, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.measures.judgements import GRADES, UNJUDGED
+from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.tables import counted
 from embassay.protocols.rag.decision.course import Course, Terms, follow, open_comparisons
@@ -109,9 +110,38 @@ class Decision:
         """Whether labels are still asked for."""
         return self.why == "open"
 
+    @property
+    def set_aside(self) -> int:
+        """Labels that are no part of what is said: nobody asked for them, or they were drawn after the decision."""
+        return self.unasked if self.is_open else self.given - self.used
+
     def as_dict(self) -> dict[str, Any]:
         """The record as plain values."""
         return asdict(self)
+
+
+def state_decision(decision: Decision) -> Iterator[Claim]:
+    """What a study says: after how many labels, which comparisons are decided, and which run is best."""
+    yield state_count("labels", decision.used, decision.needed)
+    yield state_count("set aside", decision.set_aside, decision.given)
+    yield from (_state_standing(standing, decision) for standing in decision.standings if standing.sign)
+    if decision.best:
+        others = tuple(run for run in decision.runs if run != decision.best)
+        yield Claim(decision.best, "first", decision.measure, others, n=1, of=len(decision.runs))
+
+
+def _state_standing(standing: Standing, decision: Decision) -> Claim:
+    """A threshold is kept or missed, or one run beats the other: by the better minus the worse."""
+    is_kept = standing.better == standing.a
+    known = Claim(
+        standing.better, "beats", decision.measure, (standing.b if is_kept else standing.a,), standing.value,
+        low=standing.low, high=standing.high,
+    )  # fmt: skip
+    if not standing.b:
+        return replace(
+            known, subject=standing.a, relation="keeps" if is_kept else "misses", others=(), kind="bar"
+        )
+    return known if is_kept else replace(known, value=-standing.value, low=-standing.high, high=-standing.low)
 
 
 def read_decision(path: Path) -> Decision:
@@ -159,7 +189,9 @@ def _standing(course: Course, place: int, comparison: Comparison, alpha: float) 
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
     draws = course.draws.first(course.decided.since) if course.decided.done else course.draws
     bound = interval(draws, place, low, high, alpha / len(population.comparisons))
-    sign = int(course.decided.sign[place])
+    # What was drawn after the decision is set aside, also where it would tell two others apart.
+    is_late = course.decided.done and int(course.decided.at[place]) > course.decided.since
+    sign = 0 if is_late else int(course.decided.sign[place])
     a, b = population.runs[comparison.a], "" if comparison.b is None else population.runs[comparison.b]
     winner = a if (sign > 0) == population.asked.higher else b
     return Standing(
@@ -199,21 +231,23 @@ def _verdict(decision: Decision) -> str:
     met = [standing.a for standing in decision.standings if standing.better == standing.a]
     missed = [standing.a for standing in decision.standings if standing.better != standing.a]
     parts = [f"{', '.join(met)} met" if met else "", f"{', '.join(missed)} missed" if missed else ""]
-    return f"{' and '.join(filter(None, parts))} the bar {decision.bar:g} of {decision.measure}, {labels}"
+    return (
+        f"{' and '.join(filter(None, parts))} the threshold {decision.bar:g} of {decision.measure}, {labels}"
+    )
 
 
 def _lede(decision: Decision) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
     reasons = {
-        "open": f"{counted(decision.waiting, 'passage')} can be graded now; a decision at any look is wrong in at most "
-        f"{decision.alpha:.0%} of studies.",
+        "open": f"{counted(decision.waiting, 'passage')} can be graded now. However often you look, at most "
+        f"{decision.alpha:.0%} of studies decide wrongly.",
         "decided": f"That is {sure} sure, whenever you stop. It is about these {counted(decision.queries, 'query')}.",
         "certain": "It is certain: no grade that is missing could change it.",
         "equal": "Every grade that could matter is there.",
     }
     lines = [reasons[decision.why]]
-    if decision.unasked:
-        text = f"{counted(decision.unasked, 'label')} {'is' if decision.unasked == 1 else 'are'}"
+    if aside := decision.set_aside:
+        text = f"{counted(aside, 'label')} {'is' if aside == 1 else 'are'}"
         lines.append(
             f"{text} set aside, not drawn or drawn after the decision: only drawn labels are unbiased."
         )
