@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.errors import UsageError
+from embassay.data.lines import opened
+from embassay.errors import DataError, UsageError
 from embassay.limits import (
     COLUMNS,
     DOCUMENT,
@@ -17,6 +20,7 @@ from embassay.limits import (
     TABLE,
     Limit,
     bounded_json,
+    read_bounded,
     record_json,
     shown_size,
     size_of,
@@ -107,3 +111,32 @@ def test_json_of_ours() -> None:
         bounded_json(content)
         with pytest.raises(ValueError, match="no number"):
             record_json(content)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_is_read_once_and_kept(tmp_path: Path) -> None:
+    """Readers look at a file more than once; a slow writer is waited for."""
+    os.mkfifo(tmp_path / "pipe")
+
+    def write() -> None:
+        with (tmp_path / "pipe").open("wb") as stream:
+            stream.write(b"one\n")
+            stream.flush()
+            stream.write(b"two\n")
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    assert read_bounded(tmp_path / "pipe") == b"one\ntwo\n"
+    writer.join()
+    assert read_bounded(tmp_path / "pipe") == b"one\ntwo\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_silent_pipe_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody ever writes: the time for reading is the limit. A dataset, which is read again, is refused at once."""
+    monkeypatch.setenv("EMBASSAY_LIMIT_READING", "1")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    with pytest.raises(DataError, match="longer than is allowed"):
+        read_bounded(tmp_path / "pipe.jsonl")
+    with pytest.raises(DataError, match="pipe"):
+        opened(tmp_path / "pipe.jsonl")

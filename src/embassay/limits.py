@@ -12,6 +12,7 @@ import json
 import math
 import os
 import re
+import select
 import shlex
 import stat
 import time
@@ -193,6 +194,8 @@ def read_bounded(path: Path, limit: Limit = DOCUMENT) -> bytes:
     """All bytes of a file, also of one that has no size of its own (a pipe, a device). DataError above `limit`; OSError
     as `open` raises it."""
     most = limit.most
+    if is_pipe(path):
+        return _once(path, limit)
     with path.open("rb") as stream:
         status = os.fstat(stream.fileno())
         if stat.S_ISREG(status.st_mode) and status.st_size > most:
@@ -216,6 +219,46 @@ def _pieces(stream: IO[bytes], most: int) -> Iterator[bytes]:
     while most > 0 and (piece := read(min(_PIECE, most))):
         most -= len(piece)
         yield piece
+
+
+def is_pipe(path: Path) -> bool:
+    """Whether it can be read once only, and only as fast as somebody writes."""
+    return stat.S_ISFIFO(path.stat().st_mode)
+
+
+_piped: dict[tuple[int, int], bytes] = {}
+"""What came through a pipe, by device and inode: readers look at a file more than once."""
+
+
+def _once(path: Path, limit: Limit) -> bytes:
+    """What came through a pipe; waited for where nobody asked for it before."""
+    status = path.stat()
+    key = status.st_dev, status.st_ino
+    if key not in _piped:
+        with reading(path.name):
+            content = b"".join(timed(_of_pipe(path, limit.most + 1), path, "piece"))
+        if len(content) > limit.most:
+            raise limit.exceeded(path)
+        _piped[key] = content
+    return _piped[key]
+
+
+def _of_pipe(path: Path, most: int) -> Iterator[bytes]:
+    """At most so many bytes of a pipe; an empty piece for each second in which nobody writes."""
+    # Without O_NONBLOCK opening it waits for a writer, and nothing can end that.
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    with os.fdopen(number, "rb", buffering=0) as stream:
+        waiting = select.poll()
+        waiting.register(stream, select.POLLIN)
+        while most > 0:
+            if not waiting.poll(1000):
+                yield b""
+                continue
+            piece = stream.read(min(_PIECE, most))
+            if not piece:
+                return
+            most -= len(piece)
+            yield piece
 
 
 _PAUSE = 0.01

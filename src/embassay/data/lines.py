@@ -17,7 +17,7 @@ from typing import IO
 
 from embassay.data.rows import File, Origin, Row, collecting, fault, nearest
 from embassay.errors import DataError, UsageError
-from embassay.limits import COLUMNS, LINE, ROWS, TIMES, bounded_lines, unpacking
+from embassay.limits import COLUMNS, LINE, ROWS, TIMES, bounded_lines, is_pipe, unpacking
 
 # Lines; a file of nothing else would be read to its end before anything is said.
 _BLANK = 100_000
@@ -110,6 +110,11 @@ def _blocks(path: Path) -> Iterator[bytes]:
 def opened(path: Path) -> IO[bytes]:
     """The file's bytes, unpacked if its name ends in .gz; DataError if name and content disagree on that."""
     try:
+        if is_pipe(path):
+            raise DataError(
+                "this is a pipe, and a dataset is read more than once", path=path, expected="a file",
+                mend="Write it to a file first, and give that.",
+            )  # fmt: skip
         with path.open("rb") as stream:
             magic = stream.read(len(_GZIP))
     except OSError as error:

@@ -27,7 +27,7 @@ from embassay.data.rows import collecting
 from embassay.data.shapes import CALLED
 from embassay.data.tables import known_suffix, table_of
 from embassay.errors import DataError, UsageError
-from embassay.limits import bounded_lines
+from embassay.limits import bounded_lines, is_pipe
 from embassay.records import Skipped
 
 
@@ -482,6 +482,9 @@ def _is_utf8(raw: bytes) -> bool:
 
 
 def _unknown(path: Path) -> Iterator[str]:
+    if is_pipe(path):
+        yield f"{path.name}: it is a pipe, and a dataset is read more than once. Write it to a file first."
+        return
     with path.open("rb") as stream:
         start = stream.read(_BLOCK).removeprefix(_BOM).lstrip()
     packed = "JSON Lines holds one object per line"
