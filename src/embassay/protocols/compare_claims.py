@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from embassay.protocols.compare import Contrast, Field, higher_is_better
-from embassay.protocols.kernel.claims import Claim, state_contenders, state_pair
+from embassay.protocols.kernel.claims import Claim, above_references, state_contenders, state_pair
 from embassay.protocols.kernel.comparisons import ALPHA
 
 
@@ -21,14 +21,13 @@ def contrast_claim(found: Contrast) -> Claim:
 
 def field_claims(field: Field) -> tuple[Claim, ...]:
     """Who may be first in a field, of those that score above every reference, if any does; none without ranks."""
-    able = [entrant for entrant in field.entrants if entrant.rank_low == 1]
-    first = [entrant for entrant in able if _is_above(entrant.value, field)] or able
+    able = {entrant.system: entrant for entrant in field.entrants if entrant.rank_low == 1}
+    first = above_references(
+        list(able),
+        lambda name: able[name].value,
+        field.floor,
+        is_less_better=not higher_is_better(field.measure),
+    )
     names = [entrant.system for entrant in field.entrants]
-    alone = len(first) == 1 and first[0].rank_high == 1
-    return state_contenders(field.measure, [entrant.system for entrant in first], names, alone=alone)
-
-
-def _is_above(value: float, field: Field) -> bool:
-    if field.floor is None:
-        return True
-    return value > field.floor if higher_is_better(field.measure) else value < field.floor
+    alone = len(first) == 1 and able[first[0]].rank_high == 1
+    return state_contenders(field.measure, first, names, alone=alone)

@@ -26,6 +26,7 @@ from embassay.document.blocks import (
 )
 from embassay.document.marks import Scale, interval_mark, scale_of, shape
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import above_references
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.records import Result
 from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, labels
@@ -242,8 +243,7 @@ def passing(board: Board, names: Sequence[str], task: str = "") -> tuple[str, ..
         return row.lead.value if place is None or task == board.lead else row.tasks[place].value
 
     floor = max((known for row in board.references if (known := value(row)) is not None), default=None)
-    above = [name for name in names if floor is None or (value(board.row(name)) or 0.0) > floor]
-    return tuple(above) or tuple(names)
+    return above_references(names, lambda name: value(board.row(name)), floor)
 
 
 def make_board(record: Record) -> Board:

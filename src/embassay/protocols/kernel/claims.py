@@ -7,7 +7,7 @@ tables: `tests/claims.py` does so for every relation. The verdict of a page carr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -109,6 +109,25 @@ def state_contenders(
         )
         for name in first
     )  # fmt: skip
+
+
+def above_references(
+    names: Sequence[str],
+    value: Callable[[str], float | None],
+    floor: float | None,
+    *,
+    is_less_better: bool = False,
+) -> tuple[str, ...]:
+    """Those that score better than `floor`, what the best reference scores, which knows nothing; all of them where
+    none does, or where there is no reference.
+
+    >>> above_references(["a", "b"], {"a": 0.2, "b": 0.6}.get, 0.5), above_references(["a"], {"a": 0.2}.get, 0.5)
+    (('b',), ('a',))
+    """
+    if floor is None:
+        return tuple(names)
+    sign = -1 if is_less_better else 1
+    return tuple(name for name in names if sign * (value(name) or 0.0) > sign * floor) or tuple(names)
 
 
 def state_pair(

@@ -18,6 +18,7 @@ from embassay.document.claims import first_in_words, gap_in_words
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
     Claim,
+    above_references,
     state_contenders,
     state_count,
     state_pair,
@@ -84,9 +85,8 @@ def _first_claims(
     lead: Column, ranked: Sequence[Member], tests: Tested, floor: float | None
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
-    able = [member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1]
-    above = [member for member in able if floor is None or _turned(member, lead) > floor]
-    first = [member.name for member in above or able]
+    able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
+    first = above_references(list(able), lambda name: _turned(able[name], lead), floor)
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
     return state_contenders(lead.key, first, [member.name for member in ranked], alone=alone)
 
