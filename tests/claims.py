@@ -72,15 +72,19 @@ class Tables:
         """The ranks that the pairs leave it: who beats it, and whom it beats, counted anew."""
         if measure not in self.pairs:
             return self.ranks[name]
-        names = {end for row in self.pairs[measure] for end in (row.a, row.b)}
+        names = self.ranked(measure)
         others = [other for other in names if other != name and self.tells_apart(measure, name, other)]
         above = sum(self.better(measure, other, name) for other in others)
         below = sum(self.better(measure, name, other) for other in others)
         return 1 + above, len(names) - below
 
+    def ranked(self, measure: str) -> set[str]:
+        """Who is ranked by a measure."""
+        return {end for row in self.pairs.get(measure, ()) for end in (row.a, row.b)} or set(self.ranks)
+
     def first(self, measure: str) -> set[str]:
         """Who may be first: those that no test rules out, above every reference where one of them is."""
-        names = {end for row in self.pairs.get(measure, ()) for end in (row.a, row.b)} or set(self.ranks)
+        names = self.ranked(measure)
         able = {name for name in names if self.place(measure, name)[0] == 1}
         floor = self.floors.get(measure)
         above = {name for name in able if floor is None or self.values[measure][name] > floor}
@@ -117,12 +121,10 @@ def _counted(claim: Claim, tables: Tables) -> bool:
 
 
 def _may_be_first(claim: Claim, tables: Tables) -> bool:
-    if not claim.n:
-        return tables.place(claim.measure, claim.subject)[0] == 1
     first = tables.first(claim.measure)
-    ranked = {end for row in tables.pairs.get(claim.measure, ()) for end in (row.a, row.b)} or set(
-        tables.ranks
-    )
+    if not claim.n:
+        return claim.subject in first
+    ranked = tables.ranked(claim.measure)
     whole = claim.n == len(first) and claim.of == len(ranked) and {claim.subject, *claim.others} == ranked
     return claim.subject in first and whole
 
@@ -166,7 +168,9 @@ HOLDS: dict[str, Callable[[Claim, Tables], bool]] = {
         tables.place(claim.measure, claim.subject) == (1, 1) and _may_be_first(claim, tables)
     ),
     "may be first": _may_be_first,
-    "last": lambda claim, tables: tables.ranks[claim.subject] == (len(tables.ranks),) * 2,
+    "last": lambda claim, tables: (
+        tables.place(claim.measure, claim.subject) == (len(tables.ranked(claim.measure)),) * 2
+    ),
     "beats": _beats,
     "higher": lambda claim, tables: all(
         tables.better(claim.measure, claim.subject, other) for other in claim.others

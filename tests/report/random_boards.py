@@ -10,6 +10,7 @@ from embassay.protocols.hteb.options import AXES
 from embassay.protocols.hteb.profiles import TOTAL, axis_part
 from embassay.protocols.kernel.claims import Claim
 from embassay.report.calibration import calibration_verdict
+from embassay.report.cards.findings import rank_strengths, rank_weaknesses
 from embassay.report.hteb.profile import hteb_verdict
 from embassay.report.overview import board_verdict
 from embassay.report.pteb.conclusions import pteb_verdict
@@ -27,6 +28,21 @@ def of_board(kind: str, seed: int) -> Made:
     drawn = Drawn(kind, seed)
     run = drawn.run()
     return board_verdict(run.record, run.board), drawn.tables()
+
+
+def of_cards(seed: int) -> Made:
+    """What the cards of all systems say of their places."""
+    drawn = Drawn("sage", seed)
+    run = drawn.run()
+    found = [
+        finding
+        for row in run.board.rows
+        if row.system.ranked
+        for of in (rank_strengths, rank_weaknesses)
+        for finding in of(run, row)
+    ]
+    claims = tuple(claim for finding in found for claim in finding.claims)
+    return Verdict((), tuple(finding.bullet for finding in found), claims), drawn.tables()
 
 
 def of_sage(seed: int) -> Made:

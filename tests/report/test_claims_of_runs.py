@@ -23,7 +23,7 @@ OF: dict[str, Callable[[int], Made]] = {
     "golden": studies.of_golden, "names": studies.of_names, "noise": studies.of_noise, "mteb": studies.of_mteb,
     "compare": studies.of_compare, "compare all": studies.of_fields, "leaderboard": studies.of_leaderboard,
     "validation": studies.of_validation, "findings": studies.of_findings, "gate": studies.of_gate,
-    "decision": studies.of_decision,
+    "decision": studies.of_decision, "cards": boards.of_cards,
 }  # fmt: skip
 
 

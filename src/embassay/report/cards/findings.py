@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from embassay.document.blocks import Part, Sentence, listed, plain
 from embassay.protocols.compare import Field, fields, read_values
 from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, Relation
 from embassay.protocols.kernel.tables import SCORE, Unit, unit_of
 from embassay.records import Result
-from embassay.report.board import Board, Row, Task, Value, all_tasks, name, present
+from embassay.report.board import Board, Row, Task, Value, all_tasks, name, passing, present
 from embassay.report.notes import SMALL
 from embassay.report.record import APART, OVERALL, Record, Scope
 from embassay.report.runs import ReportRun, sweep_of
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 class Finding:
     """A clause about the system, and the page of the run that says it: `run` is its title, `page` its address.
 
-    `weight` orders findings of several runs, the gravest (or best) first.
+    `weight` orders findings of several runs, the gravest (or best) first; `claims` are what the clause states.
     """
 
     clause: Sentence
     run: str
     page: str
     weight: float = 0.0
+    claims: tuple[Claim, ...] = ()
 
     @property
     def bullet(self) -> Sentence:
@@ -44,9 +46,11 @@ class Finding:
         return (head, *rest, ".")
 
 
-def finding(run: ReportRun, *clause: Part, weight: float = 0.0, place: str = "") -> Finding:
+def finding(
+    run: ReportRun, *clause: Part, weight: float = 0.0, place: str = "", claims: Iterable[Claim] = ()
+) -> Finding:
     """A finding of a run; `place` is a part of its page."""
-    return Finding(clause, run.title, f"{place or run.record.kind}{run.ending}", weight)
+    return Finding(clause, run.title, f"{place or run.record.kind}{run.ending}", weight, tuple(claims))
 
 
 def task_word(task: Task) -> str:
@@ -95,16 +99,19 @@ def rank_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
         task for task in _tasks(run, row) if _first(run, task, row) and task not in alone + untold(run, row)
     ]
     for noun, tasks in _by_field(run, row, alone):
-        yield finding(run, f"beats every other {noun} on {_values(run, row, tasks)}", weight=3)
+        clause = f"beats every other {noun} on {_values(run, row, tasks)}"
+        yield finding(run, clause, weight=3, claims=_state_place("first", run, row, tasks))
     if maybe:
-        yield finding(run, f"may be first on {_values(run, row, maybe)}", weight=2)
+        clause = f"may be first on {_values(run, row, maybe)}"
+        yield finding(run, clause, weight=2, claims=_state_place("may be first", run, row, maybe))
 
 
 def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """Tasks on which every other system of its field beats it, and those on which a reference does as well."""
     last = [task for task in _tasks(run, row) if _is_last(_scope(run, task.name, row), row)]
     for noun, tasks in _by_field(run, row, last):
-        yield finding(run, f"is beaten by every other {noun} on {_values(run, row, tasks)}", weight=4)
+        clause = f"is beaten by every other {noun} on {_values(run, row, tasks)}"
+        yield finding(run, clause, weight=4, claims=_state_place("last", run, row, tasks))
     for i, task in enumerate(run.board.tasks):
         value, trivial = row.tasks[i], trivial_value(run.record, task)
         if (
@@ -121,6 +128,14 @@ def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
             f"scores {valued(value)} on {task_word(task)}, no more than {what} ({task.printed.said(trivial)})"
         )
         yield finding(run, clause, weight=6 if task.trivial_system else 2)
+
+
+def _state_place(relation: Relation, run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[Claim]:
+    """Where it stands on each of the tasks, in the field that it was compared in."""
+    name = row.system.name
+    for task in tasks:
+        others = tuple(other for other in _scope(run, task.name, row).systems if other != name)
+        yield Claim(name, relation, task.name, others)
 
 
 def overall(run: ReportRun, row: Row) -> str:
@@ -167,8 +182,9 @@ def _range(run: ReportRun, task: Task, row: Row) -> tuple[int, int] | None:
 
 
 def _first(run: ReportRun, task: Task, row: Row) -> bool:
-    ranges = _range(run, task, row)
-    return ranges is not None and ranges[0] == 1
+    """Whether the tests let it be first, and it scores above every reference where any system does."""
+    first = _scope(run, task.name, row).first
+    return _range(run, task, row) is not None and row.system.name in passing(run.board, first, task.name)
 
 
 def _is_last(scope: Scope, row: Row) -> bool:
