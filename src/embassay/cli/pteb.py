@@ -340,7 +340,7 @@ def _show_scored(scored: Scored, wide: bool, price: float | None = None) -> None
     from embassay.document.blocks import Column, Table, figures
 
     typer.echo(_verdict(scored) + "\n")
-    titles = ("Median", "At the bar", "Alpha", "Pairs", "Ratings", "Rejected")
+    titles = ("Median", "At the threshold", "Alpha", "Pairs", "Ratings", "Rejected")
     heads: list[str | Column] = ["Language", *figures("Mean", "95%"), "Verdict", *figures(*titles)]
     show_blocks(
         [Table.of("languages", heads, (_cells(result, scored.results) for result in scored.results))], wide

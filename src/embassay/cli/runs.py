@@ -96,8 +96,8 @@ class Bars:
 
     bars: tuple[str, ...] = option(
         (),
-        "A bar, such as 'sage.overall[minilm]>=0.45@lower' or 'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'.",
-        name="--min --max", value="BAR",
+        "A threshold, such as 'sage.overall[minilm]>=0.45@lower' or 'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'.",
+        name="--min --max", value="THRESHOLD",
     )  # fmt: skip
     no_worse_than: Path | None = option(
         None, "An earlier run that no system may fall behind.", group=STATISTICS

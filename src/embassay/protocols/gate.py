@@ -210,7 +210,7 @@ class Rows:
         is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
         if is_headline and numbers.unit_of(bar.protocol) is numbers.POINTS and abs(bar.number) > 1:
             raise UsageError(
-                f"{bar.text}: no score can reach {bar.number:g}. Bars count from 0 to 1; tables show points.",
+                f"{bar.text}: no score can reach {bar.number:g}. Thresholds count from 0 to 1; tables show points.",
                 mend=f"Write {bar.number / 100:g}.",
             )
 

@@ -428,7 +428,7 @@ GRADES = tuple(range(6))
 THRESHOLD = 3.0
 VERDICTS = {1.0: "✓ accepted", 0.0: "✕ rejected"}
 OF_ALL = {1.0: "✓ in all", 0.0: "✕ not in all"}
-COLUMNS = ("Mean rating", "Median", "At the bar", "Alpha")
+COLUMNS = ("Mean rating", "Median", "At the threshold", "Alpha")
 
 
 def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -447,7 +447,7 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     bar = f"{_threshold(record):g}"
     yield Text(
         "Ratings from 0 to 5, the share of each from left to right. Under it, on a line from 0 to 5: the mean as a "
-        f"diamond, the bar of {bar} dashed. At the bar: share of pairs with {bar} or more, in percent. Alpha: "
+        f"diamond, the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. Alpha: "
         "agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
     )
     yield Legend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
