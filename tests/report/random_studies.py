@@ -21,7 +21,7 @@ from embassay.protocols.compare import compare_systems, fields
 from embassay.protocols.gate import Bar as Threshold
 from embassay.protocols.gate import Rows, judged_bars
 from embassay.protocols.hume.record import Bar, PairRecord
-from embassay.protocols.hume.tables import findings
+from embassay.protocols.hume.results.markdown import findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
 from embassay.protocols.rag.decision.course import Terms, follow

@@ -126,7 +126,7 @@ def _hume(run: ReportRun) -> Leading | None:
     summary = summary_of(run)
     if summary is None:
         return None
-    from embassay.report.hume.families import POINTS
+    from embassay.protocols.hume.results.markdown import POINTS
 
     record, best = run.record, run.record.scope(OVERALL).best
     behind = {row.system: row.headline for row in read_standings(record.path) if row.task == OVERALL}
@@ -150,7 +150,7 @@ def _hume(run: ReportRun) -> Leading | None:
 
 
 def _people(summary: Summary) -> str:
-    from embassay.report.hume.families import POINTS, answerers
+    from embassay.protocols.hume.results.markdown import POINTS, answerers
 
     human = next((place for place in summary.places if place.kind == "human"), None)
     if human is None or human.mean.value is None:

@@ -352,25 +352,6 @@ class Context(context.Context):
         return self.options.resamples
 
 
-@dataclass(frozen=True)
-class Share(Estimate):
-    """A share of items, with Wilson's interval: none failing in a sample is no proof that none ever does."""
-
-    def score(
-        self,
-        measure: str,
-        *,
-        variant: str = "",
-        subset: str = "",
-        bounds: tuple[float, float] = (0.0, 1.0),  # noqa: ARG002
-    ) -> Score:
-        """As a row of results; the interval never leaves the scale."""
-        low, high = share_interval(self.value, self.n)
-        return Score(
-            measure, self.value, self.n, low, high, variant=variant, subset=subset, method="Wilson interval"
-        )
-
-
 def share_interval(value: float, n: int) -> tuple[float, float]:
     """Wilson's 95% interval of a share of n items."""
     interval = wilson(min(1.0, value), n)
@@ -469,8 +450,7 @@ def share(measure: str, values: Floats, context: Context, otherwise: str = "no i
     n = int(np.isfinite(values).sum())
     if not n:
         return Figure(measure, "", 0, otherwise)
-    mean = estimate(values[:, None], _mean, context, "shares")
-    return Figure(measure, "", n, Share(mean.value, mean.n, mean.replicates, mean.method))
+    return Figure(measure, "", n, estimate(values[:, None], _mean, context, "shares", share=True))
 
 
 def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:

@@ -298,10 +298,9 @@ def _quality(given: Given) -> ColumnTable:
         values = [results.get((*key, measure)) for measure in measures]
         n = max(row.n for row in values if row is not None)
         rows.append((*key, n, *(None if row is None else row.value for row in values)))
-    columns = (
-        *(Column(name, "text") for name in ("paraphraser", "run", "dataset", "lang")), Column("texts", decimals=0),
-        *(Column(measure, decimals=3) for measure in measures),
-    )  # fmt: skip
+    sources = [Column(name, "text") for name in ("paraphraser", "run", "dataset", "lang")]
+    figures = [Column(measure, decimals=3) for measure in measures]
+    columns = (*sources, Column("texts", decimals=0), *figures)
     return ColumnTable("paraphrase_quality", "What came of the texts", columns, tuple(rows))
 
 

@@ -307,7 +307,7 @@ def _people(run: ReportRun) -> Evidence | None:
     evidence, summary = _at(run, ("hume",), OVERALL, POINTS), summary_of(run)
     if evidence is None or summary is None:
         return None
-    from embassay.report.hume.families import answerers
+    from embassay.protocols.hume.results.markdown import answerers
 
     if answerers(summary) == "people":
         human = next((place.mean for place in summary.places if place.kind == "human"), None)

@@ -13,6 +13,7 @@ from embassay.document.marks import Scale, scale_of
 from embassay.document.plots import Axis, Point, scatter
 from embassay.protocols.hume.published.standings import EASY, HARD
 from embassay.protocols.hume.record import Agreement, Annotator, PairRecord, Summary
+from embassay.protocols.hume.results.markdown import POINTS, answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
@@ -20,11 +21,9 @@ from embassay.report.hume.families import (
     COEFFICIENTS,
     CONVENTIONS,
     COUNTS,
-    POINTS,
     TITLES,
     PairModels,
     agreed,
-    answerers,
     between,
     interval,
     scored,

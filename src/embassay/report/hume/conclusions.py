@@ -19,15 +19,14 @@ from embassay.document.blocks import (
     plain,
 )
 from embassay.protocols.hume.record import Bar, Divided, PairRecord, Summary, read_divided, read_summary
+from embassay.protocols.hume.results.markdown import POINTS, answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.report.board import Board
 from embassay.report.hume.differences import undecided_table
 from embassay.report.hume.families import (
-    POINTS,
     PairModels,
     agreed,
-    answerers,
     averages,
     interval,
     is_range,

@@ -12,14 +12,13 @@ from markupsafe import Markup
 from embassay.document.blocks import Table
 from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
 from embassay.protocols.hume.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
+from embassay.protocols.hume.results.markdown import POINTS, answerers
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
-    POINTS,
     TITLES,
     PairModels,
     agreed,
-    answerers,
     bar_from_zero,
     dot,
     exact,

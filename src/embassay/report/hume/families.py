@@ -17,12 +17,12 @@ from markupsafe import Markup, escape
 from embassay.document.marks import CLASSES, Scale, bar, grid, percent, scale_of
 from embassay.protocols.hume.published.standings import correlated
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.results.markdown import POINTS, answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.report.record import FEW, labels
 
-POINTS = Unit(100.0, 1, 1)
 """HUME's points: a hundred times the measure, one decimal."""
 COEFFICIENT = Unit(1.0, 2, 2)
 TITLES: dict[Family, str] = {
@@ -49,15 +49,6 @@ CONVENTIONS = {
 }  # fmt: skip
 MEASURES = {"v_measure": "V-measure", "map": "MAP", "spearman": "Spearman"}
 ALONE = "one annotator"
-
-
-def answerers(summary: Summary | PairRecord) -> str:
-    """Who answered: people, scripts that stand in for them, or both."""
-    pairs = summary.pairs if isinstance(summary, Summary) else (summary,)
-    kinds = {annotator.kind for pair in pairs for annotator in pair.annotators}
-    return {"simulated": "simulated annotators"}.get(next(iter(kinds)), "people") if len(kinds) == 1 else (
-        "annotators" if kinds else "people"
-    )  # fmt: skip
 
 
 def is_range(bar: Bar) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from embassay.document.blocks import Block, Table, Verdict, file_tables, listed, plain
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore, read_divided, read_summary
+from embassay.protocols.hume.results.markdown import POINTS, answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, Board
 from embassay.report.cards.findings import Finding, finding
@@ -43,11 +44,9 @@ from embassay.report.hume.differences import (
     win_panels,
 )
 from embassay.report.hume.families import (
-    POINTS,
     Llms,
     PeopleChart,
     agreed,
-    answerers,
     interval,
     is_range,
     llms,

@@ -447,8 +447,8 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     bar = f"{_threshold(record):g}"
     yield Text(
         "Ratings from 0 to 5, the share of each from left to right. Under it, on a line from 0 to 5: the mean as a "
-        f"diamond, the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. Alpha: "
-        "agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
+        f"diamond, the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. "
+        "Alpha: agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
     )
     yield Legend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
     yield ratings(record)

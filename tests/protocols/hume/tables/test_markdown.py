@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.hume.record import Need, Summary
-from embassay.protocols.hume.tables import report_markdown, write_markdown
+from embassay.protocols.hume.results.markdown import report_markdown, write_markdown
 
 
 def test_paper(paper: Summary) -> None:

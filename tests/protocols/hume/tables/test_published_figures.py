@@ -9,7 +9,8 @@ import pytest
 from embassay.protocols.hume.options import PublishedRequest
 from embassay.protocols.hume.published.protocol import read_published, summarised
 from embassay.protocols.hume.record import Summary
-from embassay.protocols.hume.tables import every_figure, report_markdown
+from embassay.protocols.hume.results.markdown import report_markdown
+from embassay.protocols.hume.tables import every_figure
 from embassay.protocols.kernel.tables import ColumnTable
 
 

@@ -33,11 +33,12 @@ from embassay.protocols.hume.results.conclusions import (
     places,
     wins,
 )
+from embassay.protocols.hume.results.markdown import write_markdown
 from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished
 from embassay.protocols.hume.results.tables import quality_table, study_tables
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.tables import agreement_table, annotators_table, every_figure, write_markdown
+from embassay.protocols.hume.tables import agreement_table, annotators_table, every_figure
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import ColumnTable

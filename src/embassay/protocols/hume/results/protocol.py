@@ -20,13 +20,13 @@ from embassay.protocols.hume.published.protocol import Entrants, run_published
 from embassay.protocols.hume.record import Summary, read_divided, write_divided, write_summary
 from embassay.protocols.hume.results.conclusions import comparisons, system_standings
 from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
+from embassay.protocols.hume.results.markdown import write_markdown
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
 from embassay.protocols.hume.results.tables import conditions_table, marked, study_tables
 from embassay.protocols.hume.sampling import sample, stand_ins
 from embassay.protocols.hume.sampling.options import checked, suite_task
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import Task, read_study, write_study
-from embassay.protocols.hume.tables import write_markdown
 from embassay.protocols.kernel.absentees import say_planned
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.protocol import Protocol

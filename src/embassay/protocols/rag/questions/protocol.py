@@ -188,15 +188,12 @@ def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gat
     every = [*users, *(question for question, _ in written), *pseudo.asked]
     repeats = near_repeats([question.text for question in every], plan.request.options.near)
     gone = {every[place].id for place in repeats}
-    final = {
-        kind: [
-            replace(one, outcome="near-duplicate")
-            if any(draft is one and asked.id in gone for asked, draft in written)
-            else one
-            for one in drafts
-        ]
-        for kind, drafts in decided.items()
-    }
+    repeated = {id(draft) for asked, draft in written if asked.id in gone}
+
+    def settle(draft: Draft) -> Draft:
+        return replace(draft, outcome="near-duplicate") if id(draft) in repeated else draft
+
+    final = {kind: [settle(draft) for draft in drafts] for kind, drafts in decided.items()}
     left_out = Counter(every[place].source for place in repeats)
     return Gathered(
         tuple(question for question in every if question.id not in gone), final, pseudo.passages,
