@@ -122,13 +122,13 @@ def test_the_house_only_gets_better() -> None:
 
 
 GAUGES = {
-    "functions named by one word, %": 67.5,
-    "functions named by a participle": 278,
+    "functions named by one word, %": 67.3,
+    "functions named by a participle": 277,
     "class names in three folders": 100,
     "classes with value, low and high": 16,
     "tokens in the median statement": 14,
-    "statements with two loops inside, %": 3.36,
-    "puzzles in 1,000 statements": 7.57,
+    "statements with two loops inside, %": 3.35,
+    "puzzles in 1,000 statements": 7.51,
     "lines of code to a comment": 46.4,
     "tokens, in thousands": 1106,
 }

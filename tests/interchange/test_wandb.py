@@ -6,6 +6,7 @@ import json
 import os
 import struct
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,19 @@ def chunks(data: bytes) -> Iterator[bytes]:
 def records(out: Path) -> list[list[Any]]:
     from wandb.proto import wandb_internal_pb2
 
+    def read(path: Path) -> list[Any]:
+        return [wandb_internal_pb2.Record.FromString(one) for one in chunks(path.read_bytes())]
+
     found = []
     for path in sorted(out.glob("wandb/offline-run-*/*.wandb")):
-        found.append([wandb_internal_pb2.Record.FromString(one) for one in chunks(path.read_bytes())])
+        written = read(path)
+        # A process of the library's writes the file, and on a busy machine later than the call returns.
+        for _ in range(300):
+            if any(one.WhichOneof("record_type") == "exit" for one in written):
+                break
+            time.sleep(0.1)
+            written = read(path)
+        found.append(written)
     return found
 
 

@@ -437,7 +437,7 @@ def of_findings(seed: int) -> Made:
         together = float(spearmanr(*zip(*agreed, strict=True)).statistic)
         values["correlation with the lead"] = {"agreement": together}
     claims = tuple(claim for one in found for claim in one.claims)
-    return Verdict((), tuple((str(one),) for one in found), claims), Tables(values, counts=counts)
+    return Verdict((), tuple((one.text,) for one in found), claims), Tables(values, counts=counts)
 
 
 def of_gate(seed: int) -> Made:

@@ -379,6 +379,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def cut_line(text: str, most: int = 60) -> str:
+    """A text on one line, cut after so many characters.
+
+    >>> cut_line("a\nb"), cut_line("abcdef", 4)
+    ('a b', 'abc…')
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 

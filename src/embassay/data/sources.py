@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data.catalogue import DATASETS
+from embassay.data.catalogue.entries import named_table
 from embassay.data.dataset import Dataset
 from embassay.data.flat import Tested
 from embassay.data.lines import reading_of
@@ -218,8 +219,8 @@ SIDES = ("train", "test")
 
 def has_tables(folder: Path, split: str | None = None) -> bool:
     """Whether the names in `folder` say that it is in BEIR's layout, or holds both sides of a classification."""
-    sides = all(_table(folder, side) for side in ("train", split or "test"))
-    return sides or (folder / "qrels").exists() or any(_table(folder, part) for part in RETRIEVAL_PARTS)
+    sides = all(named_table(folder, side) for side in ("train", split or "test"))
+    return sides or (folder / "qrels").exists() or any(named_table(folder, part) for part in RETRIEVAL_PARTS)
 
 
 def has_documents(folder: Path) -> bool:
@@ -259,8 +260,8 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
     DataError for a folder without these files.
     """
     reading, columns = reading_of(mapping)
-    sides = [_table(folder, side) for side in ("train", split or "test")]
-    if all(sides) and not _table(folder, "corpus"):
+    sides = [named_table(folder, side) for side in ("train", split or "test")]
+    if all(sides) and not named_table(folder, "corpus"):
         return _sides(folder, [path for path in sides if path], mapping, grades)
     paths = {part: _only(folder, part, _TABLES) for part in _parts_in(folder)}
     paths["qrels"], by_column = _qrels(folder, split)
@@ -276,7 +277,7 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
             raise missing_column(
                 raw["qrels" if target in RETRIEVAL_PARTS["qrels"] else "corpus"], column, target=target
             )
-    if ranked := _table(folder, "top_ranked"):
+    if ranked := named_table(folder, "top_ranked"):
         raw["top_ranked"] = table_of(ranked, reading)
     tables = {part: _part(part, source, columns) for part, source in raw.items()}
     if split is not None and by_column:
@@ -294,7 +295,7 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
 
 def _parts_in(folder: Path) -> tuple[str, ...]:
     """The parts that are tables; a folder `corpus` holds documents."""
-    is_folder = (folder / "corpus").is_dir() and _table(folder, "corpus") is None
+    is_folder = (folder / "corpus").is_dir() and named_table(folder, "corpus") is None
     return ("queries",) if is_folder else ("corpus", "queries")
 
 
@@ -310,10 +311,6 @@ def _sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: 
     ]
     settings = {"mapping": dict(mapping), "split": paths[1].name}
     return Dataset(folder.resolve().name, assembled(tables), settings=settings)
-
-
-def _table(folder: Path, stem: str) -> Path | None:
-    return next((path for suffix in FORMATS if (path := folder / (stem + suffix)).is_file()), None)
 
 
 def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:

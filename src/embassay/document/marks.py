@@ -249,7 +249,7 @@ def _place(name: str, percent: float) -> str:
 
 def grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
     """Many values as grey ticks on one line."""
-    return _drawing(f"iv {grid(scale)}", _ticks(values, scale))
+    return draw_marks(f"iv {grid(scale)}", _ticks(values, scale))
 
 
 def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
@@ -260,7 +260,7 @@ def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) 
         if kind in ("classical", "hybrid")
         else f'<circle class="{CLASSES[kind]}" cx="{x}" cy="8" r="5"/>'
     )
-    return _drawing("iv", _ticks(others, scale) + mark)
+    return draw_marks("iv", _ticks(others, scale) + mark)
 
 
 def axis(scale: Scale, *, labels: int = 3) -> Markup:
@@ -313,7 +313,8 @@ def grid(scale: Scale) -> str:
     return f"g{len(scale.ticks) - 1}"
 
 
-def _drawing(classes: str, parts: str) -> Markup:
+def draw_marks(classes: str, parts: str) -> Markup:
+    """A drawing of such marks, which says nothing to who listens."""
     return Markup(f'<svg class="{classes}" aria-hidden="true">{parts}</svg>')
 
 

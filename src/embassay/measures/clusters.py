@@ -82,19 +82,12 @@ def _check(distances: NDArray[np.float32], n: int, n_clusters: int) -> None:
 
 def _labels(n: int, lower: NDArray[np.int64], upper: NDArray[np.int64]) -> NDArray[np.int64]:
     """Clusters after these merges, whose ends are places of clusters: a place is one of its members."""
-    parent = list(range(n))
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
-    def root(item: int) -> int:
-        while parent[item] != item:
-            parent[item] = parent[parent[item]]  # halves the way for the next search
-            item = parent[item]
-        return item
-
-    for low, high in zip(lower.tolist(), upper.tolist(), strict=True):
-        parent[root(low)] = root(high)
-    roots = [root(item) for item in range(n)]
-    label = {root_of: number for number, root_of in enumerate(dict.fromkeys(roots))}
-    return np.array([label[root_of] for root_of in roots], dtype=np.int64)
+    merges = coo_array((np.ones(len(lower)), (lower, upper)), shape=(n, n))
+    labels: NDArray[np.int64] = connected_components(merges, directed=False)[1].astype(np.int64)
+    return labels
 
 
 Groups = Sequence[Hashable] | NDArray[np.generic]

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -166,18 +167,26 @@ class Reader:
 
     def close(self) -> None:
         """End the process, in the midst of whatever it does."""
-        self._process.kill()
-        self._process.wait()
-        self.forget()
+        end_process(self._process)
 
     def forget(self) -> None:
         """Close the ends here; of a process that is another's, no more than that."""
-        self._process.returncode = self._process.returncode or 0
-        for stream in (self._process.stdin, self._process.stdout):
-            try:
-                cast(IO[bytes], stream).close()
-            except BrokenPipeError:
-                continue  # it died with a request half taken
+        close_pipes(self._process)
+
+
+def end_process(process: subprocess.Popen[Any]) -> None:
+    """End a process that reads requests and writes answers, in the midst of whatever it does."""
+    process.kill()
+    process.wait()
+    close_pipes(process)
+
+
+def close_pipes(process: subprocess.Popen[Any]) -> None:
+    """Close its pipes on this side, and take it for ended."""
+    process.returncode = process.returncode or 0
+    for stream in (process.stdin, process.stdout):
+        with suppress(OSError):  # it died with a request half taken
+            cast(IO[Any], stream).close()
 
 
 def _too_large(path: Path | None, mend: str, found: str) -> DataError:

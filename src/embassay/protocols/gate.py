@@ -125,7 +125,7 @@ def state_verdicts(verdicts: Sequence[Verdict]) -> tuple[Claim, ...]:
     tested = (
         Claim(
             verdict.bar, "keeps" if verdict.met else "misses", "bar", value=verdict.value, low=verdict.low,
-            high=verdict.high, kind="change" if verdict.is_change else "bar",
+            high=verdict.high,
         )
         for verdict in verdicts
         if verdict.met is not None

@@ -208,7 +208,7 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
             "value": part.value,
             "n": part.n,
             "reason": part.reason,
-            "replicates": _numbers(part.replicates),
+            "replicates": json_numbers(part.replicates),
             **({} if part.units is None else {"units": part.units}),
         }
         for name, part in record.components.items()
@@ -226,7 +226,7 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
         raise ValueError("the checksum is that of another record")
     components = {
         name: Component(
-            part["value"], part["n"], _array(part["replicates"]), part["reason"], part.get("units")
+            part["value"], part["n"], number_array(part["replicates"]), part["reason"], part.get("units")
         )
         for name, part in plain["components"].items()
     }
@@ -243,11 +243,13 @@ def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
     )
 
 
-def _numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
-    return [value if value == value else None for value in values.tolist()]  # JSON has no NaN
+def json_numbers(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
+    """Numbers as JSON has them: None for NaN."""
+    return [value if value == value else None for value in values.tolist()]
 
 
-def _array(values: list[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
+def number_array(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The same numbers, NaN for None."""
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 

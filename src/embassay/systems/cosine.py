@@ -158,9 +158,7 @@ class Cosine:
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that could not be encoded so far, with the reason; an empty text needs no encoder."""
-        part = part_with("failures", self.encoder)
-        failed: Mapping[str, str] = {} if part is None else part.failures
-        return {text: reason for text, reason in failed.items() if text}
+        return failed_texts(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Cosine of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""
@@ -249,6 +247,13 @@ class _ShardSearch:
         ranked = _search_encoded(self.queries, self.system._unit(list(shard), "document"), self.k)
         accounts = part_with("accept", self.system.encoder)
         return ranked, None if accounts is None else accounts.account()
+
+
+def failed_texts(encoder: Any) -> dict[str, str]:
+    """The texts that an encoder could not encode so far, with the reason; an empty text needs none."""
+    part = part_with("failures", encoder)
+    failed: Mapping[str, str] = {} if part is None else part.failures
+    return {text: reason for text, reason in failed.items() if text}
 
 
 def part_with(name: str, encoder: Any) -> Any:

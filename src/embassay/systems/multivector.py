@@ -19,7 +19,7 @@ from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, 
 from embassay.search.exact import RowScores, blocks, condensed_blocks
 from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
 from embassay.search.sparse import InvertedIndex, Sparse, accumulate, products_of_rows
-from embassay.systems.cosine import part_with, unit
+from embassay.systems.cosine import failed_texts, part_with, unit
 from embassay.systems.lexical.bags import check_pairs
 
 Ints = NDArray[np.int64]
@@ -55,9 +55,7 @@ class RaggedSimilarity(ABC):
     @property
     def failures(self) -> Mapping[str, str]:
         """The texts that could not be encoded so far, with the reason."""
-        part = part_with("failures", self.encoder)
-        failed: Mapping[str, str] = {} if part is None else part.failures
-        return {text: reason for text, reason in failed.items() if text}
+        return failed_texts(self.encoder)
 
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). UsageError when their numbers differ."""

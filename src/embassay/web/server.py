@@ -177,11 +177,6 @@ class RateLimit:
             self._keep(key, max(0.0, level - 1) if level >= 1 else level)
             return level >= 1
 
-    def is_spent(self, key: str) -> bool:
-        """Whether there is none left, without taking one."""
-        with self._lock:
-            return self._level(key) < 1
-
     def _level(self, key: str) -> float:
         level, at = self._levels.get(key, (float(self._burst), self._clock()))
         return min(self._burst, level + (self._clock() - at) * self._per_second)

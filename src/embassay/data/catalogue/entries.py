@@ -264,15 +264,15 @@ def table_files(
     `part.SUFFIX`; or in the folder `part`: `LANG.SUFFIX` for each of `langs`, or `SPLIT.SUFFIX`, or all files
     in the order of their names. Empty where there is nothing of it.
     """
-    if single := _named(folder, part):
+    if single := named_table(folder, part):
         return {"": (single,)}
     inside = folder / part
     if not inside.is_dir():
         return {}
-    by_lang = {lang: (path,) for lang in langs if (path := _named(inside, lang))}
+    by_lang = {lang: (path,) for lang in langs if (path := named_table(inside, lang))}
     if by_lang:
         return by_lang
-    if single := _named(inside, split):
+    if single := named_table(inside, split):
         return {"": (single,)}
     shards = tuple(
         path for path in sorted(bounded_entries(inside.iterdir(), inside)) if known_suffix(path.name)
@@ -280,7 +280,8 @@ def table_files(
     return {"": shards} if shards else {}
 
 
-def _named(folder: Path, stem: str) -> Path | None:
+def named_table(folder: Path, stem: str) -> Path | None:
+    """The table of that name in a folder, in whatever format."""
     return next((path for suffix in FORMATS if (path := folder / (stem + suffix)).is_file()), None)
 
 

@@ -25,6 +25,7 @@ from embassay.data.documents.markup import Prose, Unread, heading
 from embassay.errors import DataError
 from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, bounded_entries
 from embassay.machine import cache_folder
+from embassay.parquet import close_pipes, end_process
 
 VERSION = "1"
 """Part of what conversions are kept under; raised when the same bytes give another text."""
@@ -110,18 +111,11 @@ class _Process:
 
     def close(self) -> None:
         """End the process, in the midst of whatever it does."""
-        self._process.kill()
-        self._process.wait()
-        self.forget()
+        end_process(self._process)
 
     def forget(self) -> None:
         """Close the ends here; of a process that is another's, no more than that."""
-        self._process.returncode = self._process.returncode or 0
-        for stream in (self._process.stdin, self._process.stdout):
-            try:
-                cast(IO[str], stream).close()
-            except OSError:
-                continue  # it died with a request half taken
+        close_pipes(self._process)
 
 
 _idle: list[_Process] = []

@@ -161,11 +161,6 @@ class Calibration:
         similar = self.similarity(first, second)
         return compare_pairs(self.reference, features(similar, first, second)), similar
 
-    def compare_scores(self, scores: Sequence[float] | Values) -> Likeness:
-        """The same of similarities, or scores of a run, alone (n,)."""
-        self._check_reference()
-        return compare_pairs(self.reference, features(np.asarray(scores, dtype=np.float64), (), ()))
-
     def _check_reference(self) -> None:
         if not self.reference:
             raise UsageError(

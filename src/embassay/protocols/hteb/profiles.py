@@ -27,7 +27,6 @@ from embassay.protocols.wordings.scores import (
     Cells,
     Layout,
     Level,
-    RunDataset,
     RunSource,
     level_rows,
     on_dataset,
@@ -83,11 +82,6 @@ class Profiles:
             return tuple(axis_part(axis) for axis in self.axes)
         return on_axis(part.removeprefix("axis:"), self.transformations)
 
-    def places(self, scope: str) -> list[tuple[str, RunDataset]]:
-        """The tasks and datasets of a task, or of all."""
-        names = [task.name for task in self.layout.tasks if scope in (OVERALL, task.name)]
-        return [(name, dataset) for name in names for dataset in self.layout.of_task(name)]
-
     def headline(self, task: str) -> str:
         """The measure of a task, or `overall`."""
         return next((run_task.headline for run_task in self.layout.tasks if run_task.name == task), OVERALL)
@@ -105,7 +99,7 @@ class Profiles:
     def _in_scope(self, scope: str, system: str, part: str) -> Level:
         levels = [
             (f"{task} on {dataset.name}", self.on_dataset(task, dataset.name, system, part))
-            for task, dataset in self.places(scope)
+            for task, dataset in self.layout.places(scope)
         ]
         return over(levels, system, noun="dataset")
 
@@ -116,7 +110,7 @@ class Profiles:
                 dataset.name,
                 replace(self.cells.original(task, dataset.name, system), bounds=self._bounds(task)),
             )
-            for task, dataset in self.places(scope)
+            for task, dataset in self.layout.places(scope)
         ]
         for name, part in parts:
             if part.value is None:
@@ -226,7 +220,7 @@ def comparisons(
 def gaps(profiles: Profiles, system: str, part: str) -> dict[str, float]:
     """Task and dataset -> transformed minus original, where there is a value."""
     by_part = {}
-    for task, dataset in profiles.places(OVERALL):
+    for task, dataset in profiles.layout.places(OVERALL):
         delta = profiles.on_dataset(task, dataset.name, system, part).delta.value
         if delta is not None:
             by_part[f"{task}/{dataset.name}"] = delta
@@ -349,7 +343,7 @@ def groups_of(profiles: Profiles) -> list[dict[str, Any]]:
     for group, is_english in (("English", True), ("multilingual", False)):
         places = [
             (task, dataset)
-            for task, dataset in profiles.places(OVERALL)
+            for task, dataset in profiles.layout.places(OVERALL)
             if (set(dataset.languages or (dataset.lang,)) <= english) == is_english
         ]
         for part in profiles.parts if places else ():

@@ -122,7 +122,7 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
 
 def _levels(profiles: Profiles) -> Iterator[tuple[str, str, str, Mapping[str, Level]]]:
     """(task, dataset, system, part -> level)."""
-    for task, dataset in profiles.places(OVERALL):
+    for task, dataset in profiles.layout.places(OVERALL):
         for system in profiles.layout.systems:
             yield (
                 task, dataset.name, system.name,

@@ -129,7 +129,7 @@ def _given(task: Task, item: Item, answers: Answers, letters: Mapping[str, str])
 def _plainly(answers: Answers, item: str) -> tuple[Any, ...]:
     """What people answered, in an order that says nothing of who."""
     given = [values[item] for values in answers.values() if item in values]
-    plain = [list(value) if isinstance(value, tuple) else value for value in given]
+    plain = [_plain(value) for value in given]
     # Labels may be numbers and texts in one task, which Python does not compare.
     return tuple(sorted(plain, key=lambda value: (isinstance(value, str), value)))
 

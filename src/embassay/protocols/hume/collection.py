@@ -14,6 +14,7 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from embassay.errors import DataError, UsageError
+from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.hume.store import AnswerStore, has_store, open_store
 from embassay.protocols.hume.study import (
     ANNOTATIONS,
@@ -122,6 +123,16 @@ def rows_of_store(store: AnswerStore) -> list[AnnotationRow]:
         for answer in answers.values()
         if answer.is_decided
     ]
+
+
+def read_document(path: Path, mend: str) -> Any:
+    """The JSON value that another tool's file holds; DataError with the `mend` where it holds none."""
+    try:
+        return bounded_json(read_bounded(path))
+    except (OSError, ValueError) as error:
+        raise DataError(
+            "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=mend
+        ) from None
 
 
 def all_rows(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:

@@ -18,6 +18,7 @@ from embassay.protocols.kernel.request import (
     STATISTICS,
     SYSTEMS,
     Request,
+    as_lists,
     like,
     option,
 )
@@ -298,9 +299,7 @@ class ExportOptions:
 class _Request:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()
-        }
+        return as_lists(asdict(self))
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from embassay.protocols.kernel.estimates import DEFINED, UNVARIED, cut_interval,
 from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.tables import Column, ColumnTable, in_words, p_value
 from embassay.records import Component, Result, Stratum
-from embassay.runs.folder import CellRecord, write_columns
+from embassay.runs.folder import CellRecord, json_numbers, number_array, write_columns
 from embassay.stats import compare_replicates
 from embassay.stats.intervals import freedom, scaled, strata_of
 from embassay.stats.ranks import ranges_of
@@ -272,7 +272,7 @@ def by_place(standings: Sequence[Standing]) -> Mapping[tuple[str, str, str], Seq
 def _row(standing: Standing) -> dict[str, Any]:
     headline = standing.headline
     # Text keeps every bit of a number, and reads the same on any machine.
-    replicates = json.dumps(_numbers(headline.replicates))
+    replicates = json.dumps(json_numbers(headline.replicates))
     return {
         "task": standing.task, "dataset": standing.dataset, "measure": standing.measure, "group": standing.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
@@ -283,7 +283,7 @@ def _row(standing: Standing) -> dict[str, Any]:
 
 def _standing(row: Mapping[str, Any]) -> Standing:
     headline = Headline(
-        row["system"], row["value"], int(row["n"]), _array(json.loads(row["replicates"])), row["method"],
+        row["system"], row["value"], int(row["n"]), number_array(json.loads(row["replicates"])), row["method"],
         row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("bounds") or "[null, null]"),
     )  # fmt: skip
     return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
@@ -297,22 +297,14 @@ def _bounds(text: str) -> tuple[float, float]:
 def _strata_text(strata: Sequence[Stratum]) -> str:
     """Six digits are plenty: the draws only tell how much of the variance is a stratum's."""
     short = [
-        (stratum.units, [value and float(f"{value:.6g}") for value in _numbers(stratum.draws)])
+        (stratum.units, [value and float(f"{value:.6g}") for value in json_numbers(stratum.draws)])
         for stratum in strata
     ]
     return json.dumps(short)
 
 
 def _strata(text: str) -> tuple[Stratum, ...]:
-    return tuple(Stratum(units, _array(draws)) for units, draws in json.loads(text))
-
-
-def _numbers(values: NDArray[np.float64]) -> list[float | None]:
-    return [None if value != value else value for value in values.tolist()]
-
-
-def _array(values: Sequence[float | None]) -> NDArray[np.float64]:
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return tuple(Stratum(units, number_array(draws)) for units, draws in json.loads(text))
 
 
 def summarise(

@@ -99,22 +99,19 @@ def _alike(things: Collection[str], text: str) -> Iterator[Hashable]:
 
 def _linked(shared: Sequence[Iterable[Hashable]]) -> list[int]:
     """The first item that each is tied to, by union of what shares a thing."""
-    parent = list(range(len(shared)))
-
-    def root(place: int) -> int:
-        while parent[place] != place:
-            # Halving the path: a document of ten thousand queries makes a chain as long.
-            parent[place] = parent[parent[place]]
-            place = parent[place]
-        return place
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
 
     owner: dict[Hashable, int] = {}
-    for place, things in enumerate(shared):
-        for thing in things:
-            # The smaller root stays, so that a group's root is its first item in any order of its things.
-            smaller, larger = sorted((root(place), root(owner.setdefault(thing, place))))
-            parent[larger] = smaller
-    return [root(place) for place in range(len(shared))]
+    ties = [
+        (place, owner.setdefault(thing, place)) for place, things in enumerate(shared) for thing in things
+    ]
+    # Items that share a thing are connected, directly or through others.
+    ends = np.array(ties, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(len(shared), len(shared)))
+    labels = connected_components(graph, directed=False)[1].tolist()
+    first: dict[int, int] = {}
+    return [first.setdefault(label, place) for place, label in enumerate(labels)]
 
 
 def _numbered(names: Sequence[Any]) -> Labels:

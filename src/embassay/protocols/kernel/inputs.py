@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
+from importlib.resources import files
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Unpack
@@ -386,6 +387,12 @@ class Context(ABC):
 def lost_rows(columns: Columns) -> NDArray[np.bool_]:
     """Which rows of (n, m) hold a NaN, (n,)."""
     return np.asarray(np.isnan(columns).any(axis=1))
+
+
+@cache
+def read_prompt(package: str, name: str) -> str:
+    """The words of a prompt that a package of ours brings along."""
+    return files(package).joinpath("prompt_texts", f"{name}.txt").read_text("utf-8").strip()
 
 
 @dataclass(frozen=True)

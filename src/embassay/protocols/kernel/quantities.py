@@ -111,10 +111,11 @@ def biases(people: Floats, judge: Floats, strata: Sequence[str] = ()) -> tuple[J
     if len(kinds) > 1:
         names = np.array(strata)
         parts += [(kind, off[names == kind]) for kind in kinds]
-    return tuple(_bias(name, part) for name, part in [*parts, ("all", off)])
+    return tuple(judge_bias(name, part) for name, part in [*parts, ("all", off)])
 
 
-def _bias(says: str, off: Floats) -> JudgeBias:
+def judge_bias(says: str, off: Floats) -> JudgeBias:
+    """Of judge minus people (n,): the mean, and its interval from FEWEST on."""
     n, mean = len(off), float(off.mean())
     if n < FEWEST:
         return JudgeBias(says, n, mean, None, None)

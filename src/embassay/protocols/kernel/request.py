@@ -175,6 +175,11 @@ class DatasetRequest:
     grades: str | None = None
 
 
+def as_lists(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as JSON gives them back: lists for tuples."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+
 @dataclass(frozen=True)
 class Request:
     """The arguments that runs of all protocols have; two runs with equal requests on equal data give equal bytes."""
@@ -216,7 +221,7 @@ class Request:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
         plain = {**asdict(self), "mapping": dict(self.mapping)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+        return as_lists(plain)
 
     def dataset(self, source: str) -> DatasetRequest:
         """How to read one of the datasets.

@@ -86,7 +86,7 @@ def against_baseline(scores: Scores, scope: Scope) -> dict[str, Any]:
     systems = [_differences(scores, scope, system) for system in scope.systems if system != baseline]
     for analysis in ("pooled", "averaged"):
         _correct([system[analysis] for system in systems if system[analysis] is not None])
-    names = [dataset.name for _, dataset in scores.parts(scope.task)]
+    names = [dataset.name for _, dataset in scores.layout.places(scope.task)]
     return {**empty, "datasets": names, "systems": systems, "reason": ""}
 
 
@@ -97,7 +97,7 @@ def _differences(scores: Scores, scope: Scope, system: str) -> dict[str, Any]:
         return {"system": system, "pooled": None, "averaged": None, "reason": level.score.reason}
     pooled: list[Floats] = []
     averaged: list[float] = []
-    for task, dataset in scores.parts(scope.task):
+    for task, dataset in scores.layout.places(scope.task):
         of_baseline, of_system = (
             scores.on_dataset(task, dataset.name, name).runs for name in (scores.layout.compared_with, system)
         )

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 from embassay.contracts import ChatModel, Completion, Message
 from embassay.data.language import can_identify, language_fault
 from embassay.errors import DataError, UsageError
+from embassay.protocols.kernel.inputs import read_prompt
 from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
 from embassay.protocols.pteb.options import PROMPT_NAMES
 from embassay.protocols.wordings.protocol import AnyRuns, Drawn, LLMWriter
@@ -113,9 +113,7 @@ def _own(path: Path) -> Prompt:
     return Prompt(path.stem, digest(text)[:12], text)
 
 
-def _ours(name: str) -> str:
-    texts = files("embassay.protocols.pteb").joinpath("prompt_texts")
-    return texts.joinpath(f"{name}.txt").read_text("utf-8").strip()
+_ours = partial(read_prompt, "embassay.protocols.pteb")
 
 
 PARAPHRASERS: Registry[Paraphraser] = Registry("paraphraser", makes=[["write", "seeds", "about"]])

@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
-from importlib.resources import files
 from itertools import pairwise, zip_longest
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from embassay.data.check.figures import Nearness, Sketches
 from embassay.data.documents import Placed
 from embassay.errors import DataError, TextRefused, Unanswered
 from embassay.limits import WHOLE, read_bounded, record_json
-from embassay.protocols.kernel.inputs import Prompt, block, mark_of
+from embassay.protocols.kernel.inputs import Prompt, block, mark_of, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.protocols.questions import QuestionsOptions
@@ -114,11 +113,7 @@ class Checked(BaseModel):
 @cache
 def prompt(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
-    texts = files("embassay.protocols.questions").joinpath("prompt_texts")
-
-    def text(name: str) -> str:
-        return texts.joinpath(f"{name}.txt").read_text("utf-8").strip()
-
+    text = partial(read_prompt, "embassay.protocols.questions")
     if kind == "check":
         return Prompt(kind, VERSION, text(kind))
     # A question with typing errors is written as any other about a fact.

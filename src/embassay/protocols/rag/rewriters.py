@@ -14,14 +14,16 @@ import re
 import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol
 
 from embassay.contracts import ChatModel, Message, Sampling
+from embassay.data.rows import cut_line
 from embassay.errors import Unanswered, UsageError, Why
+from embassay.protocols.kernel.inputs import read_prompt
 from embassay.protocols.rag.judges import Question
 from embassay.randomness import random_bytes
 from embassay.registry import Registry
@@ -618,14 +620,14 @@ def rewriting_of(text: str, question: str) -> str:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
-        raise Malformed(f"no JSON object: {_start_of(text)}" if text else "empty") from None
+        raise Malformed(f"no JSON object: {cut_line(text)}" if text else "empty") from None
     if not isinstance(value, dict) or set(value) != {KEY}:
-        raise Malformed(f"not an object with {KEY!r} alone: {_start_of(text)}")
+        raise Malformed(f"not an object with {KEY!r} alone: {cut_line(text)}")
     rewriting = value[KEY]
     if not isinstance(rewriting, str) or not (rewriting := " ".join(rewriting.split())):
-        raise Malformed(f"no text in {KEY!r}: {_start_of(text)}")
+        raise Malformed(f"no text in {KEY!r}: {cut_line(text)}")
     if len(rewriting) > max(_LONGEST_REWRITTEN, len(question)):
-        raise Malformed(f"longer than the question: {_start_of(rewriting)}")
+        raise Malformed(f"longer than the question: {cut_line(rewriting)}")
     return rewriting
 
 
@@ -642,15 +644,7 @@ def prompt_identity() -> str:
     return f"rewrite@{PROMPT_VERSION}:{digest(_prompt())[:12]}"
 
 
-@cache
-def _prompt() -> str:
-    folder = files("embassay.protocols.rag").joinpath("prompt_texts")
-    return folder.joinpath("rewrite.txt").read_text("utf-8").strip()
-
-
-def _start_of(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 60 else line[:59] + "…"
+_prompt = partial(read_prompt, "embassay.protocols.rag", "rewrite")
 
 
 def open_llm(

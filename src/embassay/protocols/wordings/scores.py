@@ -116,6 +116,11 @@ class Layout:
         """The datasets of a task, in the order of the run."""
         return (dataset for dataset in self.datasets if task in dataset.tasks)
 
+    def places(self, scope: str) -> list[tuple[str, RunDataset]]:
+        """The tasks and datasets that make up a task or `overall`."""
+        names = [task.name for task in self.tasks if scope in (OVERALL, task.name)]
+        return [(name, dataset) for name in names for dataset in self.of_task(name)]
+
 
 OVERALL = "overall"
 
@@ -576,18 +581,13 @@ class Scores:
         """The tasks and `overall`, with the measure of their headline."""
         return [*((task.name, task.headline) for task in self.layout.tasks), (OVERALL, OVERALL)]
 
-    def parts(self, scope: str) -> list[tuple[str, RunDataset]]:
-        """The tasks and datasets that make up a task or `overall`."""
-        names = [task.name for task in self.layout.tasks if scope in (OVERALL, task.name)]
-        return [(name, dataset) for name in names for dataset in self.layout.of_task(name)]
-
     def original(self, scope: str, system: str) -> Headline:
         """The original score over the datasets of a task, or over tasks."""
         if scope == OVERALL:
             names = [task.name for task in self.layout.tasks]
             parts, noun = [(name, self.original(name, system)) for name in names], "task"
         else:
-            names, noun = [of.name for _, of in self.parts(scope)], "dataset"
+            names, noun = [of.name for _, of in self.layout.places(scope)], "dataset"
             parts = [(name, self.original_on(scope, name, system)) for name in names]
         for name, part in parts:
             if part.value is None:
@@ -626,7 +626,7 @@ class Scores:
             return over(levels, system, noun="task")
         levels = [
             (dataset.name, self.on_dataset(scope, dataset.name, system, label))
-            for _, dataset in self.parts(scope)
+            for _, dataset in self.layout.places(scope)
         ]
         return over(levels, system, noun="dataset")
 
@@ -651,7 +651,7 @@ def drop_rows(scores: Scores, scope: str, system: str) -> Iterator[Result]:
     least, most = (None if np.isnan(end) else end for end in (mean.low, mean.high))
     bounds = scores.in_scope(scope, system).delta.bounds
     low, high = possible_drops(least, most, bounds, bounds[1])
-    method = _with_reason(_method_of_mean(mean, len(scores.parts(scope))), least, low)
+    method = _with_reason(_method_of_mean(mean, len(scores.layout.places(scope))), least, low)
     yield row(MEASURE, mean.estimate, mean.n, low, high, method)
     for name, spread in SPREADS.items():
         sd = getattr(mean, spread)
@@ -666,7 +666,7 @@ def mixed_drop(scores: Scores, scope: str, system: str) -> MixedMean | str:
     total = scores.in_scope(scope, system)
     if not total.present:
         return total.score.reason
-    parts = scores.parts(scope)
+    parts = scores.layout.places(scope)
     tasks = [task for task, _ in parts]
     values: list[float] = []
     weights: list[float] = []

@@ -14,7 +14,7 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from embassay.document.marks import CLASSES, Scale, bar, grid, percent, scale_of
+from embassay.document.marks import CLASSES, Scale, bar, draw_marks, grid, percent, scale_of
 from embassay.protocols.hume.published.standings import correlated
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.results.markdown import POINTS, answerers
@@ -23,7 +23,6 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.report.record import FEW, labels
 
-"""HUME's points: a hundred times the measure, one decimal."""
 COEFFICIENT = Unit(1.0, 2, 2)
 TITLES: dict[Family, str] = {
     "classification": "Classification", "clustering": "Clustering", "reranking": "Reranking", "sts": "STS"
@@ -286,18 +285,18 @@ def people_and_models(human: Bar, models: Sequence[float], middle: float | None,
     parts = [_box(models, middle, scale), _span(human, scale)]
     if human.value is not None:
         parts.append(_shape(human.value, DIAMOND, "n", scale))
-    return _drawing(f"iv pm {grid(scale)}", "".join(parts))
+    return draw_marks(f"iv pm {grid(scale)}", "".join(parts))
 
 
 def dot(value: float, kind: str, scale: Scale) -> Markup:
     """One value as the shape of its kind."""
     if kind == "classical":
-        return _drawing(f"iv {grid(scale)}", f'<rect class="c p" x="{percent(scale.at(value))}"/>')
+        return draw_marks(f"iv {grid(scale)}", f'<rect class="c p" x="{percent(scale.at(value))}"/>')
     path = {"human": DIAMOND, "llm": TRIANGLE}.get(kind)
     if path:
-        return _drawing(f"iv {grid(scale)}", _shape(value, path, CLASSES[kind], scale, down=8))
+        return draw_marks(f"iv {grid(scale)}", _shape(value, path, CLASSES[kind], scale, down=8))
     circle = f'<circle class="{CLASSES[kind]}" cx="{percent(scale.at(value))}" cy="8" r="5"/>'
-    return _drawing(f"iv {grid(scale)}", circle)
+    return draw_marks(f"iv {grid(scale)}", circle)
 
 
 def bar_from_zero(value: float, scale: Scale) -> Markup:
@@ -305,7 +304,7 @@ def bar_from_zero(value: float, scale: Scale) -> Markup:
     start, end = sorted((scale.at(0), scale.at(value)))
     colour = "n" if value > 0 else "e"
     drawn = f'<rect class="{colour}" x="{percent(start)}" width="{percent(end - start)}"/>'
-    return _drawing(f"iv {grid(scale)}", drawn + _line("z", scale.at(0)))
+    return draw_marks(f"iv {grid(scale)}", drawn + _line("z", scale.at(0)))
 
 
 def between(value: Bar, limits: Sequence[float], scale: Scale) -> Markup:
@@ -321,7 +320,7 @@ def interval_of(value: Bar, kind: str, scale: Scale) -> Markup:
 def strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: Scale) -> Markup:
     """Many values as diamonds on one line with thresholds; each says its name when pointed at."""
     dashed = "".join(_line("d", scale.at(limit)) for limit in limits)
-    return _drawing(
+    return draw_marks(
         f"iv {grid(scale)}",
         dashed + "".join(_shape(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
     )
@@ -356,10 +355,6 @@ def _shape(value: float, path: str, colour: str, scale: Scale, *, down: int = UP
 
 def _line(name: str, x: float) -> str:
     return f'<line class="{name}" x1="{percent(x)}" x2="{percent(x)}" y2="100%"/>'
-
-
-def _drawing(classes: str, parts: str) -> Markup:
-    return Markup(f'<svg class="{classes}" aria-hidden="true">{parts}</svg>')
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from embassay.errors import DataError
-from embassay.limits import bounded_json, read_bounded
-from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken
+from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken, read_document
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
 
 LABEL, RATING, GROUP, RELEVANT = "label", "rating", "group", "relevant"
@@ -48,7 +47,7 @@ def read_argilla(path: Path, folder: StudyFolder) -> Taken:
     DataError, with the record, for what cannot be read.
     """
     taken = Taken()
-    document = _json(path)
+    document = read_document(path, MEND)
     if not is_argilla(document):
         raise DataError("These are not records of Argilla", path=path, mend=MEND)
     users = _users(path.parent / USERS)
@@ -117,21 +116,12 @@ def _value(task: Task, payload: Mapping[str, Any], answer: Any, at: Place) -> An
 def _users(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
-    users = _json(path)
+    users = read_document(path, MEND)
     if not isinstance(users, dict) or not all(isinstance(name, str) for name in users.values()):
         raise DataError(
             "This is not a list of users", path=path, expected='{"id": "name"}', mend="Correct or delete it."
         )
     return users
-
-
-def _json(path: Path) -> Any:
-    try:
-        return bounded_json(read_bounded(path))
-    except (OSError, ValueError) as error:
-        raise DataError(
-            "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=MEND
-        ) from None
 
 
 Plain = dict[str, Any]

@@ -11,8 +11,7 @@ from typing import Any
 from xml.etree import ElementTree as ET
 
 from embassay.errors import DataError
-from embassay.limits import bounded_json, read_bounded
-from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken
+from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken, read_document
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
 from embassay.runs.folder import digest
 
@@ -158,7 +157,7 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
     DataError, with the task, for what cannot be read.
     """
     taken = Taken()
-    document = _document(path)
+    document = read_document(path, _MEND)
     if not is_label_studio(document):
         raise DataError("This is not a JSON export of Label Studio", path=path, mend=_MEND)
     items = {item.id: item for item in folder.items}
@@ -176,15 +175,6 @@ def read_label_studio(path: Path, folder: StudyFolder) -> Taken:
             taken.leave_out("predictions of a model")
         _of_task(entry, folder.task(items[item].task), items[item].payload, item, at, taken)
     return taken
-
-
-def _document(path: Path) -> Any:
-    try:
-        return bounded_json(read_bounded(path))
-    except (OSError, ValueError) as error:
-        raise DataError(
-            "The file cannot be read as JSON", path=path, found=str(error)[:120], mend=_MEND
-        ) from None
 
 
 def _of_task(

@@ -10,8 +10,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from importlib.resources import files
+from functools import partial
 from string import Template
 from time import perf_counter
 from typing import Any, Literal
@@ -19,12 +18,13 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from embassay.contracts import Completion, Message, Sampling, Usage
+from embassay.data.rows import cut_line
 from embassay.errors import ModelError, TextRefused, Unanswered, UsageError
 from embassay.limits import bounded_json
 from embassay.protocols.hume.llms.answers import LlmRow, Status
 from embassay.protocols.hume.options import Mode
 from embassay.protocols.hume.study import Item, Label, LabelChoice, Scale, Task
-from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of
+from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of, read_prompt
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Hope
 from embassay.runs.store import CachedChat, Question
@@ -68,7 +68,7 @@ def kind_of(task: Task, mode: Mode) -> Kind:
 def prompt(task: Task, mode: Mode) -> Prompt:
     """The instructions for a task."""
     kind, scale = kind_of(task, mode), task.scale or Scale()
-    told = Template(_frame(kind)).substitute(
+    told = Template(read_prompt("embassay.protocols.hume.llms", kind)).substitute(
         title=task.title, question=task.question, guidelines=task.guidelines.strip(), choices=_choices(task),
         low=f"{scale.low:g}", high=f"{scale.high:g}",
     )  # fmt: skip
@@ -91,12 +91,6 @@ def shown(task: Task, payload: Mapping[str, Any]) -> str:
         return _blocks([("query", payload["query"]), *texts])
     names = ("text1", "text2") if task.family == "sts" else ("text",)
     return _blocks([(name, payload[name]) for name in names])
-
-
-@cache
-def _frame(kind: Kind) -> str:
-    texts = files("embassay.protocols.hume.llms").joinpath("prompt_texts")
-    return texts.joinpath(f"{kind}.txt").read_text("utf-8").strip()
 
 
 def _choices(task: Task) -> str:
@@ -435,7 +429,7 @@ def _value(text: str, key: str) -> Any:
     except ValueError:
         # A bare word or number can be meant; half a list or an object that breaks off cannot.
         if key in (RANKING, RELEVANT) or any(sign in text for sign in "{["):
-            raise Unread(f"it is not JSON: {_cut(text)}") from None
+            raise Unread(f"it is not JSON: {cut_line(text, _SHOWN)}") from None
         return text.strip("\"'.")
     if isinstance(parsed, dict):
         if list(parsed) != [key]:
@@ -453,11 +447,6 @@ def _number(text: str) -> float | str:
 
 def _told(value: Any) -> str:
     try:
-        return _cut(json.dumps(value, ensure_ascii=False))
+        return cut_line(json.dumps(value, ensure_ascii=False), _SHOWN)
     except RecursionError:
         return "lists in lists"
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"

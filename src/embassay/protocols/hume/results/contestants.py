@@ -69,6 +69,7 @@ from embassay.protocols.hume.study import (
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
+from embassay.protocols.kernel.request import as_lists
 from embassay.runs.folder import Cell, CellRecord, RunFolder, digest
 from embassay.runs.forecast import Forecast, Forecasts, tokens_of
 from embassay.stats import Estimate
@@ -524,10 +525,7 @@ def _key(
 ) -> str:
     """A digest of all that a score depends on. What people answered is no part of it: systems never see that."""
     items: Sequence[Any] = [[item.id, dict(item.payload)] for item in folder.items_of(job.task)]
-    gold = {
-        item: list(value) if isinstance(value, tuple) else value
-        for item, value in folder.gold(job.task).items()
-    }
+    gold = as_lists(folder.gold(job.task))
     family = folder.task(job.task).family
     return digest(
         {

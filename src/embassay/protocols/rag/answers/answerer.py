@@ -7,13 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
 from embassay.contracts import ChatModel, Completion, Message, Sampling
 from embassay.errors import Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt, block, mark_of
+from embassay.protocols.kernel.inputs import Prompt, block, mark_of, read_prompt
 from embassay.protocols.rag.judges import Question, unreadable
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat
@@ -36,8 +35,7 @@ _CONTEXT = 16_384
 @cache
 def prompt(kind: Kind) -> Prompt:
     """The instructions for answering, or for grading an answer."""
-    texts = files("embassay.protocols.rag.answers").joinpath("prompt_texts")
-    return Prompt(kind, VERSION, texts.joinpath(f"{kind}.txt").read_text("utf-8").strip())
+    return Prompt(kind, VERSION, read_prompt("embassay.protocols.rag.answers", kind))
 
 
 def answer_messages(question: Question, passages: Sequence[str], more: str = "") -> list[Message]:

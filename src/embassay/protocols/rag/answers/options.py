@@ -6,7 +6,7 @@ from dataclasses import MISSING, asdict, dataclass
 from typing import Any
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, column_pairs, like, option
+from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, as_lists, column_pairs, like, option
 from embassay.protocols.rag.scoring.options import ScoreRequest
 
 
@@ -63,7 +63,4 @@ class AnswerRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
-        plain = {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
-        }
-        return {**plain, "mapping": dict(self.mapping)}
+        return as_lists({**asdict(self), "mapping": dict(self.mapping)})

@@ -8,15 +8,15 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from embassay.contracts import ChatModel, Message, Sampling
+from embassay.data.rows import cut_line
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
-from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of
+from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of, read_prompt
 from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, unreadable
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
@@ -38,8 +38,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 @cache
 def prompt(kind: Kind) -> Prompt:
     """The instructions for grading one passage, or for ordering several."""
-    texts = files("embassay.protocols.rag.judges").joinpath("prompt_texts")
-    return Prompt(kind, VERSION, texts.joinpath(f"{kind}.txt").read_text("utf-8").strip())
+    return Prompt(kind, VERSION, read_prompt("embassay.protocols.rag.judges", kind))
 
 
 def grade_messages(question: Question, passage: Passage) -> list[Message]:
@@ -63,14 +62,13 @@ ORDER_KEY = "order"
 LOWEST, HIGHEST = 1, 5
 
 _DECODER = json.JSONDecoder()
-_SHOWN = 60
 
 
 class Malformed(ValueError):
     """An answer that is none: `kind` of fault, and what was found, as `kind: found`."""
 
     def __init__(self, kind: str, found: str = "") -> None:
-        super().__init__(f"{kind}: {_cut(found)}" if found else kind)
+        super().__init__(f"{kind}: {cut_line(found)}" if found else kind)
         self.kind = kind
 
 
@@ -232,11 +230,6 @@ def _told(value: Any) -> str:
         return json.dumps(value)
     except RecursionError:
         return "lists in lists"
-
-
-def _cut(found: str) -> str:
-    line = " ".join(found.split())
-    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 
 T = TypeVar("T")

@@ -15,6 +15,7 @@ from embassay.protocols.kernel.request import (
     SYSTEMS,
     DatasetRequest,
     Request,
+    as_lists,
     column_pairs,
     like,
     option,
@@ -76,9 +77,7 @@ class NamesRequest:
                 near = get_close_matches(condition, _conditions(), n=1)
                 options = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(_conditions())}."
                 raise UsageError(f"There is no condition {condition!r}.", mend=options)
-        for name in ("queries", "runs", "resamples"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")
+        _check_counts(self)
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -94,16 +93,23 @@ class NamesRequest:
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists, as `material` takes them."""
-        return {
-            "people": Path(self.people) if self.people else None,
-            "topics": Path(self.topics) if self.topics else None,
-        }
+        return _lists(self.people, self.topics)
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
         plain = asdict(self)
         plain.pop("datasets")
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+        return as_lists(plain)
+
+
+def _check_counts(request: NamesRequest | NoiseRequest) -> None:
+    for name in ("queries", "runs", "resamples"):
+        if getattr(request, name) < 1:
+            raise UsageError(f"{name} is {getattr(request, name)}.", mend="Use a positive whole number.")
+
+
+def _lists(people: str | None, topics: str | None) -> dict[str, Path | None]:
+    return {"people": Path(people) if people else None, "topics": Path(topics) if topics else None}
 
 
 BUNDLED = "bundled"
@@ -150,17 +156,12 @@ class NoiseRequest:
             raise UsageError(
                 f"The reference cannot be {self.reference!r}.", mend=f"Use {', '.join(get_args(Reference))}."
             )
-        for name in ("queries", "runs", "resamples"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name} is {getattr(self, name)}.", mend="Use a positive whole number.")
+        _check_counts(self)
 
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists of authors and topics, as `material` takes them."""
-        return {
-            "people": Path(self.people) if self.people else None,
-            "topics": Path(self.topics) if self.topics else None,
-        }
+        return _lists(self.people, self.topics)
 
     def dataset(self, source: str) -> DatasetRequest:
         """How to read one of the datasets."""
@@ -173,4 +174,4 @@ class NoiseRequest:
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
         plain = {**asdict(self), "mapping": dict(self.mapping)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in plain.items()}
+        return as_lists(plain)

@@ -9,7 +9,7 @@ off by 0.06 to 0.08, three standard errors and more, since what the judge mistak
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from pathlib import Path
@@ -22,6 +22,7 @@ from embassay.data.judged_runs import Entries
 from embassay.errors import DataError
 from embassay.measures.agreement import cohen_kappa
 from embassay.measures.judgements import GRADES
+from embassay.protocols.kernel.quantities import judge_bias
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
@@ -42,7 +43,6 @@ from embassay.protocols.rag.scoring.score import (
 )
 from embassay.runs.folder import read_record
 from embassay.stats.few_labels import FEWEST, MOST_REFUSED, Corrected, Mean, Outlook, corrected, outlook
-from embassay.stats.intervals import t_quantile
 from embassay.stats.ranks import corrected_pairs
 
 if TYPE_CHECKING:
@@ -320,15 +320,13 @@ class Corrector:
         ranks = self._best_ranks()
         graded = [(self.people[key], self.judge[key], ranks.get(key, NOT_FOUND)) for key in self.shared]
         table = np.array(graded, dtype=np.float64)
-        yield _off("all", table[:, 1] - table[:, 0])
-        for grade in GRADES:
-            rows = table[table[:, 0] == grade]
-            if len(rows):
-                yield _off(f"grade {grade}", rows[:, 1] - rows[:, 0])
+        parts = {"all": table}
+        parts |= {f"grade {grade}": table[table[:, 0] == grade] for grade in GRADES}
         for low, high in BANDS:
-            rows = table[(table[:, 2] >= low) & (table[:, 2] <= high)]
+            parts[f"ranks {low} to {high}"] = table[(table[:, 2] >= low) & (table[:, 2] <= high)]
+        for kind, rows in parts.items():
             if len(rows):
-                yield _off(f"ranks {low} to {high}", rows[:, 1] - rows[:, 0])
+                yield Off(*astuple(judge_bias(kind, rows[:, 1] - rows[:, 0])))
 
     def _best_ranks(self) -> dict[tuple[str, str], int]:
         population = self._population(f"Precision4+@{BANDS[-1][1]}")
@@ -415,14 +413,6 @@ def _correction(
         mean.slope, unit, mean.n, mean.total, mean.effective, p if np.isfinite(p) else 1.0, queries,
         error, mean.freedom if np.isfinite(mean.freedom) else None,
     )  # fmt: skip
-
-
-def _off(kind: str, differences: Floats) -> Off:
-    n, mean = len(differences), float(differences.mean())
-    if n < FEWEST:
-        return Off(kind, n, mean, None, None)
-    half = t_quantile(0.975, n - 1) * float(differences.std(ddof=1)) / n**0.5
-    return Off(kind, n, mean, mean - half, mean + half)
 
 
 def corrections_of(made: Corrector, judge: Entries, headline: str) -> Corrections:
