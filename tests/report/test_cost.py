@@ -89,6 +89,7 @@ def test_time_and_memory_stand_beside_scores(make_run: MakeRun) -> None:
     pairs = sum(one.counts.get("pairs", 0) for one in cells)
     assert own.per_pair == (f"10 ms (n = {pairs})" if pairs else "–")
     assert own.memory.endswith("MiB")
+    assert own.vector == "1,024 bytes"
     assert len({one.system for one in taken(record, shown.board)}) == len(taken(record, shown.board))
     wide, narrow = (drawn(run_view(run, width), width=120, wide=width).plain for width in (True, False))
     assert own.time in wide

@@ -35,7 +35,7 @@ from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.outcome import in_words
 from embassay.protocols.kernel.quantities import REACH, found_at
 from embassay.protocols.kernel.tables import counted
-from embassay.protocols.run_values import wanted
+from embassay.protocols.run_values import read_costs, wanted
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, run_folders
 from embassay.stats import holm
@@ -242,8 +242,9 @@ def read_rows(folder: Path) -> Rows:
     headlines = set()
     for path in runs:
         run = RunFolder(path)
-        protocol = str((run.read_manifest() or {}).get("protocol", ""))
-        results += run.read_results()
+        manifest = run.read_manifest() or {}
+        protocol = str(manifest.get("protocol", ""))
+        results += [*run.read_results(), *read_costs(manifest)]
         headlines |= {(protocol, standing.task, standing.measure) for standing in read_standings(path)}
     return Rows(tuple(results), frozenset(headlines))
 

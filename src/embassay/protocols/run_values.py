@@ -26,10 +26,52 @@ from embassay.protocols.kernel.comparisons import (
 from embassay.randomness import generator
 from embassay.records import Result
 from embassay.runs.folder import RunFolder
+from embassay.spec import QUERY
 from embassay.stats import PairTest, resample_means, t_test
 from embassay.stats.ranks import corrected_family
 
 Place = tuple[str, str, str]
+
+
+COST = "cost"
+"""The task of rows on what systems took, which a manifest has and no table of results."""
+_BYTES = {"float16": 2.0, "int8": 1.0, "binary": 0.125}
+"""Bytes of a number, by how vectors are quantised."""
+
+
+def read_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
+    """What each system took in a run, as rows that a threshold may be set on: the `seconds` of its finished cells, the
+    most `memory` (MiB) that a process held for one, and the `bytes_per_vector`."""
+    for system in manifest.get("systems", ()):
+        cells = [
+            cell
+            for cell in manifest.get("cells", ())
+            if cell.get("system") == system["name"] and cell.get("seconds") is not None
+        ]
+        peaks = [cell["peak_bytes"] for cell in cells if cell.get("peak_bytes") is not None]
+        costs = {
+            "seconds": sum(cell["seconds"] for cell in cells) if cells else None,
+            "memory": max(peaks) / 2**20 if peaks else None,
+            "bytes_per_vector": vector_bytes(system["name"], system.get("facts", {})),
+        }
+        for measure, value in costs.items():
+            reason = "" if value is not None else "the run does not say it"
+            yield Result(
+                str(manifest.get("protocol", "")), COST, "", "", "", "", system["name"], measure, value, len(cells),
+                reason=reason,
+            )  # fmt: skip
+
+
+def vector_bytes(system: str, facts: Mapping[str, Any]) -> float | None:
+    """What an index stores of a text, without its own overhead; None for a system that makes no vectors.
+
+    >>> vector_bytes("minilm?quantize=int8", {"dims": 384}), vector_bytes("bm25", {})
+    (384.0, None)
+    """
+    if not facts.get("dims"):
+        return None
+    quantised = QUERY.parse(system).params.get("quantize")
+    return float(facts["dims"]) * _BYTES.get(str(quantised), 4.0)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from embassay.document.blocks import listed, plain
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.outcome import Citation, citations
+from embassay.protocols.run_values import vector_bytes
 from embassay.report.board import Board, Task, has_board
 from embassay.report.kinds import Wording, defaults_of, wording_of
 from embassay.report.notes import Note, notes_of
@@ -27,13 +28,15 @@ FIGURES = ("texts to encode", "tokens", "requests", "cost", "time")
 @dataclass(frozen=True)
 class Taken:
     """What a system took, each as words: its score, time with the cells it is of, time per pair of texts with the pairs
-    it is over, and the most memory that a process of its cells held. Of the machine that the run was on."""
+    it is over, the most memory that a process of its cells held, and the bytes of a vector. Of the machine that the run
+    was on."""
 
     system: str
     score: str
     time: str
     per_pair: str
     memory: str
+    vector: str
 
 
 def taken(record: Record, board: Board) -> tuple[Taken, ...]:
@@ -57,9 +60,14 @@ def taken(record: Record, board: Board) -> tuple[Taken, ...]:
                 if seconds is not None
                 else numbers.NONE,
                 in_words(max(peaks)) if peaks else numbers.NONE,
+                _bytes(vector_bytes(row.system.name, row.system.facts)),
             )
         )
     return tuple(rows)
+
+
+def _bytes(size: float | None) -> str:
+    return numbers.NONE if size is None else f"{size:,g} bytes"
 
 
 @dataclass(frozen=True)

@@ -208,9 +208,15 @@ def _taken(record: Record, board: Board) -> Iterator[Block]:
     """Time and memory beside the score; nothing where cells tell no time."""
     from embassay.report.method import taken
 
-    rows = [[row.system, row.score, row.time, row.per_pair, row.memory] for row in taken(record, board)]
+    rows = [
+        [row.system, row.score, row.time, row.per_pair, row.memory, row.vector]
+        for row in taken(record, board)
+    ]
     if rows:
-        heads: list[str | Column] = ["System", *figures(board.lead_title, "Time", "Per pair", "Memory")]
+        heads: list[str | Column] = [
+            "System",
+            *figures(board.lead_title, "Time", "Per pair", "Memory", "Vector"),
+        ]
         yield Table.of("taken", heads, rows)
         yield Text(MEASURED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -265,3 +266,30 @@ def test_a_run_that_has_grown_is_judged_on_the_datasets_of_both(tmp_path: Path) 
 def data(name: str) -> dict[str, object]:
     """A dataset as a manifest has it."""
     return {"name": name, "fingerprint": name, "tasks": {TASK: {"n": len(ITEMS)}}}
+
+
+def test_what_a_run_took_may_be_limited(tmp_path: Path) -> None:
+    """Seconds over finished cells, the most memory of one, bytes of a vector as it is kept; not said is not tested."""
+    run = write_run(tmp_path / "run", {"a": ITEMS, "b?quantize=int8": ITEMS})
+    path = run / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["systems"] = [
+        {"name": "a", "kind": "embedding", "facts": {"dims": 384}},
+        {"name": "b?quantize=int8", "kind": "embedding", "facts": {"dims": 384}},
+        {"name": "bm25", "kind": "classical", "facts": {}},
+    ]
+    done = {"task": "sts", "dataset": "sea", "system": "a", "status": "done"}
+    failed = {**done, "key": "3", "status": "failed", "seconds": None, "peak_bytes": None}
+    manifest["cells"] = [
+        {**done, "key": "1", "seconds": 1.5, "peak_bytes": 3 * 2**20},
+        {**done, "key": "2", "seconds": 2.5, "peak_bytes": 5 * 2**20},
+        failed,
+    ]
+    path.write_text(json.dumps(manifest))
+    assert verdict(run, "sage.cost.seconds[a]<=4").met
+    assert verdict(run, "sage.cost.seconds[a]<4").met is False
+    assert verdict(run, "sage.cost.memory[a]<=5").value == 5
+    assert verdict(run, "sage.cost.bytes_per_vector[a]<=1536").value == 1536
+    assert verdict(run, "sage.cost.bytes_per_vector[b?quantize=int8]<=384").met
+    untested = verdict(run, "sage.cost.bytes_per_vector[bm25]<=1")
+    assert (untested.met, untested.stops) == (None, True)
