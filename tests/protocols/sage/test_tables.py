@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.kernel.comparisons import Headline, Standing
-from embassay.protocols.sage.tables import Table, group_table, tables
+from embassay.protocols.sage.tables import Table, best_table, group_table, tables
 from embassay.records import Result
 
 KINDS = {"minilm": "embedding", "a,b": "classical", "constant": "reference"}
@@ -86,3 +86,36 @@ def test_groups_need_a_member_and_every_value():
     lacking = [*standings, Standing("robustness", "", "robustness", Headline.none("e5", "failed"))]
     (table,) = group_table(lacking, {"minilm": "embedding", "e5": "embedding", "bm25": "classical"})
     assert table.rows == (("Robustness", None, None, None, 0.3, *table.rows[0][5:7], None, None, None),)
+
+
+def test_the_best_of_each_kind_are_compared_as_the_paper_states_it():
+    """SAGE's table 1: preference .682 against .591 is 15.4% higher, clustering .483 to .209 is 2.3 times as high."""
+    kinds = {
+        "large": "embedding",
+        "small": "embedding",
+        "bm25": "classical",
+        "rouge": "classical",
+        "random": "reference",
+    }
+    published = {
+        "preference": {"large": 0.682, "small": 0.654, "bm25": 0.591, "rouge": 0.568, "random": 0.9},
+        "clustering": {"large": 0.443, "small": 0.483, "bm25": 0.209, "rouge": 0.19, "random": 0.9},
+    }
+    standings = [
+        standing(task, name, value, DRAWS[place % 4])
+        for task, values in published.items()
+        for place, (name, value) in enumerate(values.items())
+    ]
+    (table,) = best_table(standings, kinds)
+    rows = {
+        row[0]: dict(zip((column.name for column in table.columns), row, strict=True)) for row in table.rows
+    }
+    preference, clustering = rows["Human Pref."], rows["Clustering"]
+    assert (preference["embedding"], preference["classical"]) == ("large", "bm25")
+    assert preference["percent higher"] == pytest.approx(15.4, abs=0.05)
+    assert (clustering["embedding"], clustering["times"]) == ("small", pytest.approx(2.3, abs=0.05))
+    drawn = (0.682 + DRAWS[0]) / (0.591 + DRAWS[2])
+    assert [preference[f"times {end}"] for end in ("low", "high")] == pytest.approx(
+        np.percentile(drawn, [2.5, 97.5])
+    )
+    assert not list(best_table(standings, {"large": "embedding"}))

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, kinds
 from embassay.protocols.kernel.tables import RunTable
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
-from embassay.protocols.sage.tables import group_table, tables
+from embassay.protocols.sage.tables import best_table, group_table, tables
 from embassay.protocols.sage.tasks import (
     PAIR_CORPUS,
     TASK_NAMES,
@@ -136,7 +136,8 @@ class Sage(TaskProtocol):
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """And embedding models beside classical metrics as groups."""
         conclusion = super().conclude(plan, records, rows)
-        groups = group_table(conclusion.standings, dict(kinds(plan)))
+        of_system = dict(kinds(plan))
+        groups = (*group_table(conclusion.standings, of_system), *best_table(conclusion.standings, of_system))
         return replace(conclusion, tables=(*conclusion.tables, *groups))
 
 
