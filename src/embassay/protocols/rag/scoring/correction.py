@@ -514,6 +514,14 @@ _FEW_QUERIES = 30
 def _notes(made: Corrector, rows: Sequence[Correction]) -> Iterator[str]:
     cutoffs = {measure.facts.cutoff for measure in made.measures}
     yield from made.labelled.warnings(max((k for k in cutoffs if k), default=None))
+    single = {(row.run, row.measure): row.value for row in rows if not row.other}
+    apart = (
+        abs(single[row.run, row.measure] - single[row.other, row.measure] - row.value)
+        for row in rows
+        if row.other and {(row.run, row.measure), (row.other, row.measure)} <= single.keys()
+    )
+    if any(gap >= 0.0005 for gap in apart):
+        yield "Each difference is corrected by itself: it need not be that of the two corrected values."
     few = min((row.queries for row in rows), default=_FEW_QUERIES)
     if few < _FEW_QUERIES:
         yield (
