@@ -286,9 +286,15 @@ def _search_encoded(queries: NDArray[np.float32], corpus: NDArray[np.float32], k
     left, right = (np.flatnonzero(~np.isnan(np.einsum("nd->n", rows))) for rows in (queries, corpus))
     if len(left) == len(queries) and len(right) == len(corpus):
         return exact_search(queries, corpus, k)
-    ranked = exact_search(queries[left], corpus[right], k)
-    indices = np.full((len(queries), k), -1, dtype=np.int64)
-    scores = np.full((len(queries), k), -np.inf)
+    return ranked_among_all(exact_search(queries[left], corpus[right], k), left, right, len(queries))
+
+
+def ranked_among_all(
+    ranked: Ranked, left: NDArray[np.int64], right: NDArray[np.int64], queries: int
+) -> Ranked:
+    """A ranking of the documents `right` for the queries `left` as one of all: the other queries find nothing."""
+    indices = np.full((queries, ranked.indices.shape[1]), -1, dtype=np.int64)
+    scores = np.full(indices.shape, -np.inf)
     # The -1 at the end is what the index -1, nothing found, points at.
     indices[left] = np.append(right, -1)[ranked.indices]
     scores[left] = ranked.scores

@@ -13,7 +13,7 @@ from embassay.contracts import Encoder, Ranked, Spread
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.search.exact import top_k
-from embassay.systems.cosine import Cosine, Transform, Vectors, lengths_of, part_with, unit
+from embassay.systems.cosine import Cosine, Transform, Vectors, lengths_of, part_with, ranked_among_all, unit
 
 Floats = NDArray[np.float64]
 COSINE = "cosine"
@@ -127,12 +127,7 @@ def nearest(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
     nothing."""
     left, right = (np.flatnonzero(~np.isnan(rows).any(axis=1)) for rows in (queries, corpus))
     best = _exact(by, queries[left], corpus[right], k)
-    indices = np.full((len(queries), k), -1, dtype=np.int64)
-    scores = np.full((len(queries), k), -np.inf)
-    # The -1 at the end is what the index -1, nothing found, points at.
-    indices[left] = np.append(right, -1)[best.indices]
-    scores[left] = best.scores
-    return Ranked(indices, scores)
+    return ranked_among_all(best, left, right, len(queries))
 
 
 def _exact(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:

@@ -32,6 +32,7 @@ from embassay.protocols.wordings.refusals import REFUSAL, new_mark
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
 from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat, Question
+from embassay.systems.chat import fit_context
 from embassay.systems.chat.answers import first_fenced, without_blocks
 from embassay.systems.remote.ledger import Ledger, likely_tokens
 
@@ -543,11 +544,7 @@ def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
 
 def suited(chat: ChatModel, options: TransformOptions, longest: int) -> ChatModel:
     """The model without thinking, and reading texts of up to `longest` UTF-8 bytes whole, where it can be told."""
-    suit = getattr(chat, "suited", None)
-    if suit is None:
-        return chat
     words = max(len(prompt(name).text.encode()) for name in GROWTH)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
     most = max(options.max_tokens, options.max_tokens_expansion)
-    fitted: ChatModel = suit(tokens=(words + longest) // 2 + most + 256, think=False)
-    return fitted
+    return fit_context(chat, (words + longest) // 2 + most + 256)

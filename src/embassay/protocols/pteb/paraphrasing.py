@@ -40,6 +40,7 @@ from embassay.records import Paraphrases
 from embassay.registry import Registry
 from embassay.runs.folder import digest
 from embassay.runs.store import CachedChat, Question
+from embassay.systems.chat import fit_context
 from embassay.systems.chat.answers import without_blocks
 from embassay.systems.remote.ledger import Ledger
 
@@ -398,13 +399,9 @@ class LLMParaphraser(LLMWriter):
 def suited(chat: ChatModel, prompt: Prompt, longest: int) -> ChatModel:
     """The model as paraphrasers want it where it can be set and the user did not: without thinking, and reading texts
     of up to `longest` UTF-8 bytes whole."""
-    suit = getattr(chat, "suited", None)
-    if suit is None:
-        return chat
     instructions = len(prompt.instructions(multilingual=True).encode())
     # Tokenizers of language models make a token of two bytes or more, whatever the language; the answer is as long.
-    fitted: ChatModel = suit(tokens=(instructions + longest) // 2 + longest // 2 + 256, think=False)
-    return fitted
+    return fit_context(chat, (instructions + longest) // 2 + longest // 2 + 256)
 
 
 def _own_seed(asked: SourceText, seed: int) -> int:

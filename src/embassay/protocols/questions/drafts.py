@@ -32,7 +32,7 @@ from embassay.runs.folder import digest, to_json
 from embassay.runs.forecast import Forecast, outlook, remote_seconds
 from embassay.runs.spending import dollars
 from embassay.runs.store import AnswerCache, CachedChat
-from embassay.systems.chat import open_chat
+from embassay.systems.chat import fit_context, open_chat
 from embassay.systems.chat.server import NeverFits
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import likely_tokens
@@ -275,8 +275,7 @@ def writer_of(
 
 def _opened(spec: str, ledger: Ledger | None) -> ChatModel:
     chat = open_chat(spec, ledger=ledger)
-    suit = getattr(chat, "suited", None)
-    return chat if suit is None else suit(tokens=_ANSWER + 4_000, think=False)
+    return fit_context(chat, _ANSWER + 4_000)
 
 
 def planned(llm: str, checker: str, writer: Writer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:

@@ -30,7 +30,7 @@ from embassay.registry import Registry
 from embassay.runs.folder import digest
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
-from embassay.systems.chat import open_chat_as
+from embassay.systems.chat import fit_context, open_chat_as
 from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.chunking import sentence_ends
@@ -660,7 +660,6 @@ def open_llm(
     if not target:
         raise UsageError("The rewriter 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
     chat, options, name = open_chat_as(target, RewriteOptions, parameters, ledger=ledger)
-    if suit := getattr(chat, "suited", None):
-        chat = suit(tokens=_TOKENS, think=False)
+    chat = fit_context(chat, _TOKENS)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
     return ChatRewriter(CachedChat(chat, answers), options, seed=seed, name=f"llm:{name}")

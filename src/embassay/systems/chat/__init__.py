@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from embassay.contracts import ChatModel
@@ -11,7 +11,7 @@ from embassay.registry import Registry
 from embassay.spec import QUERY, Spec, Value
 from embassay.systems.remote.ledger import Ledger
 
-__all__ = ["CHAT_MODELS", "open_chat", "open_chat_as"]
+__all__ = ["CHAT_MODELS", "fit_context", "open_chat", "open_chat_as"]
 
 T = TypeVar("T")
 
@@ -32,6 +32,12 @@ CHAT_MODELS.add(
     "chat models that Ollama serves: ollama:gemma3:27b",
     needs="embassay[llm]",
 )
+
+
+def fit_context(chat: ChatModel, tokens: int) -> ChatModel:
+    """The model without thinking and with room for so many tokens, where it can be told and the user did not."""
+    suit: Callable[..., ChatModel] | None = getattr(chat, "suited", None)
+    return chat if suit is None else suit(tokens=tokens, think=False)
 
 
 def open_chat(text: str, *, ledger: Ledger | None = None, **context: Any) -> ChatModel:

@@ -41,7 +41,7 @@ from embassay.runs.spending import Spending
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.stats import wilson
 from embassay.stats.intervals import Estimate
-from embassay.systems.chat import open_chat_as
+from embassay.systems.chat import fit_context, open_chat_as
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import likely_tokens
 
@@ -471,9 +471,8 @@ def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmA
     for spec in dict.fromkeys(request.llms):
         chat, options, whole = open_chat_as(spec, LlmOptions, {}, ledger=ledger)
         name = chat.name if options == LlmOptions() else whole
-        suit = getattr(chat, "suited", None)
         # Tokenizers of language models make a token of two bytes or more, whatever the language.
-        chat = suit(tokens=work.longest // 2 + _ANSWER, think=False) if suit else chat
+        chat = fit_context(chat, work.longest // 2 + _ANSWER)
         if getattr(chat, "price", None) is None and ledger.max_usd is not None:
             raise unknown_price(chat.name)
         annotators[name] = LlmAnnotator(

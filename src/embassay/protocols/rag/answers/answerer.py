@@ -17,7 +17,7 @@ from embassay.protocols.rag.judges import Question, unreadable
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
-from embassay.systems.chat import open_chat_as
+from embassay.systems.chat import fit_context, open_chat_as
 from embassay.systems.chat.answers import Unfit, found_json, without_fence
 from embassay.systems.remote.ledger import Ledger
 
@@ -227,7 +227,6 @@ def open_answerer(
     if longest is not None and "output_tokens" not in target:
         parameters["output_tokens"] = longest
     chat, options, name = open_chat_as(target, AnswerOptions, parameters, ledger=ledger)
-    if suit := getattr(chat, "suited", None):
-        chat = suit(tokens=_CONTEXT, think=False)
+    chat = fit_context(chat, _CONTEXT)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
     return Answerer(CachedChat(chat, answers), options, seed=seed, name=name)

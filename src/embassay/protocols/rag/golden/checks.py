@@ -39,6 +39,7 @@ from embassay.protocols.rag.golden.summary import (
     read_golden,
     write_golden,
 )
+from embassay.protocols.rag.golden.trust import share_of_pairs
 from embassay.protocols.rag.judges import Judge, Passage, Question
 from embassay.randomness import generator
 from embassay.runs.execution import Failure, all_of
@@ -459,14 +460,7 @@ def _swapped(orders: Mapping[str, _Order], seed: int) -> Figure:
     )
     if not len(counts):
         return Figure(None, reason="no two places are told apart")
-    value, n = float(counts[:, 0].sum() / counts[:, 1].sum()), int(counts[:, 1].sum())
-    if len(counts) < 2:
-        return Figure(value, n=n)
-    means = resample_means(counts, n_resamples=RESAMPLES, rng=generator(seed, "human check", "swapped"))
-    low, high = percentile_interval(means[:, 0] / means[:, 1])
-    if np.isnan(low):
-        return Figure(value, n=n, reason=UNVARIED)
-    return Figure(value, low, high, n)
+    return share_of_pairs(counts, generator(seed, "human check", "swapped"))
 
 
 def _distance(orders: Mapping[str, _Order]) -> float | None:

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from embassay.errors import ModelError
 from embassay.protocols.kernel.estimates import UNVARIED
@@ -53,10 +54,14 @@ def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> Figure:
     counts = np.array([row for row in counted if row[1]], dtype=np.float64)
     if not len(counts):
         return Figure(None, reason="no question has passages of different grades")
+    return share_of_pairs(counts, generator(seed, "golden", "rank agreement"))
+
+
+def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> Figure:
+    """Of questions with so many of so many pairs (n, 2) the share of all pairs, with its interval over questions."""
     value, n = float(counts[:, 0].sum() / counts[:, 1].sum()), int(counts[:, 1].sum())
     if len(counts) < 2:
         return Figure(value, n=n)
-    rng = generator(seed, "golden", "rank agreement")
     means = resample_means(counts, n_resamples=RESAMPLES, rng=rng)
     low, high = percentile_interval(means[:, 0] / means[:, 1])
     if np.isnan(low):

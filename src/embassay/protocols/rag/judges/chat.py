@@ -22,7 +22,7 @@ from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
 from embassay.runs.store import Question as StoredQuestion
 from embassay.spec import Value
-from embassay.systems.chat import open_chat_as
+from embassay.systems.chat import fit_context, open_chat_as
 from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote.ledger import Ledger
 
@@ -430,10 +430,6 @@ def llm(
 def suited(chat: ChatModel, longest: int) -> ChatModel:
     """The model as a judge wants it where it can be set and the user did not: without thinking, and reading questions
     with passages of so many UTF-8 bytes whole."""
-    suit = getattr(chat, "suited", None)
-    if suit is None:
-        return chat
     instructions = max(len(prompt(kind).text.encode()) for kind in KINDS)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
-    fitted: ChatModel = suit(tokens=(instructions + longest) // 2 + _ANSWER, think=False)
-    return fitted
+    return fit_context(chat, (instructions + longest) // 2 + _ANSWER)

@@ -20,6 +20,7 @@ from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Pe
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
 from embassay.protocols.rag.probes.options import Lang
 from embassay.protocols.rag.probes.questions import LEVELS, noisy, phrases
+from embassay.protocols.rag.sweep.findings.advice import entropy
 
 Floats = NDArray[np.float64]
 Embed = Callable[[Sequence[str], Role], NDArray[np.float32]]
@@ -47,14 +48,7 @@ def entropies(scores: Sequence[Floats | None]) -> Floats:
 
 
 def _entropy(scores: Floats | None) -> float:
-    if scores is None or len(scores) < 2:
-        return float("nan")
-    first = scores[:ENTROPY_OF]
-    # Less the largest, so that exp does not overflow; the shares are the same.
-    weights = np.exp(first - first.max())
-    share = weights / weights.sum()
-    positive = share[share > 0]
-    return float(-(positive * np.log(positive)).sum() / np.log(len(first)))
+    return float("nan") if scores is None or len(scores) < 2 else entropy(scores[:ENTROPY_OF])
 
 
 def noise_cosines(
