@@ -450,7 +450,12 @@ def share(measure: str, values: Floats, context: Context, otherwise: str = "no i
     n = int(np.isfinite(values).sum())
     if not n:
         return Figure(measure, "", 0, otherwise)
-    return Figure(measure, "", n, estimate(values[:, None], _mean, context, "shares", share=True))
+    return Figure(
+        measure,
+        "",
+        n,
+        estimate(values[:, None], _mean, context, "shares", "bootstrap over items", share=True),
+    )
 
 
 def _figures(values: Floats, data: Judged, options: JudgeOptions, context: Context) -> Iterator[Figure]:
