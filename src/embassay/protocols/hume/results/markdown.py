@@ -1,0 +1,271 @@
+"""The report of a study as Markdown: what it says, people beside the best model of each pair, and what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from embassay.protocols.hume.record import Bar, Beside, Need, PairRecord, Summary, beside_models
+from embassay.protocols.hume.tables import answered_by
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.claims import Claim, state_count, state_value
+from embassay.protocols.kernel.tables import Unit
+from embassay.runs.folder import write_atomic
+
+FILE = "report.md"
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|#~])")
+_ALIGNED = ("---", "---:", "---:", "---", "---", "---:", "---:")
+
+
+def report_markdown(summary: Summary) -> str:
+    """Verdict, main table, flags and advice. Text of data is escaped: it cannot become markup."""
+    parts = [
+        f"# {safe(summary.title)}",
+        *_simulated(summary),
+        "## What it says",
+        "\n".join(f"- {safe(finding.text)}" for finding in findings(summary)),
+        "## Pairs",
+        _table(summary),
+        _reading(summary),
+    ]
+    for title, lines in (("## Flags", [*_flags(summary)]), ("## What to do", [*_advice(summary)])):
+        if lines:
+            parts += [title, "\n".join(f"- {safe(line)}" for line in lines)]
+    return "\n\n".join(parts) + "\n"
+
+
+def write_markdown(folder: Path, summary: Summary) -> Path:
+    """Write `report.md` of a run and return it."""
+    write_atomic(folder / FILE, report_markdown(summary))
+    return folder / FILE
+
+
+def safe(text: str) -> str:
+    """Text on one line, with what Markdown or HTML would read as markup escaped.
+
+    >>> print(safe("a|b <b>"))
+    a\\|b \\<b\\>
+    """
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+
+
+def _simulated(summary: Summary) -> Iterator[str]:
+    if summary.simulated:
+        kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
+        who = "All" if kinds == {"simulated"} else "Some"
+        yield (
+            f"**{who} annotators are simulated: scripts answered, not people.** Their scores show that the measurement "
+            "works; they say nothing about people."
+        )
+
+
+def _table(summary: Summary) -> str:
+    headings = ("pair", "n", answerers(summary), "agreement", "best model", "gap", "ceiling")
+    rows = [headings, _ALIGNED, *(_row(model) for model in beside_models(summary))]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _row(beside: Beside) -> tuple[str, ...]:
+    pair, standing = beside.pair, beside.standing
+    best, gap = numbers.NONE, numbers.NONE
+    if standing:
+        mark = "\\*" if _is_outside(pair, standing.best_model) else ""
+        best = f"{safe(standing.best_model)} {POINTS.text(standing.best)}{mark}"
+        gap = POINTS.change(standing.gap())
+    return (
+        safe(pair.name), str(pair.n), _scored(pair.human), safe(_agreed(pair)), best, gap,
+        _scored(pair.ceiling) if pair.ceiling else numbers.NONE,
+    )  # fmt: skip
+
+
+def _is_outside(pair: PairRecord, system: str) -> bool:
+    return any(score.outside for score in (*pair.models, *pair.llms) if score.system == system)
+
+
+def _scored(bar: Bar) -> str:
+    if bar.value is None:
+        return "n/a"
+    ends = bar.low is not None and bar.high is not None
+    return POINTS.text(bar.value) + (f" ({POINTS.interval(bar.low or 0.0, bar.high or 0.0)})" if ends else "")
+
+
+def _agreed(pair: PairRecord) -> str:
+    agreement = pair.agreement
+    if agreement is None or agreement.value.value is None:
+        return (agreement.value.reason if agreement else "") or (
+            "one annotator" if len(pair.annotators) == 1 else "n/a"
+        )
+    return f"{agreement.band} {numbers.score(agreement.value.value, 2)} ({agreement.coefficient})"
+
+
+def _reading(summary: Summary) -> str:
+    methods = sorted({pair.human.method for pair in summary.pairs if pair.human.method})
+    who = answerers(summary)
+    sentences = f"Points of 100. Gap is {who} minus the best model. \\* outside the interval of {who}."
+    sentences += " Ceiling: one annotator scored against the others."
+    return sentences + (f" Intervals: {safe('; '.join(methods))}." if methods else "")
+
+
+def _flags(summary: Summary) -> Iterator[str]:
+    for pair in summary.pairs:
+        yield from (f"{pair.name}: {flag.rstrip('.')}." for flag in pair.flags)
+    yield from summary.notes
+
+
+def _advice(summary: Summary) -> Iterator[str]:
+    for advice in dict.fromkeys(pair.advice for pair in summary.pairs if pair.advice):
+        names = ", ".join(pair.name for pair in summary.pairs if pair.advice == advice)
+        yield f"{names}: {advice}"
+    for pair in summary.pairs:
+        if pair.need and (sentence := _need(pair, pair.need)):
+            yield f"{pair.name}: {sentence}"
+
+
+def _need(pair: PairRecord, need: Need) -> str:
+    if need.items is not None and need.items <= pair.n:
+        return (
+            f"{numbers.counted(pair.n, 'item')} are enough to set {need.system} apart from {answerers(pair)}."
+        )
+    ways = []
+    if need.items is not None:
+        ways.append(f"{numbers.counted(need.items, 'item')} ({pair.n} now) with these annotators")
+    if need.annotators:
+        now = len(pair.annotators)
+        ways.append(f"{numbers.counted(need.annotators, 'annotator')} ({now} now) with these items")
+    sentence = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
+    least = f"This study could show a difference of {POINTS.said(need.smallest)}." if need.smallest else ""
+    return " ".join(filter(None, (sentence, least, need.note)))
+
+
+POINTS = Unit(100.0, 1, 1)
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A sentence on people beside models, and what it states."""
+
+    text: str
+    claims: tuple[Claim, ...] = ()
+
+
+def findings(summary: Summary) -> Iterator[Finding]:
+    """The verdict: places, models beyond the interval of people, how people agree, and wins."""
+    every, who = beside_models(summary), answerers(summary)
+    if not summary.pairs:
+        yield Finding("The run has no pair of dataset and language.")
+        return
+    yield from _overall(summary, who)
+    yield from _beyond(every, who)
+    yield from _agreement(summary.pairs)
+    yield from _wins(summary, who)
+    yield from _lead(summary)
+
+
+def answerers(of: Summary | PairRecord) -> str:
+    """`people`, `simulated annotators`, or `annotators` where there were both."""
+    pairs = of.pairs if isinstance(of, Summary) else (of,)
+    kinds = answered_by(annotator for pair in pairs for annotator in pair.annotators)
+    return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
+
+
+def _overall(summary: Summary, who: str) -> Iterator[Finding]:
+    human = next(
+        (place for place in summary.places if place.kind == "human" and place.rank is not None), None
+    )
+    ranked = [place for place in summary.places if place.rank is not None and place.kind != "human"]
+    if human is None or human.mean.value is None or human.rank is None or not ranked:
+        return
+    best = min(ranked, key=lambda place: place.rank or 0)
+    others = tuple(place.system for place in ranked if place is not best)
+    place = state_count("place", human.rank, len(ranked) + 1, human.system)
+    people = state_value(human.system, "mean", human.mean.value)
+    leader = Claim(best.system, "most", "mean", others, best.mean.value)
+    yield Finding(
+        f"Over {numbers.counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
+        f"{POINTS.said(human.mean.value)}, place {place.n} of {place.of}; "
+        f"the best model, {leader.subject}, has {POINTS.said(leader.value or 0.0)}.",
+        (place, people, leader),
+    )
+
+
+def _beyond(every: Sequence[Beside], who: str) -> Iterator[Finding]:
+    bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
+    if not bounded:
+        yield Finding(f"No pair has both a model and an interval of {who}: nothing can be compared with it.")
+        return
+    above = [beside.pair for beside in bounded if _best(beside) > (beside.pair.human.high or 0.0)]
+    below = [beside.pair for beside in bounded if _best(beside) < (beside.pair.human.low or 0.0)]
+    over = state_count("above", len(above), len(bounded))
+    under = state_count("below", len(below), len(bounded))
+    yield Finding(
+        f"The best model is above the interval of {who} on {over.n} of {numbers.counted(over.of, 'pair')}, "
+        f"below it on {under.n}. Outside an interval is not a test.",
+        (over, under),
+    )
+    noise = [pair for pair in above if pair.superhuman_on_noise]
+    if noise:
+        little = state_count("low", len(noise), len(above))
+        yield Finding(
+            f"On {little.n} of those above, annotators agree little: {named(noise)}. A model above people who "
+            "disagree may have learned labels that they do not share.",
+            (little,),
+        )
+
+
+def _best(beside: Beside) -> float:
+    return beside.standing.best if beside.standing else 0.0
+
+
+def _agreement(pairs: Sequence[PairRecord]) -> Iterator[Finding]:
+    trusted = [pair for pair in pairs if pair.trust]
+    alone = len(pairs) - len(trusted)
+    if trusted:
+        levels = tuple(
+            state_count(f"{word} agreement", sum(pair.trust == word for pair in trusted), len(trusted))
+            for word in ("high", "medium", "low")
+        )
+        high, medium, low = (claim.n for claim in levels)
+        yield Finding(
+            f"Agreement is high on {high}, medium on {medium} and low on {low} of "
+            f"{numbers.counted(len(trusted), 'pair')}: read models by the high ones first.",
+            levels,
+        )
+    if alone:
+        unknown = state_count("unknown agreement", alone, len(pairs))
+        yield Finding(f"Agreement is unknown on {numbers.counted(unknown.n, 'pair')}.", (unknown,))
+
+
+def _wins(summary: Summary, who: str) -> Iterator[Finding]:
+    won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
+    if {"best", "median"} <= won.keys():
+        best, middle = (
+            state_count(f"people above {name}", won[name].wins, won[name].pairs)
+            for name in ("best", "median")
+        )
+        yield Finding(
+            f"{who.capitalize()} are above the best model on {best.n} of {best.of} pairs, and "
+            f"above the median model on {middle.n}.",
+            (best, middle),
+        )
+
+
+def _lead(summary: Summary) -> Iterator[Finding]:
+    bar = summary.agreement_against_gap
+    if bar is None or bar.value is None:
+        return
+    p = summary.agreement_against_gap_p
+    tail = f", p {'' if p < 0.001 else '= '}{numbers.p_value(p)}" if p is not None else ""
+    yield Finding(
+        f"Agreement and the lead of the best model go together with a Spearman correlation of "
+        f"{numbers.score(bar.value, 2)} over {bar.n} pairs{tail}: below 0, models lead where people agree least.",
+        (state_value("agreement", "correlation with the lead", bar.value),),
+    )
+
+
+def named(pairs: Sequence[PairRecord]) -> str:
+    """The first few pairs by name, and how many more."""
+    first = ", ".join(pair.name for pair in pairs[:_NAMED])
+    return first + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")
