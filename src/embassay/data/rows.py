@@ -380,7 +380,7 @@ def shown(value: Any) -> str:
 
 
 def cut_line(text: str, most: int = 60) -> str:
-    """A text on one line, cut after so many characters.
+    r"""A text on one line, cut after so many characters.
 
     >>> cut_line("a\nb"), cut_line("abcdef", 4)
     ('a b', 'abc…')
