@@ -361,8 +361,10 @@ def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> Non
     outcome = _carried_out(study, request, replace=replace, max_usd=running.max_cost)
     _show(outcome, json=json, wide=wide)
     if outcome.failed:
+        from embassay.protocols.kernel.tables import counted
+
         raise ModelError(
-            f"{outcome.failed} calls failed; their items have no answer.",
+            f"{counted(outcome.failed, 'call')} failed, and so many items have no answer.",
             mend=f"The rest is kept in {study / 'llm'}; the same command tries these again.",
         )
 

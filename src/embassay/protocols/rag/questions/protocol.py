@@ -21,7 +21,7 @@ from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
-from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, write_tables
+from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, counted, write_tables
 from embassay.protocols.questions import OF_MODELS, drafts
 from embassay.protocols.questions.drafts import (
     DRAFTS,
@@ -444,7 +444,7 @@ class QuestionsSession(Attempt):
         failed = [reason for (kind, _), reason in self.failed.items() if kind == cell.variant]
         if not failed and not self.found.is_whole(cell.variant):
             return None
-        reason = f"{len(failed)} calls failed; the first: {failed[0]}" if failed else ""
+        reason = f"{counted(len(failed), 'call')} failed; the first: {failed[0]}" if failed else ""
         return CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failed else "done", reason, 0.0, (), {},
             counts=self.found.counts(cell.variant), variant=cell.variant,
