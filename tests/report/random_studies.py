@@ -117,42 +117,56 @@ def of_choice(seed: int) -> Made:
     return choice_verdict(record, make_board(EMPTY)), tables
 
 
+class DrawnStudy:
+    """People and models on some pairs, with one annotator, low agreement, no interval, ties; and what follows of the
+    drawn scores."""
+
+    def __init__(self, seed: int) -> None:
+        rng = np.random.default_rng([seed, 45])
+        self.names = NAMES[: int(rng.integers(1, 4))]
+        self.pairs = tuple(_random_pair(rng, self.names, place) for place in range(int(rng.integers(1, 5))))
+        self.summary = summary("made", "study", self.pairs, {})
+        self.people = {record.name: record.human.value or 0.0 for record in self.pairs}
+        self.scores = {record.name: [_score(record, name) for name in self.names] for record in self.pairs}
+        self.gaps = {name: self.people[name] - max(self.scores[name]) for name in self.people}
+        self.means = {
+            name: float(np.mean([_score(record, name) for record in self.pairs])) for name in self.names
+        }
+        self.human = float(np.mean(list(self.people.values())))
+        self.place = 1 + sum(mean > self.human + 1e-9 for mean in self.means.values())
+        self.above = [record for record in self.pairs if _side(record) == "above"]
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """What both pages count."""
+        sides, of = [side for side in map(_side, self.pairs) if side], len(self.pairs)
+        middle = sum(value - median(self.scores[name]) > 1e-9 for name, value in self.people.items())
+        return {
+            "above": (sides.count("above"), len(sides)), "below": (sides.count("below"), len(sides)),
+            "low": (sum(record.trust == "low" for record in self.above), len(self.above)),
+            "people above best": (sum(gap > 1e-9 for gap in self.gaps.values()), of),
+            "people above median": (middle, of),
+        }  # fmt: skip
+
+
 def of_hume(seed: int) -> Made:
-    """People and models on some pairs: with one annotator, low agreement, no interval, ties."""
-    rng = np.random.default_rng([seed, 45])
-    names = NAMES[: int(rng.integers(1, 4))]
-    pairs = tuple(_random_pair(rng, names, place) for place in range(int(rng.integers(1, 5))))
-    made = summary("made", "study", pairs, {})
-    people = {record.name: record.human.value or 0.0 for record in pairs}
-    scores = {
-        record.name: [model.score.value for model in record.models if model.score.value is not None]
-        for record in pairs
-    }
-    gaps = {name: people[name] - max(scores[name]) for name in people}
-    sides = {record.name: _side(record) for record in pairs}
-    known = [side for side in sides.values() if side]
-    above = [record for record in pairs if sides[record.name] == "above"]
-    won = sum(gap > 1e-9 for gap in gaps.values())
-    middle = sum(people[name] - median(scores[name]) > 1e-9 for name in people)
-    of = len(pairs)
-    means = {name: float(np.mean([_score(record, name) for record in pairs])) for name in names}
-    human = float(np.mean(list(people.values())))
-    place = 1 + sum(mean > human + 1e-9 for mean in means.values())
+    """The page of a study with people."""
+    drawn = DrawnStudy(seed)
+    of = len(drawn.pairs)
 
     def placed(claim: Claim) -> bool:
-        return abs((claim.value or 0.0) - human) < 1e-9 and (claim.n, claim.of) == (place, len(names) + 1)
+        counted = (claim.n, claim.of) == (drawn.place, len(drawn.names) + 1)
+        return abs((claim.value or 0.0) - drawn.human) < 1e-9 and counted
 
     counts = {
-        "above": (known.count("above"), len(known)), "below": (known.count("below"), len(known)),
-        "low": (sum(record.trust == "low" for record in above), len(above)),
-        "unknown": (sum(record.trust is None for record in above), len(above)),
-        "pairs": (of, of), "scored": (of, of), "model ahead": (sum(gap < 0 for gap in gaps.values()), of),
-        "people above best": (won, of), "people above median": (middle, of),
+        **drawn.counts, "unknown": (sum(record.trust is None for record in drawn.above), len(drawn.above)),
+        "pairs": (of, of), "scored": (of, of), "model ahead": (sum(gap < 0 for gap in drawn.gaps.values()), of),
     }  # fmt: skip
     tables = Tables(
-        {"gap": gaps, "mean": means}, closed=frozenset({"gap", "mean"}), counts=counts, own={"place": placed}
-    )
-    return verdict_of(made), tables
+        {"gap": drawn.gaps, "mean": drawn.means}, closed=frozenset({"gap", "mean"}), counts=counts,
+        own={"place": placed},
+    )  # fmt: skip
+    return verdict_of(drawn.summary), tables
 
 
 def _random_pair(rng: np.random.Generator, names: tuple[str, ...], place: int) -> PairRecord:
@@ -406,36 +420,23 @@ def of_leaderboard(seed: int) -> Made:
 
 def of_findings(seed: int) -> Made:
     """What `hume score` writes beside its tables; the values are read from the drawn pairs."""
-    rng = np.random.default_rng([seed, 45])
-    names = NAMES[: int(rng.integers(1, 4))]
-    pairs = tuple(_random_pair(rng, names, place) for place in range(int(rng.integers(1, 5))))
-    people = {record.name: record.human.value or 0.0 for record in pairs}
-    scores = {record.name: [_score(record, name) for name in names] for record in pairs}
-    means = {name: float(np.mean([_score(record, name) for record in pairs])) for name in names}
-    human = float(np.mean(list(people.values())))
-    sides = {record.name: _side(record) for record in pairs}
-    known = [side for side in sides.values() if side]
-    above = [record for record in pairs if sides[record.name] == "above"]
-    trusted = [record.trust for record in pairs if record.trust]
+    drawn = DrawnStudy(seed)
+    trusted = [record.trust for record in drawn.pairs if record.trust]
     levels = {f"{word} agreement": (trusted.count(word), len(trusted)) for word in ("high", "medium", "low")}
     counts = {
-        "place": (1 + sum(mean > human + 1e-9 for mean in means.values()), len(names) + 1),
-        "above": (known.count("above"), len(known)), "below": (known.count("below"), len(known)),
-        "low": (sum(record.trust == "low" for record in above), len(above)),
-        **levels, "unknown agreement": (len(pairs) - len(trusted), len(pairs)),
-        "people above best": (sum(people[name] - max(scores[name]) > 1e-9 for name in people), len(pairs)),
-        "people above median": (sum(people[name] - median(scores[name]) > 1e-9 for name in people), len(pairs)),
+        **drawn.counts, **levels, "place": (drawn.place, len(drawn.names) + 1),
+        "unknown agreement": (len(drawn.pairs) - len(trusted), len(drawn.pairs)),
     }  # fmt: skip
-    found = list(findings(summary("made", "study", pairs, {})))
     agreed = [
-        (record.agreement.value.value or 0.0, max(scores[record.name]) - people[record.name])
-        for record in pairs
+        (record.agreement.value.value or 0.0, -drawn.gaps[record.name])
+        for record in drawn.pairs
         if record.agreement
     ]
-    values = {"mean": {**means, "Human": human}}
+    values = {"mean": {**drawn.means, "Human": drawn.human}}
     if len(agreed) > 2 and all(len(set(column)) > 1 for column in zip(*agreed, strict=True)):
         together = float(spearmanr(*zip(*agreed, strict=True)).statistic)
         values["correlation with the lead"] = {"agreement": together}
+    found = list(findings(drawn.summary))
     claims = tuple(claim for one in found for claim in one.claims)
     return Verdict((), tuple((one.text,) for one in found), claims), Tables(values, counts=counts)
 

@@ -43,18 +43,18 @@ _BYTES = {"float16": 2.0, "int8": 1.0, "binary": 0.125}
 def read_costs(manifest: Mapping[str, Any]) -> Iterator[Result]:
     """What each system took in a run, as rows that a threshold may be set on: the `seconds` of its finished cells, the
     most `memory` (MiB) that a process held for one, and the `bytes_per_vector`."""
+    protocol = str(manifest.get("protocol", ""))
     timed = [cell for cell in manifest.get("cells", ()) if cell.get("seconds") is not None]
     for system in manifest.get("systems", ()):
         name, cells = system["name"], [cell for cell in timed if cell.get("system") == system["name"]]
-        peaks = [cell["peak_bytes"] for cell in cells if cell.get("peak_bytes") is not None]
-        costs = {
-            "seconds": math.fsum(cell["seconds"] for cell in cells) or None,
-            "memory": max(peaks, default=0) / 2**20 or None,
-            "bytes_per_vector": vector_bytes(name, system.get("facts", {})),
-        }
+        costs: dict[str, float | None] = dict.fromkeys(("seconds", "memory"))
+        if cells:
+            costs["seconds"] = math.fsum(cell["seconds"] for cell in cells)
+        if peaks := [cell["peak_bytes"] for cell in cells if cell.get("peak_bytes") is not None]:
+            costs["memory"] = max(peaks) / 2**20
+        costs["bytes_per_vector"] = vector_bytes(name, system.get("facts", {}))
         for measure, value in costs.items():
             reason = "" if value is not None else "the run does not say it"
-            protocol = str(manifest.get("protocol", ""))
             yield Result(protocol, COST, "", "", "", "", name, measure, value, len(cells), reason=reason)
 
 

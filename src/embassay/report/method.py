@@ -12,11 +12,11 @@ from embassay.document.blocks import listed, plain
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.outcome import Citation, citations
-from embassay.protocols.run_values import vector_bytes
+from embassay.protocols.run_values import read_costs
 from embassay.report.board import Board, Task, has_board
 from embassay.report.kinds import Wording, defaults_of, wording_of
 from embassay.report.notes import Note, notes_of
-from embassay.report.record import Record, labels
+from embassay.report.record import Cell, Record, labels
 from embassay.report.runs import Left, ReportRun
 from embassay.runs.folder import MANIFEST
 from embassay.runs.memory import in_words
@@ -41,33 +41,34 @@ class Taken:
 
 def taken(record: Record, board: Board) -> tuple[Taken, ...]:
     """Of every system with a finished cell, as the board has them; none where cells tell no time."""
+    costs = {(cost.system, cost.measure): cost for cost in read_costs(record.manifest)}
     rows = []
     for row in board.rows:
-        cells = [cell for cell in record.cells if cell.system == row.system.name and cell.seconds is not None]
-        if not cells:
+        name = row.system.name
+        time = costs.get((name, "seconds"))
+        if time is None or time.value is None:
             continue
-        paired = [cell for cell in cells if cell.counts.get("pairs")]
-        pairs = sum(cell.counts["pairs"] for cell in paired)
-        seconds = sum(cell.seconds or 0.0 for cell in paired) / pairs if pairs else None
-        peaks = [cell.peak_bytes for cell in cells if cell.peak_bytes is not None]
+        paired = [cell for cell in record.cells if cell.system == name and cell.counts.get("pairs")]
+        memory, vector = costs[name, "memory"].value, costs[name, "bytes_per_vector"].value
         rows.append(
             Taken(
                 row.label,
                 row.lead.text,
-                f"{numbers.duration(sum(cell.seconds or 0.0 for cell in cells))} "
-                f"({numbers.counted(len(cells), 'cell')})",
-                f"{1000 * seconds:.2g} ms (n = {numbers.count(pairs)})"
-                if seconds is not None
-                else numbers.NONE,
-                in_words(max(peaks)) if peaks else numbers.NONE,
-                _bytes(vector_bytes(row.system.name, row.system.facts)),
+                f"{numbers.duration(time.value)} ({numbers.counted(time.n, 'cell')})",
+                _per_pair([cell for cell in paired if cell.seconds is not None]),
+                numbers.NONE if memory is None else in_words(int(memory * 2**20)),
+                numbers.NONE if vector is None else f"{vector:,g} bytes",
             )
         )
     return tuple(rows)
 
 
-def _bytes(size: float | None) -> str:
-    return numbers.NONE if size is None else f"{size:,g} bytes"
+def _per_pair(cells: Sequence[Cell]) -> str:
+    pairs = sum(cell.counts["pairs"] for cell in cells)
+    if not pairs:
+        return numbers.NONE
+    seconds = sum(cell.seconds or 0.0 for cell in cells) / pairs
+    return f"{1000 * seconds:.2g} ms (n = {numbers.count(pairs)})"
 
 
 @dataclass(frozen=True)

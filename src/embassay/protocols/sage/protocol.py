@@ -136,7 +136,7 @@ class Sage(TaskProtocol):
     def conclude(self, plan: Plan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """And embedding models beside classical metrics as groups."""
         conclusion = super().conclude(plan, records, rows)
-        of_system = dict(kinds(plan))
+        of_system = kinds(plan)
         groups = (*group_table(conclusion.standings, of_system), *best_table(conclusion.standings, of_system))
         return replace(conclusion, tables=(*conclusion.tables, *groups))
 

@@ -20,7 +20,6 @@ from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Pe
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
 from embassay.protocols.rag.probes.options import Lang
 from embassay.protocols.rag.probes.questions import LEVELS, noisy, phrases
-from embassay.protocols.rag.sweep.findings.advice import entropy
 
 Floats = NDArray[np.float64]
 Embed = Callable[[Sequence[str], Role], NDArray[np.float32]]
@@ -45,6 +44,21 @@ def entropies(scores: Sequence[Floats | None]) -> Floats:
     0.756481
     """
     return np.array([_entropy(score) for score in scores], dtype=np.float64)
+
+
+def entropy(scores: Floats) -> float:
+    """Entropy of the softmax (temperature 1) of a reranker's scores over its largest possible value: 0 where one
+    candidate has it all, 1 where all are alike. Source: spec rag 3.5.
+
+    >>> round(entropy(np.array([2.0, 1.0, 0.0, 0.0])), 6)
+    0.756481
+    """
+    if len(scores) < 2:
+        return 0.0
+    shares = np.exp(scores - np.max(scores))
+    shares = shares / shares.sum()
+    positive = shares[shares > 0]
+    return float(-(positive * np.log(positive)).sum() / np.log(len(scores)))
 
 
 def _entropy(scores: Floats | None) -> float:

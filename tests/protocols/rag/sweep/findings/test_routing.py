@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.rag.sweep.findings import findings_of
-from embassay.protocols.rag.sweep.findings.advice import entropy, fires, halves, threshold
+from embassay.protocols.rag.sweep.findings.advice import fires, halves, threshold
 from embassay.protocols.rag.sweep.findings.record import Route
+from embassay.protocols.rag.sweep.signals import entropy
 from embassay.protocols.rag.sweep.stacks import Measured, Rules, Sweep
 
 from ..sweeps import drawn

@@ -121,21 +121,6 @@ def halves(n: int, seed: int, dataset: str) -> Halves:
     return Halves(np.sort(order[: n // 2]), np.sort(order[n // 2 :]))
 
 
-def entropy(scores: Floats) -> float:
-    """Entropy of the softmax (temperature 1) of a reranker's scores over its largest possible value: 0 where one
-    candidate has it all, 1 where all are alike. Source: spec rag 3.5.
-
-    >>> round(entropy(np.array([2.0, 1.0, 0.0, 0.0])), 6)
-    0.756481
-    """
-    if len(scores) < 2:
-        return 0.0
-    shares = np.exp(scores - np.max(scores))
-    shares = shares / shares.sum()
-    positive = shares[shares > 0]
-    return float(-(positive * np.log(positive)).sum() / np.log(len(scores)))
-
-
 def threshold(dataset: str, signal: str, values: Floats) -> Threshold | None:
     """From where on a signal fires: under the lowest quarter or above the highest of the calibration queries, or where
     it is fixed; None where it is undefined for all of them."""
