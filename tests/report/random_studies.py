@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from claims import Tables, Tested
 from embassay.data.judged_runs import entries_of
-from embassay.document.blocks import Verdict
+from embassay.document.blocks import Verdict, plain
 from embassay.protocols.choose.belief import Belief
 from embassay.protocols.choose.conclusions import Answers, concluded, standing, told
 from embassay.protocols.choose.questions import FITTED
@@ -44,6 +44,7 @@ from embassay.report.rag.decision import decision_view
 from embassay.report.rag.golden import verdict_of as golden_verdict
 from embassay.report.rag.name_probe import MASK, names_verdict
 from embassay.report.rag.probes import noise_verdict
+from embassay.report.rag.questions import verdict_of as questions_verdict
 from embassay.report.record import Record, System, keyed
 from embassay.report.terminal import fields_view, gate_view, pair_view
 from embassay.stats import compare_replicates
@@ -234,6 +235,29 @@ def of_golden(seed: int) -> Made:
     if good is not None:
         values["grade4plus5_count_median"] = {"the median question": good}
     return golden_verdict(golden), Tables(values, counts=counts)
+
+
+def of_questions(seed: int) -> Made:
+    """Questions of users, a model and the documents, some kinds of them not finished."""
+    rng = np.random.default_rng([seed, 60])
+    sources = ["users", "chat:writer", "documents"]
+    asked = [{"source": str(rng.choice(sources))} for _ in range(int(rng.integers(0, 9)))]
+    statuses = {
+        kind: str(rng.choice(["done", "failed", "waiting"]))
+        for kind in ("fact", "how", "keywords")[: int(rng.integers(0, 4))]
+    }
+    per_source = {name: [question["source"] for question in asked].count(name) for name in sources}
+    counts = {
+        "questions": (len(asked), len(asked)),
+        "unfinished": (sum(status != "done" for status in statuses.values()), len(statuses)),
+    }
+    own = {"source": lambda claim: (claim.n, claim.of) == (per_source[claim.subject], len(asked))}
+    verdict = questions_verdict(asked, statuses)
+    text = " ".join(map(plain, verdict.lede))
+    for name, n in per_source.items():
+        said = f"{100 * n / len(asked):.0f}% from " if n else ""
+        assert said in text, f"{name}: {said}"
+    return verdict, Tables(counts=counts, own=own)
 
 
 def probe_row(

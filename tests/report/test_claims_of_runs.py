@@ -24,6 +24,7 @@ OF: dict[str, Callable[[int], Made]] = {
     "compare": studies.of_compare, "compare all": studies.of_fields, "leaderboard": studies.of_leaderboard,
     "validation": studies.of_validation, "findings": studies.of_findings, "gate": studies.of_gate,
     "decision": studies.of_decision, "cards": boards.of_cards,
+    "questions": studies.of_questions,
 }  # fmt: skip
 
 

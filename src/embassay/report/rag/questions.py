@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from embassay.document.blocks import (
 from embassay.document.claims import first_in_words, gap_in_words
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import state_contenders, state_pair, state_value
+from embassay.protocols.kernel.claims import Claim, state_contenders, state_count, state_pair, state_value
 from embassay.protocols.kernel.comparisons import untold
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report.board import Board
@@ -132,15 +133,29 @@ def questions_verdict(record: Record, _: Board) -> Verdict:
 
 def _verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
     manifest = RunFolder(run).read_manifest() or {}
-    shares = [
-        f"{numbers.percent(share['share'])} from {_source(name)}"
-        for name, share in manifest.get("shares", {}).items()
-    ]
-    lede = [(f"Of these {', '.join(shares)}.",)] if shares else []
-    wanting = [cell for cell in manifest.get("cells", ()) if cell["status"] != "done"]
-    if wanting:
-        lede.append(("Not finished: " + ", ".join(cell["variant"] for cell in wanting) + ".",))
-    return Verdict((f"{numbers.counted(len(asked), 'question')} about these documents",), tuple(lede))
+    return verdict_of(asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())})
+
+
+def verdict_of(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) -> Verdict:
+    """How many questions there are, from whom, and which kinds of them are not finished."""
+    total = state_count("questions", len(asked), len(asked))
+    sources = tuple(
+        state_count("source", n, len(asked), subject=name)
+        for name, n in Counter(question["source"] for question in asked).items()
+    )
+    unfinished = [kind for kind, status in statuses.items() if status != "done"]
+    lede = []
+    if sources:
+        lede.append((f"Of these {', '.join(map(_share_in_words, sources))}.",))
+    if unfinished:
+        lede.append(("Not finished: " + ", ".join(unfinished) + ".",))
+    heading = (f"{numbers.counted(total.n, 'question')} about these documents",)
+    claims = (total, *sources, state_count("unfinished", len(unfinished), len(statuses)))
+    return Verdict(heading, tuple(lede), claims)
+
+
+def _share_in_words(claim: Claim) -> str:
+    return f"{numbers.percent(claim.n / claim.of)} from {_source(claim.subject)}"
 
 
 def _source(name: str) -> str:
