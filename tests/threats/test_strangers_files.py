@@ -7,6 +7,7 @@ import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from typer.testing import CliRunner
@@ -181,3 +182,38 @@ def test_a_name_that_is_latex(tmp_path: Path) -> None:
     made = "".join(path.read_text("utf-8") for path in (tmp_path / "out").rglob("*.tex"))
     assert "passwd" in made
     assert not re.search(r"\\input|\\write|\^\^|(?<!\\)%\$", made)
+
+
+STEERING = "good\x1b[2J\x07\x00\x9b\u202egnp.exe"
+
+
+def test_a_name_that_steers_a_terminal_in_every_file(tmp_path: Path) -> None:
+    """Whatever is written about a run that names a system so (exports, figures, reports, a gate's files) holds none of
+    its controls, and what is XML can be read."""
+    run = write_run(
+        tmp_path / "run", {STEERING: [0.1, 0.9, 0.4], "b": [0.5, 0.4, 0.2]},
+        systems=[{"name": STEERING, "kind": "embedding"}, {"name": "b", "kind": "embedding"}], cells=[],
+    )  # fmt: skip
+    made = tmp_path / "made"
+    for form in ("csv", "latex", "figures", "parquet"):
+        export([run], form, made / form)
+    write_report([run], out=made / "report.html")
+    summary = CliRunner().invoke(app, ["report", str(run), "--summary", "--out", str(made / "summary.html")])
+    assert summary.exit_code == 0, summary.output
+    gate = [
+        "gate",
+        str(run),
+        "--min",
+        f"sage.robustness[{STEERING}]>=0.5",
+        "--min",
+        "sage.robustness[b]>=0.1",
+    ]
+    done = CliRunner().invoke(app, [*gate, "--junit", str(made / "g.xml"), "--markdown", str(made / "g.md")])
+    assert done.exit_code in (0, 1), done.output
+    files = [path for path in made.rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} >= {".csv", ".tex", ".svg", ".html", ".xml", ".md"}
+    for path in files:
+        if path.suffix in {".svg", ".xml"}:
+            ElementTree.fromstring(path.read_bytes())
+        if path.suffix not in {".parquet", ".pdf", ".png"}:
+            assert not set(path.read_text("utf-8")) & set("\x1b\x07\x00\x9b\u202e"), path

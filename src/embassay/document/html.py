@@ -17,6 +17,7 @@ from markupsafe import Markup, escape
 
 from embassay.document import marks
 from embassay.document.blocks import Block, Column, Command, Entry, Link, Name, Part, Said, Table, Words
+from embassay.protocols.kernel.tables import printable
 
 TAGS = ("b", "bdi", "em", "small")
 
@@ -94,11 +95,11 @@ BLOCKS = "p|h[1-6]|div|table|section|article|ul|ol|dl|figure|details|pre|fieldse
 
 def tight(html: str) -> str:
     """A page without end tags that HTML lets out, with one line break between tags, no quotes around simple attribute
-    values.
+    values; what steers a terminal, or the direction of what follows, is replaced as in every file of ours.
 
     Text from data holds no tag and no quote (it is escaped), so only what the templates say matches.
     """
-    head, data, tail = html.partition('<script type="application/json"')
+    head, data, tail = printable(html).partition('<script type="application/json"')
     head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>", "", head)
     head = re.sub(rf"</p>(?=\s*</?(?:{BLOCKS})\b)", "", head)
     head = re.sub(r">\s+<", ">\n<", head)

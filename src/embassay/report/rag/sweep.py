@@ -168,11 +168,11 @@ def scenario_table(part: Part, asked: Terms) -> Table:
         quality = stack.measured(asked.measure)
         words = named(stack.id) if scenario.stack else Markup("none; nearest {}").format(named(stack.id))
         entries = (
-            Entry(words), figure_entry(quality.value if quality is not None else None), time_entries(stack)[0],
+            Entry(words), figure_entry(quality.value if quality is not None else None), *time_entries(stack),
             usd_entry(stack.cost), Entry(scenario.how),
         )  # fmt: skip
         lines.append(Line(scenario.name, entries))
-    columns = ("Stack", asked.measure, "p50", "$ per 1,000", "How it is found")
+    columns = ("Stack", asked.measure, "p50", "p95", "$ per 1,000", "How it is found")
     return Table(
         "sweep-scenarios", "Scenarios", "Scenario", columns, tuple(lines), digits=3, is_sortable=False
     )
@@ -277,8 +277,7 @@ def index_table(part: Part) -> Table | None:
     cutoffs = list(dict.fromkeys(k for index in part.indexes for k in index.recall))
     measures = list(dict.fromkeys(name for index in part.indexes for name in index.changes))
     columns = (
-        *(f"recall@{k}" for k in cutoffs), *measures, "Search", "Memory",
-        "≤ 2%",
+        *(f"recall@{k}" for k in cutoffs), *measures, "Search, p50", "p95", "Memory", "≤ 2%",
     )  # fmt: skip
     lines = tuple(_index(index, cutoffs, measures) for index in part.indexes)
     return Table("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
@@ -294,6 +293,7 @@ def _index(quality: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str
             Entry(
                 ms(quality.retrieve_ms), f"flat {ms(quality.retrieve_ms_flat)}", f"{quality.retrieve_ms:.6g}"
             ),
+            ms_entry(quality.retrieve_p95),
             memory_entry(quality.memory),
             Entry("yes" if quality.within else "no"),
         ),

@@ -403,6 +403,8 @@ def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
     first, second = pairs[0]
     rows = [ground.rows[name][first] for name in ground.datasets]
     flat = [ground.rows[name][second] for name in ground.datasets]
+    p50, p95 = _retrieval(ground, [i for i, _ in pairs])
+    flat_p50, flat_p95 = _retrieval(ground, [j for _, j in pairs])
     return IndexQuality(
         encoder=rows[0].configuration.encoder,
         dims=rows[0].configuration.dims,
@@ -410,13 +412,15 @@ def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
         pairs=len(pairs),
         recall={str(k): float(np.mean([row.recall[k] for row in rows])) for k in rows[0].recall},
         changes=changes,
-        retrieve_ms=_retrieval(ground, [i for i, _ in pairs]),
-        retrieve_ms_flat=_retrieval(ground, [j for _, j in pairs]),
+        retrieve_ms=p50,
+        retrieve_ms_flat=flat_p50,
         memory=memory_of(rows),
         flat_memory=memory_of(flat),
         build_seconds=sum(row.index.build_seconds for row in rows),
         within=all(change >= NEAR for change in changes.values()),
         ef=_widest(rows),
+        retrieve_p95=p95,
+        retrieve_p95_flat=flat_p95,
     )
 
 
@@ -427,12 +431,14 @@ def _change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
     return 100 * (now / before - 1) if before > 0 else None
 
 
-def _retrieval(ground: Ground, places: list[int]) -> float:
+def _retrieval(ground: Ground, places: list[int]) -> tuple[float, float]:
+    """p50 and p95 of retrieval in ms, each the mean over stacks; 0 where nothing was timed."""
     rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
-    times = [
-        percentile_of(row.times.stages["retrieve"], 50.0) for row in rows if "retrieve" in row.times.stages
-    ]
-    return float(np.mean(times)) if times else 0.0
+    samples = [row.times.stages["retrieve"] for row in rows if "retrieve" in row.times.stages]
+    if not samples:
+        return 0.0, 0.0
+    p50, p95 = (float(np.mean([percentile_of(taken, at) for taken in samples])) for at in (50.0, 95.0))
+    return p50, p95
 
 
 RESAMPLES = 2000

@@ -278,6 +278,8 @@ class IndexQuality:
     build_seconds: float
     within: bool
     ef: int | None = None
+    retrieve_p95: float | None = None
+    retrieve_p95_flat: float | None = None
 
 
 @dataclass(frozen=True)

@@ -264,7 +264,8 @@ def indexes(findings: Findings) -> ColumnTable:
         Column("Dataset", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0), Column("Index", "text"),
         *(Column(f"recall@{k}", decimals=3) for k in cutoffs),
         *(Column(f"{name} %", "signed", 1) for name in measures),
-        Column("Retrieve ms"), Column("Flat ms"), Column("Retrieve %", "signed", 1), Column("Memory bytes", decimals=0),
+        Column("Retrieve ms"), Column("Retrieve p95 ms"), Column("Flat ms"), Column("Flat p95 ms"),
+        Column("Retrieve %", "signed", 1), Column("Memory bytes", decimals=0),
         Column("Estimated bytes", decimals=0), Column("Build s", decimals=1), Column("Within 2%", "text"),
         *([Column("ef found", decimals=0)] if has_ef else []),
     )  # fmt: skip
@@ -278,7 +279,8 @@ def indexes(findings: Findings) -> ColumnTable:
             )
             rows.append((
                 scope(part), index.encoder, index.dims, index.index, *(index.recall.get(k) for k in cutoffs),
-                *(index.changes.get(name) for name in measures), index.retrieve_ms, index.retrieve_ms_flat, change,
+                *(index.changes.get(name) for name in measures), index.retrieve_ms, index.retrieve_p95,
+                index.retrieve_ms_flat, index.retrieve_p95_flat, change,
                 index.memory.memory, estimate, index.build_seconds, "yes" if index.within else "no",
                 *([index.ef] if has_ef else []),
             ))  # fmt: skip
@@ -308,27 +310,19 @@ def efficiency(findings: Findings) -> ColumnTable:
     columns = (
         Column("Rank", decimals=0), *STACK, Column("AvgPerf", decimals=3),
         Column("Per second of reranking", decimals=3),
-        Column("Rerank ms", decimals=1), Column("Per second", decimals=3), Column("Total ms", decimals=1),
-        *([Column("Answer ms", decimals=1), Column("End to end ms", decimals=1)] if answered else []),
+        *milliseconds("Rerank"), Column("Per second", decimals=3), *milliseconds("Total"),
+        *((*milliseconds("Answer"), *milliseconds("End to end")) if answered else ()),
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
         ranked = [stack for stack in part.stacks if stack.average is not None]
         ranked.sort(key=lambda row: (-(row.per_rerank_second or 0.0), -(row.per_second or 0.0), row.id))
         for place, facts in enumerate(ranked, start=1):
-            rerank, total = facts.time("rerank"), facts.time("total")
-            rows.append(
-                (
-                    place,
-                    *of_stack(part, facts),
-                    facts.average,
-                    facts.per_rerank_second,
-                    rerank.p50 if rerank else None,
-                    facts.per_second,
-                    total.p50 if total else None,
-                    *([_p50(facts, GENERATE), _p50(facts, WHOLE)] if answered else []),
-                )
-            )
+            rows.append((
+                place, *of_stack(part, facts), facts.average, facts.per_rerank_second, *percentiles(facts, "rerank"),
+                facts.per_second, *percentiles(facts, "total"),
+                *((*percentiles(facts, GENERATE), *percentiles(facts, WHOLE)) if answered else ()),
+            ))  # fmt: skip
     weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
     note = (
         f"AvgPerf: the mean of {weights}. "
@@ -337,9 +331,15 @@ def efficiency(findings: Findings) -> ColumnTable:
     return ColumnTable("rag_table9", "Efficiency", columns, tuple(rows), note)
 
 
-def _p50(stack: StackFacts, stage: str) -> float | None:
+def milliseconds(stage: str) -> tuple[Column, Column]:
+    """The columns of a stage's times: p50 under the stage's name, and p95."""
+    return Column(f"{stage} ms", decimals=1), Column(f"{stage} p95 ms", decimals=1)
+
+
+def percentiles(stack: StackFacts, stage: str) -> tuple[float | None, float | None]:
+    """p50 and p95 of a stage, under `milliseconds`."""
     time = stack.time(stage)
-    return None if time is None else time.p50
+    return (None, None) if time is None else (time.p50, time.p95)
 
 
 def tokens(findings: Findings) -> ColumnTable:
@@ -437,19 +437,14 @@ def _quality(findings: Findings, number: int, title: str, pick: Pick) -> ColumnT
         (
             *of_stack(part, stack),
             *(stack.value(name) for name in findings.measures),
-            *_times(stack),
+            *(value for stage in ("embed", "retrieve", "total") for value in percentiles(stack, stage)),
         )
         for part, stack in _each(findings, pick)
     ]
-    return ColumnTable(f"rag_table{number}", title, columns, tuple(rows), "Times in ms: p50.")
+    return ColumnTable(f"rag_table{number}", title, columns, tuple(rows), "Times in ms: p50, and p95.")
 
 
-TIMES = (Column("Embed ms", decimals=1), Column("Retrieve ms", decimals=1), Column("Total ms", decimals=1))
-
-
-def _times(stack: StackFacts) -> Iterator[Value]:
-    p50 = {time.stage: time.p50 for time in stack.times}
-    return (p50.get(stage) for stage in ("embed", "retrieve", "total"))
+TIMES = (*milliseconds("Embed"), *milliseconds("Retrieve"), *milliseconds("Total"))
 
 
 def _best_stacks(findings: Findings) -> ColumnTable:
