@@ -182,12 +182,9 @@ def write(taken: list[Taken]) -> None:
     index = TUTORIALS / "index.md"
     text = index.read_text(encoding="utf-8")
     for one in taken:
-        rest = one.busy["run"] + one.busy["browser"]
-        cells = [f"{one.words / WORDS_A_MINUTE:.1f} min", f"{one.busy['install']:.0f} s", f"{rest:.0f} s"]
-        cells.append(f"{one.minutes(one.busy):.1f} min")
-        figures = "".join(f" {cell} |" for cell in cells)
+        figure = f" {one.minutes(one.busy):.1f} min |"
         link = re.compile(rf"^(\|.*\({one.user}\.md\) \|).*$", re.MULTILINE)
-        text = link.sub(lambda found, new=figures: found[1] + new, text)
+        text = link.sub(lambda found, new=figure: found[1] + new, text)
     index.write_text(text, encoding="utf-8")
 
 
