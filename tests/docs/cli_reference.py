@@ -18,6 +18,8 @@ from typing import Any, get_args
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 PLAIN = ("TEXT", "PATH", "NAME", "N", "X")
 """Values that the default and the meaning tell."""
+WORDS = ("none.", "no.", "yes.", "all.")
+"""Defaults that are told in words; other single ones stand where those of the app do."""
 START = "<!-- made by tests/docs/cli_reference.py -->\n"
 
 
@@ -186,6 +188,9 @@ def _item(option: Option) -> str:
     dots = "..." if option.value.endswith("...") else ""
     told = default and default not in values and not (default == "required" and spelled(option)[0] != "-")
     said = f" ({option.default})" if told else ""
+    meaning, _, stated = option.meaning.partition(" Default: ")
+    if stated and " " not in stated and stated not in WORDS and not told:
+        return f"- `{spelled(option)}{shown}{dots}` (`{stated.rstrip('.')}`): {meaning}"
     return f"- `{spelled(option)}{shown}{dots}`{said}: {option.meaning}"
 
 
