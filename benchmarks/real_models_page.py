@@ -104,10 +104,9 @@ def write(out: Path, checkout: Path) -> None:
 
 
 def summary(out: Path) -> Iterator[str]:
-    """What each run says, a line each, and what it took."""
+    """What each run says, a line each."""
     for section, heading, sentences in verdicts(out):
         yield f"- **{section.title}.** {heading}. {sentences}\n"
-    yield "\n" + "\n".join(taken(out)) + "\n"
 
 
 def page(out: Path) -> Iterator[str]:

@@ -32,7 +32,8 @@ RANGE = re.compile(
     r"\bRange\s+(?:up\s+to|-?[\d.]+\s+to)\s+-?[\d.]*\d(?:,\s+(?:higher|lower)\s+is\s+better)?(?:,\s+never\s+NaN)?[;,.]?\s*(\S?)"
 )
 GAP = re.compile(r"(?:;\s+)?\bNaN\s+(?:where|for)\s[^.;`,]*[;.]\s*(\S?)")
-"""What the table says already: the range, and where a measure is undefined."""
+SHAPES = re.compile(r"Shapes \(n,\) give a float; \(\.\.\., n\) give an array \(\.\.\.\)\.\s*")
+"""What the table says already, and `help`: the range, and where a measure is undefined."""
 SPELLED: Mapping[str, str] = {"N-Recall": "N-Recall(rel=3)@3", "RBP": "RBP", "NRBP": "NRBP"}
 DATA: Mapping[str, tuple[str, str]] = {
     "judgements": ("judgements", '{"d1": 2, "d2": 1, "d3": 0}'),
@@ -58,7 +59,8 @@ HEAD = """# Measures, one by one
 {made}
 
 [Measures and statistics](../measures.md) explains ties, documents that nobody judged, queries without an answer, grades
-and pools. An undefined value is NaN: averages leave it out and count it. `help(FUNCTION)` shows errors and an example.
+and pools. An undefined value is NaN: averages leave it out and count it. `help(FUNCTION)` shows shapes, errors and an
+example.
 
 {rows}
 
@@ -74,12 +76,14 @@ REST = """## Other functions
 
 Agreement, overlaps, edit distances and helpers, all in `embassay.measures`.
 """
+RANDOM = ("n_resamples", "confidence", "seed", "rng")
+"""Parameters of many statistics, told once."""
 STATISTICS = """# Statistics, one by one
 
 {made}
 
 All are in `embassay.stats`. [Measures and statistics](../measures.md#statistics) says which answers which question;
-`help(FUNCTION)` shows shapes, ties, errors and an example.
+`help(FUNCTION)` shows shapes, ties, errors and an example, and the usual `n_resamples`, `confidence`, `seed` and `rng`.
 """
 
 
@@ -158,7 +162,7 @@ def _parameters(one: Entry[Any]) -> str:
 
 def _untold(text: str) -> str:
     """A docstring without what the table says."""
-    text = RANGE.sub(lambda found: found[1].upper(), text)
+    text = SHAPES.sub("", RANGE.sub(lambda found: found[1].upper(), text))
     return GAP.sub(lambda found: (". " if found[0].startswith(";") else "") + found[1].upper(), text).strip()
 
 
@@ -166,8 +170,8 @@ def _functions(package: Any, leave_out: set[str] = frozenset()) -> Iterator[str]
     for name in package.__all__:
         found: Callable[..., Any] = getattr(package, name)
         if isinstance(found, FunctionType) and name not in leave_out:
-            parameters = ", ".join(inspect.signature(found).parameters)
-            yield f"- `{name}({parameters})`: {_first(found.__doc__ or '')}"
+            taken = [one for one in inspect.signature(found).parameters if one not in RANDOM]
+            yield f"- `{name}({', '.join(taken)})`: {_first(found.__doc__ or '')}"
 
 
 def _first(text: str) -> str:

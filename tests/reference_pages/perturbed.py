@@ -23,8 +23,8 @@ SPELLED: Mapping[str, tuple[str, ...]] = {
     "capitalize": ("capitalize", "capitalize:exact=true"),
     "delete10": ("delete10", "delete10:spaces=next"),
     "numerize": ("numerize", "numerize:both_cases=true"),
-    "insertion": ("insertion:p=0.15,q=0", "insertion:p=0.5,q=0.5", "insertion:p=1,q=1"),
-    "removal": ("removal:p=0.15,q=0", "removal:p=0.5,q=0.5", "removal:p=0.9,q=1"),
+    "insertion": ("insertion:p=0.15,q=0", "insertion:p=0.5,q=0.5"),
+    "removal": ("removal:p=0.15,q=0", "removal:p=0.9,q=1"),
 }
 TEXT = "A fox is asleep. It has been a long day, and nobody can wake it!"
 SEED, ID, TOKENS = 1337, "doc-1", "words"

@@ -36,8 +36,8 @@ HEAD = """# Systems, one by one
 {made}
 
 A spec string names a system: a name, for some a colon and a target, then parameters: `bm25?k1=1.2`,
-`st:ORG/MODEL?truncate_dim=256`. [Models](../models.md) and [remote models](../remote.md) say how to use them and which
-parameters every encoder takes; [extending](../extending.md) says how to add one. {remote}
+`st:ORG/MODEL?truncate_dim=256`. [Models](../models.md), [remote models](../remote.md) and [vendors](../vendors.md) say
+how to use them and which parameters every encoder takes; [extending](../extending.md) says how to add one. {remote}
 """
 
 
@@ -63,12 +63,13 @@ def _of_remote() -> str:
 
 
 def _section(one: Entry[Any]) -> str:
-    """Its facts and what it is; the docstring where that says more than where the model comes from."""
+    """Its facts and what it is; the docstring where that says more, but for vendors, which have a page."""
     factory = one.load()
     about = factory.__init__.__doc__ if isinstance(factory, type) else ""
     told = brief(factory.__doc__ or about or "")
     lines = [f"## {one.name}", "", names([one]).removeprefix(f"- `{one.name}` "), ""]
-    lines += [told, ""] if "`target`" not in told or len(told) > LONG else []
+    known = _is_remote(one) or ("`target`" in told and len(told) <= LONG)
+    lines += [] if known else [told, ""]
     taken = options(factory, (*INNER, *REMOTE) if _is_remote(one) else INNER)
     return "\n".join([*lines, *([taken, ""] if taken else [])])
 

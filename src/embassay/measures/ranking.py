@@ -90,8 +90,8 @@ def average_precision(
 ) -> Values:
     """Mean over the relevant documents of the precision at their ranks; 0 for one not in the top `k`.
 
-    Divided by the number of relevant documents, also when it exceeds k (trec_eval's map_cut). Range 0 to 1,
-    higher is better; arguments, ties, undefined queries and errors as for `ndcg`. Source: trec_eval.
+    Divided by the number of relevant documents, also when it exceeds k (trec_eval's map_cut). Range 0 to 1, higher is
+    better; all else as for `ndcg`. Source: trec_eval.
 
     >>> average_precision({"a": 1, "b": 1}, ["a", "c", "b"])
     0.8333333333333333
@@ -107,8 +107,7 @@ def reciprocal_rank(
 ) -> Values:
     """1 / rank of the first relevant document; 0 where there is none in the top `k`.
 
-    Range 0 to 1, higher is better; arguments, ties, undefined queries and errors as for `ndcg`. Source:
-    trec_eval.
+    Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.
 
     >>> reciprocal_rank({"a": 1, "b": 1}, ["c", "b", "a"], 10)
     0.5
@@ -124,8 +123,7 @@ def recall(
 ) -> Values:
     """Share of the relevant documents that is in the top `k` (None: was retrieved at all).
 
-    Range 0 to 1, higher is better; arguments, ties, undefined queries and errors as for `ndcg`. Source:
-    trec_eval.
+    Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.
 
     >>> recall({"a": 1, "b": 1}, ["c", "b", "a"], 2)
     0.5
@@ -141,8 +139,7 @@ def precision(
 ) -> Values:
     """Share of relevant documents in the top `k`, divided by k also when fewer were retrieved.
 
-    Range 0 to 1, higher is better; arguments, ties, undefined queries and errors as for `ndcg`. Source:
-    trec_eval.
+    Range 0 to 1, higher is better; all else as for `ndcg`. Source: trec_eval.
 
     >>> precision({"a": 1, "b": 1}, ["c", "b", "a"], 2)
     0.5
