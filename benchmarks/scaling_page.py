@@ -225,7 +225,6 @@ def page(told: dict[str, Any], checks: Sequence[dict[str, Any]]) -> str:
         "prices": f"${PRICES.cpu_hour} for an hour of a core, ${PRICES.gpu_hour:.2f} for an hour of a GPU, "
                   f"${PRICES.gb_month} for a GB of disk and a month, ${PRICES.million_tokens} for a million tokens "
                   f"that a language model writes: examples of {PRICES.at}",
-        "share": f"{100 * model.Card().share:.0f}%", "peak": f"{model.Card().peak / 1e12:.0f}",
     }  # fmt: skip
     text = (HERE / "scaling_page.md").read_text("utf-8")
     for name, value in values.items():

@@ -64,7 +64,7 @@ def calibrate(
 ) -> None:
     """Find what a similarity means, and where to set a threshold.
 
-    Fit it to labelled or graded pairs; or to a run and its judgements, for the score from which to answer a question.
+    Uses labelled or graded pairs; or a run and its judgements, to find the score from which to answer a question.
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """

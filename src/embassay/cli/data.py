@@ -170,7 +170,7 @@ def fetch(
 ) -> None:
     """Download datasets from the hub.
 
-    What is there already is left alone.
+    Existing files are kept.
 
     Example: embassay data fetch beir
     """
@@ -185,7 +185,7 @@ def check(
 ) -> None:
     """Show what your data can be used for, and what is wrong.
 
-    Exit code 4 if they cannot be used.
+    Exit code 4: they cannot be used.
 
     Example: embassay data check my.jsonl --against train.jsonl
     """

@@ -54,7 +54,7 @@ def of_authors(request: Request) -> Request:
 @within_memory
 @of_records(defaults={"transformer": ...})
 def run(request: Request, running: Spread, reference: Reference = False) -> None:
-    """Score systems on texts as they are and rewritten in eight ways.
+    """Score systems on original texts and on eight transformations.
 
     Axes: wording and style, length, language. The texts stay in the run: `--transformer stored:FOLDER` replays them.
 
@@ -83,7 +83,7 @@ OF_SCORES = {
 @stopping_at_memory
 @of_records(systems=(), without=OF_SCORES, defaults={"transformer": ...})
 def transform(request: Request, running: Running, reference: Reference = False) -> None:
-    """Have texts transformed, and score nothing.
+    """Transform texts without scoring systems.
 
     `embassay hteb run --transformer stored:FOLDER` scores systems on them; `hteb export` writes them as the authors do.
 
@@ -179,7 +179,7 @@ def export(
 ) -> None:
     """Write transformed texts in the layout of the authors' code.
 
-    Give the data as they were given when the texts were made.
+    Name the same data as when the texts were made.
 
     Example: embassay hteb export runs/hteb -d sample -t sts --out transformations
     """
@@ -261,7 +261,7 @@ def score(
 ) -> None:
     """Measure how adequate and fluent people find each transformation.
 
-    Raters who rate a dummy wrong are left out. Agreement is Gwet's AC2.
+    Leaves out raters who misjudge a dummy. Agreement is Gwet's AC2.
 
     Example: embassay hteb validate score study -s minilm
     """

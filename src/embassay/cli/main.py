@@ -32,7 +32,7 @@ COMMANDS = {
     "doctor": "Show what is installed, and whether it works.",
     "list": "List what a command can name: systems, datasets, measures.",
     "report": "Write one self-contained HTML report of any set of runs.",
-    "run": "Run any protocol by name, also one of another package.",
+    "run": "Run any protocol by name, including another package's.",
     "compare": "Test whether two systems, or two runs, really differ.",
     "gate": "Fail a build when a score is too low or has dropped.",
     "reproduce": "Repeat a paper's experiment and compare its tables with yours.",

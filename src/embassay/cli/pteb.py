@@ -187,7 +187,7 @@ class Crowd:
 @stopping_at_memory
 @of_records()
 def crowd(folder: StudyFolder, asked: Crowd) -> None:
-    """Write a study's pairs as MTurk or Prolific take them.
+    """Write a study's pairs for MTurk or Prolific.
 
     Every batch has the dummies. A pilot takes the first pairs; the main study leaves them out.
 
@@ -215,7 +215,7 @@ def collect(
 ) -> None:
     """Read a crowd platform's results into the study.
 
-    Rejected and returned submissions, and those that the filters refuse, are counted and left out.
+    Leaves out and counts submissions that were rejected, returned or filtered.
 
     Example: embassay pteb validate collect study Batch_1.csv --least-seconds 3
     """

@@ -269,7 +269,7 @@ class Written:
 def export(folders: Folders, asked: Written, shown: Shown) -> None:
     """Write runs for MTEB, CSV, LaTeX, Parquet, MLflow or W&B.
 
-    Values keep every digit, and missing ones their reason. What a format has no place for is counted.
+    Values keep every digit, and missing ones their reason. Rows that a format cannot hold are counted.
 
     Example: embassay export runs/sage --to csv --out sage.csv
     """
@@ -343,7 +343,7 @@ class Published:
 def import_(source: Source, asked: Published, shown: Shown) -> None:
     """Read published MTEB results as a run.
 
-    `export --to mteb` gives the documents back whole. A broken file is named and left out.
+    `export --to mteb` restores the documents in full. Broken files are named and left out.
 
     Example: embassay import results --out runs/mteb
     """

@@ -306,7 +306,7 @@ Options = Annotated[
 @within_memory
 @of_records(options=None)
 def run(protocol: Name, request: TaskRequest, running: Spread, option: Options = None) -> None:
-    """Run any protocol by name, also one of another package.
+    """Run any protocol by name, including another package's.
 
     Example: embassay run sage -s minilm -s bm25 -d my.jsonl
     """

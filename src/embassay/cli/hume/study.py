@@ -348,7 +348,7 @@ ONCE = ("--replace",)
 def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> None:
     """Have language models answer a study's items.
 
-    They read what people read. Answers are kept at once, and no item is asked twice. Clustering is left out.
+    They see what people see. Each answer is saved at once, and no item is sent twice. Clustering is left out.
 
     Example: embassay hume annotate study --llm ollama:gemma3:27b
     """
@@ -441,8 +441,8 @@ class Splitting(Shown):
 def hybrid(study: Study, asked: Splitting) -> None:
     """Decide which items people must answer, and which a model may.
 
-    A language model's answer stands where its draws agree and a sample that people answer too does not contradict it.
-    The same command later counts what people have answered since.
+    Keeps a language model's answer if its draws agree and people, who answer a sample too, do not contradict it.
+    Repeat the command to count people's newer answers.
 
     Example: embassay hume hybrid study --check 0.3
     """
@@ -514,7 +514,7 @@ Files = Annotated[list[Path], typer.Argument(help="Annotation files.")]
 
 @of_records(wide=False)
 def import_(study: Study, files: Files, asked: ImportOptions, shown: Shown) -> None:
-    """Take annotations from files into a study.
+    """Import annotations from files into a study.
 
     CSV, JSONL (as the offline page writes it), Label Studio or Argilla, all checked before anything is written.
 

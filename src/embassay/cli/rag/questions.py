@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def questions(request: QuestionsRequest, running: Running) -> None:
     """Write questions about documents, each with its evidence.
 
-    A second call checks that the passage answers; copies and repeats go.
+    A second call checks that the passage has the answer; copies and repeats are dropped.
 
     Example: embassay rag questions --corpus docs --llm ollama:gemma3:27b
     """
