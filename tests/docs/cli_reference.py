@@ -18,6 +18,8 @@ from typing import Any, get_args
 PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
 PLAIN = ("TEXT", "PATH", "NAME", "N", "X")
 """Values that the default and the meaning tell."""
+WORDS = ("none.", "no.", "yes.", "all.")
+"""Defaults that are told in words; other single ones stand where those of the app do."""
 START = "<!-- made by tests/docs/cli_reference.py -->\n"
 
 
@@ -57,15 +59,15 @@ MANY = 3
 """So many commands with the same option, and it is described once, before all commands."""
 SHARED = "Options of many commands"
 SETS = {
-    "run options": "--memory --out --workers --engine --address --max-cost --dry-run --json --wide --seed --tokenizer",
-    "data options": "--dataset --map --split --grades --limit",
-    "scoring options": "--classification-texts --summaries --own-document --[no-]exclude-own "
+    "run": "--memory --out --workers --engine --address --max-cost --dry-run --json --wide --seed --tokenizer",
+    "data": "--dataset --map --split --grades --limit",
+    "scoring": "--classification-texts --summaries --own-document --[no-]exclude-own "
     "--[no-]normalize-punctuation --most-lost --neighbours --clustering-cap",
-    "usual options": "--memory --json --wide",
-    "paid options": "--out --max-cost --dry-run",
-    "draw options": "--dataset --map --split --limit --seed",
-    "paraphrase options": "--temperature --top-p --retries --[no-]strict-length --[no-]meaning",
-    "transformation options": "--resamples --corpus --semrel --candidates --evaluation-seed",
+    "usual": "--memory --json --wide",
+    "paid": "--out --max-cost --dry-run",
+    "draw": "--dataset --map --split --limit --seed",
+    "paraphrase": "--temperature --top-p --retries --[no-]strict-length --[no-]meaning",
+    "transformation": "--resamples --corpus --semrel --candidates --evaluation-seed",
 }
 """Shared options that many commands have all of, with the one word that stands for them."""
 TABLED = {"embassay sage run": ("SAGE", "sage.md#options")}
@@ -85,7 +87,7 @@ def reference() -> str:
     }
     shared = [_item(held[0][1]) for sense, held in holders.items() if homes[sense][0] == SHARED]
     sets = [f"- *{name}*: {', '.join(f'`{one}`' for one in of.split())}" for name, of in SETS.items()]
-    head = "\n".join([f"### {SHARED}", "", *shared, "", "Sets of them:", "", *sets, ""])
+    head = "\n".join([f"### {SHARED}", "", *shared, "", "Sets of them, in italics below:", "", *sets, ""])
     return "\n".join([head, *(_section(command, homes) for command in every)])
 
 
@@ -186,6 +188,9 @@ def _item(option: Option) -> str:
     dots = "..." if option.value.endswith("...") else ""
     told = default and default not in values and not (default == "required" and spelled(option)[0] != "-")
     said = f" ({option.default})" if told else ""
+    meaning, _, stated = option.meaning.partition(" Default: ")
+    if stated and " " not in stated and stated not in WORDS and not told:
+        return f"- `{spelled(option)}{shown}{dots}` (`{stated.rstrip('.')}`): {meaning}"
     return f"- `{spelled(option)}{shown}{dots}`{said}: {option.meaning}"
 
 

@@ -15,7 +15,7 @@ MADE = "*Made from the code by `PYTHONPATH=tests python -m reference_pages --wri
 
 
 RAISES = re.compile(
-    r"(?:^|(?<=[.\s]))\s*(?<![;,] )\b(?:Raises|UsageError|ModelError)\s(?:[^.]|\.(?=\S))*\.(?=\s|$)"
+    r"(?:^|(?<=[.\s]))\s*(?<![;,] )\b(?:Raises|UsageError|ModelError|Errors as for)\s(?:[^.]|\.(?=\S))*\.(?=\s|$)"
 )
 
 

@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from types import FunctionType
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 import embassay.measures
 import embassay.stats
-from embassay.measures import MEASURES
+from embassay.measures import MEASURES, Weighting
 from embassay.registry import Entry
 from reference_pages.markdown import MADE, options, plain, prose
 
@@ -142,8 +143,17 @@ def _section(one: Entry[Any]) -> str:
     source = "" if "Source" in about or told == "" else f" Source: {plain(dict(one.facts)['source'])}."
     said = f"{path}: {told}{source}" if told else f"{about} By {path}, as [{first}](#{_anchor(first)})."
     lines = [f"## {one.name} {{ #{_anchor(one.name)} }}", "", said, ""]
-    lines += [f"`{call}` gives **{value}**. {options(one.load(), ['cutoff'])}".rstrip(), ""]
+    lines += [f"`{call}` gives **{value}**. {_parameters(one)}".rstrip(), ""]
     return "\n".join(lines)
+
+
+def _parameters(one: Entry[Any]) -> str:
+    """Its parameters; those of RA-nWG's weights only there."""
+    said = options(one.load(), ["cutoff"])
+    if one.name == "RA-nWG" or "`cap4=" not in said:
+        return said
+    told = options(one.load(), ["cutoff", *(field.name for field in fields(Weighting))])
+    return f"{told.removesuffix('.')}, and the weights' of [RA-nWG](#ra-nwg)."
 
 
 def _untold(text: str) -> str:

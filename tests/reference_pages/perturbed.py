@@ -66,9 +66,9 @@ def _section(one: Entry[Any]) -> str:
     lines += [f"Kind: {made.kind}. Identity: `{_version(made.identity)}`.", ""]
     if one.name == "negate":
         lines += [
-            "What is found, and what it becomes:",
+            "Each becomes the first in its brackets; what is in brackets becomes the word before them:",
             "",
-            "; ".join(f"{plain(a)}: *{plain(b)}*" for a, b in _by_result()) + ".",
+            "; ".join(f"{plain(word)} ({plain(', '.join(negated))})" for word, negated in _by_word()) + ".",
             "",
         ]
     return "\n".join(lines)
@@ -80,9 +80,11 @@ def _version(identity: str) -> str:
     return "/".join(kept)
 
 
-def _by_result() -> list[tuple[str, str]]:
-    """What becomes the same stands together."""
-    found: dict[str, list[str]] = {}
-    for before, after in rules().items():
-        found.setdefault(after, []).append(before)
-    return [(", ".join(before), after) for after, before in found.items()]
+def _by_word() -> list[tuple[str, list[str]]]:
+    """An auxiliary and its negated forms, the one that it becomes first."""
+    found = rules()
+    return [
+        (word, [form for form, back in found.items() if back == word])
+        for word, negated in found.items()
+        if negated.endswith("not") and " " not in word and word != "cannot"
+    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+import re
 from typing import Any
 
 from embassay.protocols.pteb.paraphrasing import PARAPHRASERS
@@ -57,9 +57,7 @@ def _other(told: tuple[str, Registry[Any], str]) -> str:
 
 def _of_remote() -> str:
     found = [one for one in SYSTEMS if not one.package and _is_remote(one)]
-    other = [
-        name for name in inspect.signature(found[0].load()).parameters if name not in ("server", *REMOTE)
-    ]
+    other = [name for name in re.findall(r"`(\w+)=", options(found[0].load())) if name not in REMOTE]
     names = ", ".join(f"`{one.name}`" for one in found)
     return f"Also of {names}: {options(found[0].load(), other).removeprefix('Parameters: ')}"
 

@@ -26,22 +26,22 @@ class Retrieved:
 
     # As of `rag score`, whose records are not read for the sake of a help text.
     runs: tuple[str, ...] = option(
-        (), "Instead of a system, an engine's results: the score from which to answer a question.",
+        (), "An engine's results instead of a system, to find the score from which to answer.",
         name="--run", value="FILE", group=DATA,
     )  # fmt: skip
     qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
     cutoff: int = option(10, "With --run: passages per answer.", name="-k", least=1)
     positive: str | None = option(
-        None, "The label of pairs that mean the same, if it is not 1, yes or true.",
+        None, "The label of pairs that mean the same, unless 1, yes or true.",
         value="VALUE",
     )  # fmt: skip
     origin: str | None = option(
-        None, "A threshold of one system, to translate into the others' scales.",
+        None, "A system's threshold, to translate to the others' scales.",
         name="--from", value="SYSTEM=SCORE", group=DETAILS,
     )  # fmt: skip
     price: float | None = label_price()
     targets: tuple[str, ...] = option(
-        (), "Systems to translate --from for. Default: all others.",
+        (), "Systems to translate it to. Default: all others.",
         name="--to", value="SYSTEM", group=DETAILS,
     )  # fmt: skip
 
@@ -51,7 +51,7 @@ Words = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[check FILE]",
-        help="Compare the pairs of -d with those that a saved calibration was made on; exit code 1 if they differ.",
+        help="Compare the pairs of -d with those of a saved calibration; exit code 1 if they differ.",
         show_default=False,
     ),
 ]

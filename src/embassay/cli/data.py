@@ -63,7 +63,7 @@ class Checked:
     split: str | None = like(Request, "split")
     grades: str | None = like(Request, "grades")
     against: str | None = option(
-        None, "Other data, such as your training data, to search for the same texts.", group=DATA
+        None, "Other data, such as training data, to search for the same texts.", group=DATA
     )
     near: float = option(0.8, "Jaccard index from which two texts are near-duplicates.")
     by_words: bool = option(False, "Compare runs of 3 words instead of 5 characters.", name="--by-words")

@@ -38,9 +38,7 @@ def group() -> None:
 
 Reference = Annotated[
     bool,
-    typer.Option(
-        "--reference", help="Set every option to its value `reference`, as the authors' code has it."
-    ),
+    typer.Option("--reference", help="Set every option to `reference`, as in the authors' code."),
 ]
 
 
@@ -69,7 +67,7 @@ def run(request: Request, running: Spread, reference: Reference = False) -> None
 
 
 Generator = Annotated[
-    str, typer.Option("--generator", metavar="ORG/MODEL", help="The model, as its hub calls it.")
+    str, typer.Option("--generator", metavar="ORG/MODEL", help="The model's name on its hub.")
 ]
 Texts = Annotated[Path, typer.Argument(help="A run of `hteb run`, or a folder of `hteb transform`.")]
 Root = Annotated[Path, typer.Option("--out", help="The folder above the generators' folders.")]
@@ -175,7 +173,7 @@ def export(
     date: Annotated[
         str,
         typer.Option(
-            "--date", metavar="TIME", help="When it was generated: 2026-09-15T12:01:47Z. Default: none."
+            "--date", metavar="TIME", help="Time of generation: 2026-09-15T12:01:47Z. Default: none."
         ),
     ] = "",
 ) -> None:
@@ -210,8 +208,8 @@ class Drawing:
     langs: tuple[str, ...] = option(
         (), "Languages of the originals, such as en. Default: all.", read=names_of, group=DATA
     )
-    pairs: int = option(100, "Pairs of every transformation.", least=1, group=DATA)
-    raters: int = option(3, "Ratings of every pair.", least=1)
+    pairs: int = option(100, "Pairs per transformation.", least=1, group=DATA)
+    raters: int = option(3, "Ratings per pair.", least=1)
     dummies: int = option(2, "Pairs per file whose rating is known.", least=0)
     seed: int = like(Request, "seed")
     out: Path | None = option(None, "Folder of the study, new or empty.", group=OUTPUT)

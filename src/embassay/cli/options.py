@@ -289,11 +289,11 @@ class Running(Shown):
 
     out: Path | None = option(None, "Folder of the run; the same command resumes it.", group=OUTPUT)
     max_cost: float | None = option(
-        None, "Stop before the run, resumed sessions included, costs more than this.",
+        None, "Stop before the run, including resumed sessions, costs more than this.",
         least=0, value="USD", group=SPEED,
     )  # fmt: skip
     dry_run: bool = option(
-        False, "Show the plan, its time and its cost, and stop.", name="--dry-run", group=SPEED
+        False, "Show the plan with its time and cost, and stop.", name="--dry-run", group=SPEED
     )
 
     def crew(self) -> Any:
@@ -306,10 +306,10 @@ class Spread(Running):
     """How a run of cells is carried out: by whom, too."""
 
     workers: int = option(1, "Worker processes.", least=1, group=SPEED)
-    engine: Literal["local", "ray"] = option("local", "Run on this machine or on a Ray cluster.", group=SPEED)
+    engine: Literal["local", "ray"] = option("local", "Run on this machine or a Ray cluster.", group=SPEED)
     address: str | None = option(
         None,
-        "The Ray cluster to join, or auto. Default: start one for the run.",
+        "The Ray cluster to join, or auto. Default: start one.",
         value="HOST:PORT",
         group=SPEED,
     )
@@ -361,7 +361,7 @@ Memory = Annotated[
     str | None,
     typer.Option(
         "--memory", metavar="SIZE",
-        help="Memory limit over all processes, such as 4GiB; what does not fit fails, and no value changes.",
+        help="Memory limit for all processes, such as 4GiB; work that does not fit fails.",
         rich_help_panel=SPEED,
     ),
 ]  # fmt: skip

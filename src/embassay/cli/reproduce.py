@@ -29,12 +29,12 @@ class Reproduction:
         (), "Options of that command, replacing the paper's: -s minilm --limit 100.", name="OPTIONS"
     )
     step: str = option("", "Another of the paper's commands.", value="NAME")
-    run: bool = option(False, "Run it; otherwise only what it needs is shown.", name="--run")
+    run: bool = option(False, "Run it; without this, only show what it needs.", name="--run")
     out: Path | None = like(Running, "out")
     finished: tuple[Path, ...] = option(
-        (), "Compare the paper's tables with those of finished runs.", name="--from", value="RUN"
+        (), "Compare the paper's tables with finished runs.", name="--from", value="RUN"
     )
-    json: bool = like(Shown, "json", help="Print one JSON object.")
+    json: bool = like(Shown, "json", help="Print the results as one JSON object.")
     markdown: bool = option(False, "Print the tables as Markdown.", name="--markdown", group=OUTPUT)
     wide: bool = like(Shown, "wide")
 

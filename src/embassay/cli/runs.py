@@ -162,7 +162,7 @@ class Page:
         None, "The file. Default: report.html or summary.html in the common folder.", group=OUTPUT
     )
     summary: bool = option(
-        False, "Write two pages to print instead: what to use, how sure, on what conditions.",
+        False, "Write a two-page summary to print: what to use, how sure, on what conditions.",
         name="--summary", group=OUTPUT,
     )  # fmt: skip
 
@@ -193,7 +193,7 @@ class Boards(Server):
     stale_after: float = option(
         15.0, "Minutes without output after which a run is stale.", least=0.1, group=SERVER
     )
-    every: float = option(2.0, "Seconds between two checks of the folder.", least=0.2, group=SERVER)
+    every: float = option(2.0, "Seconds between checks of the folder.", least=0.2, group=SERVER)
     open: bool = like(Server, "open", help="Open the newest board in a browser.")
 
 

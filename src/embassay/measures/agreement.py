@@ -46,7 +46,7 @@ class Pairwise:
 
 
 def align(answers: Answers) -> Aligned:
-    """The answers of every rater over the items that anyone rated, items in the order of their ids.
+    """Every rater's answers over all rated items, in the order of item ids.
 
     >>> align({"ann": {"b": 1}, "bob": {"a": 2, "b": 3}}).rows
     ((None, 1), (2, 3))
@@ -70,7 +70,7 @@ def rating_rows(ratings: Ratings) -> list[list[Hashable | None]]:
 def mean_pairwise(
     ratings: Ratings, measure: Callable[[Any, Any], Values], *, min_shared: int = 1
 ) -> Pairwise:
-    """The mean over pairs of raters of `measure`, which gets the ratings of the two over the items both rated.
+    """The mean over pairs of raters of `measure`, applied to the items both rated.
 
     A pair weighs as many items as it shares, and nothing below `min_shared`. Made for `ari`, `v_measure`,
     `spearman`, `pearson`, `cohen_kappa`, `percent_agreement` and `absolute_difference`. A pair whose value is NaN
@@ -290,7 +290,7 @@ def cohen_kappa(
     weights: Weights | None = None,
     scale: Sequence[Hashable] | None = None,
 ) -> float:
-    """Cohen's kappa of two raters, one rating per item each, over the items that both rated: (n,) and (n,).
+    """Cohen's kappa of two raters' ratings, (n,) and (n,), over the items that both rated.
 
     At most 1, higher is better, 0 is chance. NaN without common items, or where both raters gave one and the
     same value throughout. `weights` weigh a disagreement by the distance of the two values ("linear") or its
@@ -402,8 +402,8 @@ def _ac2(sums: Floats, alike: Floats) -> Floats:
 
 
 def percent_agreement(ratings: Ratings, *, min_shared: int = 1) -> float:
-    """The share of equal ratings, 0 to 1, over the items that two raters share, as the mean over pairs of raters, each
-    weighed by its items.
+    """The share of equal ratings, 0 to 1, over the items that two raters share, as the mean over pairs, weighted by
+    items.
 
     NaN where no two raters share `min_shared` items. Source: HUME section 6. Raises UsageError as `mean_pairwise` does.
 
@@ -445,8 +445,8 @@ class MarksAgreement:
 
 
 def marks_agreement(raters: Sequence[Marks], *, min_shared: int = 1) -> MarksAgreement:
-    """How well two or more raters agree on what is relevant, over the queries that each two share; two that share fewer
-    than `min_shared` queries are not compared.
+    """How well raters agree on what is relevant, over the queries that each two share; not over fewer than
+    `min_shared`.
 
     Source: HUME section 6. Raises UsageError for fewer than two raters, vectors of different lengths for one query,
     or marks other than 0 and 1.

@@ -39,11 +39,9 @@ class BinaryScores:
 def binary_classification(predicted: Choices, actual: Choices, positive: Hashable = 1) -> BinaryScores:
     """Accuracy, precision, recall and F1 of predicted choices (n,) against the actual ones (n,).
 
-    `positive` is the class that precision, recall and F1 are of; every other value is the other class. For F1
-    this is 2 TP / (2 TP + FP + FN): 0, not undefined, where there are only errors. Accuracy counts equal
-    values.
-    Source: SAGE table 2; which class is positive is [A10].
-    Raises UsageError for unequal lengths or no items.
+    `positive` is the class of precision, recall and F1; every other value is the other class. For F1 this is 2 TP / (2
+    TP + FP + FN): 0, not undefined, where there are only errors. Source: SAGE table 2; positive class [A10]. Raises
+    UsageError for unequal lengths or no items.
 
     >>> binary_classification([1, 1, 0, 0], [1, 0, 0, 0]).precision
     0.5

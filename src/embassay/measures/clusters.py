@@ -117,12 +117,11 @@ class _Table:
 def v_measure(labels: Groups, clusters: Groups, *, beta: float = 1.0) -> float:
     """Weighted harmonic mean of homogeneity and completeness.
 
-    h = 1 - H(class | cluster) / H(class), 1 where there is one class; c the same with roles swapped;
-    V = (1 + beta) h c / (beta h + c), 0 where that is 0 / 0. Natural logarithms. Over 1, beta weighs
-    completeness more. Range 0 to 1, higher is better; one cluster for several classes (or the reverse) gives
-    0, one for one gives 1.
-    Source: Rosenberg and Hirschberg 2007; SAGE A.5, where the roles of C and K are swapped [A22].
-    Raises UsageError for unequal lengths or a negative beta.
+    h = 1 - H(class | cluster) / H(class), 1 where there is one class; c the same with roles swapped; V = (1 + beta) h
+    c / (beta h + c), 0 where that is 0 / 0. Natural logarithms. Beta over 1 favours completeness. Range 0 to 1, higher
+    is better; one cluster for several classes (or the reverse) gives 0, one for one gives 1. Source: Rosenberg and
+    Hirschberg 2007; SAGE A.5, where the roles of C and K are swapped [A22]. Raises UsageError for unequal lengths or a
+    negative beta.
 
     >>> round(v_measure("aaabbbccc", "555577999"), 6)
     0.786013

@@ -213,7 +213,7 @@ _ALL_CORES = -1
 
 
 def edit_distance(a: str, b: str) -> float:
-    """Levenshtein distance of the words of `a` and `b` over the number of words of the longer one.
+    """Levenshtein distance of `a` and `b` in words, over the length of the longer one.
 
     Words stand between white space; case and punctuation count; an insertion, a deletion and a substitution
     cost 1 each. 0 (same words, or none in both) to 1 (no word kept). No direction: a free rewording is large,

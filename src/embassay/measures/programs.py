@@ -221,9 +221,9 @@ def udcg_of(
 
 
 def measured_udcg(relevant: ArrayLike, answered: ArrayLike, *, gamma: float = 1 / 3) -> float:
-    """UDCG of one query from what a model does with each passage alone: `relevant` (k,) are truth values,
-    `answered` (k,) how surely it answers at all (1 less the probability that it abstains). UsageError for other shapes,
-    and for what is no probability; NaN for no passages.
+    """UDCG of one query from what a model does with each passage alone: `relevant` (k,), truth values, and `answered`
+    (k,), how surely it answers (1 minus the probability that it abstains). UsageError for other shapes, and for what
+    is no probability; NaN for no passages.
 
     >>> round(measured_udcg([True, False], [0.9, 0.6]), 6)
     0.586618

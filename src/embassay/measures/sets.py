@@ -509,13 +509,12 @@ def ra_nwg(
 ) -> Values:
     """RA-nWG@k: the weights of the first `k` documents over those of the best `k` of the graded pool.
 
-    Rarer grades weigh more against the common ones: see `Weighting` for `alpha`, the caps and the rest. Documents
-    without a grade are worth nothing; `unjudged` may be `grade1`, `condense` or `error` (`treat_unjudged`).
-    `normalise_by="pool"` divides by the best of the restricted `pool`, or of the whole list. Range 0 to 1, higher is
-    better, the order of the first `k` does not count; NaN where nothing graded is worth anything. It exceeds 1
-    only against a restricted pool that lacks retrieved documents. Source: Dallaire 2025, arXiv 2511.09545;
-    spec rag 1.2, 1.3.
-    Raises UsageError for k below 1 and settings that do not exist, DataError for `unjudged="error"`.
+    Rare grades weigh more: see `Weighting` for `alpha` and the caps. Documents without a grade are worth nothing
+    unless `unjudged` says otherwise (`treat_unjudged`). `normalise_by="pool"` divides by the best of the restricted
+    `pool`, or of the whole list. Range 0 to 1, higher is better, the order of the first `k` does not count; NaN where
+    nothing graded is worth anything. It exceeds 1 only against a restricted pool that lacks retrieved documents.
+    Source: Dallaire 2025, arXiv 2511.09545; spec rag 1.2, 1.3. Raises UsageError for k below 1 and settings that do
+    not exist, DataError for `unjudged="error"`.
 
     >>> pool = {"a": 5, "b": 4, "c": 4, "d": 3, "e": 2}
     >>> ra_nwg(pool, ["b", "a", "e", "d"], 4)
@@ -618,7 +617,7 @@ def hit(
 
 
 def hit_feasible(grades: Pools, k: int, level: int = RELEVANT) -> bool | NDArray[np.bool_]:
-    """Whether the documents of grade `level` or more are at most `k`, so that `hit` can be 1; for many queries (q,).
+    """Whether at most `k` documents have grade `level` or more, so that `hit` can be 1; for many queries (q,).
 
     >>> hit_feasible({"a": 5, "b": 4, "c": 1}, 1)
     False
@@ -648,9 +647,9 @@ def proc(
 ) -> Values:
     """PROC@k: the most that the documents of a restricted `pool` could reach of the measure `of`, put in any order.
 
-    It is divided by the best of the whole graded pool, which also gives the weights. Range 0 to 1; a low value means
-    that the pool lacks what is needed, a high one that the order needs work. NaN where `of` is. `percent_proc` says
-    how much of it was reached. Source: spec rag 1.6.
+    Divided by the best of the whole graded pool, which also gives the weights. Range 0 to 1; a low value means that
+    the pool lacks what is needed, a high one that the order needs work. NaN where `of` is. `percent_proc` is the share
+    reached. Source: spec rag 1.6.
 
     >>> proc({"a": 5, "b": 4, "c": 4, "d": 3}, ["d", "b", "x"], 2, of="N-Recall4+")
     0.5

@@ -208,7 +208,7 @@ def accuracy_given_hit(hits: ArrayLike, correct: ArrayLike, feasible: ArrayLike 
 
 
 def count_over_one(values: ArrayLike) -> int:
-    """How many values are above 1: documents were counted that the graded pool, or the restricted one, lacks."""
+    """How many values exceed 1, because the pool lacks documents that were counted."""
     return int((_per_query(values) > 1 + SAME).sum())
 
 

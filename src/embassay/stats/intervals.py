@@ -72,7 +72,7 @@ def freedom(strata: Sequence[Stratum]) -> Freedom:
 def freedom_of_difference(
     a: Sequence[Stratum], b: Sequence[Stratum], *, paired: bool = True, most: float | None = None
 ) -> Freedom:
-    """Degrees of freedom of the difference of two sums: paired by stratum, or of both separately.
+    """Degrees of freedom of the difference of two sums, paired by stratum or separate.
 
     `most` are the degrees that all systems of a comparison have together (`shared_freedom`); with it the shares of the
     variance count as they were seen, up to so many degrees. Sums over different strata have no paired ones: then the
@@ -356,9 +356,9 @@ ALPHA, POWER = 0.05, 0.8
 def smallest_difference(
     error: float, *, alpha: float = ALPHA, power: float = POWER, df: float = math.inf
 ) -> float:
-    """The least true difference that a two-sided test at `alpha` finds with this `power`, from the standard error of
-    the difference with its `df` degrees of freedom, in its unit: (t_(1-alpha/2) + t_power) x error, for infinite `df`
-    with normal quantiles. Source: Lachin 1981.
+    """The smallest true difference that a two-sided test at `alpha` finds with this `power`, from its standard error
+    `error` with `df` degrees of freedom, in that unit: (t_(1-alpha/2) + t_power) x error, for infinite `df` with
+    normal quantiles. Source: Lachin 1981.
 
     Raises UsageError for an error below 0, or alpha or power outside (0, 1).
 
@@ -374,9 +374,8 @@ def smallest_difference(
 def items_needed(
     error: float, n: int, difference: float, *, alpha: float = ALPHA, power: float = POWER
 ) -> int | None:
-    """How many items would show `difference` with this `power`, where `n` of the same kind leave a standard error of
-    `error`: the error falls with the root of the items. None where the difference is 0. Errors as for
-    `smallest_difference`, and for n below 1.
+    """How many items would show `difference` with this `power`, if `n` leave a standard error of `error`, which falls
+    with the root of the items. None where the difference is 0. Errors as for `smallest_difference`, and for n below 1.
 
     >>> items_needed(0.02, 100, 0.028)
     401

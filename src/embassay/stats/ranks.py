@@ -276,8 +276,8 @@ def best_shares(
     seed: int = DEFAULT_SEED,
     rng: np.random.Generator | None = None,
 ) -> Floats:
-    """How likely each system is the best, (systems,), from replicates (systems, B) about its estimate: the share in
-    which it is above all, shared out where several are. The shares sum to 1.
+    """How likely each system is best, (systems,), summing to 1: the share of replicates (systems, B) in which it is
+    above all, ties split.
 
     For few units, each replicate's deviations are stretched by the factor of `freedom` and the root of df over
     a chi-squared draw, which makes them Student's t. Errors as for `win_probabilities`.

@@ -160,15 +160,13 @@ class People:
         (), "A scripted annotator, marked as such in every table.", group=SYSTEMS
     )
     adjudicators: tuple[str, ...] = option(
-        (), "Somebody who decides what annotators disagree on; sees no names.", name="--adjudicator"
+        (), "Someone who settles disagreements; sees no names.", name="--adjudicator"
     )
     database: str | None = option(
-        None, "PostgreSQL, or the variable that holds its URL. Default: a file in STUDY.",
+        None, "PostgreSQL, or a variable with its URL. Default: a file in STUDY.",
         value="URL", group=SERVER,
     )  # fmt: skip
-    public_url: str | None = option(
-        None, "Address that people open, for their links.", value="URL", group=SERVER
-    )
+    public_url: str | None = option(None, "The address in people's links.", value="URL", group=SERVER)
     new_links: bool = option(
         False, "Make new links and void the earlier ones.", name="--new-links", group=SERVER
     )
@@ -178,7 +176,7 @@ class People:
         name="--until-decided",
     )  # fmt: skip
     calibration: Path | None = option(
-        None, "A file of `calibrate`: the owner's page shows answers that it did not expect.", value="FILE"
+        None, "A file of `calibrate`; the owner's page shows unexpected answers.", value="FILE"
     )
 
 
@@ -313,7 +311,7 @@ def offline(
     study: Study,
     annotator: Annotated[str, typer.Option("--annotator", "-a", help="Who the file is for.")] = "",
     adjudicator: Annotated[
-        str, typer.Option("--adjudicator", help="Who decides: the file has what people answered differently.")
+        str, typer.Option("--adjudicator", help="Who decides; the file has the disputed items.")
     ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="The file. Default: NAME.html.")] = None,
 ) -> None:
@@ -434,7 +432,7 @@ def _say_left_out(tasks: Sequence[str]) -> None:
 class Splitting(Shown):
     """Whose answers are taken, and where it is written what people are to answer."""
 
-    llm: str = option("", "Whose answers. Default: the one model that answered.", group=SYSTEMS)
+    llm: str = option("", "The model whose answers to check. Default: the only one.", group=SYSTEMS)
     out: Path | None = option(None, "File of the items. Default: hybrid.jsonl in the study.", group=OUTPUT)
     options: HybridOptions = field(default_factory=HybridOptions)
 
@@ -476,7 +474,7 @@ class Scripts:
 
     annotators: int = option(2, "Number of scripts.", least=1, group=SYSTEMS)
     noise: float = option(
-        0.15, "Share of wrong labels and marks; of ratings, error as a share of the scale.",
+        0.15, "Share of wrong labels and marks; for ratings, error as a share of the scale.",
         least=0, most=1, group=SYSTEMS,
     )  # fmt: skip
     seed: int = like(Request, "seed", default=1)

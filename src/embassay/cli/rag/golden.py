@@ -37,7 +37,7 @@ class Redoing:
     force: bool = option(False, "Redo all stages.", name="--force", group=SPEED)
     add_runs: tuple[str, ...] = option(
         (),
-        "A run whose first --depth passages are graded too, as FILE or NAME=FILE; what has a grade keeps it.",
+        "A run (FILE or NAME=FILE) whose first --depth passages are graded too; existing grades stay.",
         name="--add-run", value="FILE",
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Config = Annotated[
     Path,
     typer.Argument(
-        metavar="CONFIG.yaml", help="Datasets, axes, prices and rules; or `paper`, its grid, bundled."
+        metavar="CONFIG.yaml", help="Datasets, axes, prices and rules; or `paper`, the paper's grid."
     ),
 ]
 
@@ -31,23 +31,21 @@ class Overrides:
     datasets: tuple[str, ...] = like(
         Request, "datasets", default=(), help="A retrieval set, in place of the config's.", value="DATA"
     )
-    limit: int | None = like(Request, "limit", help="Maximum number of queries per dataset, drawn at random.")
+    limit: int | None = like(Request, "limit", help="Maximum queries per dataset, drawn at random.")
     seed: int | None = like(Request, "seed", default=None, help="Random seed. Default: the config's.")
     sla_ms: float | None = option(None, "Best quality within this many milliseconds per query.", least=0)
     budget: float | None = option(
         None, "Best quality within this price per 1,000 queries.", least=0, value="USD"
     )
     target: float | None = option(None, "Fastest and cheapest with at least this quality.")
-    exclude_self: bool = option(
-        False, "Leave a query's own document out of its ranking.", name="--exclude-self"
-    )
+    exclude_self: bool = option(False, "Leave out a query's own document.", name="--exclude-self")
 
 
 @dataclass(frozen=True)
 class Sweeps(Running):
     """How a sweep is carried out."""
 
-    force: bool = option(False, "Measure again what is done already.", name="--force", group=SPEED)
+    force: bool = option(False, "Repeat finished measurements.", name="--force", group=SPEED)
     price: float | None = label_price()
 
 

@@ -28,7 +28,7 @@ class CalibrationOptions(Options):
     recall: float = option(0.9, "Share of pairs that mean the same that must be accepted.")
     confidence: float = option(0.95, "Confidence of a guarantee.")
     cost: str = option("", "Cost of mistakes: wrong=5,missed=1.")
-    edits: bool = option(True, "Also look at pairs whose second text is damaged or negated.")
+    edits: bool = option(True, "Also test pairs whose second text is damaged or negated.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

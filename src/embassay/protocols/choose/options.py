@@ -22,8 +22,8 @@ AS_GOOD = 0.9
 class ChoiceOptions(Options):
     """What choices are told."""
 
-    passages: int = option(1_500, "Maximum number of passages to search; drawn at random from more.")
-    questions: int = option(200, "Maximum number of passages to turn into questions.")
+    passages: int = option(1_500, "Maximum passages to search, drawn at random.")
+    questions: int = option(200, "Maximum passages to turn into questions.")
     tolerance: float = option(0.03, "Largest expected loss of nDCG@10 against the best system.")
     queries: str = option(
         "", "Your users' questions, without judgements: a file with a column text.", group=DATA

@@ -166,28 +166,28 @@ class HtebOptions(PtebOptions):
 
     languages: Literal["each", "reference"] = option(  # type: ignore[assignment]
         "each",
-        "Average the languages' scores, or score all as one list of pairs, as the `reference` does.",
+        "Average the languages' scores, or pool all pairs (`reference`).",
         "H10",
     )
     corpus: Literal["reference", "queries-only"] = option(
         "reference",
-        "Transform documents and candidates too (`reference`), or queries alone.",
+        "Transform documents and candidates too (`reference`), or only queries.",
         "H2",
         group=DATA,
     )
     semrel: Literal["english", "reference"] = option(
         "english",
-        "Take SemRel2024 in the suite hteb-en in English, or in all 14 languages as the `reference` does.",
+        "SemRel2024 of the suite hteb-en: English, or all 14 languages (`reference`).",
         "H14",
     )
     candidates: Literal["cosine", "reference"] = option(
         "cosine",
-        "Rerank by cosine, or by the model's own similarity and its prompts by role (`reference`).",
+        "Rerank by cosine, or by the model's own similarity and role prompts (`reference`).",
         "H11",
     )
     prompts: Literal["role", "reference"] = option(
         "role",
-        "Prompts of queries and documents alone, or also those that a model ships for a task (`reference`).",
+        "Use prompts for queries and documents only, or a model's task prompts too (`reference`).",
         "H12",
     )
     evaluation_seed: Literal["reference", "fixed"] = option(
@@ -199,26 +199,26 @@ class HtebOptions(PtebOptions):
 class TransformOptions:
     """How texts are transformed: the authors' sampling, and what their code leaves open."""
 
-    temperature: float = option(1.0, "Sampling temperature of the transformer.", group=SYSTEMS)
-    top_p: float = option(0.95, "Nucleus sampling share (top-p) of the transformer.", group=SYSTEMS)
+    temperature: float = option(1.0, "The transformer's sampling temperature.", group=SYSTEMS)
+    top_p: float = option(0.95, "The transformer's nucleus sampling share (top-p).", group=SYSTEMS)
     top_k: int = option(64, "Tokens to draw from; -1: all.")
     retries: int = option(3, "Retries after an unusable answer.", group=SYSTEMS)
     max_tokens: int = option(512, "Longest answer in tokens.")
-    max_tokens_expansion: int = option(1024, "Longest answer of an expansion in tokens.")
-    structured: bool = option(True, "Ask for JSON with one text in it.")
+    max_tokens_expansion: int = option(1024, "Longest expansion in tokens.")
+    structured: bool = option(True, "Ask for JSON with one text.")
     length: Literal["reference", "enforced"] = option(
-        "reference", "Take a text of the wrong length (`reference`), or draw it again.", "H1"
+        "reference", "Keep a text of the wrong length (`reference`), or draw it again.", "H1"
     )
     seeds: Literal["reference", "independent"] = option(
         "reference",
-        "Seeds of neighbouring runs and texts that overlap (`reference`), or a seed of its own for each.",
+        "Let seeds of neighbouring runs and texts overlap (`reference`), or give each its own.",
         "H5",
     )
     documents: Literal["one-language", "reference"] = option(
-        "one-language", "A language for title and body together, or one for each (`reference`).", "H6"
+        "one-language", "One language for title and body, or one for each (`reference`).", "H6"
     )
     arabic: Literal["one", "reference"] = option(
-        "one", "Take varieties of Arabic for Arabic, or for other languages (`reference`).", "H4"
+        "one", "Treat varieties of Arabic as Arabic, or as other languages (`reference`).", "H4"
     )
 
     def __post_init__(self) -> None:
@@ -343,15 +343,15 @@ class Request(request.Request):
     baseline: str = like(Repeats, "baseline")
     on_failure: OnFailure = option(
         "leave out",
-        "Leave out a text that failed (`leave-out`), or put the original in its place (`reference`).",
+        "Leave out a failed text, or use the original (`reference`).",
         name="--failed", words={"leave-out": "leave out", REFERENCE: "original"},
     )  # fmt: skip
     exclude_copied: bool = option(
-        False, "Leave out texts that came back as they were.", name="--exclude-unchanged"
+        False, "Leave out texts that came back unchanged.", name="--exclude-unchanged"
     )
     last_seeds: tuple[tuple[str, int], ...] = like(Repeats, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
-        (), "Sizes of the models of a family, to see whether its gap shrinks.",
+        (), "Sizes of a family's models, to see whether its gap shrinks.",
         name="--family", value="NAME=SYSTEM:BILLIONS,...", read=read_families,
     )  # fmt: skip
     """Model families: name -> (system, billions of parameters)."""

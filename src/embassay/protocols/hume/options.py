@@ -52,13 +52,14 @@ Words = list[str] | None
 class HybridOptions:
     """When a model's answer stands."""
 
-    check: float = option(0.2, "Share of the items with equal draws that people answer too.")
-    least: int = option(10, "Fewest items of that sample, or all if there are fewer.")
+    check: float = option(0.2, "Share of items with equal draws for people to answer too.")
+    least: int = option(10, "Minimum items in that sample; all if there are fewer.")
     most_wrong: float = option(
         0.1,
-        "Share of the sample that people may contradict: above it by its interval, people get the whole task.",
+        "Share of the sample that people may contradict; if its interval is above, people get the whole "
+        "task.",
     )
-    tolerance: float = option(1.0, "Largest difference between ratings that count as equal.")
+    tolerance: float = option(1.0, "Largest difference between equal ratings.")
     seed: int = option(1337, "Random seed of the sample.", group=STATISTICS)
 
     def __post_init__(self) -> None:
@@ -111,7 +112,7 @@ class Drawing:
     question: str = option("", "Your own question above every item.")
     scale: str | None = option(None, "Rating scale, LOW-HIGH[:STEP]. Default: 0-5.")
     groups: int | None = option(None, "Gold clusters to draw from. Default: 6 or 5.")
-    relevant: int = option(3, "Maximum number of relevant documents per query.")
+    relevant: int = option(3, "Maximum relevant documents per query.")
     candidates: int = option(7, "Documents per query.")
     negatives: Literal["auto", "lists", "bm25"] = option(
         "auto", "Hard negatives from the data's lists or from bm25; auto prefers lists."
@@ -162,7 +163,7 @@ class DataOptions:
     split: str | None = like(Request, "split")
     grades: str | None = like(Request, "grades")
     ask: tuple[Question, ...] = option((), "Ask annotators about themselves. Default: nothing.")
-    limit: int | None = option(None, "Maximum number of items per task, for a trial.", least=2, group=DATA)
+    limit: int | None = option(None, "Maximum items per task, for a trial.", least=2, group=DATA)
     seed: int | None = like(Request, "seed", default=None, help="Random seed. Default: 1337.")
     own: Drawing = field(default_factory=Drawing)
 
@@ -256,7 +257,7 @@ class ImportOptions:
         (), "Who answered, or a new name for one of the file's annotators.",
         name="--annotator", value="NAME|OLD=NAME", group=SYSTEMS,
     )  # fmt: skip
-    replace: bool = option(False, "Replace earlier answers by these.", name="--replace", group=SPEED)
+    replace: bool = option(False, "Replace earlier answers with these.", name="--replace", group=SPEED)
 
 
 @dataclass(frozen=True)
@@ -269,16 +270,18 @@ class ExportOptions:
     )  # fmt: skip
     gold: GoldKind | None = option(
         None,
-        "Write a dataset and a study with gold: as it was, decided by adjudicators, or also unanimous.",
+        "Write a dataset and a study with gold: unchanged, decided by adjudicators, or also unanimous.",
         group=DATA,
     )
     tasks: tuple[str, ...] = option((), "Only this task.", name="--task -t")
     answers: bool = option(False, "Add people's answers to the tasks.", name="--answers", group=OUTPUT)
-    profiles: bool = option(False, "Add what annotators said of themselves (csv, jsonl).", name="--profiles")
+    profiles: bool = option(
+        False, "Add what annotators said about themselves (csv, jsonl).", name="--profiles"
+    )
     revision: str = option("1", "Revision of the MTEB baseline Human.", group=OUTPUT)
     exposed: bool = option(
         False,
-        "Include answers from a browser that had shown another person's.",
+        "Include answers from browsers that had shown another person's.",
         name="--exposed",
         group=OUTPUT,
     )
@@ -331,7 +334,7 @@ class StudyRequest(_Request):
         None, "Training texts per label. Default: 16 for Emotion and Toxic, 32 for Tweet, else 8.", least=1
     )
     resamples: int = option(
-        10_000, "Bootstrap resamples of the items.", least=1, most=MOST_RESAMPLES, group=STATISTICS
+        10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
     seed: int = like(Request, "seed")
     tokenizer: str = like(Request, "tokenizer")
@@ -340,14 +343,17 @@ class StudyRequest(_Request):
         least=0, most=1, value="SHARE", group=STATISTICS,
     )  # fmt: skip
     min_shared: int = option(
-        10, "Fewest shared items to compare two annotators, unless they share all.", least=1, group=STATISTICS
+        10,
+        "Minimum shared items to compare two annotators, unless they share all.",
+        least=1,
+        group=STATISTICS,
     )
     repeats: int = 10
     neighbours: int = 10
     give_k: bool = option(
         True, "Give systems the number of gold clusters; otherwise they estimate it, as people do."
     )
-    smallest_group: int = option(5, "Withhold scores by profile of groups with fewer people.", least=2)
+    smallest_group: int = option(5, "Withhold a profile's scores if fewer people share it.", least=2)
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""

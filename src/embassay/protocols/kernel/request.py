@@ -66,7 +66,7 @@ def like(record: type[Any], name: str, /, **changed: Any) -> Any:
 def label_price() -> Any:
     """The field of what a label costs, in US dollars; it changes no result."""
     return option(
-        None, "Price of a label, to estimate the cost of more.",
+        None, "Price of one label, to estimate what more would cost.",
         name="--label-price", value="USD", least=0, group=SPEED,
     )  # fmt: skip
 
@@ -210,9 +210,7 @@ class Request:
     )
     split: str | None = option(None, "Use only this split.", group=DATA)
     grades: str | None = option(None, "Map relevance codes to grades: 1=4,2=3.", group=DATA)
-    limit: int | None = option(
-        None, "Maximum number of items per dataset, drawn at random.", least=1, group=DATA
-    )
+    limit: int | None = option(None, "Maximum items per dataset, drawn at random.", least=1, group=DATA)
     seed: int = option(1337, "Random seed.", group=STATISTICS)
     tokenizer: str = option(
         "cl100k", "A tokenizer from `embassay list tokenizers`, for lexical systems and edits.", group=SYSTEMS
@@ -253,9 +251,7 @@ class TaskRequest(Request):
 class Options:
     """What every protocol over tasks can be told. Protocols add fields."""
 
-    resamples: int = option(
-        1_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
-    )
+    resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
         check_options(self)

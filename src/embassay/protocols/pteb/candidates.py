@@ -184,10 +184,10 @@ def _slowness(candidate: Candidate) -> float:
 class SelectionOptions(RatingOptions):
     """Options of step 2."""
 
-    least_similarity: float = option(4.0, "Mean rating that a candidate needs, 0 to 5.", point="A7")
-    least_edit_distance: float = option(0.1, "Edit distance that a candidate needs; below it, it copies.")
+    least_similarity: float = option(4.0, "Minimum mean rating of a candidate, 0 to 5.", point="A7")
+    least_edit_distance: float = option(0.1, "Minimum edit distance of a candidate; below it, it copies.")
     cross_check: Literal["selected", "all"] = option(
-        "selected", "Whom the other judges rate: the selected candidate, or all."
+        "selected", "Have the other judges rate the selected candidate, or all."
     )
 
     def __post_init__(self) -> None:

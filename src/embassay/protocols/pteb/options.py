@@ -31,16 +31,14 @@ class RatingOptions:
     """How ratings are asked for. `[An]` is the ambiguity of the paper an option settles (docs/pteb.md)."""
 
     judge_temperature: float = option(
-        0.8, "Sampling temperature of the judge; 0 takes its likeliest answer.", point="A13", group=SYSTEMS
+        0.8, "The judge's sampling temperature; 0: its likeliest answer.", point="A13", group=SYSTEMS
     )
-    judge_top_p: float = option(0.9, "Nucleus sampling share (top-p) of the judge.", group=SYSTEMS)
+    judge_top_p: float = option(0.9, "The judge's nucleus sampling share (top-p).", group=SYSTEMS)
     answers: Literal["free", "schema"] = option(
         "free", "Read the judge's free answer, or bind it to a JSON schema (for small models)."
     )
-    attempts: int = option(6, "Tries for one rating before it fails.", group=SYSTEMS)
-    resamples: int = option(
-        1_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
-    )
+    attempts: int = option(6, "Attempts at a rating before it fails.", group=SYSTEMS)
+    resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -147,14 +145,14 @@ class Request(request.Request):
     max_runs: int = like(Repeats, "max_runs")
     control: bool = option(
         False,
-        "Add a control: texts with words permuted as far as paraphrasing changed them.",
+        "Add a control: texts with as many words permuted as paraphrasing changed.",
         name="--control",
     )
     """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
     baseline: str = like(Repeats, "baseline")
     on_failure: OnFailure = option(
         "leave out",
-        "Leave out a text without a usable paraphrase (`leave-out`), or keep it (`original`, the authors' code).",
+        "Leave out a text without a usable paraphrase, or keep it (`original`, as the authors' code).",
     )
     exclude_copied: bool = option(
         False,
@@ -169,9 +167,7 @@ class Request(request.Request):
     """Dataset -> the seed of its last run, in place of the usual one."""
     generation: Generation = field(default_factory=Generation)
     options: PtebOptions = field(default_factory=PtebOptions)
-    original_only: bool = option(
-        False, "Score the texts as they are, without paraphrasing.", name="--original-only"
-    )
+    original_only: bool = option(False, "Score the texts without paraphrasing.", name="--original-only")
     """Whether the texts are scored as they are, and nothing is paraphrased."""
 
     def as_dict(self) -> dict[str, Any]:
@@ -212,8 +208,8 @@ class Batches:
     `after_pilot`, those that are left: nobody rates a pair for a second time."""
 
     batch: int = option(20, "Pairs per batch, besides the dummies.")
-    pilot: int = option(0, "Write a pilot of this many pairs per language; the paper's has 20.")
-    after_pilot: int = option(0, "Leave out this many pairs per language, which a pilot had.")
+    pilot: int = option(0, "Pairs per language in a pilot; the paper has 20.")
+    after_pilot: int = option(0, "Pairs per language to leave out, because a pilot had them.")
 
     def __post_init__(self) -> None:
         if self.batch < 1 or self.pilot < 0 or self.after_pilot < 0:
@@ -228,11 +224,11 @@ class Batches:
 class Filters:
     """Which submissions count; each that does not is counted by its reason."""
 
-    least_seconds: float = option(0.0, "Fewest seconds per pair of a submission, by the platform's clock.")
+    least_seconds: float = option(0.0, "Minimum seconds per pair, by the platform's clock.")
     where: str = option(
         "", "Only people with this in the submissions' table: 'Country of residence=Nigeria'."
     )
-    rating: str = option("rating", "The column of a Prolific table that holds the rating.")
+    rating: str = option("rating", "The rating column of a Prolific table.")
 
     def __post_init__(self) -> None:
         if self.least_seconds < 0:

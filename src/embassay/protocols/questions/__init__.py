@@ -22,16 +22,12 @@ class QuestionsOptions:
 
     n: int = option(20, "Questions to write of each kind.", group=DATA)
     into: str = option("", "Language of the kind `language`, as a code: de.")
-    attempts: int = option(
-        3, "Maximum number of answers for a question until one passes the checks.", group=SYSTEMS
-    )
-    copied: float = option(
-        0.6, "Largest share of a question that may be copied from the passage word for word."
-    )
+    attempts: int = option(3, "Maximum attempts per question to pass the checks.", group=SYSTEMS)
+    copied: float = option(0.6, "Largest share of a question that may be copied word for word.")
     near: float = option(0.8, "Jaccard index from which a question repeats an earlier one.")
     words: int = option(25, "Minimum words of a passage to ask about.")
-    temperature: float = option(0.7, "Sampling temperature of the writer.", group=SYSTEMS)
-    top_p: float = option(0.95, "Nucleus sampling share (top-p) of the writer.", group=SYSTEMS)
+    temperature: float = option(0.7, "The writer's sampling temperature.", group=SYSTEMS)
+    top_p: float = option(0.95, "The writer's nucleus sampling share (top-p).", group=SYSTEMS)
 
     def __post_init__(self) -> None:
         check_options(self)

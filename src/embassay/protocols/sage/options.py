@@ -58,9 +58,7 @@ class SageOptions:
     )
     gain: Literal["linear", "exponential"] = option("linear", "Gain of nDCG.", point="A21")
     exclude_self: bool = option(False, "Leave a query's own document and its copies out of retrieval.")
-    resamples: int = option(
-        2_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
-    )
+    resamples: int = option(2_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
     retrieval_edits: str = option(
         ALL, "Edits of the retrieval corpora: capitalize,delete10. The paper's score needs all 18."
     )

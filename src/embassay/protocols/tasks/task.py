@@ -39,33 +39,29 @@ class PtebOptions:
     """Options of the seven tasks. `[An]` is the ambiguity of the paper each one settles (docs/pteb.md)."""
 
     languages: Literal["each", "pooled"] = option(
-        "each", "Average the languages' scores, or score all languages as one problem.", point="A9"
+        "each", "Average the languages' scores, or pool them.", point="A9"
     )
     classification_texts: Literal["both", "test"] = option(
-        "both", "Paraphrase training and test texts, or test texts alone."
+        "both", "Paraphrase training and test texts, or only test texts."
     )
     summaries: Literal["pooled", "per-text"] = option(
         "pooled", "Correlate over all summaries, or average one correlation per text.", point="A10"
     )
     own_document: Literal["before", "after"] = option(
-        "before", "Drop a query's own document before or after taking the ten best.", point="A8"
+        "before", "Drop a query's own document before or after taking the top ten.", point="A8"
     )
-    exclude_own: bool = option(
-        False, "Leave a query's own document out of retrieval, as is always done for ArguAna."
-    )
+    exclude_own: bool = option(False, "Leave out a query's own document in retrieval; always on for ArguAna.")
     normalize_punctuation: bool = option(
         False, "Remove spaces before closing punctuation on both sides.", point="A19"
     )
     most_lost: float = option(
-        MOST_LOST, "Largest share of a task's texts without a usable paraphrase; beyond it there is no score."
+        MOST_LOST, "Give no score if more than this share of a task's texts has no usable paraphrase."
     )
-    neighbours: int = option(10, "Nearest neighbours for classification by a system without vectors.")
+    neighbours: int = option(10, "Nearest neighbours used to classify without vectors.")
     clustering_cap: int = option(
-        10_000, "Most texts to cluster by a system without vectors; larger sets are sampled by label."
+        10_000, "Maximum texts to cluster without vectors; larger sets are sampled by label."
     )
-    resamples: int = option(
-        1_000, "Bootstrap resamples behind every interval.", most=MOST_RESAMPLES, group=STATISTICS
-    )
+    resamples: int = option(1_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -240,7 +236,7 @@ class Context(context.Context):
 
     @property
     def resamples(self) -> int:
-        """Bootstrap resamples behind every interval."""
+        "Bootstrap resamples per interval."
         return self.options.resamples
 
     def stream(self, purpose: str) -> np.random.Generator:

@@ -34,7 +34,9 @@ class Rules:
     dummy_tolerance: float = option(1.0, "Largest error on a dummy pair.")
     deviation: float = option(2.0, "Inspect a rating farther than this from a language model's estimate.")
     low: float = option(2.0, "Inspect a rating this low or lower.")
-    repeated: int = option(3, "This many ratings far from the inspector and all estimates reject a rater.")
+    repeated: int = option(
+        3, "Reject a rater after this many ratings far from the inspector's and all estimates."
+    )
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -124,7 +126,7 @@ class Sample:
 
     pairs: int = option(50, "Pairs per language.", least=1, group=DATA)
     dummies: int = option(2, "Dummy pairs per language, whose rating is known.", least=0)
-    raters: int = option(2, "Ratings of every pair.", least=1)
+    raters: int = option(2, "Ratings per pair.", least=1)
     seed: int = like(Request, "seed")
 
 

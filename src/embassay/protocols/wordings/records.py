@@ -146,15 +146,15 @@ class Generation:
     """Sampling as the paper's (spec/pteb 4), how often an answer that cannot be used is drawn anew, and whether an
     answer may have 5 times the characters of its text at most (`strict_length`), or 40 where that is more."""
 
-    temperature: float = option(0.8, "Sampling temperature of the paraphraser.", group=SYSTEMS)
-    top_p: float = option(0.9, "Nucleus sampling share (top-p) of the paraphraser.", group=SYSTEMS)
+    temperature: float = option(0.8, "The paraphraser's sampling temperature.", group=SYSTEMS)
+    top_p: float = option(0.9, "The paraphraser's nucleus sampling share (top-p).", group=SYSTEMS)
     retries: int = option(5, "Retries after an unusable answer.", group=SYSTEMS)
     strict_length: bool = option(
-        False, "Reject a paraphrase over 5 times as long as its text, however short.", group=SYSTEMS
+        False, "Reject a paraphrase over 5 times its text's length, however short.", group=SYSTEMS
     )
     meaning: bool = option(
         False,
-        "Reject an answer instead of a paraphrase, and one that loses or adds a number or a name (English).",
+        "Reject replies that answer the text, or that drop or add a number or name (English).",
     )
 
     def __post_init__(self) -> None:
@@ -202,12 +202,12 @@ class Repeats:
 
     runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
     until_ci: float | None = option(
-        None, "Add runs until every change is known to +- this many points over runs (95%); few items stay few.",
+        None, "Add runs until every change is known to +- this many points over runs (95%).",
         value="POINTS", group=STATISTICS,
     )  # fmt: skip
-    max_runs: int = option(20, "Most runs under --until-ci.", least=1, most=10_000, group=STATISTICS)
+    max_runs: int = option(20, "Maximum runs with --until-ci.", least=1, most=10_000, group=STATISTICS)
     baseline: str = option(
-        "", "The system that others are compared with. Default: the first embedding.", group=SYSTEMS
+        "", "The system to compare others with. Default: the first embedding.", group=SYSTEMS
     )
     last_seeds: tuple[tuple[str, int], ...] = option(
         (), "Another seed for a dataset's last run.",

@@ -25,14 +25,16 @@ class AnswerRequest:
     runs: tuple[str, ...] = like(ScoreRequest, "runs")
     generator: str = option(MISSING, "The chat model that answers.", name="--generator -g", group=SYSTEMS)
     judge: str = option(MISSING, "The chat model that grades the answers.", name="--judge -j", group=SYSTEMS)
-    k: int = option(10, "Passages of a prompt.", name="-k", least=1)
+    k: int = option(10, "Passages per prompt.", name="-k", least=1)
     references: str | None = option(
         None, "People's answers: `query_id`, `answer`. Default: the passages of grade 4 and 5.",
         value="FILE", group=DATA,
     )  # fmt: skip
-    distractors: int = option(0, "Useless passages put first, in a second answer to each question.", least=0)
+    distractors: int = option(
+        0, "Useless passages to put first, for a second answer to each question.", least=0
+    )
     timed: int = option(
-        0, "Questions asked alone first, to time the first token and the tokens a second.", least=0
+        0, "Questions first asked alone, to time the first token and tokens per second.", least=0
     )
     grades: str | None = like(
         ScoreRequest, "grades", help="Grade map: identity, binary, trec3, cranfield, or value=grade,..."

@@ -39,7 +39,7 @@ class GoldenOptions:
     """The knobs; defaults are the profile `thorough` (spec rag 4)."""
 
     nfc: bool = option(True, "Normalize questions to Unicode NFC.")
-    chunk: int | None = option(None, "Most tokens per chunk, cut at sentences; 430 is usual.", group=DATA)
+    chunk: int | None = option(None, "Maximum tokens per chunk, cut at sentences; usually 430.", group=DATA)
     overlap: int = option(70, "Tokens shared by neighbouring chunks.", group=DATA)
     depth: int = option(50, "Passages from dense search, and as many from BM25.")
     bm25_k1: float = option(1.2, "BM25 parameter k1.")
@@ -48,15 +48,15 @@ class GoldenOptions:
     judge_question: Literal["original", "rewrite"] = option("original", "Which question the judge sees.")
     failed: Literal["leave-out", "ungraded"] = option(
         "ungraded",
-        "Keep a query with ungraded passages without them, or leave it out.",
+        "Leave out a query with ungraded passages, or keep it without them.",
     )
-    minimum: int = option(35, "Fewest passages kept, in whole grades, before the rest is cut.")
+    minimum: int = option(35, "Minimum passages to keep, in whole grades.")
     top: int = option(20, "Size of the top whose order matters.")
     batch: int | None = option(None, "Passages per listwise call. Default: the engine's.")
     stability_turns: int | None = option(None, "Turns without change after which `locks` stops.")
     confirmations: int | None = option(None, "Confirmations that `locks` needs per pair.")
     repeat: int = option(0, "Items to judge twice, to measure the judge's consistency.")
-    human: float = option(0.0, "Share of queries written to a file for a person to check; 0.4 is usual.")
+    human: float = option(0.0, "Share of queries to write to a file for a person to check; usually 0.4.")
 
     def __post_init__(self) -> None:
         for name, hint in get_type_hints(type(self)).items():
@@ -109,15 +109,15 @@ class GoldenRequest:
         "", "Documents: a folder of files, or a table with `text`, `id` and `title`.", group=DATA
     )
     queries: str = option(
-        "", "Questions: a table with `text`, and perhaps `id`, `rewrite`, `bm25_query`, `tags`.",
+        "", "Questions: a table with `text`; optional `id`, `rewrite`, `bm25_query`, `tags`.",
         value="PATH", group=DATA,
     )  # fmt: skip
     dataset: str = option(
-        "", "Instead of two files: a catalogue name or a folder.", name="--dataset -d", group=DATA
+        "", "A catalogue name or a folder, instead of two files.", name="--dataset -d", group=DATA
     )
     mapping: Mapping[str, str] = like(Request, "mapping")
     split: str | None = like(Request, "split")
-    limit: int | None = like(Request, "limit", help="Most questions, drawn at random.")
+    limit: int | None = like(Request, "limit", help="Maximum questions, drawn at random.")
     seed: int = like(Request, "seed")
     rewriter: str = option("identity", "Query rewriter: identity, rules or llm:MODEL.", group=SYSTEMS)
     ranking: str = option("bayes", "Ranking engine: bayes, locks, single_shot or grades.", group=SYSTEMS)
@@ -392,7 +392,7 @@ class Sampling:
     blind: bool = option(
         False, "Hide the judge's ranks and grades, and shuffle the passages.", name="--blind"
     )
-    excerpt: int = option(800, "Most characters of a passage.")
+    excerpt: int = option(800, "Maximum characters per passage.")
     seed: int = like(Request, "seed")
 
     def __post_init__(self) -> None:

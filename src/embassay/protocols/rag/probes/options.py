@@ -58,11 +58,11 @@ class NamesRequest:
     runs: int = option(
         15, "Draws of impostors and forms, or of small talk.", least=1, most=10_000, group=STATISTICS
     )
-    limit: int | None = like(Request, "limit", help="Most queries.")
+    limit: int | None = like(Request, "limit", help="Maximum queries.")
     seed: int = like(Request, "seed")
     tokenizer: str = like(Request, "tokenizer")
     resamples: int = option(
-        10_000, "Bootstrap resamples of the queries.", least=1, most=MOST_RESAMPLES, group=STATISTICS
+        10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
     datasets: tuple[str, ...] = field(default=(), init=False)
 

@@ -68,7 +68,7 @@ class ScoreRequest:
     )
     test: Test = option("bootstrap", "Paired test of two runs, over queries.", group=STATISTICS)
     resamples: int = option(
-        10_000, "Resamples behind intervals and tests.", least=1, most=MOST_RESAMPLES, group=STATISTICS
+        10_000, "Resamples for intervals and tests.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
     seed: int = like(Request, "seed", default=0)
     """That of the source's comparisons (spec rag 1.9)."""
@@ -76,7 +76,7 @@ class ScoreRequest:
     mapping: Mapping[str, str] = like(Request, "mapping")
     separator: str = option(
         "#",
-        "Character after the part that ids of one source share, for novelty measures.",
+        "Character that ends the source part of an id, for novelty measures.",
         name="--source-separator",
     )
     """Documents of one source have ids that are equal before the last one of these: chunks are called
@@ -87,7 +87,7 @@ class ScoreRequest:
     """Whether the document that has the query's id is left out of judgements, runs and pools."""
     corpus: str = option(
         "",
-        "The passages searched, where runs hold texts or judgements are spans: a folder of documents, a table.",
+        "The passages searched, if runs hold texts or judgements are spans: a folder or a table.",
         group=DATA,
     )
     """The passages that were retrieved from, where runs say their texts, or judgements are of spans of documents."""
@@ -96,11 +96,11 @@ class ScoreRequest:
     )
     """The questions, where runs say their texts."""
     tags: bool = option(
-        False, "Scores by the `tags` of --queries too: language, kind of question.", name="--by-tag"
+        False, "Also score by the `tags` of --queries: language, kind of question.", name="--by-tag"
     )
     """Whether scores are also given by the tags of the questions in `queries`."""
     judge_grades: str | None = option(
-        None, "A judge's grades of all passages, which the few of people in --qrels correct.",
+        None, "A judge's grades of all passages, corrected by people's few in --qrels.",
         value="FILE", group=DATA,
     )  # fmt: skip
     """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
@@ -169,7 +169,7 @@ class DecisionRequest:
     labels: str = like(ScoreRequest, "qrels", name="--qrels")
     runs: tuple[str, ...] = like(ScoreRequest, "runs")
     measure: str = "Precision4+@10"
-    bar: float | None = option(None, "With --until-decided: the value that each run has to reach.")
+    bar: float | None = option(None, "With --until-decided: the value each run must reach.")
     alpha: float = option(0.05, "Share of studies that --until-decided may decide wrongly.", group=STATISTICS)
     block: int = option(20, "Passages that --until-decided asks for at a time.", name="--next", least=1)
     seed: int = like(ScoreRequest, "seed")
@@ -178,7 +178,7 @@ class DecisionRequest:
     corpus: str | None = like(ScoreRequest, "corpus", default=None)
     queries: str | None = like(ScoreRequest, "queries", default=None)
     judge: str | None = option(
-        None, "With --until-decided: a chat model that grades what is asked, into --qrels.",
+        None, "With --until-decided: a chat model that writes the grades into --qrels.",
         name="--judge -j", value="NAME", group=SYSTEMS,
     )  # fmt: skip
     price: float | None = label_price()
