@@ -53,7 +53,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What belongs to which tier, and which tests go to one worker (`-n --dist loadgroup`): those that share something
     costly, which is then made once: libraries of some GB, what a folder's tests share, what a module's share."""
+    variants = read_places("nightly.txt")
     for item in items:
+        if is_listed(item.nodeid, variants):
+            item.add_marker("nightly")
         if any(item.get_closest_marker(name) for name in SLOW):
             item.add_marker("slow")
         if item.get_closest_marker("openvino") and find_spec("openvino") is None:
@@ -61,19 +64,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if group := _shared(item):
             item.add_marker(pytest.mark.xdist_group(group))
     if listed := config.getoption("--beyond"):
-        quick = tuple((ROOT / listed).read_text("utf-8").split())
+        quick = read_places(Path(listed).name)
         items[:] = [
             item for item in items if item.get_closest_marker("slow") or not is_listed(item.nodeid, quick)
         ]
 
 
-def is_listed(test: str, places: tuple[str, ...]) -> bool:
-    """Whether a test lies at one of the places: folders, files or tests.
+def read_places(name: str) -> tuple[str, ...]:
+    """The places that a file beside this one lists, one a line; lines that begin with # are comments."""
+    lines = (HERE / name).read_text("utf-8").splitlines()
+    return tuple(line for line in lines if line and not line.startswith("#"))
 
-    >>> is_listed("tests/text/test_words.py::test_it[x]", ("tests/text", "tests/web"))
+
+def is_listed(test: str, places: tuple[str, ...]) -> bool:
+    """Whether a test lies at one of the places: folders, files, tests, or the beginning of a test's parameters.
+
+    >>> is_listed("tests/text/test_words.py::test_it[x-1]", ("tests/text/test_words.py::test_it[x", "tests/web"))
     True
     """
-    return any(test == place or test.startswith((f"{place}/", f"{place}::", f"{place}[")) for place in places)
+    return any(
+        test == place
+        or test.startswith((f"{place}/", f"{place}::", f"{place}["))
+        or ("[" in place and test.startswith((f"{place}-", f"{place} ", f"{place}]")))
+        for place in places
+    )
 
 
 def _shared(item: pytest.Item) -> str | None:

@@ -82,6 +82,23 @@ def test_modules_are_named_by_a_noun() -> None:
     assert not vague
 
 
+@pytest.mark.parametrize("name", ["quick.txt", "nightly.txt"])
+def test_every_place_of_a_tier_exists(name: str) -> None:
+    """A test that was renamed would silently move to another tier."""
+    here = Path(__file__).parent
+    lines = (here / name).read_text("utf-8").splitlines()
+    gone = []
+    for place in filter(None, lines):
+        file, *parts = place.partition("[")[0].split("::")
+        path = here.parent / file
+        if file.startswith("#"):
+            continue
+        written = path.read_text("utf-8") if path.is_file() else ""
+        if not path.exists() or not all(re.search(rf"(def|class) {part}\b", written) for part in parts):
+            gone.append(place)
+    assert not gone
+
+
 def test_nothing_of_a_machine() -> None:
     """No file names a folder of somebody's machine or a package registry."""
     found = [

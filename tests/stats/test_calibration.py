@@ -81,6 +81,16 @@ def test_the_kind_is_chosen_by_held_out_loss_and_groups_stay_together():
     assert log_losses(apart.held_out, repeated[1]).mean() > 0.66
 
 
+def test_last_digits_order_no_equal_probabilities():
+    """Machines differ in the last digits of a fit: what is equal but for these is cut in the order of the pairs."""
+    rng = np.random.default_rng(7)
+    probability, same = rng.choice([0.25, 0.4, 0.41], 84), rng.random(84) < 0.4
+    shaken = probability + rng.uniform(-1e-12, 1e-12, 84)
+    for one, other in zip(bins(probability, same), bins(shaken, same), strict=True):
+        assert (one.n, one.came) == (other.n, other.came)
+        assert one.foretold == pytest.approx(other.foretold, abs=1e-9)
+
+
 def test_bins_and_error_by_hand():
     """Two bins of two: foretold 0.1 and 0.8, came true 0 and 0.5."""
     probability, same = np.array([0.1, 0.1, 0.8, 0.8]), np.array([False, False, True, False])

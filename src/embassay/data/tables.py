@@ -32,8 +32,8 @@ _BATCH = 16_384
 
 
 @dataclass(frozen=True)
-class JsonLines:
-    """One JSON object per line, blank lines passed over; its columns are the keys of the first 1,000 rows."""
+class OneFile:
+    """A table that is one file."""
 
     path: Path
 
@@ -42,8 +42,18 @@ class JsonLines:
         return (File(self.path),)
 
     def columns(self) -> tuple[str, ...]:
-        """The keys, in order of first appearance."""
+        """Their names."""
         return self._columns
+
+    @cached_property
+    def _columns(self) -> tuple[str, ...]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class JsonLines(OneFile):
+    """One JSON object per line, blank lines passed over; its columns are the keys of the first 1,000 rows, in order of
+    first appearance."""
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
@@ -113,18 +123,8 @@ _OPENINGS = ("[", "[{", "{")
 
 
 @dataclass(frozen=True)
-class Parquet:
-    """A Parquet file; its rows count from 1."""
-
-    path: Path
-
-    def origins(self) -> tuple[Origin, ...]:
-        """The file."""
-        return (File(self.path),)
-
-    def columns(self) -> tuple[str, ...]:
-        """The columns of its schema."""
-        return self._columns
+class Parquet(OneFile):
+    """A Parquet file with the columns of its schema; its rows count from 1."""
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:

@@ -32,7 +32,26 @@ _SECONDS = 120
 # More idle processes than files are read at a time would only hold memory.
 _KEPT = 2
 
+
+def keep_idle(processes: list[Any]) -> None:
+    """Close what waits for work at the end; in a process that is forked, close only its ends of the pipes: two that
+    write to one pipe would each read the other's answers."""
+
+    def end() -> None:
+        while processes:
+            processes.pop().close()
+
+    def forget() -> None:
+        while processes:
+            processes.pop().forget()
+
+    atexit.register(end)
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=forget)
+
+
 _idle: list[Reader] = []
+keep_idle(_idle)
 
 
 def asked(
@@ -210,22 +229,6 @@ def _unpacked(frame: pl.DataFrame) -> int:
     texts = [name for name, kind in frame.schema.items() if kind == pl.String]
     lengths = frame.select(pl.col(texts).str.len_bytes().sum()) if texts else None
     return int(frame.estimated_size()) + (sum(lengths.row(0)) if lengths is not None else 0)
-
-
-@atexit.register
-def _end() -> None:
-    while _idle:
-        _idle.pop().close()
-
-
-def _forked() -> None:
-    while _idle:
-        _idle.pop().forget()
-
-
-if hasattr(os, "register_at_fork"):
-    # Two processes that write to one pipe would each read the other's answers.
-    os.register_at_fork(after_in_child=_forked)
 
 
 __all__ = ["parquet_batches", "parquet_columns", "read_parquet"]

@@ -158,8 +158,9 @@ class Bin:
 
 
 def bins(probability: Values, same: Labels, count: int = 10) -> Iterator[Bin]:
-    """As many pairs in each; equal probabilities may fall into two."""
-    order = np.argsort(probability, kind="stable")
+    """As many pairs in each; equal probabilities may fall into two, in the order of the pairs."""
+    # The last digits of a fit are the machine's, and would order what is equal.
+    order = np.argsort(probability.round(9), kind="stable")
     for rows in np.array_split(order, min(count, len(order))):
         hits = int(same[rows].sum())
         low, high = exact(hits, len(rows), 0.95)

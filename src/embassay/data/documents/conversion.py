@@ -6,7 +6,6 @@ next run, has it at once; so is a refusal.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import json
 import os
@@ -25,7 +24,7 @@ from embassay.data.documents.markup import Prose, Unread, heading
 from embassay.errors import DataError
 from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, bounded_entries
 from embassay.machine import cache_folder
-from embassay.parquet import close_pipes, end_process
+from embassay.parquet import close_pipes, end_process, keep_idle
 
 VERSION = "1"
 """Part of what conversions are kept under; raised when the same bytes give another text."""
@@ -119,22 +118,7 @@ class _Process:
 
 
 _idle: list[_Process] = []
-
-
-@atexit.register
-def _end() -> None:
-    while _idle:
-        _idle.pop().close()
-
-
-def _forked() -> None:
-    while _idle:
-        _idle.pop().forget()
-
-
-if hasattr(os, "register_at_fork"):
-    # Two processes that write to one pipe would each read the other's answers.
-    os.register_at_fork(after_in_child=_forked)
+keep_idle(_idle)
 
 
 def conversions_folder() -> Path:

@@ -295,7 +295,7 @@ def choose(
 
     Without a target that is the one of highest quality. With one it is the fastest, latencies within `jitter_ms` of
     the smallest being equal, and of those the cheapest, costs within `cost_share` of the lowest being equal. What is
-    equal then goes to the smaller prompt, the lower cost (equal as before), the higher quality, the lower latency, the
+    equal then goes to the smaller prompt, the lower cost (equal as before), the lower latency, the higher quality, the
     id. UsageError for no stacks. Source: spec rag 3.5.
     """
     if not stacks:
@@ -310,7 +310,7 @@ def choose(
         tied = _lowest(_lowest(feasible, lambda stack: stack.latency, jitter_ms), _cost, ROUNDING, cost_share)
     # By prompt, then by cost within its tolerance, so no single sort key would do.
     left = _lowest(_lowest(tied, lambda stack: stack.prompt_tokens, 0.0), _cost, ROUNDING, cost_share)
-    chosen = min(left, key=lambda stack: (-stack.reaches(measure), stack.latency, stack.id))
+    chosen = min(left, key=lambda stack: (stack.latency, -stack.reaches(measure), stack.id))
     return Choice(chosen, chosen, tuple(feasible), tuple(tied))
 
 

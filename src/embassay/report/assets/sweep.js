@@ -18,8 +18,8 @@ $$(".sweep").forEach((box, place) => {
       else { by(2, jitter); pay(); }
       by(7);
       pay();
-      by(3);
       by(2);
+      by(3);
     }
     const [id, cost, time, got, x, y] = best[0];
     said.replaceChildren(none ? "No stack keeps these limits; the nearest is " : "Use ", el("b", el("bdi", id)), `: ${measure} ${fixed(got)}, ${fixed(time, time < 99.5 ? 1 : 0)} ms, $${cost ? fixed(cost, cost < 0.00995 ? 4 : 2) : 0} per 1,000 queries.`);

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -18,6 +19,8 @@ from embassay.systems.remote.calls import Malformed, Refused, TooLong, closed_at
 from embassay.systems.remote.pace import Limits
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     import httpx2
     from openai import AsyncOpenAI
 
@@ -178,10 +181,19 @@ def _made() -> httpx2.AsyncClient:
     # server that was named, not for whoever it points at.
     return httpx2.AsyncClient(
         timeout=None,
+        verify=_certificates(),
         limits=httpx2.Limits(max_connections=None, max_keepalive_connections=512),
         follow_redirects=False,
         event_hooks={"response": [read_body]},
     )
+
+
+@lru_cache(maxsize=1)
+def _certificates() -> SSLContext:
+    """Whose signatures are believed: reading them takes longer than many a request, so all clients share them."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 OPENAI = "https://api.openai.com/v1"

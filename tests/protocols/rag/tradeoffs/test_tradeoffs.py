@@ -84,6 +84,12 @@ def test_ties_go_to_the_smaller_prompt_then_cost_then_time_then_id() -> None:
     assert choose([c, a], "Q").stack is a
 
 
+def test_with_a_target_the_faster_of_equals_wins_before_the_better() -> None:
+    """Both reach it, within the jitter and at one price: the source's order is prompt, cost, latency."""
+    fast, good = Stack("fast", 1, 100, {"Q": 0.81}), Stack("good", 1, 110, {"Q": 0.9})
+    assert choose([good, fast], "Q", Limits(target=0.8)).stack is fast
+
+
 def test_steps_within_jitter_and_free_ones() -> None:
     base = Stack("base", 1, 300, {"Q": 0.5})
     assert marginal_gain(base, Stack("x", 2, 370, {"Q": 0.9}), "Q").kind == "within jitter"

@@ -82,7 +82,7 @@ def choose_each(
         )
     left = _lowest(np.broadcast_to(prompt, defined.shape), tied, 0.0)
     left = _lowest(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
-    for key in (-defined, latency):
+    for key in (latency, -defined):
         left = _lowest(key, left, 0.0)
     # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
     by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
