@@ -48,7 +48,6 @@ from embassay.protocols.kernel.plan import (
     planned_datasets,
     planned_task,
 )
-from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import DatasetRequest, request_of
 from embassay.protocols.kernel.session import Conclusion, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
@@ -62,6 +61,7 @@ from embassay.protocols.pteb.ratings import (
     Context,
     Judge,
     Judged,
+    JudgedStep,
     Pair,
     Range,
     agreement,
@@ -556,12 +556,9 @@ def judge(
     return Judging().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-class Judging(Protocol):
+class Judging(JudgedStep):
     """Every judge rates the pairs of every dataset, and is held against their gold scores."""
 
-    name = "pteb"
-    reads_folder = True
-    by_task = False
     evaluate = staticmethod(evaluate)
 
     def plan(
@@ -583,9 +580,6 @@ class Judging(Protocol):
     def call(self, request: JudgeRequest, out: Path) -> str:
         """With `embassay.pteb.judge`."""
         return f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
-
-    def check_prices(self, plan: JudgingPlan, max_usd: float | None) -> None:
-        """Planning has looked at them."""
 
     def told(self, plan: JudgingPlan) -> dict[str, Any]:
         """Which step of PTEB it is, and the prompt."""

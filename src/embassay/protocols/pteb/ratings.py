@@ -26,6 +26,7 @@ from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, combine, estimate, undefined
 from embassay.protocols.kernel.plan import PlannedSystem
+from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import unknown_price
 from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
 from embassay.protocols.pteb.paraphrasing import judge_prompt, licence_of, suited
@@ -330,6 +331,17 @@ def _known(source: str) -> Range | None:
         return USUAL
     record = entries().get(name)
     return (record.gold[0], record.gold[1]) if record is not None and record.gold else None
+
+
+class JudgedStep(Protocol):
+    """A step of PTEB in which language models rate pairs."""
+
+    name = "pteb"
+    reads_folder = True
+    by_task = False
+
+    def check_prices(self, plan: Any, max_usd: float | None) -> None:
+        """Planning has looked at them."""
 
 
 HEADLINE = "spearman"

@@ -39,7 +39,6 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
-from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
@@ -58,7 +57,7 @@ from embassay.protocols.pteb.candidates import (
     select,
 )
 from embassay.protocols.pteb.paraphrasing import judge_prompt
-from embassay.protocols.pteb.ratings import Judge
+from embassay.protocols.pteb.ratings import Judge, JudgedStep
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component, Result
 from embassay.runs.folder import CellRecord
@@ -322,12 +321,8 @@ def paraphrasers(
     return Selecting().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 
 
-class Selecting(Protocol):
+class Selecting(JudgedStep):
     """Every candidate paraphrases every dataset, and a judge rates what came of it."""
-
-    name = "pteb"
-    reads_folder = True
-    by_task = False
 
     def plan(
         self, request: SelectionRequest, cache: Path | None = None, ledger: Ledger | None = None
@@ -351,9 +346,6 @@ class Selecting(Protocol):
             f"embassay.pteb.paraphrasers({list(request.systems)!r}, judge={request.judge!r}, "
             f"cross_judges={list(request.cross_judges)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
         )
-
-    def check_prices(self, plan: SelectionPlan, max_usd: float | None) -> None:
-        """Planning has looked at them."""
 
     def told(self, plan: SelectionPlan) -> dict[str, Any]:
         """Prompts and judges."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,12 +123,15 @@ def test_what_cannot_be_meant_is_a_usage_error(wrong: object) -> None:
         wrong()  # type: ignore[operator]
 
 
-def test_what_costs_and_takes_as_much_is_decided_by_quality() -> None:
-    """A two-hundredth of a cent less is no reason for a third of the quality, nor a place on the frontier."""
+def test_what_costs_and_takes_as_much_is_no_choice_by_cost() -> None:
+    """A two-hundredth of a cent less is no reason for a third of the quality, nor a place on the frontier; what keeps a
+    target and is equal in price goes by its time, as the source has it."""
     flat = Stack("flat", 1.2502, 40.0, {"Q": 0.81}, 500)
     pq = Stack("pq", 1.2500, 39.0, {"Q": 0.648}, 500)
     half = Stack("half", 0.62, 39.5, {"Q": 0.60}, 500)
-    assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5).stack is flat
+    slower = replace(pq, latency=41.0)
+    assert choose([flat, slower], "Q", Limits(target=0.6), jitter_ms=5).stack is flat
+    assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5).stack is pq
     assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5, cost_share=0.0).stack is pq
     assert choose([flat, pq, half], "Q", Limits(target=0.6), jitter_ms=5).stack is half
     assert frontier([flat, pq], ["Q"]) == [flat, pq]
