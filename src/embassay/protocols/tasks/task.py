@@ -42,7 +42,7 @@ class PtebOptions:
         "each", "Average the languages' scores, or pool them.", point="A9"
     )
     classification_texts: Literal["both", "test"] = option(
-        "both", "Paraphrase training and test texts, or only test texts."
+        "both", "Rewrite training and test texts, or only test texts."
     )
     summaries: Literal["pooled", "per-text"] = option(
         "pooled", "Correlate over all summaries, or average one correlation per text.", point="A10"
@@ -55,7 +55,7 @@ class PtebOptions:
         False, "Remove spaces before closing punctuation on both sides.", point="A19"
     )
     most_lost: float = option(
-        MOST_LOST, "Give no score if more than this share of a task's texts has no usable paraphrase."
+        MOST_LOST, "Give no score if more than this share of a task's texts has no usable rewrite."
     )
     neighbours: int = option(10, "Nearest neighbours used to classify without vectors.")
     clustering_cap: int = option(
