@@ -8,7 +8,7 @@ from typing import Any
 from embassay.registry import Entry
 from embassay.text import PERTURBATIONS, TOKENIZERS, open_tokenizer, perturb, perturbations, semantics
 from embassay.text import perturbations as spans
-from embassay.text.semantics import negate, rules
+from embassay.text.semantics import negate, negation_rules
 from reference_pages.markdown import MADE, brief, names, options, plain
 
 EDITS: Mapping[str, Callable[..., Any]] = {
@@ -83,6 +83,6 @@ def _version(identity: str) -> str:
 def _by_result() -> list[tuple[str, str]]:
     """What becomes the same stands together."""
     found: dict[str, list[str]] = {}
-    for before, after in rules().items():
+    for before, after in negation_rules().items():
         found.setdefault(after, []).append(before)
     return [(", ".join(before), after) for after, before in found.items()]
