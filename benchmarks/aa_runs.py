@@ -37,7 +37,7 @@ from embassay.protocols.sage.protocol import Sage
 from embassay.protocols.sage.retrieval import retention
 from embassay.protocols.sage.tasks import TASK_NAMES, TASKS, Context
 from embassay.records import Comparisons, Result, TaskOutcome
-from embassay.runs.folder import Cell, CellRecord, RunFolder, finished
+from embassay.runs.folder import Cell, CellRecord, RunFolder, finished_record
 from embassay.text import open_tokenizer
 
 Floats = NDArray[np.float64]
@@ -160,7 +160,7 @@ def written(path: Path, easy: Easy, rng: np.random.Generator, *, fall: float = 0
     for name, found in _estimates(easy, rng, fall, context).items():
         row = found.score(TASKS.build(name).headline)
         outcome = TaskOutcome((row,), {row.measure: found.component()}, {})
-        records.append(finished(Cell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
+        records.append(finished_record(Cell(name, DATASET, SYSTEM, name, 1, None), outcome, 0.1))
     rows, _ = summarise(Sage(), plan, records)
     folder.write_results([*_rows(records), *rows])
     write_standings(path, standings(Sage(), plan, records))

@@ -18,7 +18,7 @@ from embassay.search import exact_search
 from embassay.search.indexes import open_index
 from embassay.search.indexes.store import recall
 from embassay.systems import open_system
-from embassay.systems.cosine import unit
+from embassay.systems.cosine import scale_rows
 from embassay.text import open_tokenizer
 
 SCIFACT = Path(__file__).parent / "datasets" / "scifact.yaml"
@@ -38,7 +38,7 @@ def main() -> None:
     data = open_dataset(str(asked.dataset)).load("retrieval").data
     encoder = open_system(asked.system, tokenizer=open_tokenizer("words"))
     corpus, queries = (
-        unit(encoder.vectors(texts, role))
+        scale_rows(encoder.vectors(texts, role))
         for texts, role in ((data.corpus.texts, "document"), (data.queries.texts, "query"))
     )
     exact = exact_search(queries, corpus, max(CUTOFFS))

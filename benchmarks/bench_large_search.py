@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.runs.memory import in_words, size
+from embassay.runs.memory import in_words, parse_size
 from embassay.search.exact import SHARD
 
 K, DIM, CENTRES = 10, 384, 4096
@@ -48,10 +48,10 @@ def write(path: Path, n: int, queries: int) -> Floats:
 
 def ours(path: str, asked: Floats, memory: int) -> tuple[Any, Any]:
     """From the map, a window at a time; what the process holds before counts in the limit."""
-    from embassay.runs.memory import resident
+    from embassay.runs.memory import resident_memory
     from embassay.search.indexes import open_index
 
-    index = open_index("flat", np.load(path, mmap_mode="r"), memory=(memory - (resident() or 0)) // 2)
+    index = open_index("flat", np.load(path, mmap_mode="r"), memory=(memory - (resident_memory() or 0)) // 2)
     found = index.search(asked, K)
     return found.indices, found.scores
 
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    path, limit = given.folder / "vectors.npy", size(given.memory)
+    path, limit = given.folder / "vectors.npy", parse_size(given.memory)
     asked = write(path, given.vectors, given.queries)
     print(
         f"{given.queries:,} queries, the best {K} of {given.vectors:,} x {DIM}: {in_words(path.stat().st_size)}"

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import ks_2samp
 
-from embassay.protocols.calibration.shift import ALPHA, SIMILARITY, compare_pairs, features, reference_of
+from embassay.protocols.calibration.shift import ALPHA, SIMILARITY, compare_pairs, pair_features, reference_of
 from embassay.randomness import generator
 from embassay.stats.calibration import LEAST_CHANCE, fit, precise, with_chance
 from embassay.systems import open_system
@@ -64,7 +64,7 @@ def worlds_of(data: Path, system: str) -> dict[str, World]:
             chosen = [own[place] for place in generator(1, source).permutation(len(own))[:MOST]]
             first, second, same = zip(*chosen, strict=True)
             similar = np.asarray(opened.pairs(first, second), dtype=np.float64)
-            found[source] = features(similar, first, second), np.array(same)
+            found[source] = pair_features(similar, first, second), np.array(same)
     return found
 
 

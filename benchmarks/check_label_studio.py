@@ -27,7 +27,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from embassay.protocols.hume.collection import simulated
+from embassay.protocols.hume.collection import simulate_rows
 from embassay.protocols.hume.exchange.export import export
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks
@@ -78,7 +78,7 @@ def made(study: Path) -> list[AnnotationRow]:
         for name in ANNOTATORS:
             own = [
                 row.model_copy(update={"seconds": 1.5 + at})
-                for at, row in enumerate(simulated(task, gold, name, noise=0.2, seed=1))
+                for at, row in enumerate(simulate_rows(task, gold, name, noise=0.2, seed=1))
             ]
             own[0] = own[0].model_copy(update={"comment": 'Is this "fair"? <b>&</b> = ü'})
             own[1] = own[1].model_copy(update={"value": None, "flag": "garbled"})

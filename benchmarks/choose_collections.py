@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.measures.ranking import ndcg_arrays
-from embassay.protocols.choose.questions import DEPTH, probe, ranks, told_apart
+from embassay.protocols.choose.questions import DEPTH, passage_ranks, take_sentences, told_apart
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.randomness import generator
 from embassay.runs.folder import write_atomic
@@ -74,7 +74,7 @@ def main() -> None:
 def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     """All that `choose_fit.py` needs of a collection."""
     ids, texts = list(one.texts), list(one.texts.values())
-    own = probe(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
+    own = take_sentences(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
     place = {doc: row for row, doc in enumerate(ids)}
     judged = [{place[doc]: gain for doc, gain in one.qrels[query].items()} for query in one.queries]
     asked = [(family, question) for family, some in own.questions.items() for question in some]
@@ -83,7 +83,7 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     for name, search in systems.items():
         truth[name] = _ndcg(search(list(one.queries.values()), texts).indices[:, :K], judged)
         top = told_apart(search([question.text for _, question in asked], list(own.texts)))
-        places = ranks(top, rows)
+        places = passage_ranks(top, rows)
         found[name] = {
             family: [int(v) for v, (other, _) in zip(places, asked, strict=True) if other == family]
             for family in own.questions

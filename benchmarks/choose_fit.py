@@ -25,15 +25,15 @@ from embassay.protocols.choose.belief import (
     Belief,
     Evidence,
     Weights,
-    believed,
-    evidence,
-    fitted,
-    updated,
-    whitened,
+    fit_weights,
+    form_belief,
+    gather_evidence,
+    update_belief,
+    whiten_scores,
 )
 from embassay.protocols.choose.conclusions import SIGNALS, in_common
 from embassay.protocols.choose.options import FOUND, ChoiceOptions
-from embassay.protocols.choose.questions import AGREED, FITTED, gains, nearness
+from embassay.protocols.choose.questions import AGREED, FITTED, passage_gains, passage_nearness
 from embassay.randomness import generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.ranks import kendall_tau
@@ -84,7 +84,7 @@ class Measured:
     ) -> Evidence:
         """Of some of the systems, by the signals that count or others of those tried."""
         shares = self.shares[:, rows[:, None], rows]
-        return evidence([self.signals[one][:, rows] for one in which], shares, chance)
+        return gather_evidence([self.signals[one][:, rows] for one in which], shares, chance)
 
     @property
     def mean(self) -> Values:
@@ -130,7 +130,7 @@ def main() -> None:
     training = [list(_training(one)) for one in measured]
     per_question = float(np.mean([_per_question(one) for one in measured]))
     scales = np.array([_asked_error(one) for one in measured])
-    raw = [fitted(_without(training, k), RIDGE) for k in range(len(measured))]
+    raw = [fit_weights(_without(training, k), RIDGE) for k in range(len(measured))]
     losses = np.array([_losses(one, weights) for one, weights in zip(measured, raw, strict=True)])
     if asked.write:
         factor = FACTORS[int(losses.sum(axis=0).argmin())]
@@ -177,7 +177,8 @@ def read(path: Path) -> Measured:
     plain = json.loads(path.read_text("utf-8"))
     systems = tuple(plain["systems"])
     signals = tuple(
-        np.array([nearness(np.array(plain["found"][one][family])) for one in systems]).T for family in TRIED
+        np.array([passage_nearness(np.array(plain["found"][one][family])) for one in systems]).T
+        for family in TRIED
     )
     sentences, keywords = (
         np.array([_ndcg(plain["found"][one].get(family, [])) for one in systems]).T
@@ -191,7 +192,7 @@ def read(path: Path) -> Measured:
 
 def _ndcg(places: Sequence[int]) -> Values:
     found = np.array(places, int)
-    return gains(np.where(found <= 10, found, 0))
+    return passage_gains(np.where(found <= 10, found, 0))
 
 
 def _shares(plain: dict[str, Any], systems: Sequence[str]) -> Values:
@@ -281,14 +282,14 @@ def _ratio(means: Values) -> tuple[float, float]:
 def _asked_error(one: Measured) -> float:
     """The mean square, per unit of disagreement, of how far nDCG@10 of questions of keywords lies from the truth."""
     own = one.keywords.mean(axis=0)[:, None]
-    x, y = whitened(Evidence(own, one.agreement, own), one.mean)
+    x, y = whiten_scores(Evidence(own, one.agreement, own), one.mean)
     return float(np.mean((y - x[:, 0]) ** 2))
 
 
 def _weights(
     measured: Sequence[Measured], training: Any, per_question: float, asked_scale: float, factor: float
 ) -> dict[str, Any]:
-    found = fitted(training, RIDGE)
+    found = fit_weights(training, RIDGE)
     return {
         "signals": list(SIGNALS),
         "weights": found.weights.round(6).tolist(),
@@ -325,7 +326,7 @@ def outcome(one: Measured, weights: Weights, rows: NDArray[np.int64]) -> Outcome
     bm25 = float(gaps[names.index("bm25")]) if "bm25" in names else float("nan")
     seen = one.evidence(rows)
     naive, found = float(gaps[one.naive[rows].argmax()]), float(seen.values[:, 0].max())
-    return Outcome(one.name, found, believed(weights, seen), truth, naive, bm25)
+    return Outcome(one.name, found, form_belief(weights, seen), truth, naive, bm25)
 
 
 def _page(
@@ -427,12 +428,12 @@ def _with_labels(
         rng = generator(1337, "labels", one.name)
         for _ in range(20):
             rows = np.sort(rng.choice(len(one.systems), 5, replace=False))
-            before, gaps = believed(own, one.evidence(rows)), one.mean[rows].max() - one.mean[rows]
+            before, gaps = form_belief(own, one.evidence(rows)), one.mean[rows].max() - one.mean[rows]
             noise = per_question * (one.agreement[np.ix_(rows, rows)] + NUGGET * np.eye(5))
             order = rng.permutation(len(one.truth))
             for n in LABELS:
                 values = one.truth[order[:n]][:, rows]
-                after = updated(before, values, noise) if n else before
+                after = update_belief(before, values, noise) if n else before
                 alone = gaps[values.mean(axis=0).argmax()] if n else gaps.mean()
                 found.setdefault(n, []).append((float(gaps[after.pick]), float(alone)))
     for n, some in found.items():
@@ -476,8 +477,8 @@ def _stood_in(
     for _ in range(24 if len(values) else 0):
         rows = np.sort(rng.choice(len(one.systems), 5, replace=False))
         truth, kernel = one.mean[rows], one.agreement[np.ix_(rows, rows)] + NUGGET * np.eye(5)
-        before = believed(own, one.evidence(rows))
-        after = updated(before, values[:, rows], per_question * kernel, scale * kernel)
+        before = form_belief(own, one.evidence(rows))
+        after = update_belief(before, values[:, rows], per_question * kernel, scale * kernel)
         gaps = truth.max() - truth
         came = (gaps <= 1e-9) / (gaps <= 1e-9).sum()
         regrets, briers = zip(
@@ -503,7 +504,7 @@ def _ceiling(measured: Sequence[Measured], weights: Sequence[Weights]) -> Iterat
                 known, other = (
                     one.truth[part][:, rows].mean(axis=0) for part in (order[:half], order[half:])
                 )
-                picks = (known.argmax(), believed(own, one.evidence(rows)).pick, one.naive[rows].argmax())
+                picks = (known.argmax(), form_belief(own, one.evidence(rows)).pick, one.naive[rows].argmax())
                 found.append([other.max() - other[pick] for pick in picks])
     for title, value in zip(
         ("half of the judged questions", "choose", "naive"), np.mean(found, axis=0), strict=True
@@ -550,7 +551,7 @@ def _rules(measured: Sequence[Measured]) -> Iterator[str]:
     }
     training = [[(_each(one, rows), one.mean[rows]) for rows in _fitted_sets(one)] for one in measured]
     for ridge in RIDGES:
-        own = [fitted(_without(training, k), ridge).weights for k in range(len(measured))]
+        own = [fit_weights(_without(training, k), ridge).weights for k in range(len(measured))]
         found[f"weights of five signals, ridge {ridge:g}"] = np.array(
             [_regret_of(one, some, _weighing(by)) for (one, some), by in zip(given, own, strict=True)]
         )

@@ -32,16 +32,16 @@ from embassay.measures.judgements import grade
 from embassay.protocols.rag.golden.checks import (
     FirstOrder,
     Sampling,
-    discordance,
+    compare_repeated,
     grade_agreement,
     grade_table,
     judge_again,
-    repeated,
+    pair_discordance,
     sample_check,
     score_file,
-    spread,
+    spread_keys,
 )
-from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, key_of, prune
+from embassay.protocols.rag.golden.grades import Key, Pair, grade_all, key_of, prune_rows
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.protocol import golden
 from embassay.protocols.rag.golden.summary import Figure, Repeated
@@ -49,7 +49,7 @@ from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges.simulation import Grades, Noise, SimulatedJudge, read_known
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.scoring.inputs import fused, retrieve
+from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve
 from embassay.randomness import generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.text import open_tokenizer
@@ -94,7 +94,7 @@ def systems(folder: Path) -> dict[str, Run]:
     questions = dict(zip(data.queries.ids, data.queries.texts, strict=True))
     tokenizer = open_tokenizer("words")
     scored = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in SYSTEMS}
-    scored["rrf"] = fused([scored["bm25"], scored["wordllama"]], DEPTH)
+    scored["rrf"] = fuse_runs([scored["bm25"], scored["wordllama"]], DEPTH)
     runs: dict[str, Run] = {
         name: {query: [doc for doc, _ in ranking] for query, ranking in run.items()}
         for name, run in scored.items()
@@ -149,9 +149,9 @@ def graded_by(judge: SimulatedJudge, pairs: Sequence[Pair]) -> Grades:
 
 def again(judge: SimulatedJudge, pairs: Sequence[Pair], given: Grades) -> Repeated:
     """The same passages graded twice, as `--repeat` does it."""
-    chosen = set(spread([key_of(pair) for pair in pairs], REPEATED, SEED))
+    chosen = set(spread_keys([key_of(pair) for pair in pairs], REPEATED, SEED))
     second = asyncio.run(judge_again(judge, [pair for pair in pairs if key_of(pair) in chosen], []))
-    return repeated({(query, doc): given[query][doc] for query, doc in chosen}, [], second, seed=SEED)
+    return compare_repeated({(query, doc): given[query][doc] for query, doc in chosen}, [], second, seed=SEED)
 
 
 def against(
@@ -220,7 +220,7 @@ def pools(run: Path, judge: SimulatedJudge, n: int) -> list[Pool]:
             {"doc_id": doc, "grade": grade, "rank_rrf": ranks[name, doc]}
             for doc, grade in given[name].items()
         ]
-        kept_rows = prune(rows).rows
+        kept_rows = prune_rows(rows).rows
         candidates = tuple(Candidate(row["doc_id"], row["grade"], row["rank_rrf"]) for row in kept_rows)
         question = next(question for question, _ in own if question.id == name)
         found.append((question, candidates, tuple(texts[row["doc_id"]] for row in kept_rows)))
@@ -320,7 +320,7 @@ def discordant(judge: SimulatedJudge, own: Sequence[Pool]) -> Figure:
             five = passages[start : start + 5]
             lists.append(FirstOrder(question, five, asyncio.run(judge.order(question, five)).order))
     second = asyncio.run(judge_again(judge, [], lists))
-    return discordance(
+    return pair_discordance(
         [(one, order) for one, order in zip(lists, second.orders, strict=True) if order is not None]
     )
 

@@ -30,7 +30,7 @@ from embassay.protocols.rag.scoring.quantities import value_interval as rag_inte
 from embassay.protocols.run_values import ItemValues
 from embassay.protocols.sage.preference import choice_figures, mapped_pearson
 from embassay.protocols.tasks.pair_classification import average_precision
-from embassay.protocols.tasks.task import Context, PtebOptions, correlated
+from embassay.protocols.tasks.task import Context, PtebOptions, correlate_estimate
 from embassay.protocols.wordings.scores import Level, Runs, RunSource, on_dataset
 from embassay.records import Component, Score, Stratum
 from embassay.stats import (
@@ -405,7 +405,7 @@ def retained(items: Floats, context: Context) -> Score:
 def spearman(items: Floats, context: Context) -> Score:
     """Spearman's correlation over pairs; the third column is the group that is drawn together."""
     groups = items[:, 2].astype(np.int64) if items.shape[1] > 2 else None
-    found = correlated(items[:, 0], items[:, 1], context, "pairs", groups=groups, method="")
+    found = correlate_estimate(items[:, 0], items[:, 1], context, "pairs", groups=groups, method="")
     assert not isinstance(found, str)
     return found.score("")
 

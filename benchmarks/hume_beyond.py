@@ -20,11 +20,11 @@ from embassay.protocols.hume.ceiling import (
     annotators_by_correlation,
     annotators_by_variance,
     compare_with_people,
-    components,
-    correlations,
     human_ceiling,
-    needed,
+    items_needed,
     reach_of,
+    three_correlations,
+    variance_components,
 )
 from embassay.protocols.hume.resampling import (
     Draws,
@@ -32,10 +32,10 @@ from embassay.protocols.hume.resampling import (
     Resampled,
     agreement_intervals,
     drawn_v_measure,
-    indicators,
-    numbers,
     people_rows,
-    resampled,
+    resample_statistics,
+    row_numbers,
+    value_indicators,
 )
 from embassay.protocols.hume.scoring import Aggregation, marked_ap
 from embassay.protocols.hume.study import Family, TaskSpec
@@ -197,14 +197,14 @@ def clustering(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
         true = np.column_stack([two[:, 0], two[:, 0] - two[:, 1]])
         held, widths = np.zeros((2, 2)), np.zeros(2)
         for study in range(options.studies):
-            gold, system, person = map(indicators, _points(n, generator(study, "study", str(n))))
+            gold, system, person = map(value_indicators, _points(n, generator(study, "study", str(n))))
 
             def values(counts: Any, g: Any = gold, s: Any = system, p: Any = person) -> Any:
                 own = drawn_v_measure(counts, g, s)
                 return np.stack([own, own - drawn_v_measure(counts, g, p)], axis=1)
 
             for place, kind in enumerate(("percentile", "bca")):
-                found = resampled(values, n, Draws(options.resamples, 0.95, study, kind))  # type: ignore[arg-type]
+                found = resample_statistics(values, n, Draws(options.resamples, 0.95, study, kind))  # type: ignore[arg-type]
                 held[place] += [
                     one.low <= mean <= one.high for one, mean in zip(found, true.mean(axis=0), strict=True)
                 ]
@@ -235,7 +235,7 @@ def power(options: argparse.Namespace) -> Iterator[tuple[str, ...]]:
     for world in PAIRED:
         if "alike" in world.name:
             continue
-        items = needed(*drawn(world, options.truth, generator(1, "truth", world.name))).items
+        items = items_needed(*drawn(world, options.truth, generator(1, "truth", world.name))).items
         if items:
             studies = (drawn(world, items, generator(s, "study", world.name)) for s in range(options.studies))
             yield (world.name, f"{items} items", _found(studies, options))
@@ -257,7 +257,7 @@ def _annotators(n: int, options: argparse.Namespace) -> tuple[str, ...]:
 
     people, system = study(400, 2000, generator(1, "annotators"))
     table = [[system[item] - value for item, value in own.items()] for own in people.answers.values()]
-    parts = components(np.array(table))
+    parts = variance_components(np.array(table))
     k = annotators_by_variance(parts, n, 1, reach_of(0.8, 0.05)) if parts else None
     studies = (study(k or 1, n, generator(s, "more", str(n))) for s in range(options.studies))
     return f"classification, mean, {n} items", f"{k} annotators", _found(studies, options)
@@ -279,8 +279,8 @@ def _raters(n: int, options: argparse.Namespace) -> tuple[str, ...]:
         ), system
 
     people, system = study(2, options.truth, generator(1, "raters"))
-    known = correlations(
-        people, people_rows(people, people.items), numbers([system[item] for item in people.items])
+    known = three_correlations(
+        people, people_rows(people, people.items), row_numbers([system[item] for item in people.items])
     )
     k = annotators_by_correlation(known, n, 2, reach_of(0.8, 0.05)) if known else None
     studies = (study(k or 2, n, generator(s, "raters", str(n))) for s in range(options.studies))

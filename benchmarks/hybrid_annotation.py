@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from embassay.protocols.hume.llms.protocol import HybridOptions, hybrid
+from embassay.protocols.hume.llms.protocol import HybridOptions, decide_task
 from embassay.protocols.hume.published.paper import paper_study
 
 LABELS = {"EmotionClassification": 6, "TweetSentimentExtraction": 3}
@@ -118,7 +118,7 @@ def _study(pairs: list[Pair], bias: float, check: float | None, seed: int) -> tu
             continue
         items = [f"{seed}-{place}" for place in range(n)]
         options = HybridOptions(check=check, seed=seed)
-        found = hybrid(
+        found = decide_task(
             name, "classification",
             {item: [int(one) for one in draws[:, i]] for i, item in enumerate(items)},
             {item: int(people[i]) for i, item in enumerate(items)}, options,

@@ -19,7 +19,7 @@ from embassay.contracts import Message, Sampling
 from embassay.data import open_dataset
 from embassay.errors import EmbassayError
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.chat import GRADE, grade_messages, grade_of, prompt
+from embassay.protocols.rag.judges.chat import GRADE, grade_messages, grade_of, judge_prompt
 from embassay.randomness import generator
 from embassay.runs.folder import to_json, write_atomic
 from embassay.runs.store import AnswerCache, CachedChat
@@ -92,7 +92,7 @@ async def grade_all(chat: CachedChat, pairs: Sequence[tuple[Question, Passage]],
 
 def bare_messages(question: Question, passage: Passage) -> list[Message]:
     """The same instructions without the rule and without marked lines."""
-    paragraphs = prompt("grade").text.split("\n\n")
+    paragraphs = judge_prompt("grade").text.split("\n\n")
     kept = [paragraph for paragraph in paragraphs if not paragraph.startswith(RULE)]
     return [
         Message("system", "\n\n".join(kept)),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from made_page import put
 
-from embassay.interchange.reproduction import Figure, read
+from embassay.interchange.reproduction import Figure, read_figures
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGE, FIGURES, REASONS = DOCS / "published.md", DOCS / "published.csv", DOCS / "published_reasons.json"
@@ -57,7 +57,7 @@ class Reason:
 
 def page() -> str:
     """The page of the documentation: the counts, and what differs and why."""
-    figures, (papers, tables, reasons) = read(FIGURES), notes()
+    figures, (papers, tables, reasons) = read_figures(FIGURES), notes()
     head = (HERE / "published_head.md").read_text("utf-8").rstrip()
     tail = (HERE / "published_tail.md").read_text("utf-8").rstrip()
     sections = [differing(paper, about, figures, tables, reasons) for paper, about in papers.items()]
@@ -66,7 +66,7 @@ def page() -> str:
 
 def evidence() -> str:
     """Every table of every paper, and figure by figure those that are listed whole."""
-    figures, (papers, tables, reasons) = read(FIGURES), notes()
+    figures, (papers, tables, reasons) = read_figures(FIGURES), notes()
     sections = [section(paper, figures, tables, reasons) for paper in papers]
     return "\n\n".join(["# The figures behind docs/published.md", FIT, *sections]) + "\n"
 

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from embassay.data import open_dataset
-from embassay.protocols.rag.scoring.inputs import fused, retrieve, write_trec
+from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve, write_trec
 from embassay.text import open_tokenizer
 
 
@@ -36,7 +36,7 @@ def main() -> None:
         runs[system] = retrieve(system, passages, questions, arguments.depth, tokenizer=tokenizer)
         print(f"{system}: {time.perf_counter() - start:.1f} s", flush=True)
     if len(runs) > 1:
-        runs["rrf"] = fused(list(runs.values()), arguments.depth)
+        runs["rrf"] = fuse_runs(list(runs.values()), arguments.depth)
     for system, run in runs.items():
         write_trec(arguments.out / dataset.name / f"{system}.trec", system, run)
 

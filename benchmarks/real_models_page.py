@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from embassay.document.blocks import plain
+from embassay.document.blocks import plain_text
 from embassay.protocols.rag.golden.summary import read_golden
 from embassay.protocols.rag.golden.trust import judge_warnings
 from embassay.report.overview import run_verdict
@@ -137,8 +137,8 @@ def verdicts(out: Path) -> Iterator[tuple[Section, str, str]]:
             continue
         (run,) = read_runs([out / section.folder])
         verdict = run_verdict(run)
-        said = " ".join(plain(sentence) for sentence in verdict.lede)
-        yield section, short(plain(verdict.heading)), short(said)
+        said = " ".join(plain_text(sentence) for sentence in verdict.lede)
+        yield section, short(plain_text(verdict.heading)), short(said)
 
 
 def has_ended(path: Path) -> bool:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from embassay.document.blocks import plain
+from embassay.document.blocks import plain_text
 from embassay.protocols.compare import Entrant, fields, read_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import OVERALL
@@ -67,8 +67,8 @@ def taken(out: Path) -> Iterator[str]:
 def section(path: Path, run: ReportRun) -> Iterator[str]:
     """What the run says, as its page of the report has it, and its headlines."""
     verdict = run_verdict(run)
-    said = " ".join(plain(sentence) for sentence in verdict.lede)
-    yield from (f"## {WORDS[path.name]}", "", f"**{plain(verdict.heading)}.** {said}", "")
+    said = " ".join(plain_text(sentence) for sentence in verdict.lede)
+    yield from (f"## {WORDS[path.name]}", "", f"**{plain_text(verdict.heading)}.** {said}", "")
     if path.name in SCORED:
         yield from table(path)
         yield ""

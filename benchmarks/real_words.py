@@ -33,7 +33,7 @@ from embassay.randomness import generator
 from embassay.stats import wilson
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems import open_system
-from embassay.systems.cosine import unit
+from embassay.systems.cosine import scale_rows
 from embassay.text import open_tokenizer
 
 Row = dict[str, Any]
@@ -145,7 +145,9 @@ Similarities = Callable[[Sequence[str], Sequence[str]], np.ndarray]
 def vectors_of(name: str) -> Callable[[Sequence[str]], np.ndarray]:
     """A model's vectors of length 1."""
     system: Any = open_system(name, tokenizer=open_tokenizer("words"), seed=SEED)
-    return lambda texts: unit(np.asarray(system.encoder.encode(list(texts), role=None), dtype=np.float32))
+    return lambda texts: scale_rows(
+        np.asarray(system.encoder.encode(list(texts), role=None), dtype=np.float32)
+    )
 
 
 def pairs(folder: Path, given: argparse.Namespace) -> Iterator[str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import published
 from reproducing import hume, pteb, rag, sage
 
-from embassay.interchange.reproduction import Figure, figure, written
+from embassay.interchange.reproduction import Figure, make_figure, write_figures
 
 
 def main() -> None:
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, required=True)
     given = parser.parse_args()
     data = Path(os.environ["EMBASSAY_DATA"])
-    sys.stdout.write(written(every(given.reference, data, given.run)))
+    sys.stdout.write(write_figures(every(given.reference, data, given.run)))
 
 
 def every(reference: Path, data: Path, run: Path) -> Iterator[Figure]:
@@ -38,7 +38,7 @@ def every(reference: Path, data: Path, run: Path) -> Iterator[Figure]:
     yield from rag.figures(reference)
     yield from hume.figures(reference)
     for name, printed, here, _ in published.figures(data):
-        yield figure("mteb", "all-MiniLM-L6-v2", name, "x 100", f"{printed:.2f}", here)
+        yield make_figure("mteb", "all-MiniLM-L6-v2", name, "x 100", f"{printed:.2f}", here)
 
 
 if __name__ == "__main__":

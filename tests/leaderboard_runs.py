@@ -18,7 +18,7 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.randomness import generator
 from embassay.records import Component, Result, Score
-from embassay.runs.folder import Cell, CellRecord, RunFolder, failed, write_columns
+from embassay.runs.folder import Cell, CellRecord, RunFolder, failed_record, write_columns
 from embassay.stats import percentile_interval, resample_means
 
 TASKS = {
@@ -167,7 +167,7 @@ class Running:
 
     def fail_cell(self, system: str, task: str, reason: str) -> None:
         """A cell has failed."""
-        self.folder.write_cell(_cell(system, task), failed(_cell(system, task), reason, 1.0))
+        self.folder.write_cell(_cell(system, task), failed_record(_cell(system, task), reason, 1.0))
 
 
 def manifest(

@@ -18,7 +18,7 @@ from embassay import limits as bounded
 from embassay.data import lines, open_dataset
 from embassay.data.documents import passages
 from embassay.data.judged_runs import read_run
-from embassay.data.tables import table
+from embassay.data.tables import open_table
 from embassay.errors import DataError
 from embassay.limits import (
     DOCUMENT,
@@ -236,7 +236,7 @@ def _spoken(path: Path) -> None:
 
 
 def _tabled(path: Path) -> None:
-    list(table(path).rows(["text"]))
+    list(open_table(path).rows(["text"]))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.lines import opened
+from embassay.data.lines import open_file
 from embassay.errors import DataError, UsageError
 from embassay.limits import (
     COLUMNS,
@@ -139,4 +139,4 @@ def test_a_silent_pipe_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(DataError, match="longer than is allowed"):
         read_bounded(tmp_path / "pipe.jsonl")
     with pytest.raises(DataError, match="pipe"):
-        opened(tmp_path / "pipe.jsonl")
+        open_file(tmp_path / "pipe.jsonl")

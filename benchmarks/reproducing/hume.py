@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from embassay.interchange.reproduction import Figure, figure
+from embassay.interchange.reproduction import Figure, make_figure
 from embassay.protocols.hume.published.paper import Evaluation, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
     pair_summaries,
-    places,
+    people_ranks,
+    rank_places,
     score_matrix,
-    standings,
     win_rates,
 )
 from embassay.protocols.hume.published.tables import (
@@ -55,7 +55,7 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[Figure]:
     for row in rows(path):
         for column, value in row.items():
             if column != "model" and row["model"] != "n_datasets":
-                yield figure("HUME", name, row["model"], column, value, ours[row["model"]][column])
+                yield make_figure("HUME", name, row["model"], column, value, ours[row["model"]][column])
 
 
 def _families(folder: Path, llms: LlmScores, matrix: Matrix) -> Iterator[Figure]:
@@ -65,7 +65,7 @@ def _families(folder: Path, llms: LlmScores, matrix: Matrix) -> Iterator[Figure]
         ours = dict(zip(names, values, strict=True))
         for column, value in row.items():
             if value and column not in ("category", "best_embedding_model"):
-                yield figure("HUME", "table 2", row["category"], column, value, float(ours[column] or 0))
+                yield make_figure("HUME", "table 2", row["category"], column, value, float(ours[column] or 0))
 
 
 def _pairs(folder: Path, published: tuple[Evaluation, ...]) -> Iterator[Figure]:
@@ -74,8 +74,8 @@ def _pairs(folder: Path, published: tuple[Evaluation, ...]) -> Iterator[Figure]:
         where = f"{row['task']} ({row['lang']})"
         for column in IN_TABLE_8:
             if row[column]:
-                yield figure("HUME", "table 8", where, column, row[column], mine[column])
-        yield figure(
+                yield make_figure("HUME", "table 8", where, column, row[column], mine[column])
+        yield make_figure(
             "HUME", "table 8", where, "outside the interval", row["significant"], mine["outside_interval"]
         )
 
@@ -84,7 +84,7 @@ def _difficulty(folder: Path, llms: LlmScores) -> Iterator[Figure]:
     for one, row in zip(same_difficulty(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
-            yield figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))
+            yield make_figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))
 
 
 def _text(folder: Path, matrix: Matrix, published: tuple[Evaluation, ...]) -> Iterator[Figure]:
@@ -92,14 +92,16 @@ def _text(folder: Path, matrix: Matrix, published: tuple[Evaluation, ...]) -> It
     for row in rows(folder / "figure_stats.csv"):
         if row["quantity"] in ours:
             said = row["quantity"].replace("_", " ")
-            yield figure("HUME", "text and figures", row["source"], said, row["value"], ours[row["quantity"]])
+            yield make_figure(
+                "HUME", "text and figures", row["source"], said, row["value"], ours[row["quantity"]]
+            )
 
 
 def _said(matrix: Matrix, published: tuple[Evaluation, ...]) -> Mapping[str, float]:
     """What abstract, text and captions say in numbers."""
-    order = places(matrix)
+    order = rank_places(matrix)
     human = next(one for one in order if one.system == HUMAN)
-    every = standings(matrix)
+    every = people_ranks(matrix)
     best, median, mean = win_rates(every)
     by_lang = {(one.group, one.against): one for one in win_rates(every, lambda pair: pair.lang)}
     groups = {(one.group, one.against): one for one in win_rates(every, lambda pair: str(pair.group))}

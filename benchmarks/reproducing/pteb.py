@@ -10,7 +10,7 @@ from statistics import fmean
 
 import numpy as np
 
-from embassay.interchange.reproduction import Figure, figure
+from embassay.interchange.reproduction import Figure, make_figure
 from embassay.protocols.pteb.drops import word_counts
 from embassay.stats import hodges_lehmann, holm, wilcoxon
 from reproducing.printed import rows
@@ -43,9 +43,9 @@ def _words(folder: Path, data: Path) -> Iterator[Figure]:
     ours = {one.dataset: one.mean for one in word_counts(texts)}
     printed = {row["dataset"]: row["word_count"] for row in rows(folder / "table1.csv")}
     for name, mean in ours.items():
-        yield figure("PTEB", "table 1", name, "words per text", printed[name], mean)
+        yield make_figure("PTEB", "table 1", name, "words per text", printed[name], mean)
     others = [float(value) for name, value in printed.items() if name != "Average"]
-    yield figure("PTEB", "table 1", "Average", "words per text", printed["Average"], fmean(others))
+    yield make_figure("PTEB", "table 1", "Average", "words per text", printed["Average"], fmean(others))
 
 
 def _texts(path: Path) -> list[str]:
@@ -57,7 +57,7 @@ def _judges(folder: Path) -> Iterator[Figure]:
     *cells, average = rows(folder / "table2.csv")
     for judge in list(average)[1:]:
         mean = fmean(float(row[judge]) for row in cells)
-        yield figure("PTEB", "table 2", "Average", judge, average[judge], mean)
+        yield make_figure("PTEB", "table 2", "Average", judge, average[judge], mean)
 
 
 def _deltas(folder: Path, number: int) -> Iterator[Figure]:
@@ -66,18 +66,20 @@ def _deltas(folder: Path, number: int) -> Iterator[Figure]:
     cells = [row for row in printed if row["dataset"] != "Average"]
     for row in cells:
         delta = float(row["pteb"]) - float(row["orig"])
-        yield figure(
+        yield make_figure(
             "PTEB", f"table {number}", f"{row['dataset']}, {row['model']}", "delta", row["delta"], delta
         )
     for row in printed[len(cells) :]:
         own = [one for one in cells if one["model"] == row["model"]]
         for column in ("orig", "pteb", "delta"):
             mean = fmean(float(one[column]) for one in own)
-            yield figure("PTEB", f"table {number}", f"Average, {row['model']}", column, row[column], mean)
+            yield make_figure(
+                "PTEB", f"table {number}", f"Average, {row['model']}", column, row[column], mean
+            )
     for row in rows(folder / f"table{number}_average_delta.csv"):
         own = [one for one in cells if row["dataset"] in (one["dataset"], "Average")]
         mean = fmean(float(one["delta"]) for one in own)
-        yield figure(
+        yield make_figure(
             "PTEB", f"table {number}", f"{row['dataset']}, all models", "delta", row["average_delta"], mean
         )
 
@@ -87,7 +89,7 @@ def _pooled(folder: Path) -> Iterator[Figure]:
     printed = {row["model"]: row["p_holm"] for row in rows(folder / "table7.csv")}
     p = holm([wilcoxon(_differences(statistic)).p for statistic in STATISTICS.values()])
     for model, ours in zip(STATISTICS, p, strict=True):
-        yield figure("PTEB", "table 7", model, "p by Holm", printed[model], float(ours))
+        yield make_figure("PTEB", "table 7", model, "p by Holm", printed[model], float(ours))
 
 
 def _differences(statistic: int) -> list[int]:
@@ -112,5 +114,7 @@ def _averaged(folder: Path) -> Iterator[Figure]:
     p = holm([wilcoxon(shift).p for shift in shifts])
     for row, shift, ours in zip(printed, shifts, p, strict=True):
         moved = hodges_lehmann(np.round(shift, 2)).estimate
-        yield figure("PTEB", "table 14", row["model"], "Hodges-Lehmann shift", row["hl_shift"], float(moved))
-        yield figure("PTEB", "table 14", row["model"], "p by Holm", row["p_holm"], float(ours))
+        yield make_figure(
+            "PTEB", "table 14", row["model"], "Hodges-Lehmann shift", row["hl_shift"], float(moved)
+        )
+        yield make_figure("PTEB", "table 14", row["model"], "p by Holm", row["p_holm"], float(ours))

@@ -16,11 +16,19 @@ from typing import Any, Literal
 
 from embassay.errors import UsageError
 from embassay.machine import VARIABLE, card
-from embassay.runs.cluster.connection import Seen, check, connected, cpus, nodes, on_node, threads
-from embassay.runs.cluster.connection import look as look_at
-from embassay.runs.cluster.pools import seats
+from embassay.runs.cluster.connection import (
+    Seen,
+    check_nodes,
+    connect_cluster,
+    count_cpus,
+    list_nodes,
+    on_node,
+    thread_settings,
+)
+from embassay.runs.cluster.connection import look_at_nodes as look_at
+from embassay.runs.cluster.pools import plan_seats
 from embassay.runs.execution import Ray
-from embassay.runs.folder import memory
+from embassay.runs.folder import built_in_memory
 
 State = Literal["ok", "absent", "broken"]
 
@@ -239,16 +247,16 @@ def examine_cluster(address: str | None) -> ClusterFacts:
     """Join the cluster, or start the one that a run of this machine alone would have, look, and leave. UsageError where
     there is none."""
     device = card() or "cpu"
-    with connected(Ray(address)) as ray:
-        machines = nodes(ray)
+    with connect_cluster(Ray(address)) as ray:
+        machines = list_nodes(ray)
         seen = look_at(ray, machines)
         gpus = sum(int(node.gpus) for node in machines)
-        used = len(seats(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
+        used = len(plan_seats(machines, accelerated=True, models=1)) if gpus and device != "cpu" else 0
         return ClusterFacts(
             "started for the run" if address is None else ray.get_runtime_context().gcs_address,
             tuple(_facts(ray, node) for node in seen),
-            sum(node.cpus for node in machines), gpus, len(seats(machines, accelerated=False, models=1)), used,
-            int(threads()["OMP_NUM_THREADS"]), device, _checked(seen),
+            sum(node.cpus for node in machines), gpus, len(plan_seats(machines, accelerated=False, models=1)), used,
+            int(thread_settings()["OMP_NUM_THREADS"]), device, _checked(seen),
         )  # fmt: skip
 
 
@@ -276,8 +284,8 @@ def _found_there() -> tuple[tuple[str, ...], tuple[str, ...], int | None]:
 
 def _checked(seen: Sequence[Seen]) -> Check:
     try:
-        cpus([node.node for node in seen])
-        check(seen)
+        count_cpus([node.node for node in seen])
+        check_nodes(seen)
     except UsageError as error:
         return Check("cluster", "broken", error.message, error.mend)
     return Check("cluster", "ok", "every node can do the work of a run")
@@ -352,7 +360,7 @@ def _memory() -> tuple[int | None, int | None]:
     """What is built in, and what /proc calls available; less where a container allows less."""
     rows = (line.split() for line in _read(Path("/proc/meminfo")).splitlines())
     available = next((row[1] for row in rows if row[:1] == ["MemAvailable:"] and row[1:]), "")
-    total, free = memory(), int(available) * 1024 if available.isdigit() else None
+    total, free = built_in_memory(), int(available) * 1024 if available.isdigit() else None
     limit = _number(_GROUP / "memory.max") or _number(_GROUP / "memory" / "memory.limit_in_bytes")
     if total is None or limit is None or limit >= min(total, _UNLIMITED):
         return total, free

@@ -54,7 +54,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(said), redirect_stderr(heard):
         for name, value in LESS.items():
             patch.setattr(module, name, value)
-        patch.setattr(module, "_systems", lambda: SYSTEMS)
+        patch.setattr(module, "_bundled_systems", lambda: SYSTEMS)
         # Another process would know nothing of these.
         patch.setattr(module, "cores", lambda: 1)
         module.demo(out=out, workers=1, wide=False)
@@ -120,7 +120,7 @@ def test_wide_shows_the_tables(
     """A demo that is there already is only shown again."""
     for name, value in LESS.items():
         monkeypatch.setattr(module, name, value)
-    monkeypatch.setattr(module, "_systems", lambda: SYSTEMS)
+    monkeypatch.setattr(module, "_bundled_systems", lambda: SYSTEMS)
     monkeypatch.setattr(module, "cores", lambda: 1)
     module.demo(out=made.out, workers=1, wide=True)
     said = capsys.readouterr().out
@@ -178,7 +178,7 @@ def _speak(fail: bool) -> None:
 
 def test_what_is_done_beside_is_said_in_its_order() -> None:
     """On the stream it was said on, and an error comes after what was said before it."""
-    said, error = module._heard(partial(_speak, False), "utf-8")
+    said, error = module._capture_output(partial(_speak, False), "utf-8")
     assert error is None
     assert [one for one in said if one[1]] == [(True, "heading\n"), (False, "found\n"), (True, "over\n")]
 
@@ -188,7 +188,7 @@ def test_an_error_of_what_is_done_beside_ends_the_demo(capsys: pytest.CaptureFix
     """With what was said before it, from a process of its own."""
     with (
         pytest.raises(ModelError, match=r"It broke\. Mend it\."),
-        module._beside(partial(_speak, True)) as finish,
+        module._run_beside(partial(_speak, True)) as finish,
     ):
         finish()
     assert capsys.readouterr() == ("found\n", "heading\n")

@@ -240,7 +240,7 @@ def test_knobs_are_none_until_they_are_given():
 
 def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
     """With its value where it has one."""
-    from embassay.cli.session import _without
+    from embassay.cli.session import _drop_flags
 
     words = [
         "rag",
@@ -254,7 +254,7 @@ def test_what_is_given_only_once_is_not_in_the_command_that_resumes():
         "x",
         "--from-stage=S4",
     ]
-    assert _without(words, ("--force", "--from-stage=")) == ["rag", "golden", "-d", "sample", "--out", "x"]
+    assert _drop_flags(words, ("--force", "--from-stage=")) == ["rag", "golden", "-d", "sample", "--out", "x"]
 
 
 LITTLE = {
@@ -393,7 +393,7 @@ def test_a_lack_of_memory_is_one_line(error, monkeypatch, capsys):
     monkeypatch.setattr(main, "app", fails)
     monkeypatch.setattr(sys, "argv", ["embassay"])
     with pytest.raises(SystemExit) as ended:
-        main._run()
+        main._run_app()
     assert ended.value.code == 2
     said = capsys.readouterr().err
     assert "not enough memory" in said
@@ -410,7 +410,7 @@ def test_a_panic_that_is_none_of_memory_keeps_its_traceback(monkeypatch, capsys)
     monkeypatch.setattr(main, "_memory_limit", lambda: None)
     monkeypatch.setattr(sys, "argv", ["embassay"])
     with pytest.raises(SystemExit) as ended:
-        main._run()
+        main._run_app()
     assert ended.value.code == 1
     assert "Traceback" in capsys.readouterr().err
 

@@ -7,7 +7,7 @@ import pytest
 
 from embassay.cli.progress import BRIEF, Lines, in_words, time_left
 from embassay.cli.session import Display, show_plan
-from embassay.runs.folder import Cell, failed
+from embassay.runs.folder import Cell, failed_record
 from embassay.runs.forecast import Forecasts
 
 CELLS = [
@@ -42,8 +42,8 @@ def test_lines_weigh_cells_by_their_texts(capsys):
     lines.started(CELLS[1])
     lines.advanced(CELLS[1], 45)
     assert lines.share == pytest.approx(0.33)
-    lines.ended(CELLS[1], failed(CELLS[1], "out of memory", 1.0))
-    lines.ended(CELLS[0], failed(CELLS[0], "out of memory", 1.0))
+    lines.ended(CELLS[1], failed_record(CELLS[1], "out of memory", 1.0))
+    lines.ended(CELLS[0], failed_record(CELLS[0], "out of memory", 1.0))
     assert lines.share == pytest.approx(91 / 101)
     heard = capsys.readouterr().err
     assert "FAILED: out of memory" in heard
@@ -58,7 +58,7 @@ def test_lines_weigh_cells_by_the_seconds_forecast_for_them(capsys, monkeypatch)
     lines.planned(Plan, CELLS, {"key0": 0.5, "key1": 99.0, "key2": 0.5})
     for cell in (CELLS[0], CELLS[2]):
         lines.started(cell)
-        lines.ended(cell, failed(cell, "", 0.0))
+        lines.ended(cell, failed_record(cell, "", 0.0))
     assert lines.share == pytest.approx(0.01)
     lines.started(CELLS[1])
     lines.advanced(CELLS[1], 45)
@@ -77,13 +77,13 @@ def test_the_time_left_is_never_less_than_a_cell_in_work_needs(monkeypatch, caps
     lines.started(CELLS[1])
     now[0] = 1000.0
     lines.advanced(CELLS[1], 90)
-    lines.ended(CELLS[1], failed(CELLS[1], "", 1000.0))
+    lines.ended(CELLS[1], failed_record(CELLS[1], "", 1000.0))
     lines.started(CELLS[2])
     assert lines.left() == "7 s to 15 s left"
     now[0] = 2000.0
     lines.advanced(CELLS[2], 5)
     assert lines.left() == "12 min to 25 min left"
-    lines.ended(CELLS[2], failed(CELLS[2], "", 1000.0))
+    lines.ended(CELLS[2], failed_record(CELLS[2], "", 1000.0))
     assert lines.left() == "1 s left"
 
 
@@ -209,7 +209,7 @@ def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
         lines.started(cell)
         took = 2.0 if i == 7 else 0.9
         now[0] += took
-        lines.ended(cell, failed(cell, "lost", took) if i == 9 else record(cell, took))
+        lines.ended(cell, failed_record(cell, "lost", took) if i == 9 else record(cell, took))
     lines.over()
     first, *heard, last = capsys.readouterr().err.splitlines()
     assert first == "60 cells, 0 done already"
@@ -223,4 +223,4 @@ def test_a_cell_of_under_a_second_has_no_line(capsys, monkeypatch):
 
 def record(cell, seconds):
     """A cell that is done."""
-    return replace(failed(cell, "", seconds), status="done")
+    return replace(failed_record(cell, "", seconds), status="done")

@@ -18,7 +18,7 @@ def test_a_module_that_is_being_imported_is_no_reading(monkeypatch: pytest.Monke
     looks, ended = iter((False, False, True)), threading.Event()
     monkeypatch.setattr(ended, "wait", lambda _: next(looks))
     monkeypatch.setitem(terminal.sys.modules, "embassay.limits", ModuleType("embassay.limits"))
-    terminal._watch(ended)
+    terminal._watch_reading(ended)
 
 
 def test_a_long_reading_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

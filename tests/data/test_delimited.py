@@ -15,7 +15,7 @@ from embassay.data import open_dataset, parse_mapping
 from embassay.data.check import Check
 from embassay.data.lines import MARKS, Delimited, Reading, reading_of
 from embassay.data.rows import Source
-from embassay.data.tables import table
+from embassay.data.tables import open_table
 from embassay.errors import DataError, UsageError
 
 STRAY = 'id\ttext\tlabel\n1\t"one\ta\n2\ta "two"\tb\n3\tthree"\ta\n4\tfour\tb\n'
@@ -109,7 +109,7 @@ def test_text_files_are_what_their_lines_are(
     name: str, text: str, columns: tuple[str, ...], tmp_path: Path
 ) -> None:
     """JSON, fields between marks, or a text per line."""
-    source = table(written(tmp_path, name, text))
+    source = open_table(written(tmp_path, name, text))
     assert source.columns() == columns
     assert len(cells(source)) == 1
 
@@ -165,7 +165,7 @@ def test_what_a_check_suggests_reads_every_row_or_says_which_not(
     reading, _ = reading_of(mapping)
     told = Check(str(path), mapping, near=None).report()
     try:
-        found = cells(table(path, reading))
+        found = cells(open_table(path, reading))
     except DataError:
         assert told.faults
         return

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from embassay.data import language
-from embassay.data.language import language_fault, scripts
+from embassay.data.language import count_scripts, language_fault
 
 pytest.importorskip("py3langid")
 SHARED = Path(os.environ.get("EMBASSAY_SHARED") or Path(__file__).parents[2] / ".." / "shared") / "data"
@@ -60,8 +60,8 @@ def test_good_wordings_pass(text, wording, lang):
 
 def test_codes_are_those_of_the_identifier():
     """Of its languages, by their shortest and their longest code, and of standard forms of wider ones."""
-    labels = set(language._identifier().labels) - {"zxx"}
-    assert [label for label in labels if language._stated(label) != {label}] == []
+    labels = set(language._load_identifier().labels) - {"zxx"}
+    assert [label for label in labels if language._stated_languages(label) != {label}] == []
     for stated, known in (
         ("deu_Latn", "de"),
         ("nob", "no"),
@@ -69,22 +69,27 @@ def test_codes_are_those_of_the_identifier():
         ("cmn", "zh"),
         ("npi", "ne"),
     ):
-        assert language._stated(stated) == {known}
-    assert language._stated("eng-bul") == {"en", "bg"}
-    assert language._stated("und") == language._stated("mul") == language._stated("esperanto") == set()
+        assert language._stated_languages(stated) == {known}
+    assert language._stated_languages("eng-bul") == {"en", "bg"}
+    assert (
+        language._stated_languages("und")
+        == language._stated_languages("mul")
+        == language._stated_languages("esperanto")
+        == set()
+    )
 
 
 def test_scripts_alone(monkeypatch):
     """Without the identifier, one script in place of another is still seen."""
-    monkeypatch.setattr(language, "_identifier", lambda: None)
+    monkeypatch.setattr(language, "_load_identifier", lambda: None)
     assert language_fault(EN, DE) == ""
     assert language_fault(EN, RU) == "written in CYRILLIC letters, the text in LATIN"
 
 
 def test_letters_of_one_writing_count_as_one():
     """Kana and ideographs, full and half width."""
-    assert scripts("東京タワーﾀﾜｰＡB1!") == {"CJK": 8, "LATIN": 2}
-    assert scripts("𝒜𝓃 é") == {"LATIN": 3}
+    assert count_scripts("東京タワーﾀﾜｰＡB1!") == {"CJK": 8, "LATIN": 2}
+    assert count_scripts("𝒜𝓃 é") == {"LATIN": 3}
 
 
 def rows(name: str) -> list[dict[str, str]]:

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.data import open_dataset
-from embassay.data.rows import collecting as collecting_faults
+from embassay.data.rows import collect_faults as collecting_faults
 from embassay.data.tables import JsonLines
 from embassay.errors import DataError
 

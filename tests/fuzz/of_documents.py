@@ -15,14 +15,20 @@ def document(name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
         from embassay.data import open_dataset
         from embassay.data.documents.folder import Entry
-        from embassay.data.documents.markup import Unread, cleaned, declared_charset, decoded, html_text
+        from embassay.data.documents.markup import (
+            Unread,
+            clean_text,
+            declared_charset,
+            decode_text,
+            html_text,
+        )
         from embassay.data.documents.passages import document_of, passages_in
 
         (folder / "docs").mkdir()
         (folder / "docs" / "beside.txt").write_text("A document that is always there.")
         try:
             if name.endswith(".html"):
-                text, title, _ = html_text(cleaned(decoded(content, declared_charset(content))[0]))
+                text, title, _ = html_text(clean_text(decode_text(content, declared_charset(content))[0]))
                 (folder / "docs" / "read.md").write_text(f"# {title}\n{text}", "utf-8", "replace")
                 return open_dataset(str(folder / "docs")).load("documents")
             path = folder / "docs" / name

@@ -41,12 +41,12 @@ def cell_record(content: bytes, folder: Path) -> object:
 
 def _sealed(content: bytes) -> bytes:
     """With the checksum that fits, where it is an object: what the reader sees behind it is what is tested."""
-    from embassay.runs.folder import digest
+    from embassay.runs.folder import digest_json
 
     try:
         plain = json.loads(content)
         rest = {name: value for name, value in plain.items() if name != "checksum"}
-        return json.dumps({**rest, "checksum": digest(rest)}).encode()
+        return json.dumps({**rest, "checksum": digest_json(rest)}).encode()
     except (ValueError, AttributeError, RecursionError):
         return content
 
@@ -187,23 +187,23 @@ META = lines({"name": "org/model", "revision": "1", "n_parameters": 10, "languag
 def cache_row(content: bytes, folder: Path) -> object:
     """Rows whose seal fits: a neighbour who may write the cache can make them."""
     from embassay.runs.embeddings import EmbeddingCache
-    from embassay.runs.store import AnswerCache, PairCache, seal
+    from embassay.runs.store import AnswerCache, PairCache, make_seal
 
     key = b"k" * 32
     answers, vectors = AnswerCache.open(folder / "answers"), EmbeddingCache.open(folder / "vectors")
     pairs = PairCache.open(folder / "pairs")
     try:
-        answers._change("INSERT INTO answers VALUES (?, ?, ?, ?)", key, "m", seal(key, content), content)
+        answers._change("INSERT INTO answers VALUES (?, ?, ?, ?)", key, "m", make_seal(key, content), content)
         vectors._change(
             "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
             key,
             "e",
             1,
             len(content) // 4,
-            seal(key, content),
+            make_seal(key, content),
             content,
         )
-        pairs._change("INSERT INTO scores VALUES (?, ?, ?, ?)", key, "r", seal(key, content), content)
+        pairs._change("INSERT INTO scores VALUES (?, ?, ?, ?)", key, "r", make_seal(key, content), content)
         vectors.read(key, (1, len(content) // 4))
         return answers.read(key), pairs.read([key], 1), answers.info(), vectors.info(), pairs.info()
     finally:
@@ -286,11 +286,13 @@ def golden_lines(content: bytes, folder: Path) -> object:
 
 
 def golden_settings(content: bytes, folder: Path) -> object:
-    from embassay.protocols.rag.golden.options import request_of, resolve
+    from embassay.protocols.rag.golden.options import request_of, resolve_settings
 
     path = folder / "embassay.toml"
     path.write_bytes(content)
-    return request_of(resolve({"encoder": "wordllama", "judge": "simulated"}, environment={}, config=path))
+    return request_of(
+        resolve_settings({"encoder": "wordllama", "judge": "simulated"}, environment={}, config=path)
+    )
 
 
 def recorded_judge(content: bytes, folder: Path) -> object:

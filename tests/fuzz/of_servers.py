@@ -170,14 +170,14 @@ def replies(content: bytes, folder: Path) -> object:
     """The reply of a chat server, and the words of an error."""
     from embassay.systems.chat import ollama, openai
     from embassay.systems.remote import Malformed
-    from embassay.systems.remote.calls import Refused, asked_wait, classify
+    from embassay.systems.remote.calls import Refused, asked_wait, classify_error
 
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):
         found = text_of(content)
     made: list[Any] = []
-    readers: tuple[Callable[[Any], Any], ...] = (openai._answer, ollama.read)
+    readers: tuple[Callable[[Any], Any], ...] = (openai._read_reply, ollama.read_reply)
     for read in readers:
         try:
             made.append(read(found))
@@ -185,7 +185,7 @@ def replies(content: bytes, folder: Path) -> object:
             continue
     line = text_of(content)
     for status in (400, 404, 429, 500):
-        failure = classify(Refused(status, {"retry-after": line, "retry-after-ms": line}, found))
+        failure = classify_error(Refused(status, {"retry-after": line, "retry-after-ms": line}, found))
         assert failure is not None
         assert len(failure.reason) < 2000
         assert "\x1b" not in failure.reason

@@ -18,7 +18,7 @@ _WORDS = (
 
 def texts(content: bytes, folder: Path) -> object:
     """Every edit, cut and count of a text, half surrogate pairs among them, as JSON may hold them."""
-    from embassay.data.language import language_fault, scripts
+    from embassay.data.language import count_scripts, language_fault
     from embassay.protocols.rag.rewriters import rewrite_by_rules
     from embassay.text import PERTURBATIONS, open_tokenizer, perturb
     from embassay.text.chunking import Chunking, chunk, sentence_ends, split_sections
@@ -37,7 +37,7 @@ def texts(content: bytes, folder: Path) -> object:
         split_sections(text),
         list(sentence_ends(text)),
         split_sentences(text),
-        scripts(text),
+        count_scripts(text),
     ]
     for name in ("capitalize", "delete10", "numerize", "negate", "sentence_shuffle", "word_shuffle"):
         made.append(perturb(PERTURBATIONS.build(name), text, seed=1, text_id="d1"))
@@ -73,12 +73,12 @@ def wordings(content: bytes, folder: Path) -> object:
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
     from embassay.systems.chat.answers import Unfit, found_json, without_thinking
-    from embassay.systems.chat.server import checked
+    from embassay.systems.chat.server import parse_checked
 
     text, made = text_of(content), list[Any]()
     tried: tuple[Callable[[], Any], ...] = (
         lambda: rewriting.rewriting_of(text, "What is known of foxes?"), lambda: found_json(text),
-        lambda: checked(found_json(text), OrderAnswer), lambda: checked(text, OrderAnswer),
+        lambda: parse_checked(found_json(text), OrderAnswer), lambda: parse_checked(text, OrderAnswer),
         lambda: judged("A fox.", text), lambda: judged(text, "A fox."), lambda: without_thinking(text),
         lambda: read_answer(text),
     )  # fmt: skip
@@ -96,10 +96,10 @@ def shown(content: bytes, folder: Path) -> object:
 
     from embassay.protocols.gate import Verdict, as_junit, as_markdown
     from embassay.protocols.kernel.tables import escape
-    from embassay.runs.folder import slug
+    from embassay.runs.folder import slugify_name
 
     text = text_of(content)
-    name = slug(text)
+    name = slugify_name(text)
     assert 0 < len(name.encode()) < 256
     assert name not in (".", "..", "")
     assert os.sep not in name

@@ -11,7 +11,7 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.interchange import export
-from embassay.interchange.papers import DRAWINGS, figures_of, plot
+from embassay.interchange.papers import DRAWINGS, figures_of, plot_figure
 from embassay.interchange.tables import find_runs
 from embassay.protocols.kernel.outcome import open_run
 from written_runs import write_run
@@ -45,7 +45,7 @@ def test_every_run_has_figures(real_runs: Path, name: str) -> None:
 
 def test_names_are_text_and_both_forms_are_what_they_say(real_runs: Path) -> None:
     """A reader of the SVG finds every system by its name; a PDF is one."""
-    one = plot(real_runs / "sage")
+    one = plot_figure(real_runs / "sage")
     svg = one.files["svg"].decode("utf-8")
     assert all(name in svg for name in ("jaccard", "levenshtein"))
     assert svg == one._repr_svg_()
@@ -54,7 +54,7 @@ def test_names_are_text_and_both_forms_are_what_they_say(real_runs: Path) -> Non
 
 def test_the_same_bytes_each_time(real_runs: Path) -> None:
     """No date, no random id."""
-    assert plot(real_runs / "rag").files == plot(real_runs / "rag").files
+    assert plot_figure(real_runs / "rag").files == plot_figure(real_runs / "rag").files
 
 
 @pytest.mark.slow
@@ -79,8 +79,8 @@ def test_what_is_not_there_is_said_with_what_is(real_runs: Path, tmp_path: Path)
         open_run(real_runs / "sage").plot("frontier")
     assert "scores" in told.value.mend
     with pytest.raises(UsageError):
-        plot(real_runs / "sage").save(tmp_path / "figure.png")
-    assert plot(real_runs / "sage").save(tmp_path / "figure.svg").exists()
+        plot_figure(real_runs / "sage").save(tmp_path / "figure.png")
+    assert plot_figure(real_runs / "sage").save(tmp_path / "figure.svg").exists()
 
 
 def test_without_matplotlib_there_is_a_command_to_paste(
@@ -89,7 +89,7 @@ def test_without_matplotlib_there_is_a_command_to_paste(
     """The core install has none."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(UsageError) as told:
-        plot(real_runs / "sage")
+        plot_figure(real_runs / "sage")
     assert "embassay[figures]" in told.value.mend
 
 

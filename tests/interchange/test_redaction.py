@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from embassay.interchange.tables import read_run
-from embassay.interchange.trackers import HIDDEN, about, files_of, parameters_of, redacted
+from embassay.interchange.trackers import HIDDEN, describe_run, files_of, parameters_of, redact_secrets
 from embassay.runs.folder import RunFolder, to_json
 from written_runs import write_run
 
@@ -24,12 +24,12 @@ LEAKS = ("pa55word", "abcdef123", "sk-proj-abc", "hf_abcdef", "correct-horse", "
 
 
 def test_each_kind_is_hidden_and_the_rest_is_kept() -> None:
-    hidden = redacted(SECRETS, {"GATEWAY_TOKEN": "correct-horse-battery", "TERM": "xterm-256color"})
+    hidden = redact_secrets(SECRETS, {"GATEWAY_TOKEN": "correct-horse-battery", "TERM": "xterm-256color"})
     text = json.dumps(hidden)
     assert not [leak for leak in LEAKS if leak in text]
     assert hidden["parameter"] == f"cohere:m?api_key={HIDDEN}&dimensions=256"
     assert hidden["user"].endswith(f"://{HIDDEN}@host/v1")
-    assert redacted({"max_tokens": 256, "key": "77a61c4b", "name": "openai:m?key=MY_KEY"}, {}) == {
+    assert redact_secrets({"max_tokens": 256, "key": "77a61c4b", "name": "openai:m?key=MY_KEY"}, {}) == {
         "max_tokens": 256, "key": "77a61c4b", "name": "openai:m?key=MY_KEY",
     }  # fmt: skip
 
@@ -44,6 +44,6 @@ def test_nothing_that_is_logged_holds_one(tmp_path: Path, monkeypatch: pytest.Mo
     )
     run = read_run(path)
     files = {name: content for name, content in files_of(run) if isinstance(content, bytes)}
-    told = to_json([parameters_of(run), about(run)]) + files["manifest.json"].decode()
+    told = to_json([parameters_of(run), describe_run(run)]) + files["manifest.json"].decode()
     assert "cohere:m" in told
     assert not [leak for leak in LEAKS if leak in told]

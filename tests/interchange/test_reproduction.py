@@ -7,10 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from embassay.data.catalogue.suites import suites
+from embassay.data.catalogue.suites import all_suites
 from embassay.errors import DataError, UsageError
-from embassay.interchange.layouts import LAYOUTS, RAG, model
-from embassay.interchange.reproduction import RECIPES, SAGE, compared, printed, read, settings_of, suites_of
+from embassay.interchange.layouts import LAYOUTS, RAG, model_title
+from embassay.interchange.reproduction import (
+    RECIPES,
+    SAGE,
+    compare_tables,
+    printed_figures,
+    read_figures,
+    settings_of,
+    suites_of,
+)
 
 ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / ".." / "shared" / "reference"
@@ -28,7 +36,7 @@ def written(folder: Path, protocol: str, manifest: dict = {}, /, **tables: str) 
 
 def sets_of(suite: str, leave: tuple[str, ...] = (), **arguments: object) -> dict:
     """The manifest of a run on the sets of a suite, without some."""
-    members = [member for member in suites()[suite].members if member.dataset not in leave]
+    members = [member for member in all_suites()[suite].members if member.dataset not in leave]
     datasets = [{"name": one.dataset, "tasks": {task: {} for task in one.tasks}} for one in members]
     return {"datasets": datasets, "arguments": arguments}
 
@@ -61,7 +69,7 @@ PARTS = {"overall", "human_preference", "robustness", "sensitivity", "clustering
 def test_a_mean_is_compared_with_one_over_the_same_sets(tmp_path: Path, manifest, alike, told) -> None:
     """Made as the paper's was; any other stands there without a difference, and is counted."""
     run = written(tmp_path / "run", "sage", manifest, sage_table1=SAGE_1)
-    (table,) = compared("SAGE", [run])
+    (table,) = compare_tables("SAGE", [run])
     assert {one.column for _, one in table.figures()} == alike
     rows = [row[0].strip() for row in table.body()]
     place = rows.index("here: jaccard")
@@ -90,7 +98,7 @@ reference,constant,0,0,0
 
 def test_sage_row_by_row(tmp_path: Path) -> None:
     """Rows by the paper's names; the difference of what would be printed; models that the paper has not come last."""
-    (table,) = compared("SAGE", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
+    (table,) = compare_tables("SAGE", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
     assert table.columns == ("billsum", "cnn_dailymail", "scientific_papers")
     body = {row[0].strip(): row[1:] for row in table.body()}
     rows = [row[0].strip() for row in table.body()]
@@ -123,7 +131,7 @@ def test_pteb_has_rows_of_set_and_model(tmp_path: Path) -> None:
         ",,embedding,st:x/Qwen3-Embedding-8B,69.59,66.02,-3.57,\n"
     )
     run = written(tmp_path / "run", "pteb", sets_of("pteb-en"), pteb_table6=six, pteb_table9=nine)
-    six, nine = compared("PTEB", [run])
+    six, nine = compare_tables("PTEB", [run])
     assert {one.row for _, one in six.figures()} == {"STS12, all-mpnet-base-v2"}
     labels = {line.row: line.label for line in nine.lines}
     compared_rows = {one.row for _, one in nine.figures()}
@@ -148,7 +156,7 @@ def test_a_sweep_has_the_papers_stacks(tmp_path: Path) -> None:
     """By encoder, dimensions, reranker and depth in an exact index; the six methods whatever the encoder is."""
     tables = {
         one.layout.table: one
-        for one in compared("RAG", [written(tmp_path / "run", "rag", rag_stacks=STACKS)])
+        for one in compare_tables("RAG", [written(tmp_path / "run", "rag", rag_stacks=STACKS)])
     }
     ((_, cost),) = tables["5.5 scenarios"].figures()
     assert (cost.row, cost.published, cost.off) == ("voyage-3.5, 1024, rerank-2.5, K=50", "1.25", "+0.04")
@@ -161,7 +169,7 @@ def test_a_sweep_has_the_papers_stacks(tmp_path: Path) -> None:
 def test_several_runs_stand_beside_one_another(tmp_path: Path) -> None:
     """Each with its name, and what each has of its suites."""
     runs = [written(tmp_path / name, "sage", sage_table4=SAGE_4) for name in ("one", "two")]
-    (table,) = compared("SAGE", runs)
+    (table,) = compare_tables("SAGE", runs)
     assert {line.label for line in table.lines if line.row == "Jaccard Similarity"} == {
         "jaccard, one",
         "jaccard, two",
@@ -172,14 +180,14 @@ def test_several_runs_stand_beside_one_another(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     """No run, a run of something else, a table of another version, a manifest that is none."""
     with pytest.raises(UsageError, match="it has no manifest"):
-        compared("SAGE", [tmp_path])
+        compare_tables("SAGE", [tmp_path])
     with pytest.raises(UsageError, match=r"No table of HUME can be made of .*sage"):
-        compared("HUME", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
+        compare_tables("HUME", [written(tmp_path / "run", "sage", sage_table4=SAGE_4)])
     with pytest.raises(DataError, match="has no column 'system'"):
-        compared("SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")])
+        compare_tables("SAGE", [written(tmp_path / "old", "sage", sage_table4="kind,name\nclassical,bm25\n")])
     (written(tmp_path / "odd", "sage") / "manifest.json").write_text("{")
     with pytest.raises(DataError, match="is not JSON"):
-        compared("SAGE", [tmp_path / "odd"])
+        compare_tables("SAGE", [tmp_path / "odd"])
 
 
 def test_a_recipe_gives_way_to_options() -> None:
@@ -199,17 +207,19 @@ def test_a_recipe_gives_way_to_options() -> None:
 def test_names_are_the_papers() -> None:
     """Every layout has printed figures, and every printed figure a layout."""
     for paper, layouts in LAYOUTS.items():
-        assert {one.table for one in printed(paper)} == {one.table for one in layouts}
+        assert {one.table for one in printed_figures(paper)} == {one.table for one in layouts}
     assert len({(one.table, one.file) for one in RAG}) == len(RAG)
-    assert model("cohere:embed-v4.0") == "embed-v4.0"
+    assert model_title("cohere:embed-v4.0") == "embed-v4.0"
 
 
 def test_printed_figures_are_those_of_the_page() -> None:
     """What docs/published.csv has under the same table, row and column is the same text."""
     known = {
-        (paper, one.table, one.row, one.column): one.published for paper in LAYOUTS for one in printed(paper)
+        (paper, one.table, one.row, one.column): one.published
+        for paper in LAYOUTS
+        for one in printed_figures(paper)
     }
-    both = [one for one in read(ROOT / "docs" / "published.csv")
+    both = [one for one in read_figures(ROOT / "docs" / "published.csv")
             if (one.paper, one.table, one.row, one.column) in known]  # fmt: skip
     assert len(both) > 800
     assert [one.published for one in both] == [
@@ -225,4 +235,4 @@ def test_printed_figures_are_the_transcribed(monkeypatch: pytest.MonkeyPatch) ->
     from reproducing.printed import every
 
     for paper, found in every(REFERENCE).items():
-        assert tuple(found) == printed(paper)
+        assert tuple(found) == printed_figures(paper)

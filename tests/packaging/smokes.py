@@ -153,10 +153,10 @@ def _hub() -> Iterator[Mapping[str, str]]:
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    from embassay.data.catalogue.entries import entry
+    from embassay.data.catalogue.entries import find_entry
 
     with tempfile.TemporaryDirectory() as folder:
-        module.Repositories(Path(folder)).add(entry("rte3"))
+        module.Repositories(Path(folder)).add(find_entry("rte3"))
         command = [sys.executable, str(place / "wire.py"), folder]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

@@ -8,7 +8,7 @@ from typing import Any
 from embassay.registry import Entry
 from embassay.text import PERTURBATIONS, TOKENIZERS, open_tokenizer, perturb, perturbations, semantics
 from embassay.text import perturbations as spans
-from embassay.text.semantics import negate, rules
+from embassay.text.semantics import negate, negation_rules
 from reference_pages.markdown import MADE, brief, names, options, plain
 
 EDITS: Mapping[str, Callable[..., Any]] = {
@@ -82,7 +82,7 @@ def _version(identity: str) -> str:
 
 def _by_word() -> list[tuple[str, list[str]]]:
     """An auxiliary and its negated forms, the one that it becomes first."""
-    found = rules()
+    found = negation_rules()
     return [
         (word, [form for form, back in found.items() if back == word])
         for word, negated in found.items()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, slug, to_json, write_columns
+from embassay.runs.folder import RunFolder, slugify_name, to_json, write_columns
 
 from .pteb_run import Pteb, write_pteb
 from .rag_runs import write_golden_run, write_score_run
@@ -457,7 +457,7 @@ class _Writer:
                 "texts_truncated": 214 if name == "birch-base" else 0,
             }
         return {
-            "key": slug(f"{task}{dataset}{name}"),
+            "key": slugify_name(f"{task}{dataset}{name}"),
             "task": task,
             "dataset": dataset,
             "system": name,

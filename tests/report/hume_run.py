@@ -10,7 +10,7 @@ from statistics import fmean, median
 from typing import Any
 
 from embassay.measures import agreement_band
-from embassay.protocols.hume.published.standings import ADVICE, difficulty, percent_of_human, trust
+from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty, percent_of_human, trust_level
 from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
@@ -159,7 +159,7 @@ def pair(
     **fields: Any,
 ) -> PairRecord:  # fmt: skip
     """A pair with all that follows from its numbers."""
-    coefficient, found = COEFFICIENTS[family], trust(family, agreed)
+    coefficient, found = COEFFICIENTS[family], trust_level(family, agreed)
     above = any(one.outside and (one.score.value or 0.0) > (human.value or 0.0) for one in models)
     noisy = found == "low" and above
     singles = list(people) or [human.value or 0.0]
@@ -176,7 +176,7 @@ def pair(
             band=agreement_band(agreed, BANDS[coefficient]), annotators=len(singles), items=human.n,
             annotations=human.n * len(singles), extras={"cohen_kappa": agreed} if coefficient == "fleiss_kappa" else {},
         ),
-        models=models, llms=llms, difficulty=difficulty(human.value or 0.0), trust=found,
+        models=models, llms=llms, difficulty=pair_difficulty(human.value or 0.0), trust=found,
         superhuman_on_noise=noisy, advice=ADVICE if found == "low" else "", **fields,
     )  # fmt: skip
 

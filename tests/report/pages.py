@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 from embassay.document.blocks import Block, Box, Details, Panes, Table
-from embassay.document.terminal import drawn
+from embassay.document.terminal import draw_blocks
 
 T = TypeVar("T", bound=Block)
 
@@ -23,7 +23,7 @@ def tables(blocks: Iterable[Block]) -> dict[str, Table]:
 
 def printed(blocks: Iterable[Block], **room: Any) -> str:
     """Blocks as a terminal shows them."""
-    return drawn(blocks, **room).plain
+    return draw_blocks(blocks, **room).plain
 
 
 def _flat(blocks: Iterable[Block]) -> Iterator[Block]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from embassay.protocols.rag.golden.conclusions import result_rows, tables
+from embassay.protocols.rag.golden.conclusions import golden_tables, result_rows
 from embassay.protocols.rag.golden.stages import QueryFolder
 from embassay.protocols.rag.golden.summary import (
     Answers,
@@ -123,7 +123,7 @@ def write_golden_run(
     folder.write_manifest(_manifest(path.name, made))
     write_golden(path / "golden.json", made)
     folder.write_results(result_rows(made, "sea", "en"))
-    for table in tables(made):
+    for table in golden_tables(made):
         write_atomic(path / "tables" / f"{table.name}.csv", table.as_csv())
     for one in made.queries:
         if one.status == "done":

@@ -17,7 +17,7 @@ from claims import Tables, Tested
 from embassay.protocols.kernel.comparisons import Headline, compared
 from embassay.records import Result
 from embassay.report.board import make_board
-from embassay.report.record import Cell, Pair, Record, Scope, System, keyed
+from embassay.report.record import Cell, Pair, Record, Scope, System, key_rows
 from embassay.report.runs import ReportRun
 
 NAMES = ("alder", "birch", "cedar", "dogwood")
@@ -162,7 +162,7 @@ class Drawn:
         }  # fmt: skip
         systems = tuple(System(i, name, kind) for i, (name, kind) in enumerate(self.kinds.items()))  # type: ignore[arg-type]
         record = Record(
-            Path("made"), manifest, systems, tuple(cells), keyed(self.rows),
+            Path("made"), manifest, systems, tuple(cells), key_rows(self.rows),
             {name: _scope(name, scope) for name, scope in self.scopes.items()}, compared=self.compared,
         )  # fmt: skip
         return ReportRun(record, make_board(record))

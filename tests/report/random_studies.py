@@ -15,16 +15,16 @@ from claims import Tables, Tested
 from embassay.data.judged_runs import entries_of
 from embassay.document.blocks import Verdict, plain
 from embassay.protocols.choose.belief import Belief
-from embassay.protocols.choose.conclusions import Answers, concluded, standing, told
+from embassay.protocols.choose.conclusions import Answers, choice_record, concluded_rows, make_standing
 from embassay.protocols.choose.questions import FITTED
 from embassay.protocols.compare import compare_systems, fields
 from embassay.protocols.gate import Bar as Threshold
 from embassay.protocols.gate import Rows, judged_bars
 from embassay.protocols.hume.record import Bar, PairRecord
-from embassay.protocols.hume.results.markdown import findings
+from embassay.protocols.hume.results.markdown import summary_findings
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.comparisons import OVERALL, RANKED, REFERENCE, Standing
-from embassay.protocols.rag.decision.course import Terms, follow
+from embassay.protocols.rag.decision.course import Terms, follow_study
 from embassay.protocols.rag.decision.population import population_of
 from embassay.protocols.rag.decision.protocol import decision_of
 from embassay.protocols.rag.golden.summary import Golden, Query, RankingFacts, Settings
@@ -45,10 +45,10 @@ from embassay.report.rag.golden import verdict_of as golden_verdict
 from embassay.report.rag.name_probe import MASK, names_verdict
 from embassay.report.rag.probes import noise_verdict
 from embassay.report.rag.questions import verdict_of as questions_verdict
-from embassay.report.record import Record, System, keyed
+from embassay.report.record import Record, System, key_rows
 from embassay.report.terminal import fields_view, gate_view, pair_view
 from embassay.stats import compare_replicates
-from embassay.web.leaderboard.board import verdict as leaderboard_verdict
+from embassay.web.leaderboard.board import board_verdict as leaderboard_verdict
 from embassay.web.leaderboard.ranking import told_apart
 from stub.ranked import qrels
 from stub.ranked import run as ranked
@@ -64,7 +64,7 @@ def record_of(kind: str, rows: list[Result], names: tuple[str, ...], **more: Any
     """A record of such rows."""
     systems = tuple(System(i, name, "embedding" if i % 2 else "classical") for i, name in enumerate(names))
     manifest = {"protocol": "rag", "kind": kind, "arguments": {"options": {"tolerance": 0.03}}}
-    return Record(Path("made"), manifest, systems, (), keyed(rows), {}, **more)
+    return Record(Path("made"), manifest, systems, (), key_rows(rows), {}, **more)
 
 
 def of_choice(seed: int) -> Made:
@@ -86,9 +86,11 @@ def of_choice(seed: int) -> Made:
         )
         for name, level in zip(names, skill, strict=True)
     }
-    found = standing("sea", "en", answers, 0.03, seed)
-    choice, belief = told(found), cast(Belief, found.belief)
-    record = record_of("choose", list(concluded(found, seed)), names, compared={"choice": {"sea": choice}})
+    found = make_standing("sea", "en", answers, 0.03, seed)
+    choice, belief = choice_record(found), cast(Belief, found.belief)
+    record = record_of(
+        "choose", list(concluded_rows(found, seed)), names, compared={"choice": {"sea": choice}}
+    )
     p_best = dict(zip(names, belief.best.tolist(), strict=True))
     p_near = dict(zip(names, belief.near(0.03).tolist(), strict=True))
     regret = {**dict(zip(names, belief.regret.tolist(), strict=True)), "": float(belief.regret.mean())}
@@ -460,7 +462,7 @@ def of_findings(seed: int) -> Made:
     if len(agreed) > 2 and all(len(set(column)) > 1 for column in zip(*agreed, strict=True)):
         together = float(spearmanr(*zip(*agreed, strict=True)).statistic)
         values["correlation with the lead"] = {"agreement": together}
-    found = list(findings(drawn.summary))
+    found = list(summary_findings(drawn.summary))
     claims = tuple(claim for one in found for claim in one.claims)
     return Verdict((), tuple((one.text,) for one in found), claims), Tables(values, counts=counts)
 
@@ -510,12 +512,12 @@ def of_decision(seed: int) -> Made:
         {name: entries_of(own, "run", name) for name, own in runs.items()}, "Precision4+@5", bar
     )
     labels: dict[Any, int] = {}
-    course = follow(population, labels, Terms(seed=seed, block=10))
+    course = follow_study(population, labels, Terms(seed=seed, block=10))
     for _ in range(int(rng.integers(0, 12))):
         if not course.waiting:
             break
         labels |= {key: judged[key[0]].get(key[1], 0) for key in course.waiting}
-        course = follow(population, labels, Terms(seed=seed, block=10))
+        course = follow_study(population, labels, Terms(seed=seed, block=10))
     decision = decision_of(course, Terms(seed=seed, block=10))
     said = next(block for block in decision_view(decision) if isinstance(block, Verdict))
     good = {name: _precision(own, judged, 5) for name, own in runs.items()}

@@ -20,13 +20,13 @@ from embassay.report.answers import (
     MOST_MORE,
     QUESTIONS,
     Answer,
-    _answer,
+    _make_answer,
     answers_of,
-    recommendation,
+    recommend_systems,
     times_of,
 )
-from embassay.report.cards.evidence import Contender, Evidence, _people
-from embassay.report.overview import overview
+from embassay.report.cards.evidence import Contender, Evidence, _study_evidence
+from embassay.report.overview import make_overview
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.terminal import render_answers
 from embassay.stats import Freedom
@@ -61,21 +61,21 @@ def evidence(
 
 def test_sure_is_what_the_runs_tests_say() -> None:
     """The first place alone is sure; without it as much is likely. The tag and the table cannot disagree."""
-    sure = _answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)]))
+    sure = _make_answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)]))
     assert (sure.level, sure.names, sure.ahead, sure.more) == ("sure", ("a",), 100, None)
-    likely = _answer(BY_NAME["search"], evidence(2.0, [(1, 2), (1, 2)]))
+    likely = _make_answer(BY_NAME["search"], evidence(2.0, [(1, 2), (1, 2)]))
     assert (likely.level, likely.names) == ("likely", ("a",))
     # Phi(2.0 - 0.84): a leader is picked because it is ahead, so its lead counts from 0.84 standard errors on.
     assert likely.ahead in range(84, 91)
-    assert _answer(BY_NAME["search"], evidence(1.5, [(1, 2), (1, 2)])).level == "open"
+    assert _make_answer(BY_NAME["search"], evidence(1.5, [(1, 2), (1, 2)])).level == "open"
 
 
 def test_open_names_all_that_may_be_first_and_what_would_decide() -> None:
     """n (2.8 se / (d - 1.3 se))^2 - n more items: at a gap of 2.5 standard errors 4.44 n, to two digits."""
-    found = _answer(BY_NAME["search"], evidence(0.6, [(1, 2), (1, 2), (3, 3)]))
+    found = _make_answer(BY_NAME["search"], evidence(0.6, [(1, 2), (1, 2), (3, 3)]))
     assert (found.level, found.names) == ("open", ("a", "b"))
     assert found.answer == "a or b"
-    wanted = _answer(BY_NAME["search"], evidence(2.5, [(1, 2), (1, 2)])).more
+    wanted = _make_answer(BY_NAME["search"], evidence(2.5, [(1, 2), (1, 2)])).more
     assert wanted == pytest.approx(444, rel=0.1)
     assert wanted is not None
     assert wanted % 10 == 0
@@ -84,8 +84,8 @@ def test_open_names_all_that_may_be_first_and_what_would_decide() -> None:
 def test_few_units_that_were_resampled_need_more() -> None:
     """Two runs leave one degree of freedom: what more items buy is told by Student's t, as the test is."""
     known = evidence(2.5, [(1, 2), (1, 2)], n=4)
-    more = _answer(BY_NAME["search"], known).more
-    few = _answer(BY_NAME["search"], replace(known, free=Freedom(1.0))).more
+    more = _make_answer(BY_NAME["search"], known).more
+    few = _make_answer(BY_NAME["search"], replace(known, free=Freedom(1.0))).more
     assert more is not None
     wanted = (more + known.n) * ((t.ppf(0.975, 1) + t.ppf(0.8, 1)) / 2.8) ** 2 - known.n
     assert few == pytest.approx(wanted, rel=0.1)
@@ -107,38 +107,38 @@ def test_texts_of_one_collection_are_not_counted_as_collections(tmp_path: Path) 
 
 def test_a_difference_near_nothing_is_no_advice_to_collect() -> None:
     """Nor is one that chance may have made alone; and no advice is for more than 2,000 items."""
-    assert _answer(BY_NAME["search"], evidence(1.2, [(1, 2), (1, 2)])).more is None
-    assert _answer(BY_NAME["search"], evidence(0.05, [(1, 2), (1, 2)])).more is None
-    assert _answer(BY_NAME["search"], evidence(0.0, [(1, 2), (1, 2)])).more is None
-    most = _answer(BY_NAME["search"], evidence(2.2, [(1, 2), (1, 2)], n=100)).more
+    assert _make_answer(BY_NAME["search"], evidence(1.2, [(1, 2), (1, 2)])).more is None
+    assert _make_answer(BY_NAME["search"], evidence(0.05, [(1, 2), (1, 2)])).more is None
+    assert _make_answer(BY_NAME["search"], evidence(0.0, [(1, 2), (1, 2)])).more is None
+    most = _make_answer(BY_NAME["search"], evidence(2.2, [(1, 2), (1, 2)], n=100)).more
     assert most is not None
     assert most <= MOST_MORE
 
 
 def test_few_items_decide_nothing_and_few_collections_are_never_sure() -> None:
     """Under ten items even a clear leader is open; of three collections it is likely, which is said."""
-    assert _answer(BY_NAME["search"], evidence(6, [(1, 1), (2, 2)], n=9)).level == "open"
-    grouped = _answer(BY_NAME["groups"], evidence(6, [(1, 1), (2, 2)], n=3))
+    assert _make_answer(BY_NAME["search"], evidence(6, [(1, 1), (2, 2)], n=9)).level == "open"
+    grouped = _make_answer(BY_NAME["groups"], evidence(6, [(1, 1), (2, 2)], n=3))
     assert grouped.level == "likely"
     assert "3 collections" in grouped.said
-    assert _answer(BY_NAME["groups"], evidence(6, [(1, 1), (2, 2)], n=5)).level == "sure"
+    assert _make_answer(BY_NAME["groups"], evidence(6, [(1, 1), (2, 2)], n=5)).level == "sure"
 
 
 def test_many_that_may_be_first_are_counted() -> None:
     """Four and more: the best two by name."""
-    found = _answer(BY_NAME["search"], evidence(0.1, [(1, 5)] * 5, more=0.001))
+    found = _make_answer(BY_NAME["search"], evidence(0.1, [(1, 5)] * 5, more=0.001))
     assert found.answer == "a, b and 3 others"
 
 
 def test_without_tests_everybody_may_be_first() -> None:
     """A run that ranks nobody, as where retrieval cannot separate, is never sure."""
-    assert _answer(BY_NAME["damaged"], evidence(9, [None, None])).level == "likely"
-    assert len(_answer(BY_NAME["damaged"], evidence(0.1, [None, None])).names) == 2
+    assert _make_answer(BY_NAME["damaged"], evidence(9, [None, None])).level == "likely"
+    assert len(_make_answer(BY_NAME["damaged"], evidence(0.1, [None, None])).names) == 2
 
 
 def test_nobody_leads_where_knowing_nothing_scores_as_much() -> None:
     """However sure the resamples are of the order: all stay open, and the reference is named."""
-    found = _answer(BY_NAME["damaged"], replace(evidence(9, [(1, 1), (2, 2)]), equal="constant"))
+    found = _make_answer(BY_NAME["damaged"], replace(evidence(9, [(1, 1), (2, 2)]), equal="constant"))
     assert (found.level, found.names, found.more) == ("open", ("a", "b"), None)
     assert "constant" in found.said
     assert len(found.said) <= 62
@@ -161,7 +161,7 @@ def test_nobody_leads_for_search_over_a_run_that_is_judged_less(tmp_path: Path) 
 
 def test_scripts_are_no_people() -> None:
     """What they answered is shown, and the question is not asked."""
-    found = _answer(BY_NAME["people"], evidence(9, [(1, 1), (2, 2)], note="scripts answered"))
+    found = _make_answer(BY_NAME["people"], evidence(9, [(1, 1), (2, 2)], note="scripts answered"))
     assert (found.level, found.answer, len(found.top)) == ("not run", "not asked", 2)
 
 
@@ -171,12 +171,14 @@ def test_people_stand_among_the_systems_with_how_often_they_lead() -> None:
     found = replace(
         evidence(4, [(1, 1), (2, 2), (3, 3)]), people=people, beside="people lead on 2 of 4 tasks"
     )
-    sure = _answer(BY_NAME["people"], found)
+    sure = _make_answer(BY_NAME["people"], found)
     assert [one.name for one in sure.top] == ["a", "people", "b"]
     assert sure.names == ("a",)
     assert "2 of 4" in sure.said
     more = replace(found, replicates=evidence(2.2, [(1, 2), (1, 2)]).replicates)
-    likely = _answer(BY_NAME["people"], replace(more, contenders=evidence(2.2, [(1, 2), (1, 2)]).contenders))
+    likely = _make_answer(
+        BY_NAME["people"], replace(more, contenders=evidence(2.2, [(1, 2), (1, 2)]).contenders)
+    )
     assert likely.level == "likely"
     assert likely.said.count(";") == 1
     assert str(likely.more) in likely.said
@@ -196,9 +198,9 @@ def test_people_of_a_study_are_those_of_its_record(tmp_path: Path) -> None:
                 for name, drawn in zip(names, draws, strict=True)
             ],
         )
-        evidence_of = _people(read_runs([folder])[0])
+        evidence_of = _study_evidence(read_runs([folder])[0])
         assert evidence_of is not None
-        found = _answer(BY_NAME["people"], evidence_of)
+        found = _make_answer(BY_NAME["people"], evidence_of)
         human = next(one.mean for one in made.places if one.kind == "human")
         won = next(one for one in made.wins if (one.by, one.reference) == ("all", "best"))
         if kind == "person":
@@ -218,7 +220,7 @@ def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None
     fast, slow = free.all[:2]
     assert free.names == (fast.name,)
     search = replace(
-        _answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,), may=(slow.name,),
+        _make_answer(BY_NAME["search"], evidence(4, [(1, 1), (2, 2)])), names=(slow.name,), may=(slow.name,),
         all=(slow, fast),
     )  # fmt: skip
     found = times_of(runs, search)
@@ -229,23 +231,23 @@ def test_a_faster_encoder_that_search_rules_out_is_named(tmp_path: Path) -> None
 
 def test_the_recommendation_goes_by_what_is_decided() -> None:
     """One system where one leads; each where several do; none where all is open, and then the faster."""
-    by = {name: _answer(BY_NAME[name], evidence(4, [(1, 1), (2, 2)])) for name in ("search", "reworded")}
-    use, _ = recommendation([*by.values()])
+    by = {name: _make_answer(BY_NAME[name], evidence(4, [(1, 1), (2, 2)])) for name in ("search", "reworded")}
+    use, _ = recommend_systems([*by.values()])
     assert use.count("use a") == 1
     assert "b" not in use.replace("like these", "").split()
     other = replace(by["reworded"], names=("b",))
     alone = replace(by["search"], all=by["search"].all[:1])
-    both, _ = recommendation([alone, other])
+    both, _ = recommend_systems([alone, other])
     assert "a for search" in both
     assert "b where texts are paraphrased" in both
-    unsure = _answer(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))
+    unsure = _make_answer(BY_NAME["search"], evidence(0.1, [(1, 2), (1, 2)]))
     fast = Answer(BY_NAME["price"], "sure", ("b",))
-    neither, rest = recommendation([unsure, fast, Answer(BY_NAME["groups"], "not run")])
+    neither, rest = recommend_systems([unsure, fast, Answer(BY_NAME["groups"], "not run")])
     assert "do not choose between a or b" in neither.replace("and", "or")
     assert neither.endswith("b.")
     assert "search" in rest
     assert "groups" in rest
-    assert recommendation([]) == ("", "")
+    assert recommend_systems([]) == ("", "")
 
 
 @pytest.fixture
@@ -311,9 +313,9 @@ def test_one_run_answers_by_question_below_its_finding(make_run: MakeRun, score_
             for (task, name), drawn in zip(places, draws, strict=True)
         ],
     )
-    page = overview(read_runs([run]))
+    page = make_overview(read_runs([run]))
     assert [one.question.name for one in page.answers] == ["damaged", "groups"]
     html = write_report(run).read_text("utf-8")
     assert html.index("overview-title") < html.index("<table class=answers>")
     assert ".answers" in html.partition("</style>")[0]
-    assert overview(read_runs([score_run])).answers == ()
+    assert make_overview(read_runs([score_run])).answers == ()

@@ -21,11 +21,11 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
-    figures,
+    number_columns,
 )
 from embassay.registry import Entry
 from embassay.report import write_report
-from embassay.report.overview import overview
+from embassay.report.overview import make_overview
 from embassay.report.runs import PAGES, ReportRun, read_runs
 from embassay.report.terminal import run_view, verdict_view
 
@@ -33,7 +33,7 @@ from .test_html import Page
 
 MakeRun = Callable[..., Path]
 Bring = Callable[..., None]
-LOSSES = Table("board", "Losses", "System", figures("Lost"), (Line("aster-large", ()),))
+LOSSES = Table("board", "Losses", "System", number_columns("Lost"), (Line("aster-large", ()),))
 
 
 def page(run: ReportRun, alone: bool) -> Iterator[Block]:
@@ -111,7 +111,7 @@ def test_its_verdict_is_that_of_its_card_and_of_a_terminal(other: Path, bring: B
         yield from (found, *page(run, alone))
 
     bring(said, "Is it so?")
-    assert [(one.slug, one.question, one.verdict) for one in overview(read_runs([other])).cards] == [
+    assert [(one.slug, one.question, one.verdict) for one in make_overview(read_runs([other])).cards] == [
         ("other", "Is it so?", found)
     ]
     assert next(iter(verdict_view(other))).heading == found.heading  # type: ignore[union-attr]

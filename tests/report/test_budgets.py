@@ -26,7 +26,7 @@ def page(visit: Callable[..., Any], demo: Any) -> Any:
 def test_its_last_table_and_its_report_agree(page: Any, demo: Any) -> None:
     """Every figure with interval and rank that the demo prints at its end stands in the overview and on the card."""
     from embassay.cli.demo import HEADED
-    from embassay.report.headlines import cells, leading_of
+    from embassay.report.headlines import leader_cells, leading_of
     from embassay.report.runs import read_runs
 
     said = demo.said
@@ -37,7 +37,7 @@ def test_its_last_table_and_its_report_agree(page: Any, demo: Any) -> None:
     compared = 0
     for run in found:
         for name, leader in run.leaders.items():
-            value, rank = cells(run, name)
+            value, rank = leader_cells(run, name)
             if name not in table or leader.value.value is None:
                 continue
             assert re.search(

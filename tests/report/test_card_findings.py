@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import plain
+from embassay.document.blocks import plain_text
 from embassay.protocols.hume.record import read_summary
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS, SCORE
@@ -164,7 +164,7 @@ def test_a_wide_interval_is_no_merit(make_pteb: Callable[..., Path], width: floa
             row["value"], row["ci_low"], row["ci_high"] = -0.001, -width, 0.01
     (path / "results.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     card = cards(path)["bm25"]
-    said = " ".join(plain(one.clause) for one in card.good)
+    said = " ".join(plain_text(one.clause) for one in card.good)
     assert ("loses little or nothing" in said) == (width < 0.02)
     assert any("is open" in one for one in card.unknown) == (width > 0.02)
 
@@ -184,11 +184,11 @@ def test_the_card_says_where_a_system_stands_beside_people(tmp_path: Path) -> No
     assert [line.name for line in people.lines] == [pair.name for pair, _ in own]
     # Annotators who agree that little are passed by luck: it is told, and is nothing that the system is good at.
     assert above[0].trust == "low"
-    assert "above the interval" not in " ".join(plain(one.clause) for one in card.good)
+    assert "above the interval" not in " ".join(plain_text(one.clause) for one in card.good)
 
 
 def verbs(found: tuple[Finding, ...], verb: str) -> str:
-    return " ".join(plain(one.clause) for one in found if plain(one.clause).startswith(verb))
+    return " ".join(plain_text(one.clause) for one in found if plain_text(one.clause).startswith(verb))
 
 
 @pytest.mark.parametrize("fields", shapes())
@@ -213,18 +213,18 @@ def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any])
 def test_two_sentences_stand_on_every_ranked_card(plain_run: Path, pteb_run: Path) -> None:
     """The first has the ranks of both runs, the second what breaks it; references have one."""
     found = cards(plain_run, pteb_run)
-    aster = [plain(one) for one in found["aster-large"].sentences]
+    aster = [plain_text(one) for one in found["aster-large"].sentences]
     assert aster[0].startswith("aster-large holds rank 1 of 3 systems overall in SAGE, ")
     assert "overall in PTEB, " in aster[0]
     assert all(len(card.sentences) == (2 if card.row.system.ranked else 1) for card in found.values())
-    birch = plain(found["birch-base"].sentences[1])
+    birch = plain_text(found["birch-base"].sentences[1])
     assert birch.startswith("It failed 1 of 5 cells (retrieval on sample: out of memory)")
 
 
 def test_what_noise_does_is_a_share_of_documents(make_run: MakeRun) -> None:
     """`above_summary` 0.9 is no break; `below_summary` 0.09 of 48 is 44 documents put no lower."""
     card = cards(make_run())["aster-large"]
-    said = [plain(one.clause) for one in card.bad]
+    said = [plain_text(one.clause) for one in card.bad]
     assert (
         "rates a text that is negated as close as its summary or closer on 44 of 48 (91%) documents" in said
     )
@@ -279,7 +279,7 @@ def test_price_and_time_are_those_of_the_manifest(make_run: MakeRun) -> None:
     price = found["aster-large"].price
     assert price.price == "Price: $0.1300 per million tokens, as known on 20 Nov 2026."
     assert (price.runs[0].paid, price.runs[0].encoded, price.runs[0].pace) == ("$0.0016", "15,000", "2,500")
-    assert [plain(one) for one in price.sentences] == [
+    assert [plain_text(one) for one in price.sentences] == [
         "Faster than its 2,500 texts per second, and not beaten by it overall in SAGE: birch-base (5,000 texts per "
         "second)."
     ]
@@ -352,8 +352,8 @@ def test_probes_alone_make_cards(probes: list[Path]) -> None:
         assert not strangers(card, runs), [*sentences(card)]
         assert card.commands == ()
         assert not card.has_items
-    assert any("to small talk" in plain(one.clause) for one in found["jaccard"].bad)
-    assert any("name margin" in plain(one.clause) for one in found["bm25"].bad)
+    assert any("to small talk" in plain_text(one.clause) for one in found["jaccard"].bad)
+    assert any("name margin" in plain_text(one.clause) for one in found["bm25"].bad)
 
 
 def test_hostile_names_stay_text_on_cards(make_run: MakeRun, tmp_path: Path) -> None:
@@ -393,5 +393,5 @@ def test_findings_lead_to_pages_of_the_report(plain_run: Path, pteb_run: Path, p
 def test_a_bullet_begins_with_a_capital() -> None:
     """A clause goes on from a name; alone it is a sentence."""
     made = Finding(("beats every other system on ", "STS"), "SAGE", "sage")
-    assert plain(made.bullet) == "Beats every other system on STS."
-    assert plain(replace(made, clause=("is 1",)).bullet) == "Is 1."
+    assert plain_text(made.bullet) == "Beats every other system on STS."
+    assert plain_text(replace(made, clause=("is 1",)).bullet) == "Is 1."

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from embassay.document.blocks import plain
+from embassay.document.blocks import plain_text
 from embassay.protocols.sage.options import SageOptions
 from embassay.report.board import make_board
 from embassay.report.cards.card import run_again, system_cards
@@ -24,13 +24,13 @@ def test_a_card_says_what_and_where(plain_run: Path) -> None:
     cards = {card.row.label: card for card in system_cards(record, make_board(record)) or ()}
     aster = cards["aster-large"]
     assert aster.about == "An embedding model, compared by cosine, 256 dimensions, reads up to 512 tokens."
-    assert plain(aster.standings[0].place).startswith(
+    assert plain_text(aster.standings[0].place).startswith(
         "Rank 1 of 3 ranked systems overall; best or not told apart from the best on"
     )
     scores = aster.standings[0].scores
     assert scores[0].title == "Overall"
     assert len(scores) == 6
-    assert plain(cards["birch-base"].standings[0].place) == "Mean of the 4 finished tasks 0.554."
+    assert plain_text(cards["birch-base"].standings[0].place) == "Mean of the 4 finished tasks 0.554."
     assert cards["birch-base"].price.runs[0].cut == "7.1%"
     assert ("input limit, tokens", "512") in cards["birch-base"].facts
 

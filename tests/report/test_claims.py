@@ -15,15 +15,22 @@ import pytest
 from claims import Tables, walk
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
-from embassay.report.answers import QUESTIONS, Answer, _answer, answers_of, recommendation, recommended
-from embassay.report.board import make_board, passing
+from embassay.report.answers import (
+    QUESTIONS,
+    Answer,
+    _make_answer,
+    answers_of,
+    recommend_systems,
+    recommendation_claims,
+)
+from embassay.report.board import make_board, passing_systems
 from embassay.report.calibration import calibration_verdict
 from embassay.report.cards.card import cards_of
 from embassay.report.cards.evidence import Basis, Contender, Evidence
 from embassay.report.hume.families import of_people
 from embassay.report.rag.choice import choice_verdict
-from embassay.report.record import Record, System, keyed
-from embassay.report.runs import ReportRun, gathered, read_runs
+from embassay.report.record import Record, System, key_rows
+from embassay.report.runs import ReportRun, gather_runs, read_runs
 
 from .hume_run import study
 from .sweep_run import write_sweep_run
@@ -60,7 +67,9 @@ def random_answers(seed: int) -> list[Answer]:
     """An answer for each question of quality that is asked."""
     rng = np.random.default_rng([seed, 42])
     asked = [name for name in BASES if rng.random() < 0.7]
-    return [_answer(BY_NAME[name], random_evidence(rng, name) if name in asked else None) for name in BASES]
+    return [
+        _make_answer(BY_NAME[name], random_evidence(rng, name) if name in asked else None) for name in BASES
+    ]
 
 
 def held(answers: list[Answer]) -> int:
@@ -72,10 +81,10 @@ def held(answers: list[Answer]) -> int:
         assert answer.level != "sure" or answer.all[0].ranks == (1, 1)
         assert all(tables.ranks[name][0] == 1 or answer.note for name in answer.may)
         assert not any(tables.ranks[name][0] == 1 for name in answer.out)
-        own = [claim for claim in recommended(answers) if claim.measure == answer.question.name]
+        own = [claim for claim in recommendation_claims(answers) if claim.measure == answer.question.name]
         walked += walk(own, tables)
         assert all(claim.subject == answer.all[0].name for claim in own)
-    use, _ = recommendation(answers)
+    use, _ = recommend_systems(answers)
     search = next(answer for answer in answers if answer.question.name == "search")
     for name in re.findall(r"(?:use |; )(system-\d)(?=:| for| where| to)", use.partition("On texts")[2]):
         assert name not in search.out, use
@@ -116,7 +125,7 @@ def test_nothing_is_recommended_by_what_is_kept_or_by_grouping_alone() -> None:
     damaged = answered("damaged", "levenshtein", "minilm", basis="share")
     groups = answered("groups", "levenshtein", "minilm", basis="groups")
     for answers in ([damaged], [groups], [damaged, groups]):
-        use, _ = recommendation([Answer(BY_NAME["search"], "not run"), *answers])
+        use, _ = recommend_systems([Answer(BY_NAME["search"], "not run"), *answers])
         assert "use levenshtein" not in use
         assert "rag score" in use
         assert "out in all: minilm" in use
@@ -126,11 +135,11 @@ def test_what_search_rules_out_is_not_recommended_for_anything() -> None:
     """And a system that may hold eight places is not, however often it is ahead."""
     search = answered("search", "minilm", "levenshtein")
     reworded = answered("reworded", "levenshtein", "minilm")
-    use, _ = recommendation([search, reworded])
+    use, _ = recommend_systems([search, reworded])
     assert "use minilm" in use
     assert "levenshtein" not in use
     wide = replace(answered("search", "a", "b", ranks=(1, 8)), level="likely", may=("a", "b"))
-    assert "use a" not in recommendation([wide])[0]
+    assert "use a" not in recommend_systems([wide])[0]
 
 
 def record(kind: str, rows: list[Result], path: Path, **more: Any) -> Record:
@@ -138,7 +147,7 @@ def record(kind: str, rows: list[Result], path: Path, **more: Any) -> Record:
     names = list(dict.fromkeys(row.system for row in rows))
     return Record(
         path, {"protocol": kind, "arguments": {"options": {"precision": 0.9, "confidence": 0.95}}},
-        tuple(System(i, name, "embedding") for i, name in enumerate(names)), (), keyed(rows), {}, **more,
+        tuple(System(i, name, "embedding") for i, name in enumerate(names)), (), key_rows(rows), {}, **more,
     )  # fmt: skip
 
 
@@ -167,17 +176,17 @@ def choice(path: Path, **more: Any) -> Record:
 
 def test_a_choice_answers_what_is_best_for_search(tmp_path: Path) -> None:
     """Without labels nothing is decided; who is hardly the best is out; every system has a card."""
-    runs = gathered([choice(tmp_path)])
+    runs = gather_runs([choice(tmp_path)])
     assert answers_of(runs) == ()  # alone it says so itself
     beside = record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)
-    search = answers_of(gathered([choice(tmp_path), beside]))[0]
+    search = answers_of(gather_runs([choice(tmp_path), beside]))[0]
     assert (search.level, search.slug, search.may) == ("open", "choose", ("b", "a"))
     assert search.names == ("b", "a")
-    decided = answers_of(gathered([choice(tmp_path, says="b", p_best=0.9, judged=40), beside]))[0]
+    decided = answers_of(gather_runs([choice(tmp_path, says="b", p_best=0.9, judged=40), beside]))[0]
     assert (decided.level, decided.names) == ("likely", ("b",))
     assert "40 judged questions" in decided.means
     # What the choice itself says, as far as it goes: nothing is recommended.
-    use, _ = recommendation([decided])
+    use, _ = recommend_systems([decided])
     assert "b is the pick" in use
     assert "use b" not in use
     cards = cards_of(runs)
@@ -198,7 +207,7 @@ def test_labels_come_before_a_choice_and_every_encoder_of_a_sweep_has_a_card(tmp
     """A sweep's encoders by what they beat with all else equal."""
     write_sweep_run(tmp_path / "sweep")
     swept = read_runs([tmp_path / "sweep"])
-    search = answers_of((*gathered([choice(tmp_path)]), *swept))[0]
+    search = answers_of((*gather_runs([choice(tmp_path)]), *swept))[0]
     assert search.slug == "sweep"
     assert search.names == ("minilm",)
     values = dict(_best_by_encoder(tmp_path / "sweep"))
@@ -255,8 +264,8 @@ def test_a_system_that_does_not_pass_a_reference_is_not_named_as_one_that_may_be
         levels={"a": 0.9, "b": 0.1, "constant": 0.5, "random": 0.5},
     )
     [run] = read_runs([folder])
-    assert passing(run.board, ["a", "b"]) == ("a",)
-    assert passing(run.board, ["b"]) == ("b",)
+    assert passing_systems(run.board, ["a", "b"]) == ("a",)
+    assert passing_systems(run.board, ["b"]) == ("b",)
 
 
 def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run: Any) -> None:
@@ -275,7 +284,7 @@ def test_what_is_kept_never_stands_under_the_caption_of_another_measure(make_run
     damaged = next(one for one in answers_of(read_runs([run])) if one.question.name == "damaged")
     assert damaged.basis == "share"
     assert "search" not in damaged.means
-    assert "use" not in recommendation([damaged])[0].split()
+    assert "use" not in recommend_systems([damaged])[0].split()
 
 
 def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
@@ -298,6 +307,6 @@ def test_grades_of_a_model_are_no_labels_wherever_the_report_is_made(
     runs = {name: f"{name}.trec" for name in "ab"}
     eb.rag.score("runs/golden/export/qrels.txt", runs, resamples=50, out="runs/scored", measures=["nDCG@5"])
     monkeypatch.chdir("/")
-    beside = gathered([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
+    beside = gather_runs([record("sage", [row("clustering", "a", "v_measure", 0.5)], tmp_path)])
     search = answers_of((*read_runs([tmp_path / "runs" / "scored"]), *beside))[0]
     assert search.means == "nDCG@5 by a golden set"

@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from embassay.document.terminal import drawn
+from embassay.document.terminal import draw_blocks
 from embassay.protocols.kernel.tables import counted, duration
 from embassay.report import write_report
-from embassay.report.method import costs, paid, taken
+from embassay.report.method import list_costs, measure_taken, say_paid
 from embassay.report.record import read_record
-from embassay.report.runs import gathered
+from embassay.report.runs import gather_runs
 from embassay.report.terminal import run_view
 
 MakeRun = Callable[..., Path]
@@ -39,14 +39,14 @@ def with_costs(run: Path, plan: dict[str, Any], spent: dict[str, Any]) -> Path:
 def test_plan_and_actual_stand_side_by_side(make_run: MakeRun) -> None:
     """Texts, tokens, requests, money and time, planned and taken; estimates are marked."""
     record = read_record(with_costs(make_run(), PLAN, SPENT))
-    (cost,) = costs(record)
+    (cost,) = list_costs(record)
     planned, took = zip(*cost.figures, strict=True)
     assert planned == ("4,000", "about 90,000", "40", "$0.0900", "about 1 min")
     assert took[1:4] == ("91,500", "44", "$0.0915")
     assert (
         cost.calls == "4 retries, 1 call failed for good, 2 min of waiting, summed over requests side by side"
     )
-    assert paid(record) == (
+    assert say_paid(record) == (
         "Spent $0.0915 of $1.00, in 44 requests with 91,500 tokens. 2 were in flight when a process died."
     )
 
@@ -54,8 +54,8 @@ def test_plan_and_actual_stand_side_by_side(make_run: MakeRun) -> None:
 def test_a_run_without_a_plan_has_no_such_table(make_run: MakeRun) -> None:
     """Older runs, and those that paid nothing, say nothing of it."""
     record = read_record(make_run())
-    assert costs(record) == ()
-    assert paid(record) == ""
+    assert list_costs(record) == ()
+    assert say_paid(record) == ""
 
 
 def test_the_report_shows_it(make_run: MakeRun) -> None:
@@ -82,16 +82,18 @@ def test_time_and_memory_stand_beside_scores(make_run: MakeRun) -> None:
     """In the report and in the wide view, with units, cells and pairs; never in what a run writes of its results."""
     run = with_times(make_run())
     record = read_record(run)
-    shown = gathered((record,))[0]
+    shown = gather_runs((record,))[0]
     cells = [one for one in record.cells if one.system == "birch-base"]
-    own = next(one for one in taken(record, shown.board) if one.system == "birch-base")
+    own = next(one for one in measure_taken(record, shown.board) if one.system == "birch-base")
     assert own.time == f"{duration(len(cells) / 2)} ({counted(len(cells), 'cell')})"
     pairs = sum(one.counts.get("pairs", 0) for one in cells)
     assert own.per_pair == (f"10 ms (n = {pairs})" if pairs else "–")
     assert own.memory.endswith("MiB")
     assert own.vector == "1,024 bytes"
-    assert len({one.system for one in taken(record, shown.board)}) == len(taken(record, shown.board))
-    wide, narrow = (drawn(run_view(run, width), width=120, wide=width).plain for width in (True, False))
+    assert len({one.system for one in measure_taken(record, shown.board)}) == len(
+        measure_taken(record, shown.board)
+    )
+    wide, narrow = (draw_blocks(run_view(run, width), width=120, wide=width).plain for width in (True, False))
     assert own.time in wide
     assert own.time not in narrow
     assert own.memory in write_report(run).read_text("utf-8")
@@ -103,4 +105,4 @@ def test_a_run_that_tells_no_time_has_no_such_table(make_run: MakeRun) -> None:
     for cell in record.manifest["cells"]:
         cell.pop("seconds", None)
     timeless = replace(record, cells=tuple(replace(one, seconds=None) for one in record.cells))
-    assert taken(timeless, gathered((record,))[0].board) == ()
+    assert measure_taken(timeless, gather_runs((record,))[0].board) == ()

@@ -15,8 +15,16 @@ from embassay.protocols.kernel.tables import POINTS, SCORE
 from embassay.records import Result
 from embassay.report.board import Value
 from embassay.report.cards.card import cards_of
-from embassay.report.headlines import Leader, Leading, cells, headlines_view, leading, leading_of, together
-from embassay.report.html import render
+from embassay.report.headlines import (
+    Leader,
+    Leading,
+    combine_leaders,
+    headlines_view,
+    leader_cells,
+    leading_of,
+    leading_record,
+)
+from embassay.report.html import render_page
 from embassay.report.runs import ReportRun, read_runs
 from report.pages import printed
 
@@ -106,11 +114,11 @@ def runs(
 
 def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
     """Every figure, interval and rank of the terminal's table stands in the overview's, and on the system's card."""
-    found, table, cards = list(leading_of(runs)), together(runs), cards_of(runs)
+    found, table, cards = list(leading_of(runs)), combine_leaders(runs), cards_of(runs)
     assert table is not None
     assert cards is not None
     assert [one.run for one in found] == ["SAGE", "PTEB", "RAG", "HUME"]
-    page = _texts(render(runs))
+    page = _texts(render_page(runs))
     on_cards = {card.row.label: [one for run in card.standings for one in run.scores] for card in cards}
     ranked = 0
     for line in table.lines:
@@ -118,7 +126,7 @@ def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
         for run, leader in zip(found, (run.leaders.get(name) for run in found), strict=True):
             if leader is None or leader.value.value is None:
                 continue
-            value, rank = cells(run, name)
+            value, rank = leader_cells(run, name)
             said = leader.value.interval or "no interval"
             said += f" rank {rank.rstrip('*')}" + " of its kind" * leader.apart if leader.rank else ""
             assert f"{leader.value.text} {said}" in page[line.label], (line.label, run.run)
@@ -134,12 +142,12 @@ def test_terminal_overview_and_cards_agree(runs: tuple[ReportRun, ...]) -> None:
 def test_ranks_are_those_of_the_run_itself(runs: tuple[ReportRun, ...]) -> None:
     """Of a scoring by the measure it leads with; people of a study have a place by the mean, and no rank."""
     score, hume = (next(run for run in runs if run.record.kind == kind) for kind in ("score", "hume"))
-    of_score = leading(score)
+    of_score = leading_record(score)
     assert of_score is not None
     scope = score.record.scope("score")
     assert {name: one.rank for name, one in of_score.leaders.items()} == dict(scope.ranges)
     assert of_score.measure.startswith("RA-nWG@")
-    of_hume = leading(hume)
+    of_hume = leading_record(hume)
     human = next(one for one in read_summary(hume.record.path).places if one.kind == "human")
     assert of_hume is not None
     assert f"place {human.rank} of " in of_hume.people

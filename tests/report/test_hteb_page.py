@@ -3,7 +3,7 @@
 import pytest
 
 import embassay as eb
-from embassay.document.blocks import Box, Heading, plain
+from embassay.document.blocks import Box, Heading, plain_text
 from embassay.protocols.hteb.options import AXES, HtebOptions
 from embassay.report import write_report
 from embassay.report.cards.card import cards_of
@@ -37,7 +37,7 @@ def test_the_page_has_a_profile_of_every_system(family):
     panels = next(one for one in blocks if isinstance(one, Box))
     assert len(panels.blocks) == 2
     profile = tables(blocks)["hteb-profile"]
-    assert [plain((one.title,)) for one in profile.heads] == [
+    assert [plain_text((one.title,)) for one in profile.heads] == [
         "Original", "Paraphrased", "Lexical and style", "Length", "Language", "All axes", "HTEB total",
     ]  # fmt: skip
     assert len(profile.lines) == 4
@@ -50,7 +50,7 @@ def test_the_verdict_names_the_axis_on_which_most_is_lost(family):
     found = [one for one in profiles_of(run.record, run.board) if one.row.system.ranked]
     verdict = hteb_verdict(run.record, run.board)
     certain = any(row.ci_high < 0 for one in found for row in one.axes.values())
-    heading, whole = plain(verdict.heading), " ".join(map(plain, (verdict.heading, *verdict.lede)))
+    heading, whole = plain_text(verdict.heading), " ".join(map(plain_text, (verdict.heading, *verdict.lede)))
     assert ("No system has a certain loss" in heading) == (not certain)
     titles = {"style": "lexical and style", "length": "length", "language": "language"}
     assert any(f"the axis of {titles[one.worst[0]]}" in whole for one in found)
@@ -66,6 +66,6 @@ def test_both_protocols_are_one_family(family):
     said = " ".join(cards["wordllama"].unknown)
     assert "styles, lengths and languages take (HTEB)" not in said
     assert AXES["language"].lower() in said + " ".join(
-        plain(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
+        plain_text(one.bullet) for one in (*cards["wordllama"].good, *cards["wordllama"].bad)
     )
     assert any("hteb run" in command for command in cards["wordllama"].commands)

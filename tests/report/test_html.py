@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from embassay.report import write_report
-from embassay.report.html import COMPARE, SCRIPTS, STYLES, SWEEP, asset, json_block, sections
+from embassay.report.html import COMPARE, SCRIPTS, STYLES, SWEEP, json_block, read_assets, sections
 from embassay.report.runs import read_runs
 
 MakeRun = Callable[..., Path]
@@ -98,7 +98,7 @@ def test_nothing_points_outside(plain_run: Path) -> None:
 
 def test_the_script_never_makes_markup_of_data() -> None:
     """No innerHTML and the like, no evaluation, no network."""
-    script = asset("embassay.report", (*SCRIPTS, *COMPARE, *SWEEP))
+    script = read_assets("embassay.report", (*SCRIPTS, *COMPARE, *SWEEP))
     for word in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "XMLHttp", "import("):
         assert word not in script
     assert not re.search(r"\b(eval|fetch|Function)\(", script)
@@ -236,6 +236,7 @@ def test_values_are_printed_with_their_interval_and_full_precision(plain_run: Pa
 def test_style_and_script_are_small() -> None:
     """The frame of every report: under 60 KB, uncompressed."""
     assert (
-        len(asset("embassay.report", STYLES).encode()) + len(asset("embassay.report", SCRIPTS).encode())
+        len(read_assets("embassay.report", STYLES).encode())
+        + len(read_assets("embassay.report", SCRIPTS).encode())
         < 60_000
     )

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from scipy.stats import spearmanr
 
-from embassay.document.blocks import Table, plain
+from embassay.document.blocks import Table, plain_text
 from embassay.errors import DataError
 from embassay.protocols.hume.record import Bar, Divided, Summary, read_summary, write_divided
 from embassay.report import write_report
 from embassay.report.board import make_board
-from embassay.report.hume.conclusions import heading, hume_notes, hume_view, verdict_of
-from embassay.report.hume.families import COEFFICIENT, POINTS, averages, of_side, standings
+from embassay.report.hume.conclusions import hume_notes, hume_view, verdict_heading, verdict_of
+from embassay.report.hume.families import COEFFICIENT, POINTS, llm_averages, of_side, pair_standings
 from embassay.report.hume.gap import HumePage, hume_page
 from embassay.report.record import read_record
 from report.pages import printed
@@ -64,7 +64,7 @@ def numbers_of(made: Summary) -> set[str]:
 
 def counts_of(made: Summary) -> set[str]:
     """How many pairs are in each state that a sentence counts."""
-    every = standings(made)
+    every = pair_standings(made)
     above = of_side(every, "above")
     counted = [
         len(above),
@@ -81,7 +81,7 @@ def counts_of(made: Summary) -> set[str]:
 )
 def test_every_number_of_the_verdict_is_in_the_record(made: Summary) -> None:
     verdict = verdict_of(made)
-    text = " ".join([plain(verdict.heading), *map(plain, verdict.lede)])
+    text = " ".join([plain_text(verdict.heading), *map(plain_text, verdict.lede)])
     for name in (
         *(pair.name for pair in made.pairs),
         *(one.system.rpartition("/")[2] for one in made.places),
@@ -96,23 +96,23 @@ def test_the_published_verdict_is_that_of_the_paper() -> None:
     """12 of the 14 stars are above people; place 4 of 14; five of the twelve on noise."""
     verdict = verdict_of(published())
     assert verdict.heading == ("A model is above people’s interval on 12 of 26 pairs, 5 with low agreement",)
-    assert plain(verdict.lede[0]).startswith(
+    assert plain_text(verdict.lede[0]).startswith(
         "Over all 26 pairs people score 77.6, place 4 of 14 by the mean; jasper"
     )
-    assert "STS22 (ara)" in plain(verdict.lede[-1])
+    assert "STS22 (ara)" in plain_text(verdict.lede[-1])
 
 
 @pytest.mark.parametrize("made", [published(), study(), study(kind="person")])
 def test_a_model_above_people_is_never_named_without_agreement(made: Summary) -> None:
     """Neither in the heading nor where the largest lead is told; nobody is called superhuman."""
     verdict = verdict_of(made)
-    said = plain(verdict.heading)
+    said = plain_text(verdict.heading)
     assert len(said) <= 80
     assert "agreement" in said
-    leads = [plain(one) for one in verdict.lede if "largest lead of a model" in plain(one)]
+    leads = [plain_text(one) for one in verdict.lede if "largest lead of a model" in plain_text(one)]
     assert leads
     assert all("agreement" in one for one in leads)
-    html = " ".join([said, *map(plain, verdict.lede)])
+    html = " ".join([said, *map(plain_text, verdict.lede)])
     assert "superhuman" not in html
 
 
@@ -131,7 +131,7 @@ def test_a_model_above_people_is_never_named_without_agreement(made: Summary) ->
 )
 def test_the_heading_says_how_far_leads_can_be_trusted(trusts: tuple[str | None, ...], expected: str) -> None:
     every = [_with(trusts[i] if i < len(trusts) else "high", above=i < len(trusts)) for i in range(2)]
-    assert heading(standings(summary("two", "study", tuple(every), {})), "people") == expected
+    assert verdict_heading(pair_standings(summary("two", "study", tuple(every), {})), "people") == expected
 
 
 def _with(trust: str | None, *, above: bool) -> Any:
@@ -152,7 +152,7 @@ def _with(trust: str | None, *, above: bool) -> Any:
 def test_simulated_annotators_are_named_everywhere(small: Path) -> None:
     """In the heading, the first note, the chart's caption and every row of an annotator; never as people."""
     made = page(small)
-    assert "simulated annotators" in plain(made.verdict.heading)
+    assert "simulated annotators" in plain_text(made.verdict.heading)
     assert made.notes[0].kind == "simulated"
     assert made.notes[0].what.startswith("All annotators are simulated")
     assert all(one.simulated for one in made.annotators.rows)
@@ -189,7 +189,7 @@ def test_the_chart_has_every_pair_with_its_numbers(paper: Path) -> None:
 
 def test_sides_are_those_of_the_record(paper: Path) -> None:
     """Fourteen outside: twelve above, two below."""
-    every = standings(read_summary(paper))
+    every = pair_standings(read_summary(paper))
     assert [len(of_side(every, side)) for side in ("above", "below", "inside")] == [12, 2, 12]
 
 
@@ -232,7 +232,7 @@ def test_difficulty_counts_all_pairs(paper: Path) -> None:
 
 def test_language_models_stand_beside_people_on_the_same_pairs(paper: Path) -> None:
     """Means over 19 pairs, every pair once; people's are those of the paper."""
-    found = averages(read_summary(paper))
+    found = llm_averages(read_summary(paper))
     assert found is not None
     assert found.pairs == 19
     assert [POINTS.text(mean.value or 0.0) for mean in found.people.means] == ["79.1", "88.3", "76.5", "81.2"]
@@ -375,7 +375,7 @@ def test_groups_of_people_and_languages_stand_on_the_page(tmp_path: Path) -> Non
     )
     people, languages = page(run).groups
     assert [one.title for one in people.heads] == ["dataset", "group", "score"]
-    assert [plain(one.text) for one in people.lines[0].entries] == ["pairs", "native", "81.5"]
+    assert [plain_text(one.text) for one in people.lines[0].entries] == ["pairs", "native", "81.5"]
     assert [one.title for one in languages.heads] == ["class", "pairs", "human", "gap"]
     html = write_report([run], out=tmp_path / "report.html").read_text("utf-8")
     assert html.count(people.title) >= 1

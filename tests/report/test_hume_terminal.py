@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import plain
+from embassay.document.blocks import plain_text
 from embassay.errors import DataError
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.kernel import tables as numbers
@@ -14,7 +14,7 @@ from embassay.protocols.kernel.quantities import undecided
 from embassay.report import write_report
 from embassay.report.hume.conclusions import hume_view, verdict_of
 from embassay.report.hume.differences import forest_plots
-from embassay.report.hume.families import standings
+from embassay.report.hume.families import pair_standings
 from embassay.report.terminal import run_view
 from report.pages import printed
 
@@ -33,7 +33,7 @@ def test_it_fits_eighty_columns(run: tuple[Path, Summary]) -> None:
     """Verdict first; no line is longer; what is dropped is counted."""
     folder, made = run
     lines = printed(hume_view(folder)).splitlines()
-    assert lines[0] == plain(verdict_of(made).heading)
+    assert lines[0] == plain_text(verdict_of(made).heading)
     assert max(len(line) for line in lines if not line.startswith("Tables:")) <= 80
     assert any(line.endswith("hidden, --wide shows them") for line in lines)
 
@@ -68,7 +68,7 @@ def test_more_items_are_told_of_where_the_best_model_and_people_cannot_be_told_a
     forests = {one.title.partition(",")[0]: one.rows for one in forest_plots(made)}
     people = {pair.name: pair for pair in made.pairs}
     told = set()
-    for pair in standings(made):
+    for pair in pair_standings(made):
         best, rows = pair.best, forests.get(pair.pair.name, ())
         open_ = best is not None and any(row.label == best.system and not row.sure for row in rows)
         if open_ and best is not None and best.difference is not None:
@@ -100,8 +100,8 @@ def test_plain_ascii(run: tuple[Path, Summary]) -> None:
 
 def test_simulated_annotators_are_said_to_be_so() -> None:
     """In the heading of the column, never as people."""
-    assert "simulated annotators" in plain(verdict_of(study()).heading)
-    assert "people" not in plain(verdict_of(study()).heading)
+    assert "simulated annotators" in plain_text(verdict_of(study()).heading)
+    assert "people" not in plain_text(verdict_of(study()).heading)
 
 
 def test_it_is_the_text_of_any_hume_run(run: tuple[Path, Summary]) -> None:

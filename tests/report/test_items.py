@@ -22,13 +22,13 @@ from embassay.report.items import (
     ItemPage,
     edit_words,
     item_page,
-    kept,
+    pick_items,
     read_groups,
-    rooms,
-    shortened,
+    share_budget,
+    shorten_text,
 )
 from embassay.report.record import System, read_record
-from embassay.report.sage.edits import span, window
+from embassay.report.sage.edits import change_span, change_window
 from embassay.runs.folder import RunFolder
 
 MakeRun = Callable[..., Path]
@@ -54,7 +54,7 @@ def group_of(values: np.ndarray) -> Group:
 @given(words, words)
 def test_a_span_is_what_changed(before: str, after: str) -> None:
     """What it keeps is in both texts, and what it replaces makes one of the other."""
-    start, gone, come = span(before, after)
+    start, gone, come = change_span(before, after)
     assert before[:start] == after[:start]
     assert before[start + gone :] == after[start + come :]
     assert min(gone, come) >= 0
@@ -65,7 +65,7 @@ def test_a_span_is_what_changed(before: str, after: str) -> None:
 @given(words, words)
 def test_a_window_shows_the_first_change(before: str, after: str) -> None:
     """It begins at a word, at or before the first difference; an unchanged text has none."""
-    found = window(before, after)
+    found = change_window(before, after)
     if before == after:
         assert found == []
         return
@@ -78,7 +78,7 @@ def test_a_window_shows_the_first_change(before: str, after: str) -> None:
 @given(st.text(max_size=100), st.integers(1, 60))
 def test_a_shortened_text_is_a_beginning(text: str, most: int) -> None:
     """Never longer than asked, never anything but a beginning."""
-    short = shortened(text, most)
+    short = shorten_text(text, most)
     assert text.startswith(short)
     assert len(short) <= most
     assert short or not text
@@ -94,19 +94,19 @@ def test_equal_excerpts_are_kept_once() -> None:
 
 def test_all_items_are_kept_when_they_fit() -> None:
     """Nothing is left out of a small run."""
-    assert kept(group_of(np.zeros((2, 2, 9))), 9, 1337).tolist() == list(range(9))
+    assert pick_items(group_of(np.zeros((2, 2, 9))), 9, 1337).tolist() == list(range(9))
 
 
 def test_the_worst_of_every_measure_are_kept() -> None:
     """Half are the worst, measure by measure; the rest is drawn with the seed."""
     values = np.ones((2, 2, 100))
     values[0, :, 17] = values[1, :, 42] = 0.0
-    chosen = kept(group_of(values), 20, 1337)
+    chosen = pick_items(group_of(values), 20, 1337)
     assert len(chosen) == 20
     assert {17, 42} <= set(chosen.tolist())
     assert chosen.tolist() == sorted(set(chosen.tolist()))
-    assert chosen.tolist() == kept(group_of(values), 20, 1337).tolist()
-    assert chosen.tolist() != kept(group_of(values), 20, 7).tolist()
+    assert chosen.tolist() == pick_items(group_of(values), 20, 1337).tolist()
+    assert chosen.tolist() != pick_items(group_of(values), 20, 7).tolist()
 
 
 def test_missing_values_are_not_the_worst() -> None:
@@ -116,13 +116,13 @@ def test_missing_values_are_not_the_worst() -> None:
     values[:, :, 4] = 0.1
     group = group_of(values)
     assert np.isnan(group.means[0, 3])
-    assert 4 in kept(group, 2, 1337).tolist()
+    assert 4 in pick_items(group, 2, 1337).tolist()
 
 
 @given(st.lists(st.tuples(st.integers(1, 100_000), st.integers(1, 2_000)), min_size=1, max_size=30))
 def test_room_is_bounded_and_shared(needs: list[tuple[int, int]]) -> None:
     """20 to 4,000 items each; together 10 MB, unless twenty of each already take more."""
-    found = rooms(needs)
+    found = share_budget(needs)
     costs = [BYTES_PER_ITEM + BYTES_PER_VALUE * values for _, values in needs]
     for size, (items, _) in zip(found, needs, strict=True):
         assert min(items, FEWEST) <= size <= min(items, MOST)
@@ -132,8 +132,8 @@ def test_room_is_bounded_and_shared(needs: list[tuple[int, int]]) -> None:
 
 def test_small_groups_leave_their_room_to_large_ones() -> None:
     """One large group beside small ones gets nearly everything."""
-    assert rooms([(10, 10), (100_000, 100), (10, 10)])[1] == MOST
-    assert rooms([(100_000, 1_000)] * 2)[0] == rooms([(100_000, 1_000)] * 2)[1] < MOST
+    assert share_budget([(10, 10), (100_000, 100), (10, 10)])[1] == MOST
+    assert share_budget([(100_000, 1_000)] * 2)[0] == share_budget([(100_000, 1_000)] * 2)[1] < MOST
 
 
 def test_what_is_left_out_is_said(make_full_run: MakeRun, monkeypatch: object) -> None:

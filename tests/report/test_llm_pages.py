@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from embassay.document.blocks import Block, Figure, Verdict, file_tables, plain
+from embassay.document.blocks import Block, Figure, Verdict, file_tables, plain_text
 from embassay.records import Result
 from embassay.report import write_report
 from embassay.report.board import make_board
@@ -124,8 +124,8 @@ def read(run: Path) -> tuple[Record, Any]:
 def test_a_judge_is_best_where_the_tests_say_so(judged: Path) -> None:
     """The heading names who alone may be first; the values stand under it."""
     found = judge_verdict(*read(judged))
-    assert plain(found.heading) == "sharp follows gold scores best"
-    assert "sharp 90.0 (95% interval 85.0–95.0); blunt 60.0" in plain(found.lede[0])
+    assert plain_text(found.heading) == "sharp follows gold scores best"
+    assert "sharp 90.0 (95% interval 85.0–95.0); blunt 60.0" in plain_text(found.lede[0])
 
 
 def test_errors_are_a_line_per_judge_and_a_heat(judged: Path) -> None:
@@ -165,7 +165,7 @@ def test_the_rule_chooses_as_in_the_paper(make_step: MakeStep) -> None:
     """Table 4's figures choose gemma; a copier is turned down with the reason; the rule is drawn in."""
     page = page_of(make_step("paraphrasers", candidates(CANDIDATES)))
     (found,) = every(page, Verdict)
-    assert plain(found.heading) == "gemma is the paraphraser that the rule chooses"
+    assert plain_text(found.heading) == "gemma is the paraphraser that the rule chooses"
     told = {line.label: line.entries[-1].text for line in tables(page)["candidates"].lines}
     assert told["gemma"] == "✓ chosen"
     assert "copies" in told["copier"]
@@ -179,8 +179,8 @@ def test_no_candidate_is_an_answer(make_step: MakeStep) -> None:
     given = (("free", 3.2, 0.9, 0.3), ("lost", None, 0.5, 0.3))
     page = page_of(make_step("paraphrasers", candidates(given)))
     (found,) = every(page, Verdict)
-    assert plain(found.heading) == "The rule chooses no paraphraser"
-    assert "free: a similarity of 3.20, under 4" in plain(found.lede[0])
+    assert plain_text(found.heading) == "The rule chooses no paraphraser"
+    assert "free: a similarity of 3.20, under 4" in plain_text(found.lede[0])
     (figure,) = every(page, Figure)
     assert "lost" not in figure.drawing
     assert tables(page)["candidates"].lines[1].entries[0].text == "n/a"
@@ -222,8 +222,8 @@ def test_languages_are_accepted_one_by_one(make_step: MakeStep) -> None:
     """Counts first, the mean with its interval, who is not accepted by name."""
     record, board = read(make_step("validation", validated()))
     found = validation_verdict(record, board)
-    assert plain(found.heading) == "People accept the paraphrases in 1 of 2 languages"
-    assert [plain(one) for one in found.lede] == [
+    assert plain_text(found.heading) == "People accept the paraphrases in 1 of 2 languages"
+    assert [plain_text(one) for one in found.lede] == [
         "The mean rating is 3.10 (95% interval 3.05–3.15) of 5, the bar 3.",
         "Not accepted: hau.",
     ]
@@ -240,7 +240,7 @@ def test_ratings_are_stacked_to_the_whole_width(make_step: MakeStep) -> None:
     assert 'x="76%"' in scale
     assert 'x1="60%"' in scale
     assert alpha.text == "n/a"
-    told = [plain(line.entries[-1].text) for line in table.lines]
+    told = [plain_text(line.entries[-1].text) for line in table.lines]
     assert told == ["✓ accepted", "✕ rejected", "✕ not in all"]
 
 

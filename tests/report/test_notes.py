@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-from embassay.report.notes import Note, notes_of, weighed
+from embassay.report.notes import Note, notes_of, weigh_notes
 from embassay.report.record import read_record
 
 MakeRun = Callable[..., Path]
@@ -119,6 +119,6 @@ def test_notes_that_can_change_an_answer_come_first() -> None:
         Note("small n", "c"),
     )
     left = Note("left out", "d")
-    notes, changing = weighed([other, small, grave, left], {"pteb"})
+    notes, changing = weigh_notes([other, small, grave, left], {"pteb"})
     assert notes == (grave, left, other, small)
     assert changing == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import Text, Verdict, plain
+from embassay.document.blocks import Text, Verdict, plain_text
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.report.board import make_board
@@ -38,7 +38,7 @@ def verdict(run: Path) -> Verdict:
 
 
 def sentences(made: Verdict) -> list[str]:
-    return [plain(made.heading), *map(plain, made.lede)]
+    return [plain_text(made.heading), *map(plain_text, made.lede)]
 
 
 def printed(record: Record) -> Iterator[str]:
@@ -78,7 +78,7 @@ def test_the_heading_counts_those_whose_interval_lies_under_zero(
     make_pteb: MakePteb, lost: dict[str, float], heading: str
 ) -> None:
     """All, some or none of the ranked systems lose points for sure."""
-    assert plain(verdict(make_pteb(lost=lost, items=False)).heading).startswith(heading)
+    assert plain_text(verdict(make_pteb(lost=lost, items=False)).heading).startswith(heading)
 
 
 def test_every_number_of_the_verdict_is_in_the_results(pteb_run: Path) -> None:
@@ -113,7 +113,7 @@ def test_the_ranking_of_the_overview_is_of_paraphrased_texts(pteb_run: Path) -> 
     record = read_record(pteb_run)
     board = make_board(record)
     assert (
-        plain(board_verdict(record, board).heading)
+        plain_text(board_verdict(record, board).heading)
         == "aster-large beats every other encoder on paraphrased texts"
     )
     assert [row.label for row in board.ranked] == ["aster-large", "birch-base"]
@@ -163,7 +163,7 @@ def test_a_failed_cell_has_a_word_and_a_reason_everywhere(make_pteb: MakePteb) -
     assert missing[0].loss.after.reason.endswith("out of memory")
     (box,) = made.missing
     first = next(one for one in box.blocks if isinstance(one, Text))
-    assert "birch-base, STS: ✕ failed" in plain(first.said)
+    assert "birch-base, STS: ✕ failed" in plain_text(first.said)
 
 
 def test_tables_over_tasks_and_over_the_datasets_of_a_task(pteb_run: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from embassay.document.blocks import Table, Text, plain
+from embassay.document.blocks import Table, Text, plain_text
 from embassay.interchange import import_results
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report import write_report
@@ -71,8 +71,8 @@ def test_scores_are_as_published(run: ReportRun) -> None:
 def test_the_verdict_claims_no_test(run: ReportRun) -> None:
     """The highest mean is named as a fact; no system beats or may be first."""
     verdict = mteb_verdict(run.record, run.board)
-    said = " ".join([plain(verdict.heading), *map(plain, verdict.lede)])
-    assert plain(verdict.heading) == "3 systems on 2 tasks, as published"
+    said = " ".join([plain_text(verdict.heading), *map(plain_text, verdict.lede)])
+    assert plain_text(verdict.heading) == "3 systems on 2 tasks, as published"
     assert (
         f"Of 2 systems with every task the highest mean is {SCORE.said((0.61 + 0.68) / 2)}, of org/second."
         in said

@@ -8,13 +8,22 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import plain
+from embassay.document.blocks import plain_text
 from embassay.protocols.rag.golden.summary import Figure, Golden, Query, Repeated
 from embassay.report import write_report
 from embassay.report.notes import notes_of
-from embassay.report.rag.golden import doubts, golden_view, stops, verdict_of
-from embassay.report.rag.labels import again, bars, checked, claims, final_list, funnel, strips, targets
-from embassay.report.rag.tables import short
+from embassay.report.rag.golden import golden_view, say_doubts, say_stops, verdict_of
+from embassay.report.rag.labels import (
+    check_table,
+    claim_targets,
+    claims_table,
+    final_list,
+    grade_strips,
+    judge_bars,
+    say_repeats,
+    stages_table,
+)
+from embassay.report.rag.tables import short_judge
 from embassay.report.record import read_record
 from report.pages import printed
 
@@ -27,7 +36,7 @@ def test_the_verdict_counts_what_is_done_and_what_it_took() -> None:
     """Questions, failures, labels, calls, price, and how sure the engine is."""
     verdict = verdict_of(golden())
     assert verdict.heading == ("1 of 3 questions have graded, ordered passages",)
-    said = " ".join(map(plain, verdict.lede))
+    said = " ".join(map(plain_text, verdict.lede))
     assert "1 failed and is not in the set." in said
     assert "8 passages of grade 4 or 5" in said
     assert "68 grades and 36 orders (36.0 per question) for $1.32" in said
@@ -38,33 +47,33 @@ def test_a_judge_without_a_price_is_said_so() -> None:
     """Never as free."""
     made = golden()
     assert made.judge is not None
-    said = " ".join(map(plain, verdict_of(replace(made, judge=replace(made.judge, usd=None))).lede))
+    said = " ".join(map(plain_text, verdict_of(replace(made, judge=replace(made.judge, usd=None))).lede))
     assert "its price is not known" in said
     assert "$" not in said
 
 
 def test_the_funnel_counts_both_lists_and_then_narrows() -> None:
     """What both searches found is counted twice in S2 and once in S3."""
-    table = funnel(golden())
+    table = stages_table(golden())
     assert table is not None
     steps = {str(line.label)[:2]: [entry.text for entry in line.entries[1:]] for line in table.lines}
     assert steps["S2"][:2] == ["300", "150 by vectors, 150 by words"]
     assert [steps[name][0] for name in ("S3", "S4", "S5", "S6")] == ["240", "68", "35", "35"]
-    assert plain(steps["S4"][3]) == "✕ 1"
+    assert plain_text(steps["S4"][3]) == "✕ 1"
 
 
 def test_strips_have_a_column_for_every_question_with_grades() -> None:
     """One path per grade that occurs; the sentence says the range."""
-    drawn = strips(golden())
+    drawn = grade_strips(golden())
     assert drawn is not None
     figure, left = drawn
     assert (figure.drawing.count("<path"), left) == (5, 0)
     assert "1 question" in figure.summary
     many = tuple(Query(f"Q{i}", "?", f"q{i:02d}", "done", grades=(1, 0, 0, 0, i % 3)) for i in range(80))
-    drawn = strips(golden(queries=many))
+    drawn = grade_strips(golden(queries=many))
     assert drawn is not None
     assert drawn[1] == 20
-    assert strips(golden(queries=())) is None
+    assert grade_strips(golden(queries=())) is None
 
 
 def test_failed_questions_stand_with_their_reason(golden_run: Path) -> None:
@@ -84,7 +93,7 @@ def test_notes_are_those_of_the_record_and_failures_are_told_once(golden_run: Pa
 def test_where_nothing_is_claimed_the_page_says_why() -> None:
     """In the verdict, with the number of questions and what was found of the judge; else nothing."""
     made = golden()
-    assert doubts(made) == ""
+    assert say_doubts(made) == ""
     assert made.ranking is not None
     queries = tuple(
         replace(one, claims={}, doubts=("fixed errors",)) if one.status == "done" else one
@@ -92,7 +101,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
     )
     ranking = replace(made.ranking, claims={}, doubts={"fixed errors": 1})
     made = replace(made, queries=queries, ranking=ranking)
-    said = " ".join(map(plain, verdict_of(made).lede))
+    said = " ".join(map(plain_text, verdict_of(made).lede))
     assert "Nothing is claimed of the order of 1 of 1 question" in said
     assert "its errors are fixed" in said
     assert "with probability" not in said
@@ -100,7 +109,7 @@ def test_where_nothing_is_claimed_the_page_says_why() -> None:
 
 def test_claims_stand_beside_the_targets_of_the_engine() -> None:
     """Those that the run was asked for; an engine without targets has none."""
-    table = claims(golden())
+    table = claims_table(golden())
     assert table is not None
     first = {line.label: [entry.text for entry in line.entries] for line in table.lines}
     assert first["P(at most one wrong passage among the first 20)"] == [
@@ -111,9 +120,14 @@ def test_claims_stand_beside_the_targets_of_the_engine() -> None:
         "1 of 1",
     ]
     assert first["share of the first 20 that is right"][-1] == "0 of 1"
-    assert targets("bayes:surely=0.8")["set_errors_at_most_1"] == 0.8
-    assert targets("bayes:stop=false") == targets("locks:stability_turns=5") == targets("nonsense:x") == {}
-    assert stops(golden()) == "It stopped because: sure enough (1 question)."
+    assert claim_targets("bayes:surely=0.8")["set_errors_at_most_1"] == 0.8
+    assert (
+        claim_targets("bayes:stop=false")
+        == claim_targets("locks:stability_turns=5")
+        == claim_targets("nonsense:x")
+        == {}
+    )
+    assert say_stops(golden()) == "It stopped because: sure enough (1 question)."
 
 
 @pytest.mark.parametrize(
@@ -126,15 +140,15 @@ def test_claims_stand_beside_the_targets_of_the_engine() -> None:
 )
 def test_what_was_not_repeated_is_said(repeated: Repeated | None, words: str) -> None:
     """Silence would read as steadiness."""
-    assert words in again(repeated)
-    assert all("again" not in one.title for one in bars(golden(repeated=repeated)))
+    assert words in say_repeats(repeated)
+    assert all("again" not in one.title for one in judge_bars(golden(repeated=repeated)))
 
 
 def test_a_figure_without_value_has_its_reason() -> None:
     """Not a bar at 0."""
     nothing = Figure(None, reason="too few passages")
     made = golden(repeated=Repeated(2, 1, exact=nothing))
-    mark, value, n, _ = (entry.text for entry in bars(made)[0].entries)
+    mark, value, n, _ = (entry.text for entry in judge_bars(made)[0].entries)
     assert (mark, value, n) == ("", "n/a (too few passages)", "")
 
 
@@ -142,7 +156,7 @@ def test_what_a_person_said_is_on_one_scale() -> None:
     """The axis over the column holds for every mark under it: a share is drawn where a correlation of its size is."""
     [one] = golden().human
     shares = replace(one, tau=one.exact, kappa=one.exact, swapped=one.exact, within_one=one.exact)
-    table = checked(shares)
+    table = check_table(shares)
     assert len({line.entries[0].text for line in table.lines}) == 1
 
 
@@ -195,8 +209,8 @@ def test_texts_from_data_stay_texts(tmp_path: Path) -> None:
 
 def test_the_judge_is_called_by_its_file() -> None:
     """A folder of somebody's machine and twenty parameters are no name."""
-    assert short(JUDGE) == "simulated:qrels.jsonl"
-    assert short("openrouter:google/gemma?x=1") == "openrouter:google/gemma"
+    assert short_judge(JUDGE) == "simulated:qrels.jsonl"
+    assert short_judge("openrouter:google/gemma?x=1") == "openrouter:google/gemma"
 
 
 def lines(made: Golden, run: Path, **options: object) -> list[str]:

@@ -11,7 +11,7 @@ from typing import get_args
 import pytest
 
 from embassay.contracts import Kind
-from embassay.document.blocks import Block, Bullets, Table, Verdict, plain
+from embassay.document.blocks import Block, Bullets, Table, Verdict, plain_text
 from embassay.document.marks import CLASSES
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
@@ -58,7 +58,7 @@ def test_panels_show_every_run_at_every_cutoff(score_run: Path) -> None:
             for line in lines:
                 value = score.value(str(line.label), panel.title + cutoff)
                 assert value is not None
-                assert plain(line.entries[0].text).endswith(numbers.score(value.value or 0.0))
+                assert plain_text(line.entries[0].text).endswith(numbers.score(value.value or 0.0))
 
 
 def test_pool_and_ordering_add_up(score_run: Path) -> None:
@@ -68,11 +68,11 @@ def test_pool_and_ordering_add_up(score_run: Path) -> None:
     assert len(lines) == len(score.readings) == 2 * len(RUNS)
     for line in lines:
         mark, *figures, _ = line.entries
-        assert plain(figures[2].text).endswith("%")
+        assert plain_text(figures[2].text).endswith("%")
         reached, *_, ordering, pool = (float(entry.exact.split(",")[0]) for entry in figures)
         assert reached + ordering + pool == pytest.approx(1, abs=1e-4)
-        assert plain(mark.text).count("<rect") == 3
-    said = [plain(one[1:]).removeprefix(": ") for one in every(made, Bullets)[0].items]
+        assert plain_text(mark.text).count("<rect") == 3
+    said = [plain_text(one[1:]).removeprefix(": ") for one in every(made, Bullets)[0].items]
     assert all(any(one in reading.text for reading in score.readings) for one in said)
 
 
@@ -117,7 +117,9 @@ def test_the_grid_has_24_cells_and_one_default(score_run: Path) -> None:
 def test_the_worst_queries_come_first(score_run: Path) -> None:
     """By their mean over the runs; a query without any document of worth has no value and is not among them."""
     lines = tables(page(score_run))["worst-queries"].lines
-    found = {plain(line.label): [float(plain(one.text)) for one in line.entries[-3:]] for line in lines}
+    found = {
+        plain_text(line.label): [float(plain_text(one.text)) for one in line.entries[-3:]] for line in lines
+    }
     means = [mean for mean, *_ in found.values()]
     assert means == sorted(means)
     assert "q0" not in found
@@ -180,7 +182,7 @@ def test_runs_have_the_kind_of_what_made_them(tmp_path: Path) -> None:
     drawn = next(table for table in every(score_page(one, True), Table) if table.title == "RA-nWG")
     assert {line.label: line.kind for line in drawn.lines} == kinds
     for line in drawn.lines:
-        assert f" {CLASSES[kinds[str(line.label)]]} " in plain(line.entries[0].text)
+        assert f" {CLASSES[kinds[str(line.label)]]} " in plain_text(line.entries[0].text)
 
 
 def test_every_kind_has_a_sign_of_its_own() -> None:
@@ -198,6 +200,6 @@ def test_every_kind_has_a_sign_of_its_own() -> None:
 
 def test_what_runs_have_in_common_is_said_once(score_run: Path) -> None:
     """Readings with the same reason are one bullet that names all of them."""
-    said = [plain(item) for item in next(iter(every(page(score_run), Bullets))).items]
+    said = [plain_text(item) for item in next(iter(every(page(score_run), Bullets))).items]
     assert len({text.partition(": ")[2] for text in said}) == len(said)
     assert sum(text.partition(": ")[0].count("@") for text in said) == len(score_of(score_run).readings)

@@ -11,12 +11,22 @@ from pathlib import Path
 import pytest
 
 from embassay.document import plots as plot
-from embassay.document.blocks import Block, Box, Figure, Heading, Panes, Table, Text, diverging_step, plain
+from embassay.document.blocks import (
+    Block,
+    Box,
+    Figure,
+    Heading,
+    Panes,
+    Table,
+    Text,
+    diverging_step,
+    plain_text,
+)
 from embassay.document.marks import scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.sage.sensitivity import expected as protocol_expected
 from embassay.protocols.sage.tables import tables as written_tables
-from embassay.report.board import Wanted, make_board, present, value_table
+from embassay.report.board import Wanted, make_board, present_tasks, value_table
 from embassay.report.record import Record, read_record
 from embassay.report.runs import ReportRun, read_runs
 from embassay.report.sage import tables as curves
@@ -46,10 +56,10 @@ def test_five_panels_on_their_own_scales_with_a_trivial_value(plain_run: Path) -
     drawn = panels(page)
     assert list(drawn) == ["Human preference", "Robustness", "Sensitivity", "Clustering", "Retrieval"]
     for panel in drawn.values():
-        values = [float(plain(line.entries[0].text[1:])) for line in panel.lines]
+        values = [float(plain_text(line.entries[0].text[1:])) for line in panel.lines]
         assert values == sorted(values, reverse=True)
         assert all(record.by_name[line.title].ranked for line in panel.lines)
-    trivial = [plain(panel.foot[-1].entries[0].text) for panel in drawn.values()]
+    trivial = [plain_text(panel.foot[-1].entries[0].text) for panel in drawn.values()]
     for place, value in (
         (0, 0.5), (1, 1 / 3), (2, record.value("sensitivity", "constant", "sensitivity")),
         (4, record.value("retrieval", "random", "retention")),
@@ -61,7 +71,7 @@ def test_what_has_no_mark_is_named_beside_the_panels(plain_run: Path) -> None:
     """A failed task is a word with its reason."""
     _, page = page_of(plain_run)
     (box,) = (one for one in every(page, Box) if Heading("Missing here", level=3) in one.blocks)
-    said = [plain(one.said) for one in every(box.blocks, Text)]
+    said = [plain_text(one.said) for one in every(box.blocks, Text)]
     assert said[0].endswith("birch-base, retrieval: ✕ failed out of memory")
     assert len(said) == 2
 
@@ -104,10 +114,10 @@ def test_grounds_diverge_from_what_should_be() -> None:
         Wanted("", "similarity", edit, ideal=side)
         for edit, side in (("capitalize", "above"), ("negate", "below"))
     )
-    assert (curves._ground(0.9, capitals, 0.5), curves._ground(0.9, negated, 0.5)) == (3, -3)
-    assert curves._ground(0.5, Wanted("", "share", ideal=1.0), None) == -3
+    assert (curves._step_at(0.9, capitals, 0.5), curves._step_at(0.9, negated, 0.5)) == (3, -3)
+    assert curves._step_at(0.5, Wanted("", "share", ideal=1.0), None) == -3
     size = by_position(False)[0]
-    assert curves._ground(1.0, size, None) == -1
+    assert curves._step_at(1.0, size, None) == -1
 
 
 def test_lines_have_the_hue_of_their_kind_and_strokes_of_their_place() -> None:
@@ -133,7 +143,7 @@ def test_the_dashed_curve_is_the_protocols(linear: bool) -> None:
     """Expected similarities agree with those the score is made with."""
     for size in (0.15, 0.5, 0.9, 1.0):
         wanted = protocol_expected(size, "linear" if linear else "hyperbolic")
-        assert curves.expected(size, linear=linear) == pytest.approx(float(wanted))
+        assert curves.expected_similarity(size, linear=linear) == pytest.approx(float(wanted))
 
 
 def test_at_most_four_lines_best_and_worst(make_run: MakeRun) -> None:
@@ -146,7 +156,7 @@ def test_at_most_four_lines_best_and_worst(make_run: MakeRun) -> None:
 
 def test_labels_at_line_ends_do_not_touch(make_run: MakeRun) -> None:
     """Names are moved apart, in order, and stay in the figure."""
-    placed = plot.apart([(200.0, 0), (201.0, 1), (202.0, 2), (226.0, 3)])
+    placed = plot.move_apart([(200.0, 0), (201.0, 1), (202.0, 2), (226.0, 3)])
     heights = [height for height, _ in placed]
     assert [i for _, i in placed] == [0, 1, 2, 3]
     assert min(b - a for a, b in pairwise(heights)) >= plot.LABEL_GAP
@@ -165,7 +175,7 @@ def test_the_papers_tables_are_those_of_the_run(plain_run: Path) -> None:
     labels = {row.label: row.system.name for row in make_board(record).rows}
     for table in paper:
         for line in table.lines:
-            values = written[table.id][labels[plain(line.label)]]
+            values = written[table.id][labels[plain_text(line.label)]]
             shown = ["n/a" if value is None else numbers.score(value) for value in values]
             assert [entry.text for entry in line.entries] == shown
     assert [heading for heading, _ in paper[0].groups] == [
@@ -207,9 +217,11 @@ def test_a_run_of_some_edits_says_how_many_copies_it_searched(plain_run: Path) -
 
     def said(record: Record) -> tuple[str, str]:
         page = tuple(sage_page(ReportRun(record, make_board(record)), True))
-        (how,) = (plain(one.said) for one in every(page, Text) if "With all copies" in plain(one.said))
+        (how,) = (
+            plain_text(one.said) for one in every(page, Text) if "With all copies" in plain_text(one.said)
+        )
         copies = how.partition("the corpus also holds ")[2].partition(" of every document")[0]
-        return copies, next(task.how for task in present(record) if task.name == "retrieval")
+        return copies, next(task.how for task in present_tasks(record) if task.name == "retrieval")
 
     whole = read_record(plain_run)
     copies, how = said(whole)
@@ -240,9 +252,9 @@ def test_what_is_undefined_is_said_once(plain_run: Path) -> None:
     wanted = [replace(one, dataset="sample") for one in columns]
     made = value_table(record, board, task, wanted, name="x", title="X", is_shaded=True)
     assert made is not None
-    assert plain(made.note) == "n/a: the similarity does not vary (constant)."
+    assert plain_text(made.note) == "n/a: the similarity does not vary (constant)."
     entries = {line.label: line.entries for line in made.lines}
-    assert [plain(one.text) for one in entries["constant"][1:]] == ["n/a", "n/a"]
+    assert [plain_text(one.text) for one in entries["constant"][1:]] == ["n/a", "n/a"]
     assert all(one[0].step < 0 < one[1].step for name, one in entries.items() if name != "constant")
 
 
@@ -252,7 +264,9 @@ def test_labels_of_a_scatter_stand_whole_also_on_a_phone() -> None:
         plot.Point(0.59, 0.5, "embedding", "sample-classification (eng)"),
         plot.Point(0.1, 0.1, "hybrid", "near the edge"),
     ]
-    drawn = plot.scatter(points, plot.Axis(scale_of([0.0, 1.0]), "x"), plot.Axis(scale_of([0.0, 1.0]), "y"))
+    drawn = plot.draw_scatter(
+        points, plot.Axis(scale_of([0.0, 1.0]), "x"), plot.Axis(scale_of([0.0, 1.0]), "y")
+    )
     long, short = re.findall(r'<text class="name"[^>]*>', drawn)
     assert 'text-anchor="end"' in long
     assert "text-anchor" not in short

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.document.marks import Scale, axis, scale_of
+from embassay.document.marks import Scale, draw_axis, scale_of
 
 values = st.lists(st.floats(-5, 5), min_size=1, max_size=30)
 
@@ -85,7 +85,7 @@ def test_a_little_below_0_does_not_take_a_third_of_the_width() -> None:
 
 def test_an_axis_names_zero_where_it_is_inside() -> None:
     """Of differences 0 is what is read; without it the tick in the middle."""
-    shown = re.findall(r">([^<]+)</text>", axis(Scale(-0.15, 0.05, 0.05)))
+    shown = re.findall(r">([^<]+)</text>", draw_axis(Scale(-0.15, 0.05, 0.05)))
     assert shown == ["−0.15", "0", "0.05"]
-    assert re.findall(r">([^<]+)</text>", axis(Scale(0.2, 0.6, 0.2))) == ["0.2", "0.4", "0.6"]
-    assert "<text" not in axis(Scale(-1.0, 0.2, 0.2))
+    assert re.findall(r">([^<]+)</text>", draw_axis(Scale(0.2, 0.6, 0.2))) == ["0.2", "0.4", "0.6"]
+    assert "<text" not in draw_axis(Scale(-1.0, 0.2, 0.2))

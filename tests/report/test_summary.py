@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import embassay as eb
 from embassay.cli.main import app
-from embassay.document.blocks import Bullets, Figure, Heading, Table, Text, plain
+from embassay.document.blocks import Bullets, Figure, Heading, Table, Text, plain_text
 from embassay.report import write_report
 from embassay.report.answers import QUESTIONS, Answer, answers_of
 from embassay.report.overview import run_verdict
@@ -55,7 +55,9 @@ def test_what_was_tested_and_what_was_not_are_all_of_it(runs: list[ReportRun]) -
     """Every question stands in exactly one of the two, with its n."""
     found = summary_of_runs(runs)
     tested = next(one for one in parts(found, Table) if one.title == "What it was tested on")
-    untested = [plain(item) if isinstance(item, tuple) else item for item in parts(found, Bullets)[-1].items]
+    untested = [
+        plain_text(item) if isinstance(item, tuple) else item for item in parts(found, Bullets)[-1].items
+    ]
     rows = {line.label: line.entries[0].text for line in tested.lines}
     for one in found.answers:
         left = [item for item in untested if item.lower().startswith(one.question.asks.lower())]
@@ -79,7 +81,7 @@ def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> N
     alone = read_runs([runs[3].record.path])
     found = summary_of_runs(alone)
     assert found.answers == ()
-    assert found.use[0] == f"{plain(run_verdict(alone[0]).heading)}."
+    assert found.use[0] == f"{plain_text(run_verdict(alone[0]).heading)}."
     assert len(parts(found, Figure)) == 1
 
 
@@ -112,7 +114,7 @@ def test_a_long_command_leaves_room(runs: list[ReportRun]) -> None:
     record = runs[0].record
     long = replace(runs[0], record=replace(record, manifest={**record.manifest, "command": "x" * 5000}))
     page = summary_of_runs([long])
-    assert max(len(plain(one.said)) for one in parts(page, Text)) < 400
+    assert max(len(plain_text(one.said)) for one in parts(page, Text)) < 400
     assert "full report" in str(parts(page, Text)[-1].said)
 
 
@@ -123,7 +125,7 @@ def test_a_study_of_scripts_is_told_with_its_tables(tmp_path: Path) -> None:
     pairs = next(one for one in parts(found, Table) if len(one.lines) == len(made.pairs))
     assert [one.label for one in pairs.lines] == [one.name for one in made.pairs]
     assert all(re.fullmatch(r"[\d.]+ \(.+\)", str(one.entries[1].text)) for one in pairs.lines)
-    assert any(isinstance(one, Heading) and plain(one.said) == "Read with care" for one in found.second)
+    assert any(isinstance(one, Heading) and plain_text(one.said) == "Read with care" for one in found.second)
 
 
 def test_from_the_command_line(runs: list[ReportRun], tmp_path: Path) -> None:

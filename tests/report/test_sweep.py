@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from embassay.document.blocks import plain
+from embassay.document.blocks import plain_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import undecided
@@ -111,7 +111,7 @@ def test_routing_is_shown_where_it_saves_something(findings: Findings) -> None:
 
 def test_limits_that_nothing_keeps_are_said(tmp_path: Path) -> None:
     page = page_of(findings_of(scenarios(sla_ms=300.0, budget=1.0), resamples=20))
-    assert plain(page.verdict.heading) == "No stack keeps the limits"
+    assert plain_text(page.verdict.heading) == "No stack keeps the limits"
     assert not page.alternatives
     assert page.scopes[0].plot.svg.count('class="pick"') == 1
     assert 'class="band"' not in page.scopes[0].plot.svg
@@ -143,7 +143,7 @@ def test_a_run_without_findings_has_no_page(run: Path, tmp_path: Path) -> None:
     record = read_record(run)
     other = replace(record, path=tmp_path)
     assert sweep_page(other, make_board(other)) is None
-    assert plain(sweep_verdict(other, make_board(other)).heading) == "Nothing finished yet"
+    assert plain_text(sweep_verdict(other, make_board(other)).heading) == "Nothing finished yet"
     (tmp_path / FILE).write_text("{")
     with pytest.raises(DataError, match="cannot be read"):
         sweep_page(other, make_board(other))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from embassay.document.blocks import Column, Table, figures
-from embassay.document.terminal import drawn
+from embassay.document.blocks import Column, Table, number_columns
+from embassay.document.terminal import draw_blocks
 from embassay.report.notes import gathered_notes
 from embassay.report.runs import read_runs
 from embassay.report.terminal import care_view, render_answers, run_view
@@ -65,7 +65,7 @@ def test_columns_go_from_the_right_and_are_counted(plain_run: Path) -> None:
 
 def test_numbers_and_names_are_never_cut() -> None:
     """A table narrower than its first columns is still whole."""
-    table = Table.of("names", ["System", *figures("Score")], [["a" * 50, "0.523"]])
+    table = Table.of("names", ["System", *number_columns("Score")], [["a" * 50, "0.523"]])
     assert "a" * 50 + "  0.523" in printed([table], width=20)
 
 
@@ -94,7 +94,7 @@ def test_the_strip_comes_from_100_columns_on_and_costs_no_number(make_run: MakeR
 
 def test_colour_only_for_states(plain_run: Path) -> None:
     """Nothing but a state is coloured; bold is no colour."""
-    text = drawn(run_view(plain_run), width=140)
+    text = draw_blocks(run_view(plain_run), width=140)
     coloured = {
         text.plain[span.start : span.end] for span in text.spans if str(span.style) not in ("bold", "")
     }

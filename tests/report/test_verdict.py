@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from embassay.document.blocks import Name, Verdict, plain
+from embassay.document.blocks import Name, Verdict, plain_text
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import item_count, make_board
 from embassay.report.overview import board_verdict
@@ -24,7 +24,7 @@ NUMBER = re.compile(r"−?\d[\d,]*(?:\.\d+)?%?")
 
 
 def sentences(verdict: Verdict) -> list[str]:
-    return [plain(verdict.heading), *map(plain, verdict.lede)]
+    return [plain_text(verdict.heading), *map(plain_text, verdict.lede)]
 
 
 def known_numbers(record: Record) -> Iterator[str]:
@@ -83,13 +83,13 @@ def test_headings_are_short(make_run: MakeRun, fields: dict[str, object]) -> Non
     record = read_record(make_run(**fields))
     board = make_board(record)
     for verdict in (board_verdict(record, board), sage_verdict(record, board)):
-        assert 0 < len(plain(verdict.heading)) <= 80
+        assert 0 < len(plain_text(verdict.heading)) <= 80
         assert "!" not in " ".join(sentences(verdict))
 
 
 def called_first(verdict: Verdict) -> set[str]:
     """The systems that the verdict says are or may be first."""
-    heading = plain(verdict.heading)
+    heading = plain_text(verdict.heading)
     if " beats every other" in heading or heading.startswith("Only "):
         return {part.label for part in verdict.heading if isinstance(part, Name)}
     names = [part.label for part in verdict.lede[0] if isinstance(part, Name)]
@@ -106,8 +106,8 @@ def test_called_first_are_those_whose_range_includes_1(
     verdict = board_verdict(record, make_board(record))
     first = record.scope("overall").first
     assert called_first(verdict) == set(first)
-    if " may be first" in plain(verdict.heading) and len(first) > 1:
-        assert numbers.in_words(len(first)) in plain(verdict.heading).lower()
+    if " may be first" in plain_text(verdict.heading) and len(first) > 1:
+        assert numbers.in_words(len(first)) in plain_text(verdict.heading).lower()
 
 
 def with_scope(record: Record, levels: list[float], told: list[bool]) -> Record:
@@ -206,13 +206,13 @@ def test_a_handful_of_items_beats_nobody(make_run: MakeRun) -> None:
     """As the answers of several runs have it: below ten items nothing is decided, however far apart values are."""
     levels = {"aster-large": 0.9, "birch-base": 0.3, "jaccard": 0.2, "bm25": 0.1}
     record = read_record(make_run(tasks=("robustness",), levels=levels))
-    assert " beats " in plain(board_verdict(record, make_board(record)).heading)
+    assert " beats " in plain_text(board_verdict(record, make_board(record)).heading)
     datasets = [
         {**one, "tasks": {task: {**facts, "n": 9} for task, facts in one["tasks"].items()}}
         for one in record.manifest["datasets"]
     ]
     few = replace(record, manifest={**record.manifest, "datasets": datasets})
     verdict = board_verdict(few, make_board(few))
-    assert " beats " not in plain(verdict.heading)
-    assert "9 items" in plain(verdict.heading)
+    assert " beats " not in plain_text(verdict.heading)
+    assert "9 items" in plain_text(verdict.heading)
     assert "beat" not in " ".join(sentences(verdict))

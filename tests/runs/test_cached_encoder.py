@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache, chunk_key
-from embassay.runs.memory import promised
+from embassay.runs.memory import promise_memory
 from embassay.systems.encoders.minilm import MiniLM
 from embassay.systems.encoders.wordllama import WordLlama
 
@@ -286,7 +286,10 @@ def test_vectors_that_would_break_a_promise_are_not_made(cache):
         def encode(self, texts, *, role=None):
             raise AssertionError
 
-    with promised(2**30), pytest.raises(UsageError, match=r"4 GiB for the vectors of 8 texts(.|\n)*--memory"):
+    with (
+        promise_memory(2**30),
+        pytest.raises(UsageError, match=r"4 GiB for the vectors of 8 texts(.|\n)*--memory"),
+    ):
         CachedEncoder(Wide(), cache).encode(list("abcdefgh"))
 
 

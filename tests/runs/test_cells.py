@@ -7,7 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.records import Component, Score, Skipped, TaskOutcome
-from embassay.runs.folder import Cell, failed, finished, record_from_json, record_to_json, to_json
+from embassay.runs.folder import (
+    Cell,
+    failed_record,
+    finished_record,
+    record_from_json,
+    record_to_json,
+    to_json,
+)
 
 CELL = Cell("robustness", "sample", "bm25", "abc", 10, job=None)
 
@@ -27,7 +34,7 @@ def test_a_record_reads_back_as_it_was_written(replicates, value, text):
         (text,),
         {"documents": 3},
     )
-    record = finished(CELL, outcome, 1.25)
+    record = finished_record(CELL, outcome, 1.25)
     back = record_from_json(json.loads(to_json(record_to_json(record))))
     np.testing.assert_array_equal(
         back.components["robustness"].replicates, record.components["robustness"].replicates
@@ -38,6 +45,6 @@ def test_a_record_reads_back_as_it_was_written(replicates, value, text):
 
 def test_a_failed_cell_says_why():
     """A failure is a record with a reason and without scores."""
-    record = failed(CELL, "out of memory", 2.0)
+    record = failed_record(CELL, "out of memory", 2.0)
     assert (record.done, record.reason, record.scores) == (False, "out of memory", ())
     assert record_from_json(record_to_json(record)) == record

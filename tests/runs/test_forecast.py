@@ -12,10 +12,10 @@ from embassay.runs.forecast import (
     Need,
     Needs,
     Rehearsal,
+    forecast_table,
     in_words,
-    outlook,
+    make_outlook,
     remote_seconds,
-    table,
     tokens_of,
 )
 from embassay.text import open_tokenizer
@@ -115,7 +115,7 @@ def test_words_and_sums():
     assert "4 cells, about 5 s on one worker" in both
     assert "price unknown in all" in both
     assert "Nothing was sent" in note
-    titles, rows = table(forecasts)
+    titles, rows = forecast_table(forecasts)
     assert [dict(zip(titles, row, strict=True))["cost"] for row in rows] == [
         "$0.5000",
         "$0.5000",
@@ -156,18 +156,18 @@ def test_systems_with_the_same_vectors_share_what_is_planned(cache):
 def test_an_outlook_by_hand() -> None:
     """What is spent grows with the parts; its interval by how much they vary and how many are left, and never below
     what is spent; of the last part nothing is left to vary."""
-    found = outlook([1.0, 3.0], 4, 4.0)
+    found = make_outlook([1.0, 3.0], 4, 4.0)
     error = 1.96 * np.sqrt(2) * np.sqrt(2 * (1 + 2 / 2))
     assert (found.expected, found.high) == pytest.approx((8, 8 + error))
     assert found.low == pytest.approx(max(4, 8 - error))
-    whole = outlook([1.0, 3.0], 2, 4.0)
+    whole = make_outlook([1.0, 3.0], 2, 4.0)
     assert (whole.low, whole.expected, whole.high) == (4, 4, 4)
-    even = outlook([1.0] * 50, 200, 50.0)
+    even = make_outlook([1.0] * 50, 200, 50.0)
     assert (even.low, even.expected, even.high) == (200, 200, 200)
 
 
 def test_a_limit_that_will_not_do_is_said() -> None:
     """With about how many parts it is reached; one that will do is not mentioned."""
-    found = outlook([1.0] * 50, 200, 50.0)
+    found = make_outlook([1.0] * 50, 200, 50.0)
     assert "about 100" in found.in_words(100.0)
     assert found.in_words(300.0) == found.in_words()

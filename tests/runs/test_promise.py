@@ -26,13 +26,13 @@ from embassay.runs.memory import (
     PeakMemory,
     Watch,
     in_words,
-    kept,
-    limit,
-    promised,
-    resident,
+    memory_kept,
+    memory_promise,
+    memory_warning,
+    parse_size,
+    promise_memory,
+    resident_memory,
     room_for,
-    size,
-    warning,
 )
 
 GIB = 2**30
@@ -43,15 +43,15 @@ linux = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the s
 def test_sizes(amount, unit):
     """A number and a unit, with or without a space, in any case."""
     name, factor = unit
-    assert size(f"{amount}{name}") == size(f" {amount} {name} ") == amount * factor
+    assert parse_size(f"{amount}{name}") == parse_size(f" {amount} {name} ") == amount * factor
 
 
 def test_fractions_and_the_least():
     """Half a unit is a size; what no run fits in is refused."""
-    assert size("1.5GiB") == 3 * GIB // 2
-    assert size("512MiB") == 2**29
+    assert parse_size("1.5GiB") == 3 * GIB // 2
+    assert parse_size("512MiB") == 2**29
     with pytest.raises(UsageError, match="100 MiB, in which no run fits"):
-        size("100MiB")
+        parse_size("100MiB")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_fractions_and_the_least():
 def test_refuses_what_is_no_size(text):
     """With the value and the mend."""
     with pytest.raises(UsageError, match="which is not a size") as raised:
-        size(text)
+        parse_size(text)
     assert "4GiB" in str(raised.value)
 
 
@@ -73,7 +73,7 @@ def test_parts_in_words():
 
 def test_without_a_promise_there_is_always_room():
     """Nothing is estimated, measured or said."""
-    assert (limit(), kept(), warning(kept())) == (None, None, "")
+    assert (memory_promise(), memory_kept(), memory_warning(memory_kept())) == (None, None, "")
     with room_for(Footprint({"anything": 2**60})):
         pass
 
@@ -81,8 +81,8 @@ def test_without_a_promise_there_is_always_room():
 @linux
 def test_what_does_not_fit_says_how_much_and_what_helps():
     """The figure, its largest parts, and the mend; the environment is as it was afterwards."""
-    most = (resident() or 0) + GIB
-    with promised(most):
+    most = (resident_memory() or 0) + GIB
+    with promise_memory(most):
         need = Footprint(
             {"the distances of 30,000 texts": 3 * GIB, "texts": 5}, "Cluster fewer texts (--limit)"
         )
@@ -100,16 +100,16 @@ def test_what_does_not_fit_says_how_much_and_what_helps():
 @linux
 def test_what_was_held_is_measured():
     """Memory that is held for a moment counts, and a promise that it broke is said to be broken."""
-    with promised(size("512MiB")):
+    with promise_memory(parse_size("512MiB")):
         held = np.ones(2**26)
-        while kept()["held_bytes"] <= 2**29:
+        while memory_kept()["held_bytes"] <= 2**29:
             time.sleep(0.01)
         del held
-        told = kept()
+        told = memory_kept()
     assert told is not None
     assert told["held_bytes"] > 2**29
     assert not told["kept"]
-    assert "more than the 512 MiB promised" in warning(told)
+    assert "more than the 512 MiB promised" in memory_warning(told)
 
 
 def hold(amount: int) -> None:
@@ -130,7 +130,7 @@ def held_now() -> int:
 
 def too_much() -> int:
     """Bytes beyond what is held now and 2**27 more, also where all children end in the meantime."""
-    return 2**28 + max(0, held_now() - (resident() or 0))
+    return 2**28 + max(0, held_now() - (resident_memory() or 0))
 
 
 def kept_at_an_interrupt(amount: int) -> None:
@@ -146,7 +146,7 @@ def test_work_without_cells_is_stopped_where_it_holds_more():
     """Interrupted as by Ctrl-C: what catches that keeps what it has, and the figure and the mend are said."""
     PeakMemory()  # this process's peak begins anew
     amount = too_much()
-    with pytest.raises(UsageError) as raised, promised(held_now() + 2**27, stop=True):
+    with pytest.raises(UsageError) as raised, promise_memory(held_now() + 2**27, stop=True):
         hold(amount)
     assert "It came to hold" in str(raised.value)
     assert "promised, and was stopped. Give it less data" in str(raised.value)
@@ -159,7 +159,7 @@ def test_what_a_stopped_command_keeps_is_said():
     said = pytest.raises(UsageError, match=r"was stopped\. Finished work is kept\.")
     PeakMemory()
     amount = too_much()
-    with said, promised(held_now() + 2**27, stop=True):
+    with said, promise_memory(held_now() + 2**27, stop=True):
         kept_at_an_interrupt(amount)
 
 
@@ -169,7 +169,7 @@ def test_a_server_that_comes_down_when_it_is_stopped_says_why():
     PeakMemory()
     amount = too_much()
     said = pytest.raises(UsageError, match="It came to hold")
-    with said, promised(held_now() + 2**27, stop=True), suppress(KeyboardInterrupt):
+    with said, promise_memory(held_now() + 2**27, stop=True), suppress(KeyboardInterrupt):
         hold(amount)
 
 
@@ -182,7 +182,7 @@ def test_a_job_in_the_background_is_stopped_too(before):
     amount = too_much()
     try:
         said = pytest.raises(UsageError, match="It came to hold")
-        with said, promised(held_now() + 2**27, stop=True):
+        with said, promise_memory(held_now() + 2**27, stop=True):
             if before == signal.SIG_IGN:
                 signal.raise_signal(signal.SIGINT)
             hold(amount)
@@ -193,11 +193,11 @@ def test_a_job_in_the_background_is_stopped_too(before):
 
 def test_work_that_keeps_its_promise_is_left_alone():
     """Ctrl-C stays Ctrl-C, and work that ends has ended."""
-    with pytest.raises(KeyboardInterrupt), promised(2**50, stop=True):
+    with pytest.raises(KeyboardInterrupt), promise_memory(2**50, stop=True):
         raise KeyboardInterrupt
-    with pytest.raises(Interrupted), promised(2**50, stop=True):
+    with pytest.raises(Interrupted), promise_memory(2**50, stop=True):
         raise Interrupted("Stopped.")
-    with promised(2**50, stop=True):
+    with promise_memory(2**50, stop=True):
         pass
 
 
@@ -216,7 +216,7 @@ def test_children_count():
             watch.look()
             child.kill()
     assert watch.most > before + 2**27
-    assert resident(child.pid) is None
+    assert resident_memory(child.pid) is None
 
 
 def cell(need: int, seconds: float, log: str) -> None:
@@ -233,8 +233,8 @@ def cell(need: int, seconds: float, log: str) -> None:
 def test_cells_side_by_side_wait_for_each_other(tmp_path):
     """Three cells of which two fit beside each other: all are done, never three at once."""
     context, log = multiprocessing.get_context("spawn"), str(tmp_path / "log")
-    held = resident() or 0
-    with promised(held + 3 * GIB):
+    held = resident_memory() or 0
+    with promise_memory(held + 3 * GIB):
         cells = [context.Process(target=cell, args=(4 * GIB // 3, 0.6, log)) for _ in range(3)]
         for one in cells:
             one.start()
@@ -261,7 +261,7 @@ def test_a_process_that_is_gone_claims_nothing(tmp_path):
 @linux
 def test_other_processes_that_only_wait_do_not_hold_a_cell_up_for_ever(tmp_path, monkeypatch):
     """Where they hold too much without a cell, the cell fails with their figure."""
-    with promised(8 * GIB):
+    with promise_memory(8 * GIB):
         monkeypatch.setattr(Claims, "granted", lambda *_: False)
         with pytest.raises(UsageError, match="Use fewer --workers"), room_for(Footprint({"work": 1})):
             raise AssertionError

@@ -66,8 +66,8 @@ def test_the_processors_results_bit_by_bit(device, seed, shape, k, cells, spread
     ends = [0, *sorted(min(cut, n) for cut in cuts), n]
     found = nothing(q, k)
     for start, end in pairwise(ends):
-        found = on_card._searched(
-            queries, on_card._blocks(device, corpus[start:end], cells), found, start, cells
+        found = on_card._search_blocks(
+            queries, on_card._blocks_on_card(device, corpus[start:end], cells), found, start, cells
         )
     same(found, exact_search(queries, corpus, k))
 
@@ -77,13 +77,13 @@ def test_few_vectors_are_scored_in_full(device, monkeypatch):
     """Among 20,000 vectors as encoders make them, float16 leaves little for float64 to do, and loses nothing."""
     rng = np.random.default_rng(1)
     corpus, queries = vectors(rng, 20_000, 96), vectors(rng, 200, 96)
-    scored, plain = [], on_card._scores
+    scored, plain = [], on_card._pair_products
 
     def counted(queries, rows, vectors, columns):
         scored.append(len(rows))
         return plain(queries, rows, vectors, columns)
 
-    monkeypatch.setattr(on_card, "_scores", counted)
+    monkeypatch.setattr(on_card, "_pair_products", counted)
     same(on_card.search_on_card(device, queries, corpus, nothing(200, 10)), exact_search(queries, corpus, 10))
     assert 200 * 10 <= sum(scored) < 3 * 200 * 10
     kept = on_card.OnCard(device, corpus)
@@ -96,8 +96,8 @@ def test_no_product_is_further_off_than_the_bound(seed, d, size):
     """Values of very different sizes, so that float16 loses much: the bound holds, and is no hundred times too wide."""
     rng = np.random.default_rng(seed)
     rows = (rng.standard_normal((40, d)) * rng.lognormal(0, 4, (40, d)) * size).astype(np.float32)
-    block = next(on_card._blocks("cpu", rows[10:], 2**20))
-    asked = on_card._asked("cpu", rows[:10])
+    block = next(on_card._blocks_on_card("cpu", rows[10:], 2**20))
+    asked = on_card._carry_queries("cpu", rows[:10])
     halves = (asked.halves @ block.halves.T).double().numpy() * (asked.scales.numpy()[:, None] * block.scale)
     true = rows[:10].astype(float) @ rows[10:].astype(float).T
     allowed = (on_card._product_error(asked, block) * asked.scales * block.scale).numpy()
@@ -109,7 +109,7 @@ def test_what_does_not_fit_is_tried_in_smaller_blocks(monkeypatch, torch):
     """Until it fits; where nothing does, the processor has to do it."""
     rng = np.random.default_rng(2)
     corpus, queries = vectors(rng, 900, 16), vectors(rng, 50, 16)
-    plain, tried = on_card._better, []
+    plain, tried = on_card._improve_best, []
 
     def small(asked, block, best, offset, most=10_000):
         tried.append(asked.rows.shape[0] * block.rows.shape[0])
@@ -118,10 +118,10 @@ def test_what_does_not_fit_is_tried_in_smaller_blocks(monkeypatch, torch):
         return plain(asked, block, best, offset)
 
     monkeypatch.setattr(on_card, "_FEWEST_CELLS", 100)
-    monkeypatch.setattr(on_card, "_better", small)
+    monkeypatch.setattr(on_card, "_improve_best", small)
     same(on_card.search_on_card("cpu", queries, corpus, nothing(50, 5)), exact_search(queries, corpus, 5))
     assert tried[0] == 45_000
-    monkeypatch.setattr(on_card, "_better", lambda *given: small(*given, most=0))
+    monkeypatch.setattr(on_card, "_improve_best", lambda *given: small(*given, most=0))
     assert on_card.search_on_card("cpu", queries, corpus, nothing(50, 5)) is None
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.contracts import ragged
 from embassay.errors import ModelError, UsageError
-from embassay.runs.embeddings import CachedRagged, EmbeddingCache, packed, unpacked
+from embassay.runs.embeddings import CachedRagged, EmbeddingCache, pack_ragged, unpack_ragged
 from embassay.search.maxsim import maxsim
 from embassay.systems import SYSTEMS, open_system
 from embassay.systems.multivector import MaxSim, SparseProduct
@@ -141,12 +141,12 @@ def test_ragged_vectors_come_back_from_the_cache_as_they_were():
             np.ones((1, 2), np.float32),
         ]
     )
-    kept = packed(rows)
+    kept = pack_ragged(rows)
     assert kept.shape[0] == 3
-    for one, other in zip(unpacked(kept, 2), rows, strict=True):
+    for one, other in zip(unpack_ragged(kept, 2), rows, strict=True):
         np.testing.assert_array_equal(one, other)
     kept[0, 0] = 50
-    assert unpacked(kept, 2) is None
+    assert unpack_ragged(kept, 2) is None
 
 
 def test_a_model_that_gives_no_rows_is_told_so(tmp_path):

@@ -12,7 +12,7 @@ import pytest
 
 import embassay
 from embassay.errors import ModelError, UsageError
-from embassay.systems.objects import GivenEncoder, given, open_given
+from embassay.systems.objects import GivenEncoder, open_given, register_objects
 
 ROWS = [
     {
@@ -100,7 +100,9 @@ def test_an_object_without_identity_is_never_taken_for_another(tmp_path: Path) -
         def model(texts: Sequence[str], sign: int = sign) -> Any:
             return letters(texts) * sign + (np.arange(8) if sign < 0 else 0)
 
-        values.append(open_given(given({"model": model})[0].removeprefix("own:")).encode(["a fox"])[0])
+        values.append(
+            open_given(register_objects({"model": model})[0].removeprefix("own:")).encode(["a fox"])[0]
+        )
     assert not np.allclose(*values)
 
 
@@ -109,14 +111,14 @@ def test_weights_are_an_identity() -> None:
     torch = pytest.importorskip("torch")
     layer = torch.nn.Linear(2, 2)
     layer.encode = lambda texts: np.ones((len(texts), 2))
-    (spec,) = given({"layer": layer})
+    (spec,) = register_objects({"layer": layer})
     before = open_given("layer").identity
     assert open_given("layer").resumable
     with torch.no_grad():
         layer.weight += 1
     other = torch.nn.Linear(2, 2)
     other.encode = layer.encode
-    assert given({"layer": other}) == (spec,)
+    assert register_objects({"layer": other}) == (spec,)
     assert open_given("layer").identity != before
 
 
@@ -124,11 +126,11 @@ def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
     """What was given, and what can be."""
     for wrong in ([3], [Mine], [object()]):
         with pytest.raises(UsageError, match=r"encode|class"):
-            given(wrong)
+            register_objects(wrong)
     with pytest.raises(UsageError, match="workers"):
-        given([letters], workers=2)
+        register_objects([letters], workers=2)
     with pytest.raises(UsageError, match="Two systems"):
-        given([letters, letters])
+        register_objects([letters, letters])
     with pytest.raises(UsageError, match="no rows"):
         run(["jaccard"], tmp_path / "run", datasets=[[]])
     with pytest.raises(UsageError, match="frame"):
@@ -142,7 +144,7 @@ def test_what_is_no_system_is_refused(tmp_path: Path) -> None:
 )
 def test_what_an_object_gives_is_checked(made: Any) -> None:
     """One vector per text, or the cell fails with the object's name."""
-    (spec,) = given({"odd": made})
+    (spec,) = register_objects({"odd": made})
     with pytest.raises(ModelError, match="own:odd"):
         open_given(spec.removeprefix("own:")).encode(["a", "b"])
 
@@ -278,7 +280,7 @@ def test_what_is_no_array_is_told_for_what_it_is() -> None:
         GivenEncoder(lambda texts: {"dense_vecs": [[1.0]]}, "keyed").encode(["a"])
     for wrong, mend in ((Mine, "Mine("), (Embedder(), "model.embed_documents")):
         with pytest.raises(UsageError) as told:
-            given([wrong])
+            register_objects([wrong])
         assert mend in told.value.mend
 
 
@@ -311,8 +313,8 @@ def test_runs_that_begin_within_a_second_have_folders_of_their_own(
 def test_a_spec_keeps_its_own_name() -> None:
     """A name that would be passed over in silence is refused; its own may stand in a mapping beside named objects."""
     with pytest.raises(UsageError, match="jaccard"):
-        given({"words": "jaccard"})
-    assert given({"jaccard": "jaccard"}) == ("jaccard",)
+        register_objects({"words": "jaccard"})
+    assert register_objects({"jaccard": "jaccard"}) == ("jaccard",)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.systems.cosine import Cosine, Transform, Transformed
-from embassay.systems.own import ByOwn, Layout, compared, cosines_of_others, own_similarity
+from embassay.systems.own import ByOwn, Layout, compare_rows, cosines_of_others, own_similarity
 
 DIRECT = {
     "dot": lambda a, b: a @ b.T,
@@ -96,7 +96,7 @@ def test_every_similarity_of_the_library_by_name(by, vectors):
     a, b = vectors[:5].astype(np.float64), vectors.astype(np.float64)
     units = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (a, b))
     expected = DIRECT[by](a, b) if by in DIRECT else DIRECT["dot"](*units)
-    np.testing.assert_allclose(compared(by, a, b), expected, atol=1e-6 * np.abs(expected).max())
+    np.testing.assert_allclose(compare_rows(by, a, b), expected, atol=1e-6 * np.abs(expected).max())
 
 
 def test_a_model_says_what_it_was_made_for(vectors):

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.text import Breadcrumb, Chunk, Chunking, chunk, split_sentences
-from embassay.text.chunking import fenced, sentence_ends
+from embassay.text.chunking import find_fences, sentence_ends
 from embassay.text.tokenizers import Words, passage_ends, token_ends, word_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -244,4 +244,4 @@ def test_fenced_code_is_not_cut_where_it_fits() -> None:
     ],
 )  # fmt: skip
 def test_fences(text: str, places: list[tuple[int, int]]) -> None:
-    assert fenced(text) == places
+    assert find_fences(text) == places

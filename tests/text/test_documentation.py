@@ -11,7 +11,7 @@ import pytest
 
 from embassay.text import PERTURBATIONS, TOKENIZERS
 from embassay.text.perturbations import _OPENING, _VOCABULARY
-from embassay.text.semantics import rules
+from embassay.text.semantics import negation_rules
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +24,14 @@ def test_the_negation_table_is_that_of_the_code(root: Path) -> None:
     reference = (root / "docs" / "reference" / "perturbations.md").read_text(encoding="utf-8")
     section = reference.partition("## negate\n")[2].partition("\n## ")[0]
     rows = re.findall(r"(?:^|; )([a-z', ]+): \*([a-z ]+)\*", section, re.MULTILINE)
-    assert {found: put for cell, put in rows for found in cell.split(", ")} == rules()
+    assert {found: put for cell, put in rows for found in cell.split(", ")} == negation_rules()
 
 
 def test_every_name_is_in_the_page(page: str) -> None:
     """Perturbations with a heading of their own, auxiliaries that are negated, and tokenizers."""
     for entry in PERTURBATIONS:
         assert f"### {entry.name}\n" in page
-    for word in {found.split()[0] for found in rules() if "'" not in found} - {"cannot"}:
+    for word in {found.split()[0] for found in negation_rules() if "'" not in found} - {"cannot"}:
         assert re.search(rf"\b{word}\b", page.partition("### negate")[2].partition("### ")[0]), word
     for tokenizer in TOKENIZERS:
         assert f"| `{tokenizer.name}` |" in page

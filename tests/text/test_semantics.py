@@ -15,13 +15,13 @@ from embassay.text import PERTURBATIONS, perturb
 from embassay.text.semantics import (
     _LISTS,
     AUXILIARIES,
-    _other,
-    _synonyms,
+    _other_fact,
+    _synonym_table,
     language_in,
     language_of,
     negate,
     negate_in,
-    rules,
+    negation_rules,
 )
 
 PARTS = [
@@ -46,7 +46,7 @@ PARTS += ["'t", " ", "  ", "\n", ".", "-", "scan", "isn't", "a", "_", "é", "do"
 
 def test_every_rule() -> None:
     """Each entry of the table holds in the middle of a text, in all three spellings."""
-    for found, put in rules().items():
+    for found, put in negation_rules().items():
         assert negate(f"it {found}.") == f"it {put}."
         assert negate(f"{found.capitalize()} it") == f"{put.capitalize()} it"
         assert negate(found.upper()) == put.upper()
@@ -54,7 +54,7 @@ def test_every_rule() -> None:
 
 def test_the_table_covers_the_list() -> None:
     """17 auxiliaries with three entries each, and four for can."""
-    assert len(rules()) == 3 * len(AUXILIARIES) + 4
+    assert len(negation_rules()) == 3 * len(AUXILIARIES) + 4
 
 
 @pytest.mark.parametrize(
@@ -116,13 +116,15 @@ def test_agrees_with_a_plain_pattern(text: str) -> None:
 
 
 @given(
-    st.sampled_from(sorted(rules())), st.sampled_from(["", "He ", "It. "]), st.sampled_from(["", ".", " it"])
+    st.sampled_from(sorted(negation_rules())),
+    st.sampled_from(["", "He ", "It. "]),
+    st.sampled_from(["", ".", " it"]),
 )
 def test_twice_is_the_affirmative_or_the_same(found: str, before: str, after: str) -> None:
     """Negating twice gives the affirmative back, with contractions written out."""
-    affirmative = found if "not" not in found and "n't" not in found else rules()[found]
+    affirmative = found if "not" not in found and "n't" not in found else negation_rules()[found]
     twice = negate(negate(before + found + after))
-    assert twice in (before + affirmative + after, before + rules()[affirmative] + after)
+    assert twice in (before + affirmative + after, before + negation_rules()[affirmative] + after)
 
 
 OTHERS = [
@@ -236,7 +238,7 @@ def test_synonyms_change_words_of_the_list_alone_and_at_least_one():
         before, after = WORDS_SEMANTICS.findall(text), WORDS_SEMANTICS.findall(edited("synonyms", text, seed))
         changed = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
         assert changed
-        assert all(_synonyms()[a.lower()] == b.lower() for a, b in changed)
+        assert all(_synonym_table()[a.lower()] == b.lower() for a, b in changed)
         assert all(a[0].isupper() == b[0].isupper() and a.isupper() == b.isupper() for a, b in changed)
     assert edited("synonyms", "An old car.") == "An old automobile."
     assert edited("synonyms", "Nothing of ours") == "Nothing of ours"
@@ -282,7 +284,7 @@ def test_a_single_name_becomes_one_of_nobodys():
 @given(st.integers(0, 2**32 - 1), st.from_regex(r"[0-9]{1,4}([.,][0-9]{1,3})?", fullmatch=True))
 def test_another_number_is_another_number(key, number):
     """Of the same form, whatever was drawn."""
-    found = _other("number", number, key)
+    found = _other_fact("number", number, key)
     assert found != number
     assert re.sub(r"\d", "9", found) == re.sub(r"\d", "9", number)
 
@@ -290,6 +292,6 @@ def test_another_number_is_another_number(key, number):
 @given(st.integers(0, 2**32 - 1), st.sampled_from([one for some in _LISTS for one in some]))
 def test_another_word_of_the_list(key, word):
     """Never itself."""
-    found = _other("listed", word, key)
+    found = _other_fact("listed", word, key)
     assert found != word
     assert any(word in some and found in some for some in _LISTS)

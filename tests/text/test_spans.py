@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Tokenizer
-from embassay.text.perturbations import floor_share, insert_needle, needle, remove_span
+from embassay.text.perturbations import floor_share, insert_needle, make_needle, remove_span
 from embassay.text.tokenizers import _KEPT_TOKENS, PieceEnds, Words, as_utf8, piece_ends
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
@@ -29,8 +29,8 @@ def test_insertion(text: str, p: float, q: float) -> None:
     at = floor_share(q, len(text))
     count = max(1, floor_share(p, len(WORDS.encode(text))))
     edited = insert_needle(text, WORDS, p, q)
-    assert edited == text[:at] + needle(WORDS, count) + text[at:]
-    assert len(edited) - len(text) == len(needle(WORDS, count))
+    assert edited == text[:at] + make_needle(WORDS, count) + text[at:]
+    assert len(edited) - len(text) == len(make_needle(WORDS, count))
 
 
 @given(ANY_TEXT, SHARES, SHARES)

@@ -18,7 +18,7 @@ import pytest
 
 from embassay.data import open_dataset
 from embassay.data.documents import Folder
-from embassay.data.documents.conversion import clear_conversions, convert, kept_conversions
+from embassay.data.documents.conversion import clear_conversions, convert_document, kept_conversions
 from embassay.data.documents.markup import Unread
 from embassay.limits import read_bounded
 from written_documents import write_docx, write_pdf
@@ -255,7 +255,7 @@ def test_a_refusal_is_kept_and_can_be_cleared(folder: Path) -> None:
     (folder / "bad.pdf").write_bytes(b"%PDF-1.4 nothing")
     for _ in range(2):
         with pytest.raises(Unread, match="damaged"):
-            convert(folder / "bad.pdf", "PDF")
+            convert_document(folder / "bad.pdf", "PDF")
     assert kept_conversions().entries == 1
     assert clear_conversions() > 0
     assert kept_conversions().entries == 0
@@ -269,7 +269,7 @@ def test_a_conversion_that_never_ends_is_ended(folder: Path, monkeypatch: pytest
     program.write_text("import sys, time\nprint('ready', flush=True)\nsys.stdin.readline()\ntime.sleep(60)\n")
     monkeypatch.setattr(conversion, "_PROGRAM", program)
     monkeypatch.setattr(conversion, "_IMPATIENT", 0.1)
-    conversion._end()
+    conversion._end_idle()
     (folder / "page.html").write_text("<p>Text.")
     with pytest.raises(Unread, match="more memory or time"):
-        convert(folder / "page.html", "HTML")
+        convert_document(folder / "page.html", "HTML")

@@ -13,7 +13,7 @@ from embassay.protocols.hteb.transformers import read_answer
 from embassay.protocols.hume.llms.annotator import Scale, read_label, read_marks, read_order, read_rating
 from embassay.protocols.pteb.paraphrasing import judged
 from embassay.protocols.pteb.ratings import rating_of
-from embassay.protocols.rag.answers.answerer import abstains, right_of
+from embassay.protocols.rag.answers.answerer import is_abstaining, right_of
 from embassay.protocols.rag.judges import Passage, Question
 from embassay.protocols.rag.judges import chat as reading
 from embassay.protocols.rag.judges.chat import grade_messages, order_messages
@@ -54,7 +54,7 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
         lambda: reading.mended_order(answer, names), lambda: found_json(answer),
         lambda: judged(answer, f"{answer[1:]} x", meaning=True), lambda: without_blocks(answer),
         lambda: without_fence(answer), lambda: first_fenced(answer), lambda: read_answer(answer),
-        lambda: rating_of(answer), lambda: right_of(answer), lambda: abstains(answer),
+        lambda: rating_of(answer), lambda: right_of(answer), lambda: is_abstaining(answer),
         lambda: rewriting_of(answer, "Why?"), lambda: rewrite_by_rules(answer),
         lambda: read_label(answer, []), lambda: read_rating(answer, Scale()),
         lambda: read_order(answer, names), lambda: read_marks(answer, names),

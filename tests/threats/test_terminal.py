@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.cli import main
-from embassay.cli.terminal import Visible, only_visible, same_width, visible
+from embassay.cli.terminal import Visible, escape_controls, only_visible, same_width
 from written_runs import write_run
 
 EVIL = "evil\x1b[2J\x1b]0;gone\x07\x9b31m\x7f\u202egpj.exe\u2066[bold red]x[/][/nothing]"
@@ -121,10 +121,10 @@ def test_imports_and_rankings_of_a_stranger(monkeypatch: pytest.MonkeyPatch, tmp
 @given(st.text())
 def test_no_control_is_left(text: str) -> None:
     """In any text; and what is JSON stays the same JSON."""
-    assert CONTROLS.search(visible(text)) is None
+    assert CONTROLS.search(escape_controls(text)) is None
     assert CONTROLS.search(same_width(text)) is None
     assert len(same_width(text)) == len(text)
-    assert json.loads(visible(json.dumps(text, ensure_ascii=False))) == text
+    assert json.loads(escape_controls(json.dumps(text, ensure_ascii=False))) == text
 
 
 def test_a_table_on_a_terminal(tmp_path: Path) -> None:

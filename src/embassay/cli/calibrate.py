@@ -68,13 +68,13 @@ def calibrate(
 
     Example: embassay calibrate -s wordllama -d pairs.jsonl --precision 0.9
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.calibration.protocol import Calibrations
 
     if words:
         _check_saved(words, request, running)
         return
-    asked = _threshold(retrieved.origin) if retrieved.origin else None
+    asked = _parse_threshold(retrieved.origin) if retrieved.origin else None
     check_sources(request.systems, retrieved.runs, retrieved.qrels)
     _check_translation(request.systems, asked and asked[0], retrieved.targets)
     if retrieved.positive is not None:
@@ -82,13 +82,13 @@ def calibrate(
     if retrieved.runs:
         out: Path | None = _calibrate_runs(request, retrieved, running)
     else:
-        done = do(
+        done = run_session(
             Calibrations.of(request.options),
             request,
             running,
             "calibration",
-            show=_shown(retrieved.price),
-            check=_check,
+            show=_show_with_price(retrieved.price),
+            check=_check_cells,
         )
         out = None if done is None else done.path
     if out is not None and asked is not None and not running.json:
@@ -97,7 +97,7 @@ def calibrate(
 
 def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Spread) -> None:
     """Say whether a calibration may be used on the request's pairs; exit code 1 where it may not."""
-    from embassay.cli.terminal import show, show_blocks
+    from embassay.cli.terminal import print_rendered, show_blocks
     from embassay.protocols.calibration.check import check_calibration
     from embassay.report.calibration import checked_view
     from embassay.runs.folder import to_json
@@ -113,7 +113,7 @@ def _check_saved(words: Sequence[str], request: CalibrationRequest, running: Spr
         )
     checked = check_calibration(words[1], request.datasets[0], mapping=request.mapping, split=request.split)
     if running.json:
-        show(to_json(checked.as_dict(), indent=1))
+        print_rendered(to_json(checked.as_dict(), indent=1))
     else:
         show_blocks(checked_view(checked), running.wide)
     if not checked.is_passed:
@@ -164,12 +164,12 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
     out = running.out or default_out("calibration")
     wanted = RunCalibrationRequest(files, retrieved.cutoff, request.options)
     calibrate_runs(wanted, out, shlex.join(["embassay", *sys.argv[1:]]))
-    _shown(retrieved.price)(out, Display(running.json, running.wide), True)
+    _show_with_price(retrieved.price)(out, Display(running.json, running.wide), True)
     check_calibrated(out)
     return out
 
 
-def _check(run: RunOnDisk, out: Path) -> None:
+def _check_cells(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if none has a curve."""
     from embassay.cli.session import check_cells
     from embassay.protocols.calibration.protocol import check_calibrated
@@ -178,7 +178,7 @@ def _check(run: RunOnDisk, out: Path) -> None:
     check_calibrated(out)
 
 
-def _shown(price: float | None) -> Callable[[Path, Display, bool], None]:
+def _show_with_price(price: float | None) -> Callable[[Path, Display, bool], None]:
     """What shows a run, with what more labels would cost."""
     from embassay.cli.session import show_run
     from embassay.report.terminal import run_view
@@ -186,9 +186,9 @@ def _shown(price: float | None) -> Callable[[Path, Display, bool], None]:
     return partial(show_run, view=partial(run_view, price=price))
 
 
-def _threshold(text: str) -> tuple[str, float]:
+def _parse_threshold(text: str) -> tuple[str, float]:
     """
-    >>> _threshold("st:a/b?dims=64=0.62")
+    >>> _parse_threshold("st:a/b?dims=64=0.62")
     ('st:a/b?dims=64', 0.62)
     """
     name, equals, value = text.rpartition("=")

@@ -22,7 +22,7 @@ def choose(corpus: Corpus, request: ChoiceRequest, running: Spread) -> None:
 
     Example: embassay choose docs/ -s bm25 -s wordllama -s minilm
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.choose.protocol import Choices
 
-    do(Choices(), replace(request, datasets=(corpus,)), running, "choose")
+    run_session(Choices(), replace(request, datasets=(corpus,)), running, "choose")

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from embassay.cli.options import App, Shown, of_records, stopping_at_memory
-from embassay.cli.terminal import screen, show_blocks, show_table
-from embassay.cli.terminal import show as print_text
-from embassay.document.blocks import Column, Table, figures
+from embassay.cli.terminal import print_rendered as print_text
+from embassay.cli.terminal import show_blocks, show_table, stdout_screen
+from embassay.document.blocks import Column, Table, number_columns
 from embassay.errors import DataError, Interrupted, UsageError
 from embassay.protocols.kernel.request import DATA, Request, like, option
 from embassay.protocols.kernel.tables import counted, percent
@@ -84,9 +84,9 @@ def list_datasets(chosen: Chosen, shown: Shown) -> None:
     """
     from dataclasses import asdict
 
-    from embassay.data.catalogue.entries import overviews
+    from embassay.data.catalogue.entries import list_overviews
 
-    listed = list(overviews(chosen.protocol or "", chosen.task or ""))
+    listed = list(list_overviews(chosen.protocol or "", chosen.task or ""))
     if shown.json:
         from json import dumps
 
@@ -102,7 +102,7 @@ def list_datasets(chosen: Chosen, shown: Shown) -> None:
     ]
     show_table(
         columns,
-        [[_cell(getattr(overview, column)) for column in columns] for overview in listed],
+        [[_table_cell(getattr(overview, column)) for column in columns] for overview in listed],
         wide=shown.wide,
     )
 
@@ -117,7 +117,7 @@ def show(
 
     Example: embassay data show sample
     """
-    from embassay.data.catalogue.entries import card
+    from embassay.data.catalogue.entries import make_card
     from embassay.data.catalogue.suites import suite_of
     from embassay.data.sources import own_first
 
@@ -125,7 +125,7 @@ def show(
     if suite := suite_of(name):
         _show_suite(suite, json=shown.json)
         return
-    facts = card(name)
+    facts = make_card(name)
     if shown.json:
         from json import dumps
 
@@ -145,11 +145,11 @@ def _show_suite(suite: Suite, *, json: bool) -> None:
     source = f" ({suite.source})" if suite.source else ""
     _say_lines([f"{suite.name}: {suite.title}{source}. {counted(len(suite.sets), 'set')}.", ""])
     columns = ("dataset", "tasks", "langs", "split", "group", "place", "title")
-    rows = [[_listed(member[column]) for column in columns] for member in members]
+    rows = [[_join_values(member[column]) for column in columns] for member in members]
     show_table(list(columns), rows, wide=True)
 
 
-def _listed(value: str | list[str]) -> str:
+def _join_values(value: str | list[str]) -> str:
     return (
         value
         if isinstance(value, str)
@@ -201,7 +201,7 @@ def check(
             asked.grades,
             asked.against,
             nearness,
-            _tokenizer(),
+            _tokenizer_here(),
             waiting,
         ).report()
     if shown.json:
@@ -214,7 +214,7 @@ def check(
         raise typer.Exit(DataError.exit_code)
 
 
-def _tokenizer() -> Tokenizer | None:
+def _tokenizer_here() -> Tokenizer | None:
     """cl100k where its file is at hand: a check needs no network."""
     from embassay.text import open_tokenizer
     from embassay.text.tokenizers import at_hand
@@ -222,7 +222,7 @@ def _tokenizer() -> Tokenizer | None:
     return open_tokenizer("cl100k") if at_hand() else None
 
 
-def _cell(value: object) -> str:
+def _table_cell(value: object) -> str:
     if isinstance(value, tuple):
         return " ".join(value)
     return f"{value:,}" if isinstance(value, int) and value else "" if value == 0 else str(value)
@@ -236,31 +236,33 @@ _SHOWN = 60
 
 def show_report(report: Report, *, wide: bool) -> None:
     """Print a report, in tables and notes that fit the screen; `wide` shows every column of them."""
-    _say_lines([f"{report.path}: {_verdict(report)}"])
+    _say_lines([f"{report.path}: {_report_verdict(report)}"])
     for file in report.files:
-        _file(file, wide)
+        _show_file(file, wide)
     if report.documents is not None:
-        _documents(report.documents, wide)
+        _show_documents(report.documents, wide)
     if report.shapes:
-        _table(["Shape", "Items", "Serves"], map(_shape, report.shapes), wide)
-    _notes("To know", report.remarks)
-    _notes("Stops a run", map(_fault, report.faults))
-    _notes("Almost", map(_miss, report.near_misses))
-    _command(report.command)
+        _say_table(["Shape", "Items", "Serves"], map(_shape_row, report.shapes), wide)
+    _say_notes("To know", report.remarks)
+    _say_notes("Stops a run", map(_fault_words, report.faults))
+    _say_notes("Almost", map(_miss_words, report.near_misses))
+    _say_command(report.command)
     if report.documents is None:  # else it is said above
-        _notes("Left out", _of_shapes((shape.shape, _skips(shape)) for shape in report.shapes))
-    _notes("Kept, but odd", _of_shapes((shape.shape, shape.warnings) for shape in report.shapes))
-    figures = _of_shapes((shape.shape, _figures(shape)) for shape in report.shapes)
-    _notes("Numbers", figures)
-    _lengths(report.lengths, wide)
-    _notes(
+        _say_notes("Left out", _of_shapes((shape.shape, _skip_lines(shape)) for shape in report.shapes))
+    _say_notes("Kept, but odd", _of_shapes((shape.shape, shape.warnings) for shape in report.shapes))
+    figures = _of_shapes((shape.shape, _figure_lines(shape)) for shape in report.shapes)
+    _say_notes("Numbers", figures)
+    _show_lengths(report.lengths, wide)
+    _say_notes(
         "Texts that repeat an earlier one",
-        (line for repeat in report.repeats for line in _repeats(repeat, report)),
+        (line for repeat in report.repeats for line in _repeat_lines(repeat, report)),
     )
-    _notes("Texts on both sides", (line for overlap in report.overlaps for line in _overlap(overlap, report)))
+    _say_notes(
+        "Texts on both sides", (line for overlap in report.overlaps for line in _say_overlap(overlap, report))
+    )
 
 
-def _verdict(report: Report) -> str:
+def _report_verdict(report: Report) -> str:
     ready = [shape for shape in report.shapes if shape.ready]
     if not ready:
         return "cannot be used as it is."
@@ -271,7 +273,7 @@ def _verdict(report: Report) -> str:
     return f"usable for {', '.join(tasks)} ({langs}).{more}"
 
 
-def _file(file: File, wide: bool) -> None:
+def _show_file(file: File, wide: bool) -> None:
     size = f"{file.bytes:,} bytes" if file.bytes < 100_000 else f"{file.bytes / 1e6:,.1f} MB"
     facts = [file.format or "no known format", file.encoding.partition(", line")[0], file.line_ends]
     blank = f"{counted(file.blank, 'blank line')} skipped" if file.blank else ""
@@ -282,16 +284,16 @@ def _file(file: File, wide: bool) -> None:
         kinds = [kind for kind in column.kinds if kind != "empty"]
         distinct = ">1,000" if column.distinct is None else f"{column.distinct:,}"
         empty = f"{column.kinds.get('empty', 0):,}"
-        rows.append([column.name, " ".join(kinds) or "-", empty, distinct, _cut(column.example)])
+        rows.append([column.name, " ".join(kinds) or "-", empty, distinct, _cut_text(column.example)])
     if rows:
-        _table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
+        _say_table(["Column", "Holds", "Empty", "Values", "For example"], rows, wide)
 
 
-def _documents(files: DocumentFiles, wide: bool) -> None:
+def _show_documents(files: DocumentFiles, wide: bool) -> None:
     """What was read by kind, what was left out and why, and the languages."""
     rows = [[kind, f"{count:,}", "read"] for kind, count in files.documents.items()]
     rows += [["", f"{skip.count:,}", f"{skip.reason} ({', '.join(skip.examples)})"] for skip in files.skipped]
-    _table(["Documents", "Files", ""], rows, wide)
+    _say_table(["Documents", "Files", ""], rows, wide)
     size, overlap = (
         f"{files.chunk:,} words",
         f", {files.overlap} of them shared" if files.overlap else "",
@@ -299,30 +301,30 @@ def _documents(files: DocumentFiles, wide: bool) -> None:
     cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
     lines = [f"{files.characters:,} characters, {cut}"]
     if unusual := {name: count for name, count in files.encodings.items() if not name.startswith("utf")}:
-        lines.append(f"Read as {_counts(unusual)}; all other text as UTF-8 or by its byte order mark.")
-    lines.append(f"Languages stated: {_counts(files.stated, 'none')}.")
+        lines.append(f"Read as {_count_words(unusual)}; all other text as UTF-8 or by its byte order mark.")
+    lines.append(f"Languages stated: {_count_words(files.stated, 'none')}.")
     if files.told is None:
         lines.append("Languages detected in the text: needs pip install 'embassay[llm]'.")
     else:
         lines.append(
-            f"Languages detected in the text of {files.looked_at:,}: {_counts(files.told, 'not sure')}."
+            f"Languages detected in the text of {files.looked_at:,}: {_count_words(files.told, 'not sure')}."
         )
-    _notes("Of the documents", (*lines, *files.notes))
+    _say_notes("Of the documents", (*lines, *files.notes))
 
 
-def _counts(counts: Mapping[str, int], nothing: str = "") -> str:
+def _count_words(counts: Mapping[str, int], nothing: str = "") -> str:
     return ", ".join(f"{name or nothing} {count:,}" for name, count in counts.items()) or nothing
 
 
-def _miss(miss: NearMiss) -> str:
+def _miss_words(miss: NearMiss) -> str:
     return f"{', '.join(miss.tasks)}: {miss.mend or 'needs ' + ', '.join(miss.missing) + ' as well'}"
 
 
-def _shape(shape: Shape) -> list[str]:
+def _shape_row(shape: Shape) -> list[str]:
     return [shape.shape, f"{shape.items:,}" if shape.ready else "stopped", ", ".join(shape.tasks)]
 
 
-def _fault(fault: Fault) -> str:
+def _fault_words(fault: Fault) -> str:
     if fault.count == 1:
         return f"{fault.example} {fault.mend}".strip()
     lines = ", ".join(map(str, fault.lines)) + (", ..." if fault.count > len(fault.lines) else "")
@@ -339,30 +341,30 @@ def _of_shapes(told: Iterable[tuple[str, Iterable[str]]]) -> Iterator[str]:
         yield f"{', '.join(names)}: {line}"
 
 
-def _skips(shape: Shape) -> Iterator[str]:
+def _skip_lines(shape: Shape) -> Iterator[str]:
     for skip in shape.skipped:
         yield f"{skip.reason}: {skip.count:,} ({', '.join(skip.examples)})"
 
 
-def _figures(shape: Shape) -> Iterator[str]:
+def _figure_lines(shape: Shape) -> Iterator[str]:
     from embassay.data.check.files import Spread
 
     for name, figure in shape.figures.items():
-        yield f"{name}: {_spread(figure) if isinstance(figure, Spread) else _balance(figure)}"
+        yield f"{name}: {_spread_words(figure) if isinstance(figure, Spread) else _balance_words(figure)}"
 
 
-def _spread(spread: Spread) -> str:
+def _spread_words(spread: Spread) -> str:
     return f"{spread.least:g} to {spread.most:g}, median {spread.median:g}, mean {spread.mean:.2f}"
 
 
-def _balance(balance: Balance) -> str:
+def _balance_words(balance: Balance) -> str:
     shares = [f"{label}: {count:,} ({percent(count / balance.n)})" for label, count in balance.counts.items()]
     if len(shares) <= _LABELS:
         return ", ".join(shares)
     return f"{len(shares):,} different, most often {', '.join(shares[:2])}, least {shares[-1]}"
 
 
-def _lengths(lengths: Sequence[Lengths], wide: bool) -> None:
+def _show_lengths(lengths: Sequence[Lengths], wide: bool) -> None:
     """Medians, 95th percentiles and maxima; the table is named where there are several."""
     named = len({length.table for length in lengths}) > 1
     rows = []
@@ -377,29 +379,29 @@ def _lengths(lengths: Sequence[Lengths], wide: bool) -> None:
         texts = ("Table", "Texts") if named else ("Texts",)
         heads: list[str | Column] = [
             *texts,
-            *figures("Count", "Characters", "95%", "Most", unit, "95%", "Most"),
+            *number_columns("Count", "Characters", "95%", "Most", unit, "95%", "Most"),
         ]
         print_text("")
         show_blocks([Table.of("lengths", heads, rows)], wide)
 
 
-def _repeats(repeats: Repeats, report: Report) -> Iterator[str]:
+def _repeat_lines(repeats: Repeats, report: Report) -> Iterator[str]:
     odd = f", {repeats.conflicting:,} of them with another label or score" if repeats.conflicting else ""
-    near = _near(repeats.near, report)
+    near = _near_words(repeats.near, report)
     yield f"{repeats.table}: {repeats.exact:,} of {repeats.texts:,} exactly{odd}; {near}."
-    yield from _examples(repeats.examples)
+    yield from _example_lines(repeats.examples)
 
 
-def _overlap(overlap: Overlap, report: Report) -> Iterator[str]:
-    near = _near(overlap.near, report)
+def _say_overlap(overlap: Overlap, report: Report) -> Iterator[str]:
+    near = _near_words(overlap.near, report)
     yield (
         f"{overlap.table}: of {overlap.texts:,} rows of {overlap.of}, {overlap.exact:,} are also in "
         f"{overlap.within} exactly; {near}."
     )
-    yield from _examples(overlap.examples)
+    yield from _example_lines(overlap.examples)
 
 
-def _near(near: int | None, report: Report) -> str:
+def _near_words(near: int | None, report: Report) -> str:
     return (
         "nearly: not looked for"
         if near is None
@@ -407,34 +409,34 @@ def _near(near: int | None, report: Report) -> str:
     )
 
 
-def _examples(examples: Sequence[Alike]) -> Iterator[str]:
+def _example_lines(examples: Sequence[Alike]) -> Iterator[str]:
     exact = [example for example in examples if example.exact][:_EXAMPLES]
     near = sorted(
         (example for example in examples if not example.exact), key=lambda example: -example.jaccard
     )[:_EXAMPLES]
     for alike in exact:
-        yield _cut(f"  {alike.second} is {alike.first}: {alike.first_text}", screen().width)
+        yield _cut_text(f"  {alike.second} is {alike.first}: {alike.first_text}", stdout_screen().width)
     for alike in near:
         line = f"  {alike.second} is nearly {alike.first} ({alike.jaccard:.2f}): {alike.second_text}"
-        yield _cut(line, screen().width)
+        yield _cut_text(line, stdout_screen().width)
 
 
-def _notes(title: str, lines: Iterable[str]) -> None:
+def _say_notes(title: str, lines: Iterable[str]) -> None:
     if printed := list(lines):
         _say_lines([title, *(line if line.startswith("  ") else f"- {line}" for line in printed)])
 
 
-def _command(command: str) -> None:
+def _say_command(command: str) -> None:
     """A command to paste, whose lines belong together."""
     if command:
         from rich.text import Text
 
-        long = len(command) > screen().width - 2
+        long = len(command) > stdout_screen().width - 2
         _say_lines(["Try"])
         print_text(Text("  " + (command.replace(" --map ", " \\\n    --map ", 1) if long else command)))
 
 
-def _table(
+def _say_table(
     titles: Sequence[str], rows: Iterable[Sequence[str]], wide: bool, *, numbers: bool = False
 ) -> None:
     print_text("")
@@ -448,13 +450,13 @@ def _say_lines(lines: Sequence[str]) -> None:
     print_text("")
     for number, line in enumerate(lines):
         folded = textwrap.wrap(
-            line.lstrip(), screen().width, initial_indent=" " * (len(line) - len(line.lstrip())),
+            line.lstrip(), stdout_screen().width, initial_indent=" " * (len(line) - len(line.lstrip())),
             subsequent_indent="  " if number else "", break_long_words=False, break_on_hyphens=False,
         )  # fmt: skip
         print_text(Text("\n".join(folded)))
 
 
-def _cut(text: str, length: int = _SHOWN) -> str:
+def _cut_text(text: str, length: int = _SHOWN) -> str:
     return text if len(text) <= length else text[: length - 3] + "..."
 
 
@@ -470,14 +472,14 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
     failed: list[DataError] = []
     try:
         with Waiting() as waiting:
-            for record in _records(names, protocol, task):
+            for record in _find_records(names, protocol, task):
                 _fetch_one(record, fetched, failed, waiting)
     except KeyboardInterrupt:
         raise Interrupted(
             f"Stopped. Finished files are kept in {mirror_folder()}.",
             mend="The same command continues from there.",
         ) from None
-    _show(fetched, json=json)
+    _show_fetched(fetched, json=json)
     if failed:
         raise DataError(
             f"{len(failed)} of the datasets could not be fetched; the first: {failed[0].message}",
@@ -488,21 +490,21 @@ def fetch_all(names: Sequence[str], protocol: str, task: str, *, json: bool) -> 
 def _fetch_one(
     record: EntryRecord, fetched: list[Fetched], failed: list[DataError], waiting: Waiting
 ) -> None:
-    from embassay.data.catalogue.hub import fetch
+    from embassay.data.catalogue.hub import fetch_tables
 
     if record.hub and not record.is_pinned:
         _say_on_stderr(
             f"{record.name}: no revision is pinned, so what you get may differ from what others got"
         )
     try:
-        fetched += fetch(record, lambda doing, done, total: waiting(doing, done, total or 0))
+        fetched += fetch_tables(record, lambda doing, done, total: waiting(doing, done, total or 0))
     except DataError as error:
         _say_on_stderr(f"{record.name}: {error.message}")
         failed.append(error)
 
 
-def _records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
-    from embassay.data.catalogue.entries import entries, overviews
+def _find_records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord]:
+    from embassay.data.catalogue.entries import all_entries, list_overviews
     from embassay.data.catalogue.suites import members_of, suite_of
 
     if bool(names) == bool(protocol or task):
@@ -514,12 +516,16 @@ def _records(names: Sequence[str], protocol: str, task: str) -> list[EntryRecord
         records, files = members_of(dict.fromkeys(names))
         for path in files:
             _say_on_stderr(f"{path}: left out, it is your own file")
-        return _fetchable(records) if any(suite_of(name) for name in names) else records
-    used = [entries()[overview.name] for overview in overviews(protocol, task) if overview.name in entries()]
-    return _fetchable(used)
+        return _fetchable_records(records) if any(suite_of(name) for name in names) else records
+    used = [
+        all_entries()[overview.name]
+        for overview in list_overviews(protocol, task)
+        if overview.name in all_entries()
+    ]
+    return _fetchable_records(used)
 
 
-def _fetchable(used: Sequence[EntryRecord]) -> list[EntryRecord]:
+def _fetchable_records(used: Sequence[EntryRecord]) -> list[EntryRecord]:
     """Those that a hub holds; the others are said."""
     for record in used:
         if not record.hub:
@@ -527,7 +533,7 @@ def _fetchable(used: Sequence[EntryRecord]) -> list[EntryRecord]:
     return [record for record in used if record.hub]
 
 
-def _show(fetched: Sequence[Fetched], *, json: bool) -> None:
+def _show_fetched(fetched: Sequence[Fetched], *, json: bool) -> None:
     if json:
         from dataclasses import asdict
         from json import dumps

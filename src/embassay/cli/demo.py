@@ -74,9 +74,9 @@ def demo(asked: Demo) -> None:
     from embassay.report import write_report
 
     out, workers = asked.out, asked.workers
-    systems, display = _systems(), Display(False, asked.wide, brief=not asked.wide)
+    systems, display = _bundled_systems(), Display(False, asked.wide, brief=not asked.wide)
     rest = partial(_run_rest, systems, out, display)
-    with _beside(rest) if cores() > 1 else nullcontext(rest) as finish:
+    with _run_beside(rest) if cores() > 1 else nullcontext(rest) as finish:
         _run_sage(systems, out / "sage", display, workers)
         _run_pteb(systems, out / "pteb", display, workers)
         _run_hteb(systems, out / "hteb", display, workers)
@@ -87,11 +87,11 @@ def demo(asked: Demo) -> None:
 
 
 @contextmanager
-def _beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
+def _run_beside(work: Callable[[], None]) -> Iterator[Callable[[], None]]:
     """`work` in a process of its own meanwhile; what is yielded waits for it, says what it said and raises what it
     raised. Half of a demo's time is one thread's, and this is what the other core is for."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=be_a_worker) as pool:
-        future = pool.submit(_heard, work, getattr(sys.stdout, "encoding", None) or "utf-8")
+        future = pool.submit(_capture_output, work, getattr(sys.stdout, "encoding", None) or "utf-8")
 
         def finish() -> None:
             spoken, error = future.result()
@@ -127,7 +127,9 @@ class _Spoken(io.StringIO):
         return written
 
 
-def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, str]], EmbassayError | None]:
+def _capture_output(
+    work: Callable[[], None], encoding: str
+) -> tuple[list[tuple[bool, str]], EmbassayError | None]:
     """What `work` says on stdout and stderr, in its order, and the error that ended it."""
     spoken: list[tuple[bool, str]] = []
     with (
@@ -146,14 +148,14 @@ def _heard(work: Callable[[], None], encoding: str) -> tuple[list[tuple[bool, st
 
 def show_headlines(runs: Sequence[Path]) -> None:
     """Print what the runs answer, every system's headline in each with interval and ranks, and the gravest notes."""
-    from embassay.cli.terminal import screen, show, show_blocks
+    from embassay.cli.terminal import print_rendered, show_blocks, stdout_screen
     from embassay.report.headlines import headlines_view, leading_of
     from embassay.report.runs import read_runs
     from embassay.report.terminal import care_view, render_answers
 
-    device, read = screen(), read_runs(runs)
+    device, read = stdout_screen(), read_runs(runs)
     typer.echo("")
-    show(render_answers(read, width=device.width, unicode=device.unicode))
+    print_rendered(render_answers(read, width=device.width, unicode=device.unicode))
     typer.echo("")
     scored = [run for run in read if run.record.path.name in HEADED]
     # All columns: the view has parted what does not fit.
@@ -165,7 +167,7 @@ def _run_sage(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.protocols import sage
     from embassay.protocols.sage.protocol import Sage
 
-    _say("SAGE: does similarity follow what people prefer, and what was done to a text?")
+    _say_next("SAGE: does similarity follow what people prefer, and what was done to a text?")
     options = sage.SageOptions(document_cap=DOCUMENTS, retrieval_edits=EDITS, text_tokens=TOKENS)
     request = sage.Request(systems, tokenizer=TOKENIZER, options=options)
     carry_out(partial(Sage().carry_out, request), out, display=display, report=False, workers=workers)
@@ -176,7 +178,9 @@ def _run_pteb(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.protocols import pteb
     from embassay.protocols.pteb.protocol import Pteb
 
-    _say(f"PTEB: what is left of the scores of seven tasks when every text is paraphrased, {RUNS} times?")
+    _say_next(
+        f"PTEB: what is left of the scores of seven tasks when every text is paraphrased, {RUNS} times?"
+    )
     # Six French items of each task are too few for a score of their own.
     options = pteb.PtebOptions(languages="pooled")
     request = pteb.Request(systems, limit=TEXTS, tokenizer=TOKENIZER, runs=RUNS, options=options)
@@ -188,7 +192,7 @@ def _run_hteb(systems: tuple[str, ...], out: Path, display: Display, workers: in
     from embassay.protocols import hteb
     from embassay.protocols.hteb.protocol import Hteb
 
-    _say(f"HTEB: on which axis do scores break? Style, length and language of {PAIRS} pairs")
+    _say_next(f"HTEB: on which axis do scores break? Style, length and language of {PAIRS} pairs")
     options = hteb.HtebOptions(languages="reference")
     request = hteb.Request(systems, tasks=("sts",), limit=PAIRS, tokenizer=TOKENIZER, runs=1, options=options)
     carry_out(partial(Hteb().carry_out, request), out, display=display, report=False, workers=workers)
@@ -211,7 +215,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.rag.scoring.options import ScoreRequest
     from embassay.protocols.rag.scoring.protocol import score_request
 
-    _say(
+    _say_next(
         f"RAG: a golden set of {QUESTIONS} questions, by a judge whose answers were recorded. Nothing is sent."
     )
     golden = GoldenRequest(
@@ -219,7 +223,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
         options=GoldenOptions(depth=DEPTH, top=TOP),
     )  # fmt: skip
     run_golden(golden, out / "golden", display, report=False)
-    _say("RAG: what these systems retrieve, scored with that golden set")
+    _say_next("RAG: what these systems retrieve, scored with that golden set")
     runs = _write_runs(golden, [name for name in RETRIEVERS if name in systems], out / "runs")
     qrels = str(out / "golden" / "export" / "qrels.tsv")
     request = ScoreRequest(qrels, tuple(map(str, runs)), cutoffs=(5, 10))
@@ -233,7 +237,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
 def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> list[Path]:
     """What each system, and two of them fused, retrieve of the passages that the golden set chose from."""
     from embassay.protocols.rag.golden.corpus import passages_of, read_inputs
-    from embassay.protocols.rag.scoring.inputs import fused, retrieve, write_trec
+    from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve, write_trec
     from embassay.text import open_tokenizer
 
     tokenizer, read = open_tokenizer(TOKENIZER), read_inputs(request)
@@ -241,7 +245,7 @@ def _write_runs(request: GoldenRequest, systems: list[str], folder: Path) -> lis
     passages = dict(zip(chosen.ids, chosen.texts, strict=True))
     questions = {question.id: question.text for question in read.questions}
     runs = {name: retrieve(name, passages, questions, DEPTH, tokenizer=tokenizer) for name in systems}
-    runs["+".join(FUSED)] = fused([runs[name] for name in FUSED], DEPTH)
+    runs["+".join(FUSED)] = fuse_runs([runs[name] for name in FUSED], DEPTH)
     return [write_trec(folder / f"{name}.trec", name, run) for name, run in runs.items()]
 
 
@@ -258,7 +262,7 @@ def _run_sweep(systems: tuple[str, ...], out: Path, display: Display) -> None:
         request = read_config(path)
     encoders = tuple(name for name in ENCODERS if name in systems)
     index = ("flat", "hnsw-f32") if find_spec("faiss") else ("flat",)
-    _say("RAG: a sweep of retrieval stacks over the sample's questions")
+    _say_next("RAG: a sweep of retrieval stacks over the sample's questions")
     run_sweep(replace(request, encoder=encoders, dims=(None,), index=index), out, display, report=False)
 
 
@@ -268,10 +272,10 @@ def _run_probes(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 
     encoders = tuple(name for name in ENCODERS if name in systems)
-    _say("RAG: do names count? A probe on bundled authors and topics")
+    _say_next("RAG: do names count? A probe on bundled authors and topics")
     names = NamesRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(names, out / "names", display, report=False)
-    _say("RAG: does small talk count? The other probe")
+    _say_next("RAG: does small talk count? The other probe")
     noise = NoiseRequest(encoders, queries=BUNDLES, runs=SAID, tokenizer=TOKENIZER)
     run_probe(noise, out / "noise", display, report=False)
 
@@ -285,7 +289,7 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     from embassay.protocols.hume.sampling.options import SampleRequest, TaskRequest
     from embassay.protocols.hume.study import read_study, write_annotations, write_study
 
-    _say(
+    _say_next(
         f"HUME: a study of {ITEMS} items a task. No people took part: {SCRIPTS} scripts answer, right except "
         "for random errors."
     )
@@ -299,7 +303,7 @@ def _run_hume(systems: tuple[str, ...], out: Path, display: Display) -> None:
     run_study(request, out / "hume", display, report=False, workers=1, max_usd=None)
 
 
-def _systems() -> tuple[str, ...]:
+def _bundled_systems() -> tuple[str, ...]:
     """The bundled systems, minilm first where it can be had."""
     from embassay.errors import ModelError
     from embassay.systems import open_system
@@ -313,6 +317,6 @@ def _systems() -> tuple[str, ...]:
     return ("minilm", *BUNDLED)
 
 
-def _say(line: str) -> None:
+def _say_next(line: str) -> None:
     """Say on stderr what comes next."""
     typer.echo(line, err=True)

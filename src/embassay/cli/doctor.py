@@ -49,11 +49,11 @@ def show(what: Annotated[What, typer.Argument(help=f"One of {', '.join(What)}.")
     Example: embassay list systems --wide
     """
     if what is What.models:
-        rows, shown = _models(), list(_MODEL_COLUMNS)
+        rows, shown = _model_rows(), list(_MODEL_COLUMNS)
     elif what is What.suites:
-        rows, shown = list(_suites()), ["protocol", "sets", "datasets", "here"]
+        rows, shown = list(_suite_rows()), ["protocol", "sets", "datasets", "here"]
     else:
-        rows, shown = list(_entries(what)), []
+        rows, shown = list(_registry_entries(what)), []
     if printed.json:
         from json import dumps
 
@@ -77,21 +77,21 @@ _MODEL_COLUMNS = {
 }
 
 
-def _suites() -> Iterator[dict[str, Any]]:
+def _suite_rows() -> Iterator[dict[str, Any]]:
     """The papers' sets of datasets: how many each counts, of how many datasets, and how many of these are here."""
-    from embassay.data.catalogue.entries import place
-    from embassay.data.catalogue.suites import suites
+    from embassay.data.catalogue.entries import reading_place
+    from embassay.data.catalogue.suites import all_suites
 
     at_hand = ("mirror", "part of mirror", "cache")
-    for suite in suites().values():
-        present = [place(member.record) in at_hand for member in suite.members if member.record]
+    for suite in all_suites().values():
+        present = [reading_place(member.record) in at_hand for member in suite.members if member.record]
         yield {
             "name": suite.name, "protocol": suite.protocol, "sets": len(suite.sets), "datasets": len(suite.members),
             "here": sum(present), "source": suite.source, "summary": suite.title,
         }  # fmt: skip
 
 
-def _models() -> list[dict[str, Any]]:
+def _model_rows() -> list[dict[str, Any]]:
     """What is known of models, without what is not."""
     from dataclasses import asdict
 
@@ -101,7 +101,7 @@ def _models() -> list[dict[str, Any]]:
     return [{key: value for key, value in model if value not in (None, ())} for model in models]
 
 
-def _entries(what: What) -> Iterator[dict[str, Any]]:
+def _registry_entries(what: What) -> Iterator[dict[str, Any]]:
     """What the registries of a kind hold; each task says whose it is."""
     from importlib import import_module
 
@@ -144,30 +144,32 @@ def doctor(running: Spread) -> None:
     from embassay.machine import cache_folder
 
     if running.engine == "ray" or running.address is not None:
-        _cluster(running.address, running.json)
+        _show_cluster(running.address, running.json)
         return
     machine, known = look(cache_folder()), extras()
     checks = list(examine(machine.cache))
     if running.json:
         _print_json(machine, known, checks)
     else:
-        _print(machine, known, checks)
+        _print_machine(machine, known, checks)
     if machine.device is None or any(check.state == "broken" for check in checks):
         raise typer.Exit(3)
 
 
-def _print(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) -> None:
+def _print_machine(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) -> None:
     from embassay import __version__
     from embassay.cli.terminal import show_table
 
     typer.echo(f"embassay {__version__}, Python {machine.python}, {machine.platform}")
-    typer.echo(f"{_cores(machine)}; memory {_gib(machine.memory)}, {_gib(machine.free)} of it free")
+    typer.echo(
+        f"{_say_cores(machine)}; memory {_format_gib(machine.memory)}, {_format_gib(machine.free)} of it free"
+    )
     typer.echo(f"Accelerators: {'; '.join(machine.accelerators) or 'none that the NVIDIA driver names'}")
     typer.echo(f"Vectors are made and searched on: {machine.device_words}")
-    typer.echo(f"Cache: {machine.cache}, {_gib(machine.disk_free)} free on its disk\n")
+    typer.echo(f"Cache: {machine.cache}, {_format_gib(machine.disk_free)} free on its disk\n")
     show_table(
         ["Extra", "State", "What it is for"],
-        [[extra.name, "ok" if extra.here else "-", f"{extra.purpose}{_lacks(extra)}"] for extra in known],
+        [[extra.name, "ok" if extra.here else "-", f"{extra.purpose}{_say_lacks(extra)}"] for extra in known],
         wide=False,
     )
     typer.echo("")
@@ -178,7 +180,7 @@ def _print(machine: Machine, known: Sequence[Extra], checks: Sequence[Check]) ->
     show_table(["Check", "State", "What was found"], rows, wide=False)
 
 
-def _cluster(address: str | None, json: bool) -> None:
+def _show_cluster(address: str | None, json: bool) -> None:
     from embassay.cli.options import crew
     from embassay.doctor import examine_cluster
 
@@ -202,21 +204,22 @@ def _print_cluster(facts: ClusterFacts) -> None:
     typer.echo(f"embassay {__version__}; Ray cluster: {facts.address}\n")
     finds = [node.seen for node in facts.nodes]
     rows = [
-        [n.node.host, str(n.node.cpus), f"{n.node.gpus:g}", _gib(n.node.memory), _gib(n.node.object_store),
+        [n.node.host, str(n.node.cpus), f"{n.node.gpus:g}", _format_gib(n.node.memory),
+         _format_gib(n.node.object_store),
          n.python, n.ray, n.embassay or n.error]
         for n in finds
     ]  # fmt: skip
     heads = ["Node", "CPUs", "GPUs", "Memory", "Object store", "Python", "Ray", "Embassay"]
     show_table(heads, rows, wide=False, numbers=False)
     typer.echo("")
-    for line in _alike(facts.nodes):
+    for line in _alike_nodes(facts.nodes):
         typer.echo(line)
-    typer.echo(f"\n{_use(facts)}")
+    typer.echo(f"\n{_say_use(facts)}")
     mend = f" {facts.check.mend}" if facts.check.mend else ""
     typer.echo(f"{_SIGNS[facts.check.state]}: {facts.check.told.rstrip('.')}.{mend}")
 
 
-def _alike(nodes: Sequence[NodeFacts]) -> list[str]:
+def _alike_nodes(nodes: Sequence[NodeFacts]) -> list[str]:
     """What is installed on the nodes, once for all on which it is the same."""
     groups: dict[tuple[tuple[str, ...], ...], list[NodeFacts]] = {}
     for node in nodes:
@@ -224,7 +227,7 @@ def _alike(nodes: Sequence[NodeFacts]) -> list[str]:
             groups.setdefault((node.accelerators, node.extras, node.lacks), []).append(node)
     lines = []
     for (accelerators, extras, lacks), alike in groups.items():
-        free = _gib(
+        free = _format_gib(
             min(
                 (node_facts.disk_free for node_facts in alike if node_facts.disk_free is not None),
                 default=None,
@@ -241,7 +244,7 @@ def _alike(nodes: Sequence[NodeFacts]) -> list[str]:
     return lines
 
 
-def _use(facts: ClusterFacts) -> str:
+def _say_use(facts: ClusterFacts) -> str:
     """What a run would use."""
     pools = f"{facts.encoders} process{'es' * (facts.encoders != 1)} on {facts.threads} threads each"
     cells = f"A run would do {facts.cells} cell{'s' * (facts.cells != 1)} at a time; an encoder would have {pools}."
@@ -256,20 +259,20 @@ def _use(facts: ClusterFacts) -> str:
     )
 
 
-def _lacks(extra: Extra) -> str:
+def _say_lacks(extra: Extra) -> str:
     if extra.here:
         return ""
     parts = [f"lacks {', '.join(extra.missing)}"] if extra.missing else []
     return f" ({'; '.join([*parts, *extra.old])}): {extra.mend}"
 
 
-def _cores(machine: Machine) -> str:
+def _say_cores(machine: Machine) -> str:
     if machine.cores == machine.cores_built_in:
         return f"{machine.cores} core{'s' if machine.cores > 1 else ''}"
     return f"{machine.cores} of {machine.cores_built_in} cores may be used"
 
 
-def _gib(size: int | None) -> str:
+def _format_gib(size: int | None) -> str:
     return "unknown" if size is None else f"{size / 2**30:.1f} GiB"
 
 
@@ -314,12 +317,12 @@ def info(shown: Shown) -> None:
             "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
             "documents": documents,
         }  # fmt: skip
-        facts = {name: _plain(asdict(record)) for name, record in records.items()}
-        typer.echo(dumps({**_plain(asdict(cache_info)), **facts}))
+        facts = {name: _plain_entry(asdict(record)) for name, record in records.items()}
+        typer.echo(dumps({**_plain_entry(asdict(cache_info)), **facts}))
         return
-    _show(cache_info, "chunks", "texts", cache_info.encoders)
-    _show(answers, "answers", "answers", answers.models)
-    _show(pairs, "entries", "scores", pairs.rerankers)
+    _show_cache(cache_info, "chunks", "texts", cache_info.encoders)
+    _show_cache(answers, "answers", "answers", answers.models)
+    _show_cache(pairs, "entries", "scores", pairs.rerankers)
     typer.echo(f"{indexes.path}\n{sum(indexes.kinds.values()):,} indexes, {indexes.bytes / 1e6:,.1f} MB")
     for kind, count in sorted(indexes.kinds.items()):
         typer.echo(f"  {count:>12,} of kind {kind}")
@@ -332,11 +335,11 @@ def info(shown: Shown) -> None:
     )
 
 
-def _plain(about: dict[str, Any]) -> dict[str, Any]:
+def _plain_entry(about: dict[str, Any]) -> dict[str, Any]:
     return {**about, "path": str(about["path"])}
 
 
-def _show(held: Any, entries: str, of: str, owners: Any) -> None:
+def _show_cache(held: Any, entries: str, of: str, owners: Any) -> None:
     typer.echo(f"{held.path}\n{held.entries:,} {entries}, {held.bytes / 1e6:,.1f} MB")
     for name, count in sorted(owners.items()):
         typer.echo(f"  {count:>12,} {of}  {name}")

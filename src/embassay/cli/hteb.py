@@ -60,10 +60,10 @@ def run(request: Request, running: Spread, reference: Reference = False) -> None
 
     Example: embassay hteb run -s minilm --transformer ollama:gemma3:27b --limit 50
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.hteb.protocol import Hteb
 
-    do(Hteb(), of_authors(request) if reference else request, running, "hteb")
+    run_session(Hteb(), of_authors(request) if reference else request, running, "hteb")
 
 
 Generator = Annotated[
@@ -89,8 +89,8 @@ def transform(request: Request, running: Running, reference: Reference = False) 
 
     Example: embassay hteb transform --transformer ollama:gemma3:27b -d sample
     """
-    from embassay.cli.progress import listener
-    from embassay.cli.session import Display, show_plan, stopping
+    from embassay.cli.progress import make_listener
+    from embassay.cli.session import Display, show_plan, stop_on_signal
     from embassay.protocols.hteb.protocol import transform, transform_forecast
     from embassay.protocols.kernel.session import accounts
     from embassay.runs.folder import RunFolder
@@ -103,9 +103,13 @@ def transform(request: Request, running: Running, reference: Reference = False) 
     folder = running.out or default_out("hteb-texts")
     command = shlex.join(["embassay", *sys.argv[1:]])
     command = command if "--out" in command else f"{command} --out {shlex.quote(str(folder))}"
-    heard = listener()
+    heard = make_listener()
     kept_in = f"Finished work is kept in {folder}."
-    with stopping(kept_in, command), RunFolder(folder).locked(), accounts(folder, running.max_cost) as ledger:
+    with (
+        stop_on_signal(kept_in, command),
+        RunFolder(folder).locked(),
+        accounts(folder, running.max_cost) as ledger,
+    ):
         try:
             texts = transform(request, folder, ledger=ledger, listener=heard)
         finally:

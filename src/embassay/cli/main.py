@@ -101,12 +101,12 @@ class Commands(Listed):
 
     def make_context(self, *arguments: Any, **more: Any) -> Any:
         """Of the options before a command."""
-        with _mended():
+        with _mend_usage():
             return super().make_context(*arguments, **more)
 
     def invoke(self, ctx: Any) -> Any:
         """Read the options of a command, and carry it out."""
-        with _mended():
+        with _mend_usage():
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -118,7 +118,7 @@ class Commands(Listed):
 
 
 @contextmanager
-def _mended() -> Iterator[None]:
+def _mend_usage() -> Iterator[None]:
     """What is wrong with the words of a command is said as every mistake is, with what to write in their place."""
     try:
         yield
@@ -126,21 +126,21 @@ def _mended() -> Iterator[None]:
         # Which module typer's classes of errors are in differs between its versions; one of them asks for help.
         if not hasattr(error, "format_message") or type(error).__name__ == "NoArgsIsHelpError":
             raise
-        raise _mistake(error) from None
+        raise _usage_mistake(error) from None
 
 
-def _mistake(error: Any) -> UsageError:
+def _usage_mistake(error: Any) -> UsageError:
     message = re.sub(r"\s*\n\s*", " ", error.format_message())
     for raw, plain in PLAIN.items():
         message = message.replace(raw, plain)
     path = error.ctx.command_path if getattr(error, "ctx", None) else "embassay"
     mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, message))
-    mend = next(mends, "").format(path=path, said=_last_word(message)) or _near(message, error)
+    mend = next(mends, "").format(path=path, said=_last_word(message)) or _say_near(message, error)
     message = message if message.endswith("?") else f"{message.rstrip('.')}."
     return UsageError(message, mend=f"{mend}`{path} -h` shows all.")
 
 
-def _near(message: str, error: Any) -> str:
+def _say_near(message: str, error: Any) -> str:
     """A question after commands that look like what was asked for, and after the long option of a letter; typer asks
     so of other options itself."""
     if letter := re.match(r"No such option:? '?-([a-z])\b", message):
@@ -180,23 +180,23 @@ def with_commands(*names: str) -> typer.Typer:
     return built
 
 
-def debugging() -> bool:
+def is_debugging() -> bool:
     """Whether tracebacks of known errors are shown."""
     return _debug
 
 
-def _listed() -> None:
+def _command_stubs() -> None:
     """What stands for a command until it is called."""
 
 
 app = App(**SETTINGS, cls=Commands)
 for _name, _about in (COMMANDS | GROUPS).items():
-    app.command(_name, help=_about)(_listed)
+    app.command(_name, help=_about)(_command_stubs)
 
 _debug = False
 
 
-def _version(value: bool) -> None:
+def _show_version(value: bool) -> None:
     if value:
         typer.echo(f"embassay {__version__}")
         raise typer.Exit
@@ -207,14 +207,15 @@ def main(
     context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[  # noqa: ARG001 - answered by its callback
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and stop.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
     ] = False,
 ) -> None:
     """Compare embedding models, similarity metrics and retrieval stacks on your own data."""
     global _debug
     _debug = debug
     if context.invoked_subcommand is None:
-        typer.echo(start())
+        typer.echo(start_text())
 
 
 START = {
@@ -240,7 +241,7 @@ ROOMS = {
 }
 
 
-def start() -> str:
+def start_text() -> str:
     """What `embassay` alone says, within 80 columns: what to type first, and every command under what it is for."""
     questions = [f"  {question:<30}{command}" for question, command in START.items()]
     measure = [f"{name:<10}{about}" for name, about in MEASURE.items()]
@@ -254,11 +255,11 @@ def start() -> str:
 def run() -> None:
     """Entry point: run the app; a known error is one line on stderr, its mend, and its exit code."""
     with only_visible():
-        warnings.formatwarning = _warning
-        _run()
+        warnings.formatwarning = _format_warning
+        _run_app()
 
 
-def _warning(
+def _format_warning(
     message: Warning | str,
     category: type[Warning],
     filename: str,
@@ -271,14 +272,14 @@ def _warning(
     return f"{filename}:{lineno}: {category.__name__}: {message}\n"
 
 
-def _run() -> None:
+def _run_app() -> None:
     try:
         _check_memory(sys.argv[1:])
         _check_out(sys.argv[1:])
         with said_readings():
             app()
     except EmbassayError as error:
-        _say(error)
+        _exit_with(error)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(0)
@@ -287,14 +288,14 @@ def _run() -> None:
 
         readable = of_files(error)
         readable.__cause__ = error
-        _say(readable)
+        _exit_with(readable)
     except Exception as error:
-        _fail(error)
+        _report_failure(error)
     except BaseException as error:
         # Libraries written in Rust raise what ended them past `Exception`.
         if type(error).__name__ != "PanicException":
             raise
-        _fail(error)
+        _report_failure(error)
 
 
 LEAST_MEMORY = 2_000_000_000
@@ -312,11 +313,11 @@ def _check_memory(words: Sequence[str]) -> None:
     raise UsageError(message, mend="Allow more: ulimit -v unlimited.")
 
 
-def _fail(error: BaseException) -> NoReturn:
+def _report_failure(error: BaseException) -> NoReturn:
     """Say that memory is lacking where it is; a mistake of ours keeps its traceback."""
     if _lacks_memory(error):
         mend = "Allow more (ulimit -v), or give it less to do: --limit."
-        _say(UsageError("There is not enough memory.", mend=mend))
+        _exit_with(UsageError("There is not enough memory.", mend=mend))
     _show_traceback(error)
     sys.exit(1)
 
@@ -346,7 +347,7 @@ def _memory_limit() -> int | None:
     return None if allowed == resource.RLIM_INFINITY else allowed
 
 
-def _say(error: EmbassayError) -> NoReturn:
+def _exit_with(error: EmbassayError) -> NoReturn:
     if _debug:
         _show_traceback(error)
     else:

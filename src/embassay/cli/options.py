@@ -68,7 +68,7 @@ class Command(TyperCommand):
             if param.param_type_name == "argument":
                 rows["Arguments"].append((param.metavar or param.name.upper(), param.help or ""))
             elif not param.hidden and param.name != "help":
-                rows[_panel(param)].append(_row(param))
+                rows[_option_panel(param)].append(_option_row(param))
         for title, entries in rows.items():
             # Stable: within each the order of declaration stays.
             entries.sort(key=lambda row: not row[1].endswith("[required]"))
@@ -107,12 +107,12 @@ def _write_own_options(words: Sequence[str], formatter: Any) -> None:
             formatter.write_dl(rows)
 
 
-def _panel(shown: Any) -> str:
+def _option_panel(shown: Any) -> str:
     of_its_name = _PANEL_OF.get(max(shown.opts, key=len).lstrip("-"))
     return str(shown.rich_help_panel or of_its_name or MEASURE)
 
 
-def _row(option: Any) -> tuple[str, str]:
+def _option_row(option: Any) -> tuple[str, str]:
     """How an option is written, and what it means."""
     flags = sorted(option.opts, key=len)
     written = ", ".join(f"--[no-]{flag[2:]}" if option.secondary_opts else flag for flag in flags)
@@ -170,15 +170,15 @@ def _name_values(command: Callable[..., Any]) -> None:
         kind, *declared = get_args(parameter.annotation) or (None,)
         for info in declared:
             if isinstance(info, typer.models.OptionInfo) and not (info.metavar or "").endswith("..."):
-                info.metavar = _value(kind, info.metavar)
+                info.metavar = _value_name(kind, info.metavar)
 
 
-def _value(kind: Any, named: str | None = None) -> str | None:
+def _value_name(kind: Any, named: str | None = None) -> str | None:
     """How help writes the value of an option; None for a flag."""
     if get_origin(kind) is list:
-        return f"{_value(get_args(kind)[0], named)}..."
+        return f"{_value_name(get_args(kind)[0], named)}..."
     if several := [member for member in get_args(kind) if member is not type(None)]:
-        return _value(several[0], named)
+        return _value_name(several[0], named)
     if named:
         return named
     if isinstance(kind, type) and issubclass(kind, Enum):
@@ -186,15 +186,17 @@ def _value(kind: Any, named: str | None = None) -> str | None:
     return {int: "N", float: "X", str: "TEXT", Path: "PATH"}.get(kind)
 
 
-def _parameter(field: Any, hint: Any, group: str = MEASURE, default: Any = MISSING) -> inspect.Parameter:
+def _field_parameter(
+    field: Any, hint: Any, group: str = MEASURE, default: Any = MISSING
+) -> inspect.Parameter:
     """A field as an option of a command, or as an argument, under the title `group` where it names none, with a
     `default` of the command's own."""
     meta = field.metadata
     default = field.default if default is MISSING else default
     if default is MISSING and field.default_factory is not MISSING:
         default = None
-    kind, default = _kind(field, hint, default)
-    names = _flags(field, hint)
+    kind, default = _parameter_kind(field, hint, default)
+    names = _option_flags(field, hint)
     written: Any = typer.Option
     if not names[0].startswith("-"):
         written = partial(typer.Argument, metavar=names.pop())
@@ -209,25 +211,25 @@ def _parameter(field: Any, hint: Any, group: str = MEASURE, default: Any = MISSI
     )
 
 
-def _kind(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
+def _parameter_kind(field: Any, hint: Any, default: Any) -> tuple[Any, Any]:
     """What is written for a field of this type, and what holds where nothing is."""
     if "flag" in field.metadata:
         return bool, False
-    if (words := _words(field, hint)) is not None:
-        kind = _choice(field.name, words)
+    if (words := _allowed_words(field, hint)) is not None:
+        kind = _choice_type(field.name, words)
         if default in (MISSING, ...):
             return kind, default
         return kind, next((kind(word) for word, value in words.items() if value == default), None)
     if get_origin(hint) in (tuple, dict, Map):
         inner, *_ = get_args(hint)
         if get_origin(inner) is Literal:
-            inner = _choice(field.name, get_args(inner))
+            inner = _choice_type(field.name, get_args(inner))
         plain = inner in (int, float, Path) or isinstance(inner, type(Enum))
         return GenericAlias(list, (inner if plain else str,)), default if default in (MISSING, ...) else None
     return hint, default
 
 
-def _flags(field: Any, hint: Any) -> list[str]:
+def _option_flags(field: Any, hint: Any) -> list[str]:
     flag = field.name.replace("_", "-")
     pair = hint in (bool, bool | None) and "flag" not in field.metadata
     return (field.metadata.get("name") or (f"--{flag}/--no-{flag}" if pair else f"--{flag}")).split()
@@ -235,12 +237,12 @@ def _flags(field: Any, hint: Any) -> list[str]:
 
 def _parameter_name(field: Any, hint: Any) -> str:
     """The first spelling as a word of Python: what two records ask for by one option is one parameter."""
-    first = _flags(field, hint)[0].partition("/")[0]
+    first = _option_flags(field, hint)[0].partition("/")[0]
     name = first.lstrip("-").replace("-", "_") if first.startswith("-") else field.name
     return f"{name}_" if iskeyword(name) else name
 
 
-def _words(field: Any, hint: Any) -> Map[str, Any] | None:
+def _allowed_words(field: Any, hint: Any) -> Map[str, Any] | None:
     """What may be written for a field of few values, and for which of them."""
     if words := field.metadata.get("words"):
         return dict(words)
@@ -256,22 +258,22 @@ def _is_optional(hint: Any) -> bool:
     return type(None) in get_args(hint)
 
 
-def _read(field: Any, hint: Any, given: Any) -> Any:
+def _read_field(field: Any, hint: Any, given: Any) -> Any:
     """The value of a field for what was written."""
     if "flag" in field.metadata:
         return field.metadata["flag"]
-    if words := _words(field, hint):
-        return words[_plain(given)]
+    if words := _allowed_words(field, hint):
+        return words[_plain_value(given)]
     if read := field.metadata.get("read"):
         return read(given)
-    return tuple(map(_plain, given)) if isinstance(given, list) else given
+    return tuple(map(_plain_value, given)) if isinstance(given, list) else given
 
 
-def _choice(name: str, words: Iterable[str]) -> type[Enum]:
+def _choice_type(name: str, words: Iterable[str]) -> type[Enum]:
     return Enum(name, {word: word for word in words}, type=str)  # type: ignore[return-value]
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
@@ -343,10 +345,10 @@ def crew(workers: int, engine: str, address: str | None) -> int | Ray:
             "--workers is for --engine local: a cluster does as many cells at a time as it has CPUs.",
             mend="Leave --workers out.",
         )
-    from embassay.runs.cluster.connection import check_address, library
+    from embassay.runs.cluster.connection import check_address, import_ray
     from embassay.runs.execution import Ray
 
-    library()
+    import_ray()
     if address is not None:
         check_address(address)
     return Ray(address)
@@ -375,13 +377,13 @@ def within_memory(command: Callable[..., Any], *, stop: bool = False) -> Callabl
         check_finite(arguments)
         if memory is None:
             return command(**arguments)
-        from embassay.runs.memory import kept, promised, size, warning
+        from embassay.runs.memory import memory_kept, memory_warning, parse_size, promise_memory
 
-        with promised(size(memory), stop=stop):
+        with promise_memory(parse_size(memory), stop=stop):
             try:
                 return command(**arguments)
             finally:
-                if message := warning(kept()) if not stop else "":
+                if message := memory_warning(memory_kept()) if not stop else "":
                     typer.echo(message, err=True)
 
     signature = inspect.signature(command, eval_str=True)
@@ -438,14 +440,14 @@ def of_records(
                 record, MEASURE, defaults, fixed, without, later=record is not parameter.annotation
             )
             for name, parameter in inspect.signature(command, eval_str=True).parameters.items()
-            if (record := _record(parameter.annotation)) is not None
+            if (record := _record_type(parameter.annotation)) is not None
         }
         return _with_records(command, by_parameter)
 
     return decorate
 
 
-def _record(annotation: Any) -> type[Any] | None:
+def _record_type(annotation: Any) -> type[Any] | None:
     """The record of a parameter, or that it makes later; None where it has none."""
     kind = get_args(annotation)[0] if get_origin(annotation) is partial else annotation
     return kind if isinstance(kind, type) and is_dataclass(kind) else None
@@ -466,7 +468,7 @@ def _with_records(command: Callable[..., Any], made: Map[str, _Record]) -> Calla
         written = {name: value for name, value in given.items() if value not in (None, options[name].default)}
         return command(**arguments, **{name: record.value(written) for name, record in made.items()})
 
-    return _signed(wrapped, command, list(options.values()), *made)
+    return _with_signature(wrapped, command, list(options.values()), *made)
 
 
 @dataclass(frozen=True)
@@ -496,7 +498,7 @@ class _Record:
             record,
             hints,
             {
-                own.name: _parameter(own, hints[own.name], group, defaults.get(own.name, MISSING))
+                own.name: _field_parameter(own, hints[own.name], group, defaults.get(own.name, MISSING))
                 for own in options
             },
             {own.name: cls.of(hints[own.name], DETAILS) for own in free if is_dataclass(hints[own.name])},
@@ -513,7 +515,7 @@ class _Record:
         """Field -> its value, of what was said."""
         by_name = {field.name: field for field in fields(self.cls)}
         return {
-            name: _read(by_name[name], self.hints[name], said[parameter.name])
+            name: _read_field(by_name[name], self.hints[name], said[parameter.name])
             for name, parameter in self.parameters.items()
             if parameter.name in said
         }
@@ -526,7 +528,7 @@ class _Record:
         return partial(make, **values) if self.later else make(**values)
 
 
-def _signed(
+def _with_signature(
     wrapped: Callable[..., Any], command: Callable[..., Any], own: list[inspect.Parameter], *names: str
 ) -> Callable[..., Any]:
     """`wrapped` with the signature of `command`, its parameters of these names replaced by `own`."""
@@ -550,7 +552,7 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
         )
         records = [whole, *whole.within.values()]
         own = [
-            _given(field, record.parameters[field.name])
+            _optional_parameter(field, record.parameters[field.name])
             for record in records
             for field in fields(record.cls)
             if field.name in record.parameters
@@ -562,22 +564,22 @@ def knobs(cls: type[Any], name: str = "given") -> Callable[[Callable[..., Any]],
             read = {key: value for record in records for key, value in record.read(written).items()}
             return command(**arguments, **{name: read})
 
-        return _signed(wrapped, command, own, name)
+        return _with_signature(wrapped, command, own, name)
 
     return decorate
 
 
-def _given(field: Any, one: inspect.Parameter) -> inspect.Parameter:
+def _optional_parameter(field: Any, one: inspect.Parameter) -> inspect.Parameter:
     """An option that is None where it is not given."""
     nothing = field.default in (None, "", MISSING)
-    default = "" if nothing else f" Default: {_shown(field.default)}."
+    default = "" if nothing else f" Default: {_show_default(field.default)}."
     option = one.annotation.__metadata__[0]
     option.help += default
     kind = get_args(one.annotation)[0]
     return one.replace(default=None, annotation=Annotated[kind | None, option])
 
 
-def _shown(value: Any) -> str:
+def _show_default(value: Any) -> str:
     return {True: "yes", False: "no"}.get(value, f"{value:g}" if isinstance(value, float) else str(value))
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from threading import RLock, Timer
 from typing import TYPE_CHECKING, Any
 
-from embassay.cli.terminal import progress_bars, visible
+from embassay.cli.terminal import escape_controls, progress_bars
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.kernel.tables import counted
 
@@ -30,7 +30,7 @@ PACE = 10
 """Answers that set the pace, also where they are less than a tenth."""
 
 
-def listener(brief: bool = False) -> Silent:
+def make_listener(brief: bool = False) -> Silent:
     """Bars when stderr is a terminal, lines otherwise; `brief` ones say nothing of what lies ahead."""
     return Bars() if sys.stderr.isatty() else Lines(brief)
 
@@ -38,16 +38,16 @@ def listener(brief: bool = False) -> Silent:
 def time_left(elapsed: float, share: float, *, paced: bool = False) -> str:
     """Time left as a range once a tenth is done, or enough of it to set the pace: cells differ, so one figure would
     promise too much."""
-    seconds = remaining(elapsed, share, paced=paced)
-    return "" if seconds is None else _range(seconds)
+    seconds = seconds_left(elapsed, share, paced=paced)
+    return "" if seconds is None else _time_range(seconds)
 
 
-def remaining(elapsed: float, share: float, *, paced: bool = False) -> float | None:
+def seconds_left(elapsed: float, share: float, *, paced: bool = False) -> float | None:
     """Seconds left at the pace so far; None before a tenth is done, or enough to set the pace."""
     return elapsed * (1 - share) / share if share >= 0.1 or paced else None
 
 
-def _range(left: float) -> str:
+def _time_range(left: float) -> str:
     low, high = in_words(left * 0.7), in_words(left * 1.5)
     return f"{low} left" if low == high else f"{low} to {high} left"
 
@@ -61,7 +61,7 @@ def in_words(seconds: float) -> str:
 
 
 @contextmanager
-def opening(names: Sequence[str]) -> Iterator[None]:
+def say_opening(names: Sequence[str]) -> Iterator[None]:
     """Say what is being opened, where that takes a second or more."""
     heard = Lines()
     heard.opening(names)
@@ -117,7 +117,7 @@ class _Tally(Silent):
         """Say it unless something else has come within `BRIEF` seconds; what waited before is not said any more."""
         if self._late is not None:
             self._late.cancel()
-        self._late = threading.Timer(BRIEF, _say, [line]) if line else None
+        self._late = threading.Timer(BRIEF, _print_line, [line]) if line else None
         if self._late is not None:
             self._late.daemon = True
             self._late.start()
@@ -181,11 +181,13 @@ class _Tally(Silent):
         """Time left in words: by the forecast's weights, and never less than a cell in work needs at its own pace: a
         forecast may be far off for one system."""
         now = time.monotonic()
-        whole = remaining(now - self.start, self.share)
+        whole = seconds_left(now - self.start, self.share)
         if whole is None:
             return ""
-        own = (remaining(now - begun, self.shares.get(key, 0.0)) or 0.0 for key, begun in self.begun.items())
-        return _range(max(whole, *own, 0.0))
+        own = (
+            seconds_left(now - begun, self.shares.get(key, 0.0)) or 0.0 for key, begun in self.begun.items()
+        )
+        return _time_range(max(whole, *own, 0.0))
 
 
 class Lines(_Tally):
@@ -228,27 +230,27 @@ class Lines(_Tally):
     def _say_amount(self) -> None:
         self.say_late()
         self._last = time.monotonic()
-        _say(f"{self.title}: {self.amount()}  {self.until_answered()}".rstrip())
+        _print_line(f"{self.title}: {self.amount()}  {self.until_answered()}".rstrip())
 
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
-        _say(_grown(added))
+        _print_line(_say_additions(added))
 
     def reckoned(self, line: str) -> None:
         self.say_late()
-        _say(f"{self.title}: {line}")
+        _print_line(f"{self.title}: {line}")
 
     def planned(self, plan: Plan, waiting: Sequence[Cell], seconds: Mapping[str, float]) -> None:
         super().planned(plan, waiting, seconds)
         done = f"{len(plan.cells)} cells, {len(plan.cells) - len(waiting)} done already"
         if not self._brief:
-            _say(", ".join(filter(None, (done, self.ahead(plan)))))
+            _print_line(", ".join(filter(None, (done, self.ahead(plan)))))
 
     def advanced(self, cell: Cell, texts: int) -> None:
         super().advanced(cell, texts)
         if time.monotonic() - self._last >= PERIOD:
             self._last = time.monotonic()
-            done = f"{_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
-            _say(f"{self.ended_cells} of {self.cells} cells; in work: {done}  {self.left()}".rstrip())
+            done = f"{_cell_name(cell)}, {self.running[cell.key]:,} of {cell.units:,} texts"
+            _print_line(f"{self.ended_cells} of {self.cells} cells; in work: {done}  {self.left()}".rstrip())
 
     def ended(self, cell: Cell, record: CellRecord) -> None:
         super().ended(cell, record)
@@ -260,14 +262,14 @@ class Lines(_Tally):
             return
         self._last += since
         state = f"{record.seconds:.1f} s" if record.done else f"FAILED: {record.reason}"
-        named = f"  {_name(cell)}  {state}" if shown else ""
-        _say(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
+        named = f"  {_cell_name(cell)}  {state}" if shown else ""
+        _print_line(f"{self.ended_cells} of {self.cells}{named}  {self.left()}".rstrip())
 
     def over(self) -> None:
         self.say_late()
         cells = counted(self._all, "cell") if self._all else "done"
         failed = f", {self._failed} failed" if self._failed else ""
-        _say(f"{cells} in {in_words(time.monotonic() - self._first)}{failed}")
+        _print_line(f"{cells} in {in_words(time.monotonic() - self._first)}{failed}")
 
 
 class Bars(_Tally):
@@ -282,7 +284,7 @@ class Bars(_Tally):
         self._lock = threading.Lock()
 
     def growing(self, added: Mapping[str, Sequence[str]]) -> None:
-        self._progress.console.print(_grown(added), markup=False, highlight=False)
+        self._progress.console.print(_say_additions(added), markup=False, highlight=False)
 
     def reckoned(self, line: str) -> None:
         self._progress.console.print(f"{self.title}: {line}", markup=False, highlight=False)
@@ -332,7 +334,7 @@ class Bars(_Tally):
         with self._lock:
             if len(self._bars) < SHOWN:
                 self._bars[cell.key] = self._progress.add_task(
-                    _name(cell), total=cell.units or None, state=""
+                    _cell_name(cell), total=cell.units or None, state=""
                 )
 
     def advanced(self, cell: Cell, texts: int) -> None:
@@ -349,7 +351,7 @@ class Bars(_Tally):
                 self._progress.remove_task(bar)
         if not record.done:
             self._progress.console.print(
-                f"FAILED {_name(cell)}: {record.reason}", markup=False, highlight=False
+                f"FAILED {_cell_name(cell)}: {record.reason}", markup=False, highlight=False
             )
         self._update()
 
@@ -363,16 +365,16 @@ class Bars(_Tally):
         self._progress.update(self._all, completed=self.share, state=state)
 
 
-def _name(cell: Cell) -> str:
+def _cell_name(cell: Cell) -> str:
     return f"{cell.task} {cell.dataset} {cell.system}"
 
 
-def _grown(added: Mapping[str, Sequence[str]]) -> str:
-    parts = "; ".join(f"{name} {', '.join(map(visible, more))}" for name, more in added.items())
+def _say_additions(added: Mapping[str, Sequence[str]]) -> str:
+    parts = "; ".join(f"{name} {', '.join(map(escape_controls, more))}" for name, more in added.items())
     return f"Added to the existing run: {parts}"
 
 
-def _say(line: str) -> None:
+def _print_line(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 

@@ -57,10 +57,10 @@ def judge(request: JudgeRequest, running: Running) -> None:
 
     Example: embassay pteb judge -j ollama:gemma3:27b -d sample
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.pteb.judging import Judging
 
-    do(Judging(), request, running, "judge")
+    run_session(Judging(), request, running, "judge")
 
 
 @app.command("paraphrasers")
@@ -74,10 +74,10 @@ def paraphrasers(request: SelectionRequest, running: Running) -> None:
 
     Example: embassay pteb paraphrasers -p ollama:gemma3:27b -j ollama:gemma3:27b
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.pteb.selection import Selecting
 
-    done = do(Selecting(), request, running, "paraphrasers")
+    done = run_session(Selecting(), request, running, "paraphrasers")
     if done is None:
         return
     selection = done.manifest["selection"]
@@ -100,12 +100,12 @@ def run(request: Request, running: Spread) -> None:
 
     Example: embassay pteb run -s minilm -p recorded
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.pteb.protocol import Pteb
 
     if request.until_ci is not None:
         typer.echo(UNTIL_CI, err=True)
-    do(Pteb(), request, running, "pteb")
+    run_session(Pteb(), request, running, "pteb")
 
 
 OF_RUNS = {
@@ -118,19 +118,17 @@ OF_RUNS = {
 @app.command("prompts")
 @within_memory
 @of_records(
-    tasks=("sts",),
-    without=OF_RUNS,
-    defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1},
+    tasks=("sts",), without=OF_RUNS, defaults={"paraphrasers": ..., "prompts": PROMPT_NAMES, "runs": 1}
 )
 def prompts(request: Request, running: Spread) -> None:
     """Measure how much STS scores depend on the paraphrasing prompt.
 
     Example: embassay pteb prompts -s minilm -p ollama:gemma3:27b
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.pteb.protocol import Pteb
 
-    do(Pteb(), request, running, "prompts")
+    run_session(Pteb(), request, running, "prompts")
 
 
 @validation.callback()
@@ -270,9 +268,9 @@ def score(
     if asked.dry_run:
         _show_plan(study, asked.judges, json, wide)
         return
-    _estimate(study, asked.judges, asked.max_cost)
+    _estimate_pairs(study, asked.judges, asked.max_cost)
     scored = scoring.score(study, files or (), estimates=asked.estimates, decisions=asked.decisions)
-    written = scoring.keep(scored, command=_command())
+    written = scoring.keep(scored, command=_command_line())
     if json:
         from json import dumps
 
@@ -282,22 +280,22 @@ def score(
     _show_scored(scored, wide, asked.price)
 
 
-def _estimate(study: Study, judges: Sequence[str], max_cost: float | None) -> None:
+def _estimate_pairs(study: Study, judges: Sequence[str], max_cost: float | None) -> None:
     """Have the judges estimate every pair; what was asked before is not asked again."""
     if not judges:
         return
-    from embassay.cli.progress import listener
+    from embassay.cli.progress import make_listener
     from embassay.protocols.kernel.session import accounts
     from embassay.protocols.pteb.validation.scoring import estimate
 
-    heard = listener()
+    heard = make_listener()
     heard.paraphrasing("Estimates", len(study.items) * len(judges))
     with accounts(study.path, max_cost) as ledger:
         try:
             estimate(study, judges, ledger=ledger, hear=heard.advanced_by)
         except KeyboardInterrupt:
             raise Interrupted(
-                "Stopped. The answers so far are kept.", mend=f"Resume with: {_command()}"
+                "Stopped. The answers so far are kept.", mend=f"Resume with: {_command_line()}"
             ) from None
         finally:
             getattr(heard, "stop", lambda: None)()
@@ -337,13 +335,18 @@ def _show_study(study: Study) -> None:
 
 def _show_scored(scored: Scored, wide: bool, price: float | None = None) -> None:
     from embassay.cli.terminal import show_blocks
-    from embassay.document.blocks import Column, Table, figures
+    from embassay.document.blocks import Column, Table, number_columns
 
-    typer.echo(_verdict(scored) + "\n")
+    typer.echo(_study_verdict(scored) + "\n")
     titles = ("Median", "At the threshold", "Alpha", "Pairs", "Ratings", "Rejected")
-    heads: list[str | Column] = ["Language", *figures("Mean", "95%"), "Verdict", *figures(*titles)]
+    heads: list[str | Column] = [
+        "Language",
+        *number_columns("Mean", "95%"),
+        "Verdict",
+        *number_columns(*titles),
+    ]
     show_blocks(
-        [Table.of("languages", heads, (_cells(result, scored.results) for result in scored.results))], wide
+        [Table.of("languages", heads, (_cells_of(result, scored.results) for result in scored.results))], wide
     )
     _show_undecided(scored, wide, price)
     _show_judged(scored, wide, price)
@@ -403,7 +406,7 @@ def _show_judged(scored: Scored, wide: bool, price: float | None) -> None:
         show_blocks(quantities_blocks(means, languages[0].off, title, bar, price, ratings), wide)
 
 
-def _verdict(scored: Scored) -> str:
+def _study_verdict(scored: Scored) -> str:
     langs = [result for result in scored.results if result.lang]
     parts = [f"{len(scored.accepted)} of {len(langs)} languages accepted"]
     if rejected := [lang.lang for lang in langs if lang.accepted is False]:
@@ -413,7 +416,7 @@ def _verdict(scored: Scored) -> str:
     return f"{'; '.join(parts)} (a mean rating of {scored.study.rules.threshold:g} or more)."
 
 
-def _cells(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
+def _cells_of(result: LanguageResult, results: Sequence[LanguageResult]) -> list[str]:
     from embassay.protocols.kernel import tables as numbers
     from embassay.protocols.pteb.validation.scoring import TOTAL, verdict
 
@@ -432,7 +435,7 @@ def _cells(result: LanguageResult, results: Sequence[LanguageResult]) -> list[st
     ]
 
 
-def _command() -> str:
+def _command_line() -> str:
     import shlex
     import sys
 

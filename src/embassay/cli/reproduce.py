@@ -63,32 +63,32 @@ def reproduce(asked: Reproduction) -> None:
     chosen = recipe.step(asked.step)
     json, markdown, wide = asked.json, asked.markdown, asked.wide
     if asked.finished:
-        _show(recipe, asked.finished, json=json, markdown=markdown, wide=wide)
+        _show_tables(recipe, asked.finished, json=json, markdown=markdown, wide=wide)
         return
     if not asked.run:
-        _foresee(recipe, chosen, more, json=json, wide=wide)
+        _show_recipe(recipe, chosen, more, json=json, wide=wide)
         return
     folder = _carry_out(recipe, chosen, more, asked.out, json=json, wide=wide)
     if not json:
         typer.echo("")
-        _show(recipe, [folder], json=False, markdown=markdown, wide=wide)
+        _show_tables(recipe, [folder], json=False, markdown=markdown, wide=wide)
 
 
-def _foresee(recipe: Recipe, step: Step, more: Sequence[str], *, json: bool, wide: bool) -> None:
+def _show_recipe(recipe: Recipe, step: Step, more: Sequence[str], *, json: bool, wide: bool) -> None:
     """The paper's commands, and what the chosen one takes here."""
     if not json:
-        for line in _told(recipe, step, more):
+        for line in _recipe_lines(recipe, step, more):
             typer.echo(line)
         if lacking := step.lacking(more):
             for name, about in lacking:
                 typer.echo(f"Needs {name}: {about}.")
             return
-    _call([*step.words(more), "--dry-run", *_flags(json, wide)])
+    _call_command([*step.words(more), "--dry-run", *_flag_words(json, wide)])
 
 
-def _told(recipe: Recipe, step: Step, more: Sequence[str]) -> list[str]:
+def _recipe_lines(recipe: Recipe, step: Step, more: Sequence[str]) -> list[str]:
     """What the paper is, its commands with the tables that they make, and how much of its suite is here."""
-    from embassay.data.catalogue.suites import suites
+    from embassay.data.catalogue.suites import all_suites
 
     lines = [f"{recipe.paper} ({recipe.source}). {recipe.caveat}", ""]
     for command in recipe.steps:
@@ -97,18 +97,18 @@ def _told(recipe: Recipe, step: Step, more: Sequence[str]) -> list[str]:
         lines.append(f"  {shlex.join(['embassay', *words])}")
         lines += [f"  {file} is {about}." for file, about in command.advised.values() if file in words]
     if recipe.suite:
-        lines.append(_at_hand(suites()[recipe.suite]))
+        lines.append(_at_hand(all_suites()[recipe.suite]))
     return [*lines, ""]
 
 
 def _at_hand(suite: Suite) -> str:
     """How many sets of a suite are on this machine, and what the others hold."""
-    from embassay.data.catalogue.entries import place
+    from embassay.data.catalogue.entries import reading_place
 
     absent = [
         member
         for member in suite.members
-        if member.record and place(member.record) not in ("mirror", "cache")
+        if member.record and reading_place(member.record) not in ("mirror", "cache")
     ]
     sets = len(suite.sets) - len({member.set for member in absent})
     line = f"{sets} of {len(suite.sets)} sets of {suite.name} are on this machine."
@@ -130,29 +130,29 @@ def _carry_out(
         name, about = lacking[0]
         raise UsageError(f"{recipe.paper} needs {name} of you: {about}.", mend=f"Add {name} ...")
     folder = out or default_out(f"{recipe.paper.lower()}-{step.name}")
-    words = [*step.words(more), "--out", str(folder), *_flags(json, wide)]
+    words = [*step.words(more), "--out", str(folder), *_flag_words(json, wide)]
     typer.echo(shlex.join(["embassay", *words]), err=True)
-    _call(words)
+    _call_command(words)
     return folder
 
 
-def _flags(json: bool, wide: bool) -> list[str]:
+def _flag_words(json: bool, wide: bool) -> list[str]:
     return ["--json"] * json + ["--wide"] * wide
 
 
-def _call(words: list[str]) -> None:
+def _call_command(words: list[str]) -> None:
     """Another command of ours, in this process."""
     from embassay.cli import main
 
-    debug = ["--debug"] * main.debugging()
+    debug = ["--debug"] * main.is_debugging()
     typer.main.get_command(main.with_commands(words[0]))(args=[*debug, *words], standalone_mode=False)
 
 
-def _show(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
+def _show_tables(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, wide: bool) -> None:
     """The paper's tables beside those of the runs."""
-    from embassay.interchange.reproduction import compared, settings_of, suites_of
+    from embassay.interchange.reproduction import compare_tables, settings_of, suites_of
 
-    tables, notes = compared(recipe.paper, runs), [*suites_of(runs), *settings_of(recipe, runs)]
+    tables, notes = compare_tables(recipe.paper, runs), [*suites_of(runs), *settings_of(recipe, runs)]
     if json:
         facts = {"paper": recipe.paper, "suites": notes, "tables": [table.as_dict() for table in tables]}
         typer.echo(writing.dumps(facts, ensure_ascii=False))
@@ -163,15 +163,15 @@ def _show(recipe: Recipe, runs: Sequence[Path], *, json: bool, markdown: bool, w
         if markdown:
             typer.echo(beside.markdown() + "\n")
         else:
-            _draw(beside, wide)
+            _show_table_pair(beside, wide)
 
 
-def _draw(beside: Beside, wide: bool) -> None:
+def _show_table_pair(beside: Beside, wide: bool) -> None:
     from embassay.cli.terminal import show_blocks
-    from embassay.document.blocks import Table, figures
+    from embassay.document.blocks import Table, number_columns
 
     typer.echo(beside.title)
     show_blocks(
-        [Table.of(beside.title, [beside.paper, *figures(*beside.columns)], list(beside.body()))], wide
+        [Table.of(beside.title, [beside.paper, *number_columns(*beside.columns)], list(beside.body()))], wide
     )
     typer.echo(f"{beside.said()}\n")

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import Server, Shown, of_records
-from embassay.protocols.kernel.request import (
-    DATA,
-    OUTPUT,
-    SERVER,
-    STATISTICS,
-    SYSTEMS,
-    Request,
-    like,
-    option,
-)
+from embassay.protocols.kernel.request import DATA, OUTPUT, SERVER, STATISTICS, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
     from embassay.interchange import Exported, Imported
@@ -60,17 +51,19 @@ def compare(
     comparison = comparing.compare(*folders, **vars(asked))
     if comparison.pair is None:
         if shown.json:
-            _print({"fields": comparison.fields})
+            _print_records({"fields": comparison.fields})
             return
         show_blocks(fields_view(comparison.fields, comparison.protocol), shown.wide)
         return
     if shown.json:
-        _print({name: getattr(comparison.pair, name) for name in ("contrasts", "across", "pairing", "among")})
+        _print_records(
+            {name: getattr(comparison.pair, name) for name in ("contrasts", "across", "pairing", "among")}
+        )
         return
     show_blocks(pair_view(comparison.pair, comparison.protocol), shown.wide)
 
 
-def _print(records: dict[str, Any]) -> None:
+def _print_records(records: dict[str, Any]) -> None:
     from dataclasses import asdict, is_dataclass
 
     from embassay.runs.folder import to_json
@@ -215,12 +208,12 @@ def serve(
     host = boards.host
     root, prefix = check_folder(folder), check_prefix(boards.root_path)
     hosts = server.hosts_answered(host, None, boards.allow_host)
-    with server.listen(host, boards.port) as listening:
+    with server.open_socket(host, boards.port) as listening:
         shown = server.base_url(host, listening) + "/"
 
         def ready() -> None:
             typer.echo(shown)
-            _say(root, host)
+            _say_served(root, host)
             if boards.open:
                 typer.launch(shown)
 
@@ -232,7 +225,7 @@ def serve(
         )  # fmt: skip
 
 
-def _say(root: Path, host: str) -> None:
+def _say_served(root: Path, host: str) -> None:
     from embassay.web.server import is_local
 
     typer.echo(f"The runs in {root}: read only, refreshed while the server runs.", err=True)
@@ -274,7 +267,7 @@ def export(folders: Folders, asked: Written, shown: Shown) -> None:
     Example: embassay export runs/sage --to csv --out sage.csv
     """
     if asked.to in ("mlflow", "wandb"):
-        _log(folders, asked, json=shown.json)
+        _log_runs(folders, asked, json=shown.json)
         return
     from embassay.interchange import FORMS
     from embassay.interchange import export as write
@@ -290,7 +283,7 @@ def export(folders: Folders, asked: Written, shown: Shown) -> None:
     )
 
 
-def _log(folders: list[Path], asked: Written, *, json: bool) -> None:
+def _log_runs(folders: list[Path], asked: Written, *, json: bool) -> None:
     from embassay.interchange import log_to_mlflow, log_to_wandb
     from embassay.runs.folder import to_json
 
@@ -358,7 +351,7 @@ def import_(source: Source, asked: Published, shown: Shown) -> None:
             source, asked.out, measures=asked.measures, max_bytes=asked.max_mb * 2**20, progress=waiting,
             command=" ".join(["embassay", *sys.argv[1:]]),
         )  # fmt: skip
-    _warn(done)
+    _warn_faults(done)
     if shown.json:
         faults = [vars(fault) for fault in done.faults]
         typer.echo(to_json({**vars(done), "folder": str(done.folder), "faults": faults}, indent=1))
@@ -369,11 +362,11 @@ def import_(source: Source, asked: Published, shown: Shown) -> None:
     )
 
 
-def _warn(done: Imported) -> None:
+def _warn_faults(done: Imported) -> None:
     from embassay.protocols.kernel.tables import counted
 
     for fault in done.faults[:_SHOWN]:
-        typer.echo(f"left out: {_said(fault.path, fault.reason)}", err=True)
+        typer.echo(f"left out: {_fault_words(fault.path, fault.reason)}", err=True)
     if done.faults:
         more = f", {_SHOWN} shown" if len(done.faults) > _SHOWN else ""
         typer.echo(
@@ -388,5 +381,5 @@ def _warn(done: Imported) -> None:
         )
 
 
-def _said(path: str, reason: str) -> str:
+def _fault_words(path: str, reason: str) -> str:
     return reason if path in reason else f"{path}: {reason}"

@@ -21,7 +21,7 @@ def run(request: Request, running: Spread) -> None:
 
     Example: embassay sage run -s minilm -s bm25 -d my.jsonl
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.sage.protocol import Sage
 
-    do(Sage(), request, running, "sage")
+    run_session(Sage(), request, running, "sage")

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from embassay.cli.options import Running, Spread, default_out, of_records, within_memory
-from embassay.cli.progress import listener as progress
-from embassay.cli.progress import opening
+from embassay.cli.progress import make_listener as progress
+from embassay.cli.progress import say_opening
 from embassay.cli.terminal import show_blocks, show_table
 from embassay.errors import BudgetExceeded, DataError, EmbassayError, Interrupted, ModelError
 from embassay.limits import forbidden, permission_mend
@@ -69,10 +69,10 @@ def carry_out(
 
     Raises Interrupted on Ctrl-C, BudgetExceeded at the limit of cost and ModelError when a system failed.
     """
-    command = _with_out(shlex.join(["embassay", *_without(sys.argv[1:], once)]), out)
+    command = _with_out(shlex.join(["embassay", *_drop_flags(sys.argv[1:], once)]), out)
     heard = progress(display.brief)
     try:
-        with _kept(out, command), stopping(f"Finished work is kept in {out}.", command):
+        with _report_full_disk(out, command), stop_on_signal(f"Finished work is kept in {out}.", command):
             run = do(out=out, listener=heard, command=command, **arguments)
         heard.over()
     except BudgetExceeded as error:
@@ -82,7 +82,7 @@ def carry_out(
         ) from None
     finally:
         getattr(heard, "stop", lambda: None)()
-    with _kept(out, command):
+    with _report_full_disk(out, command):
         if display.brief:
             show_verdict(run.path)
         else:
@@ -94,7 +94,7 @@ def carry_out(
 
 
 @contextmanager
-def _kept(out: Path, command: str) -> Iterator[None]:
+def _report_full_disk(out: Path, command: str) -> Iterator[None]:
     """A disk that takes no more ends a run in one line, with what is kept and how to go on."""
     try:
         yield
@@ -178,10 +178,10 @@ def show_verdict(path: Path) -> None:
 def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems: Sequence[str] = ()) -> None:
     """Show what would run and what it takes; meanwhile that `systems` and data are opened. `forecast` gets a ledger
     that lets no request through."""
-    from embassay.runs.forecast import in_words, table
+    from embassay.runs.forecast import forecast_table, in_words
     from embassay.systems.remote import NoCalls, keyless
 
-    with keyless(), opening(systems):
+    with keyless(), say_opening(systems):
         forecasts = forecast(NoCalls())
     if display.json:
         import json
@@ -189,13 +189,13 @@ def show_plan(forecast: Callable[[Ledger], Forecasts], display: Display, systems
         typer.echo(json.dumps(forecasts.as_dict(), ensure_ascii=False))
         return
     if forecasts.cells:
-        show_table(*table(forecasts), wide=display.wide, numbers=True)
+        show_table(*forecast_table(forecasts), wide=display.wide, numbers=True)
         typer.echo("")
     for line in in_words(forecasts):
         typer.echo(line)
 
 
-def _without(words: Sequence[str], once: Sequence[str]) -> list[str]:
+def _drop_flags(words: Sequence[str], once: Sequence[str]) -> list[str]:
     """The words without these flags; one that ends in `=` takes a value."""
     rest: list[str] = []
     skip = False
@@ -217,7 +217,7 @@ PATIENCE = 10
 
 
 @contextmanager
-def stopping(kept: str, command: str) -> Iterator[None]:
+def stop_on_signal(kept: str, command: str) -> Iterator[None]:
     """Inside, Ctrl-C, TERM and a terminal that closes (HUP) stop the work: Interrupted says what is `kept`, and the
     `command` that goes on.
 
@@ -282,7 +282,7 @@ class _Stop:
         return monotonic() - self._first > PATIENCE
 
 
-def do(protocol: Any, request: Any, running: Running, name: str, **shown: Any) -> RunOnDisk | None:
+def run_session(protocol: Any, request: Any, running: Running, name: str, **shown: Any) -> RunOnDisk | None:
     """Have a protocol do what was asked, as the command said; None where its plan alone was. `shown` is as in
     `carry_out`."""
     display, out = Display(running.json, running.wide), running.out or default_out(name)
@@ -314,4 +314,4 @@ def run(protocol: Name, request: TaskRequest, running: Spread, option: Options =
     from embassay.protocols.kernel.request import read_options
 
     built = PROTOCOLS.build(protocol)
-    do(built, replace(request, options=read_options(built.options, option or ())), running, protocol)
+    run_session(built, replace(request, options=read_options(built.options, option or ())), running, protocol)

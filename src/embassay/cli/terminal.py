@@ -25,10 +25,10 @@ _OF_BARS = re.compile(r"\r(?!\n)|(?:\n|\x1b\[A)*\Z")
 """How the bars of libraries (tqdm) begin a write on stderr: back to the beginning of the line, or a line up."""
 
 
-def visible(text: str) -> str:
+def escape_controls(text: str) -> str:
     r"""`text` with its control characters as JSON writes them, so that what is JSON stays the same JSON.
 
-    >>> visible("\x1b[2Jgone") + visible("\u202egnp.exe")
+    >>> escape_controls("\x1b[2Jgone") + escape_controls("\u202egnp.exe")
     '\\u001b[2Jgone\\u202egnp.exe'
     """
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
@@ -56,7 +56,7 @@ class Visible:
         """Write it; the number of its characters."""
         drawn = _OF_BARS.match(text) if self._bars else None
         head = drawn[0] if drawn is not None else ""
-        self.unfiltered.write(head + visible(text[len(head) :]))
+        self.unfiltered.write(head + escape_controls(text[len(head) :]))
         return len(text)
 
     def writelines(self, lines: Any) -> None:
@@ -79,7 +79,7 @@ def only_visible() -> Iterator[None]:
         sys.stdout, sys.stderr = before
 
 
-def unfiltered(stream: Any) -> Any:
+def unfiltered_stream(stream: Any) -> Any:
     """The stream behind a `Visible` one; any other is its own."""
     return stream.unfiltered if isinstance(stream, Visible) else stream
 
@@ -92,24 +92,24 @@ class Screen:
     unicode: bool
 
 
-def screen() -> Screen:
+def stdout_screen() -> Screen:
     """The screen behind stdout; 80 columns where there is none."""
     encoding = (sys.stdout.encoding or "ascii").lower().replace("-", "")
     return Screen(shutil.get_terminal_size((80, 24)).columns, encoding == "utf8")
 
 
-def show(text: Any) -> None:
+def print_rendered(text: Any) -> None:
     """Print a rendered text on stdout, coloured only where that is a terminal."""
     # Lines are folded to the screen already; a path or a wide table must stay whole.
-    _console(sys.stdout, soft_wrap=True, highlight=False).print(text)
+    _make_console(sys.stdout, soft_wrap=True, highlight=False).print(text)
 
 
 def show_blocks(blocks: Iterable[Block], wide: bool = False) -> None:
     """Print what a view says, as wide as the screen, or with all its columns and notes."""
-    from embassay.document.terminal import drawn
+    from embassay.document.terminal import draw_blocks
 
-    device = screen()
-    show(drawn(blocks, width=device.width, wide=wide, unicode=device.unicode))
+    device = stdout_screen()
+    print_rendered(draw_blocks(blocks, width=device.width, wide=wide, unicode=device.unicode))
 
 
 def show_table(
@@ -117,10 +117,12 @@ def show_table(
 ) -> None:
     """Print a table that fits the screen. The last column wraps; with `numbers`, columns after the third are
     right-aligned and none wraps."""
-    from embassay.document.blocks import Column, Table, figures
+    from embassay.document.blocks import Column, Table, number_columns
 
     heads: list[str | Column] = (
-        [*titles[:3], *figures(*titles[3:])] if numbers else [*titles[:-1], Column(titles[-1], style="wrap")]
+        [*titles[:3], *number_columns(*titles[3:])]
+        if numbers
+        else [*titles[:-1], Column(titles[-1], style="wrap")]
     )
     show_blocks([Table.of("table", heads, rows)], wide)
 
@@ -138,19 +140,19 @@ def progress_bars() -> Progress:
             self._field = field
 
         def render(self, task: Task) -> Text:
-            return Text(visible(task.fields.get(self._field, task.description)))
+            return Text(escape_controls(task.fields.get(self._field, task.description)))
 
     return Progress(
         Plain("description"),
         BarColumn(bar_width=24),
         Plain("state"),
-        console=_console(sys.stderr),
+        console=_make_console(sys.stderr),
         refresh_per_second=4,
         transient=True,
     )
 
 
-def _console(stream: Any, **options: Any) -> Console:
+def _make_console(stream: Any, **options: Any) -> Console:
     """A console that draws on a stream, and shows texts only as texts: no markup in a string, and no control
     characters in what is printed while bars are drawn, which comes this way too."""
     from rich.console import Console
@@ -164,7 +166,7 @@ def _console(stream: Any, **options: Any) -> Console:
                     item.plain = same_width(item.plain)
             super().print(*shown, **how)
 
-    return Harmless(file=unfiltered(stream), **options)
+    return Harmless(file=unfiltered_stream(stream), **options)
 
 
 MOMENT = 1.5
@@ -178,14 +180,14 @@ _LOOK = 0.25
 def said_readings() -> Iterator[None]:
     """Say within the block what this process reads for longer than a moment, and how far it is."""
     ended = threading.Event()
-    threading.Thread(target=_watch, args=(ended,), name="embassay-reading", daemon=True).start()
+    threading.Thread(target=_watch_reading, args=(ended,), name="embassay-reading", daemon=True).start()
     try:
         yield
     finally:
         ended.set()
 
 
-def _watch(ended: threading.Event) -> None:
+def _watch_reading(ended: threading.Event) -> None:
     seen, since, last = None, 0.0, -PERIOD
     while not ended.wait(_LOOK):
         # Nothing is imported for it: before the module of limits is there, nothing is read.

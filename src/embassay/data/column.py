@@ -30,8 +30,8 @@ from typing import Any, BinaryIO, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, Source, collecting, key_of
-from embassay.data.views import repeated
+from embassay.data.rows import Row, Source, collect_faults, key_of
+from embassay.data.views import repeated_key
 from embassay.errors import DataError
 from embassay.records import Skipped
 
@@ -50,14 +50,14 @@ class SeenIds:
         self.count += 1
         if self._lines is not None:
             if key in self._lines:
-                raise repeated(row, "id", key, self._lines[key])
+                raise repeated_key(row, "id", key, self._lines[key])
             self._lines[key] = row.line
         # Rows whose id cannot be read have no hash of their own; what is read again for them is no id either.
         self._hashes.extend(0 for _ in range(number - 1 - len(self._hashes)))
         self._hashes.append(hash(key))
 
     def condense(self) -> None:
-        """Hold hashes only; `repeats` then tells what `add` did not."""
+        """Hold hashes only; `find_repeats` then tells what `add` did not."""
         self._lines, self._told = None, len(self._hashes)
 
     def repeats(self, source: Source) -> list[DataError]:
@@ -67,22 +67,22 @@ class SeenIds:
         """
         if self._lines is not None:
             return []
-        suspects = {number + 1 for group in groups(self._hashes) for number in group.tolist()}
+        suspects = {number + 1 for group in group_repeats(self._hashes) for number in group.tolist()}
         if not suspects:
             return []
         first: dict[str, Row] = {}
         faults: list[DataError] = []
-        with collecting(lambda _error: None):  # the first reading has met them
+        with collect_faults(lambda _error: None):  # the first reading has met them
             for number, row in enumerate(source.rows(["id"]), 1):
-                if number in suspects and (key := _key(row)) is not None:
+                if number in suspects and (key := _row_key(row)) is not None:
                     if key not in first:
                         first[key] = row
                     elif number > self._told:
-                        faults.append(repeated(row, "id", key, first[key].line))
+                        faults.append(repeated_key(row, "id", key, first[key].line))
         return faults
 
 
-def _key(row: Row) -> str | None:
+def _row_key(row: Row) -> str | None:
     try:
         return key_of(row, "id")
     except DataError:
@@ -94,10 +94,10 @@ LONG_TEXT = 1_000_000
 """Characters over which a text gets a warning."""
 
 
-def oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ...]:
+def find_oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ...]:
     """Empty texts, very long ones, and repeats of an earlier one: each with its count and the ids of the first.
 
-    >>> [one.reason for one in oddities(["1", "2", "3"], ["a", "", "a"])]
+    >>> [one.reason for one in find_oddities(["1", "2", "3"], ["a", "", "a"])]
     ['empty documents in the corpus', 'repeats of an earlier text']
     """
     empty, long, hashes = array("q"), array("q"), array("q")
@@ -107,7 +107,7 @@ def oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ...]:
             empty.append(i)
         if len(text) > LONG_TEXT:
             long.append(i)
-    repeated = [i for i in repeats(hashes, texts.__getitem__) if texts[i]] if len(texts) else []
+    repeated = [i for i in find_repeats(hashes, texts.__getitem__) if texts[i]] if len(texts) else []
     kinds = (
         ("empty documents in the corpus", empty),
         (f"texts longer than {LONG_TEXT:,} characters", long),
@@ -122,7 +122,7 @@ def oddities(ids: Sequence[str], texts: Sequence[str]) -> tuple[Skipped, ...]:
     )
 
 
-def repeats(hashes: array[int], text: Callable[[int], str]) -> list[int]:
+def find_repeats(hashes: array[int], text: Callable[[int], str]) -> list[int]:
     """The places, ascending, whose text was at an earlier place already.
 
     `hashes` are those of all texts by one function, (n,); `text(place)` is only asked where two of them are equal.
@@ -132,7 +132,7 @@ def repeats(hashes: array[int], text: Callable[[int], str]) -> list[int]:
 
 def equal_to_earlier(hashes: array[int], text: Callable[[int], str]) -> Iterator[tuple[int, int]]:
     """(place of the first of its kind, place) for each text that was there before, in no particular order."""
-    for group in groups(hashes):
+    for group in group_repeats(hashes):
         firsts: dict[str, int] = {}
         for i in group.tolist():
             first = firsts.setdefault(text(i), i)
@@ -140,7 +140,7 @@ def equal_to_earlier(hashes: array[int], text: Callable[[int], str]) -> Iterator
                 yield first, i
 
 
-def groups(hashes: array[int]) -> Iterator[NDArray[np.int64]]:
+def group_repeats(hashes: array[int]) -> Iterator[NDArray[np.int64]]:
     """The places of every hash that is there more than once, ascending."""
     values = np.frombuffer(hashes, np.int64)
     order = np.argsort(values, kind="stable")
@@ -258,13 +258,13 @@ class ColumnFile:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return reopened, (self.path, self.footer.checksum)
+        return reopen_file, (self.path, self.footer.checksum)
 
 
 _open: weakref.WeakValueDictionary[tuple[str, bytes], ColumnFile] = weakref.WeakValueDictionary()
 
 
-def reopened(path: Path, checksum: bytes) -> ColumnFile:
+def reopen_file(path: Path, checksum: bytes) -> ColumnFile:
     """The file that was sent to this process as its path, opened once; DataError where it is another by now."""
     file_ = _open.get((str(path), checksum))
     if file_ is not None:
@@ -436,7 +436,7 @@ class TextColumn(Sequence[str]):
     def __eq__(self, other: object) -> bool:
         if isinstance(other, TextColumn) and self._is_same(other):
             return True
-        return bool(same) if (same := equal(self, other)) is not NotImplemented else NotImplemented
+        return bool(same) if (same := same_texts(self, other)) is not NotImplemented else NotImplemented
 
     def _is_same(self, other: TextColumn) -> bool:
         mine, theirs = self._file.footer, other._file.footer
@@ -449,7 +449,7 @@ class TextColumn(Sequence[str]):
         return f"TextColumn({str(self.path)!r}, {self._start}, {self._stop})"
 
 
-def equal(mine: Sequence[str], other: object) -> Any:
+def same_texts(mine: Sequence[str], other: object) -> Any:
     """Whether `other` is a sequence of the same texts; NotImplemented where it is none."""
     if not isinstance(other, Sequence) or isinstance(other, str | bytes):
         return NotImplemented
@@ -481,7 +481,7 @@ class Picked(Sequence[str]):
         return (self._column[i] for i in map(int, self._places))
 
     def __eq__(self, other: object) -> bool:
-        return bool(same) if (same := equal(self, other)) is not NotImplemented else NotImplemented
+        return bool(same) if (same := same_texts(self, other)) is not NotImplemented else NotImplemented
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Picked, (self._column, self._places)
@@ -523,13 +523,13 @@ class KeptCorpus:
         return (self.ids, self.texts, *([self.langs] if self.langs else ()))
 
 
-def find(shelf: Path, key: str) -> KeptCorpus | None:
+def find_corpus(shelf: Path, key: str) -> KeptCorpus | None:
     """The corpus kept under `key`; None where there is none. One that is damaged is removed with a RuntimeWarning."""
     folder = shelf / key
     if not folder.is_dir():
         return None
     try:
-        corpus = opened(folder)
+        corpus = open_corpus(folder)
         if all(map(_is_whole, corpus.columns)):
             return corpus
     except DataError:
@@ -539,9 +539,9 @@ def find(shelf: Path, key: str) -> KeptCorpus | None:
     return None
 
 
-def opened(folder: Path) -> KeptCorpus:
+def open_corpus(folder: Path) -> KeptCorpus:
     """The corpus in `folder`, its content not checked; DataError where a part is missing or no part of it."""
-    corpus = KeptCorpus(folder, _about(folder / "about.json"), *columns(folder))
+    corpus = KeptCorpus(folder, _read_about(folder / "about.json"), *open_columns(folder))
     whole = all(len(column) == corpus.about.documents for column in corpus.columns)
     if not whole or (corpus.about.langs and not corpus.langs):
         raise DataError(
@@ -550,13 +550,13 @@ def opened(folder: Path) -> KeptCorpus:
     return corpus
 
 
-def columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColumn | None]:
+def open_columns(folder: Path) -> tuple[TextColumn, TextColumn, TextColumn | None]:
     """Ids, texts, and languages where there are some."""
     langs = TextColumn.open(folder / "langs") if (folder / "langs").exists() else None
     return TextColumn.open(folder / "ids"), TextColumn.open(folder / "texts"), langs
 
 
-def place(written: Path, about: About, folder: Path) -> KeptCorpus:
+def place_corpus(written: Path, about: About, folder: Path) -> KeptCorpus:
     """Move the columns in `written` to `folder`, where a whole corpus of the same key may be by now: then that one."""
     _write_about(written / "about.json", about)
     try:
@@ -564,18 +564,18 @@ def place(written: Path, about: About, folder: Path) -> KeptCorpus:
     except OSError:
         if not folder.is_dir():
             raise
-    return opened(folder)
+    return open_corpus(folder)
 
 
 @contextmanager
-def part(shelf: Path) -> Iterator[Path]:
+def scratch_folder(shelf: Path) -> Iterator[Path]:
     """A folder to write a corpus in; what is left of it is removed, and what killed processes left too."""
     with ExitStack() as held:
         # Nobody else clears between the making of the folder and its lock: without one it looks left behind.
-        with _locked(shelf, "new"):
+        with _hold_lock(shelf, "new"):
             clear_parts(shelf)
             folder = Path(mkdtemp(prefix=".", suffix=_PART, dir=shelf))
-            held.enter_context(_locked(shelf, folder.name))
+            held.enter_context(_hold_lock(shelf, folder.name))
         try:
             yield folder
         finally:
@@ -583,16 +583,16 @@ def part(shelf: Path) -> Iterator[Path]:
             (shelf / f"{folder.name}{_LOCK}").unlink(missing_ok=True)
 
 
-def alone(shelf: Path, key: str) -> AbstractContextManager[bool]:
+def hold_key(shelf: Path, key: str) -> AbstractContextManager[bool]:
     """Hold the key's lock: a second process waits for the corpus instead of making it too."""
-    return _locked(shelf, key)
+    return _hold_lock(shelf, key)
 
 
 def clear_parts(shelf: Path) -> int:
     """Remove what killed processes left; the bytes freed. Folders that are being written stay."""
     freed = 0
     for folder in shelf.glob(f".*{_PART}"):
-        with suppress(OSError), _locked(shelf, folder.name, wait=False) as is_left:
+        with suppress(OSError), _hold_lock(shelf, folder.name, wait=False) as is_left:
             if is_left:
                 freed += size_of(folder)
                 shutil.rmtree(folder, ignore_errors=True)
@@ -606,7 +606,7 @@ def size_of(folder: Path) -> int:
 
 
 @contextmanager
-def _locked(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
+def _hold_lock(shelf: Path, name: str, *, wait: bool = True) -> Iterator[bool]:
     """Whether the lock is held within; the system gives it back when the process ends, however it does."""
     from filelock import lock_descriptor
 
@@ -630,7 +630,7 @@ def _write_about(path: Path, about: About) -> None:
         os.fsync(stream.fileno())
 
 
-def _about(path: Path) -> About:
+def _read_about(path: Path) -> About:
     try:
         plain: dict[str, Any] = json.loads(path.read_text("utf-8"))
         counted = {
@@ -662,7 +662,7 @@ class KeptCorpora:
 
 def kept_corpora(folder: Path) -> KeptCorpora:
     """What is kept in a folder; nothing where there is none."""
-    shelved = sorted(map(_one, _folders(folder)), key=lambda kept: (-kept.bytes, kept.source))
+    shelved = sorted(map(_describe_kept, _list_folders(folder)), key=lambda kept: (-kept.bytes, kept.source))
     leftovers = sum(map(size_of, folder.glob(".*/")))
     return KeptCorpora(folder, tuple(shelved), sum(kept.bytes for kept in shelved) + leftovers)
 
@@ -673,20 +673,20 @@ def clear_corpora(folder: Path) -> int:
     A corpus that a process reads goes on being read by it; one that is being written stays.
     """
     freed = clear_parts(folder)
-    for kept in _folders(folder):
+    for kept in _list_folders(folder):
         freed += size_of(kept)
         shutil.rmtree(kept, ignore_errors=True)
     return freed
 
 
-def _folders(folder: Path) -> list[Path]:
+def _list_folders(folder: Path) -> list[Path]:
     return [path for path in folder.glob("[!.]*/") if path.is_dir()]
 
 
-def _one(folder: Path) -> OneKept:
+def _describe_kept(folder: Path) -> OneKept:
     size = size_of(folder)
     try:
-        about = opened(folder).about
+        about = open_corpus(folder).about
     except DataError:
         return OneKept("damaged", None, size)
     return OneKept(", ".join(about.source), about.documents, size)

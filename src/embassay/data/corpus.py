@@ -30,11 +30,11 @@ from embassay.data.column import (
     Picked,
     SeenIds,
     TextColumn,
-    oddities,
-    part,
+    find_oddities,
+    scratch_folder,
 )
 from embassay.data.intake import Intake, nothing_usable
-from embassay.data.rows import File, Row, Source, fault, is_collecting, label_of
+from embassay.data.rows import File, Row, Source, is_collecting, label_of, report_fault
 from embassay.data.views import drawn_places
 from embassay.errors import UsageError
 from embassay.machine import corpus_folder
@@ -61,7 +61,7 @@ def key_of_corpus(source: Source, settings: Mapping[str, Any], what: str) -> str
     they are called doesn't matter.
     """
     try:
-        how = json.dumps([LAYOUT, dict(settings), what, _described(source)], sort_keys=True)
+        how = json.dumps([LAYOUT, dict(settings), what, _describe_view(source)], sort_keys=True)
     except TypeError:
         return None
     digest = hashlib.sha256(how.encode())
@@ -83,20 +83,20 @@ def likely_size(source: Source) -> int | None:
     )
 
 
-def _described(value: Any) -> Any:
+def _describe_view(value: Any) -> Any:
     """A view and what it is a view of, as JSON takes it; TypeError for what is no record."""
     if is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
-        inside = {field.name: _described(getattr(value, field.name)) for field in fields(value)}
+        inside = {field.name: _describe_view(getattr(value, field.name)) for field in fields(value)}
         return [f"{kind.__module__}.{kind.__qualname__}", inside]
     if isinstance(value, Path):
         return None  # its bytes count, and its format is the class that reads it
     if isinstance(value, Mapping):
-        return [[str(key), _described(item)] for key, item in value.items()]
+        return [[str(key), _describe_view(item)] for key, item in value.items()]
     if isinstance(value, frozenset | set):
         return sorted(map(str, value))
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_described(item) for item in value]
+        return [_describe_view(item) for item in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
     raise TypeError(type(value).__name__)
@@ -168,7 +168,7 @@ class Gathering:
         atexit.register(lambda: held.close() if os.getpid() == process else None)
 
     def _spill(self) -> None:
-        self.folder = self._held.enter_context(part(self.shelf))
+        self.folder = self._held.enter_context(scratch_folder(self.shelf))
         names = ("ids", "texts", "langs")[: 2 + self.with_langs]
         self._writers = [self._held.enter_context(ColumnWriter(self.folder / name)) for name in names]
         columns = (self.ids, self.texts, self.langs)
@@ -221,11 +221,11 @@ def read_corpus(source: Source, parse: Parse, intake: Intake, what: str) -> Corp
     if size is not None and size > IN_MEMORY:
         key = key_of_corpus(source, intake.settings, what)
     with ExitStack() as held:
-        corpus = _found(key, held) if key else None
-        return _taken(corpus, intake) if corpus else _read(source, parse, intake, what)
+        corpus = _find_kept(key, held) if key else None
+        return _take_kept(corpus, intake) if corpus else _read_rows(source, parse, intake, what)
 
 
-def limited(corpus: Corpus, limit: int | None, seed: int, required: Container[str] = ()) -> Corpus:
+def limit_corpus(corpus: Corpus, limit: int | None, seed: int, required: Container[str] = ()) -> Corpus:
     """What `limit` leaves of a corpus, drawn with `seed`; `required` ids stay in any case."""
     if limit is None:
         return corpus
@@ -240,32 +240,32 @@ def limited(corpus: Corpus, limit: int | None, seed: int, required: Container[st
     return Corpus(*(col and tuple(col[i] for i in positions) for col in columns))  # type: ignore[arg-type]
 
 
-def recorded(corpus: Corpus, intake: Intake) -> Documents:
+def make_documents(corpus: Corpus, intake: Intake) -> Documents:
     """The corpus as a record, what is odd about it told to `intake`."""
-    odd = oddities(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
+    odd = find_oddities(corpus.ids, corpus.texts) if corpus.noted is None else corpus.noted
     intake.tally.take(noted=odd)
     return Documents(corpus.ids, corpus.texts, langs=corpus.langs)
 
 
-def _found(key: str, held: ExitStack) -> KeptCorpus | None:
+def _find_kept(key: str, held: ExitStack) -> KeptCorpus | None:
     """The corpus that is kept under `key`; where there is none, it is this process's to make while `held`."""
     try:
-        held.enter_context(column.alone(corpus_folder(), key))
+        held.enter_context(column.hold_key(corpus_folder(), key))
     except OSError as error:
         # A folder that cannot be written may still hold it.
-        if kept := column.find(corpus_folder(), key):
+        if kept := column.find_corpus(corpus_folder(), key):
             return kept
         raise cannot_keep(corpus_folder(), error) from error
-    return column.find(corpus_folder(), key)
+    return column.find_corpus(corpus_folder(), key)
 
 
-def _taken(kept: KeptCorpus, intake: Intake) -> Corpus:
+def _take_kept(kept: KeptCorpus, intake: Intake) -> Corpus:
     intake.langs.update(kept.about.langs)
     intake.tally.take(skipped=kept.about.skipped)
     return Corpus(kept.ids, kept.texts, kept.langs, kept.about.noted)
 
 
-def _read(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
+def _read_rows(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
     ids, inner = SeenIds(), Intake(intake.settings)
     stated = "lang" in source.columns()
 
@@ -281,19 +281,19 @@ def _read(source: Source, parse: Parse, intake: Intake, what: str) -> Corpus:
             raise nothing_usable(source, ids.count, intake.tally.skipped())
         gathered.finish()
         for error in ids.repeats(source):
-            fault(error)
+            report_fault(error)
         intake.langs |= inner.langs
         if gathered.folder is None:
             langs = tuple(gathered.langs) if stated else None
             return Corpus(tuple(gathered.ids), tuple(gathered.texts), langs)
-        return _kept(gathered, gathered.folder, source, inner, what)
+        return _keep_corpus(gathered, gathered.folder, source, inner, what)
 
 
-def _kept(gathered: Gathering, folder: Path, source: Source, inner: Intake, what: str) -> Corpus:
+def _keep_corpus(gathered: Gathering, folder: Path, source: Source, inner: Intake, what: str) -> Corpus:
     """The corpus written in `folder`, moved to where it stays."""
-    ids, texts, langs = column.columns(folder)
+    ids, texts, langs = column.open_columns(folder)
     origins = tuple(origin.address for origin in source.origins())
-    noted = oddities(ids, texts)
+    noted = find_oddities(ids, texts)
     about = About(origins, len(ids), tuple(sorted(inner.langs)), inner.tally.skipped(), noted)
     # Rows with faults are missing from what was read now: no later run may find that.
     key = None if is_collecting() else key_of_corpus(source, inner.settings, what)
@@ -301,7 +301,7 @@ def _kept(gathered: Gathering, folder: Path, source: Source, inner: Intake, what
         gathered.keep_until_exit()
         return Corpus(ids, texts, langs, noted)
     try:
-        kept = column.place(folder, about, corpus_folder() / key)
+        kept = column.place_corpus(folder, about, corpus_folder() / key)
     except OSError as error:
         raise cannot_keep(corpus_folder(), error) from error
     return Corpus(kept.ids, kept.texts, kept.langs, noted)

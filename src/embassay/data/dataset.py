@@ -11,9 +11,9 @@ from types import MappingProxyType
 from typing import Any, Literal, overload
 
 from embassay.data import flat
-from embassay.data.flat import classification, labelled_pairs, pairs, paraphrases, summaries
-from embassay.data.intake import Intake, language
-from embassay.data.retrieval import Gains, reranking, retrieval_set
+from embassay.data.flat import labelled_pairs, read_classified, read_pairs, read_paraphrases, read_summaries
+from embassay.data.intake import Intake, name_language
+from embassay.data.retrieval import Gains, read_reranking, retrieval_set
 from embassay.data.rows import Source, label_of, missing_column
 from embassay.data.shapes import RETRIEVAL_PARTS, SHAPES, check_shape, missing_columns
 from embassay.data.views import Filtered
@@ -38,17 +38,17 @@ _FORMAT = "2"
 """Part of every fingerprint; raised when the same bytes are read into different records."""
 
 _FLAT: Mapping[str, Callable[[Source, Intake, int | None, int], Any]] = {
-    "documents": flat.documents,
-    "summarised": flat.summarised,
-    "comparisons": flat.comparisons,
-    "ratings": flat.ratings,
-    "labelled": flat.labelled,
-    "classification": classification,
-    "pairs": pairs,
+    "documents": flat.read_documents,
+    "summarised": flat.read_summarised,
+    "comparisons": flat.read_comparisons,
+    "ratings": flat.read_ratings,
+    "labelled": flat.read_labelled,
+    "classification": read_classified,
+    "pairs": read_pairs,
     "labelled_pairs": labelled_pairs,
-    "reranking": reranking,
-    "summaries": summaries,
-    "paraphrases": paraphrases,
+    "reranking": read_reranking,
+    "summaries": read_summaries,
+    "paraphrases": read_paraphrases,
 }
 
 
@@ -90,7 +90,7 @@ class Dataset:
     @cached_property
     def lang(self) -> str:
         """The declared language, else that of the rows: `mul` for several, `und` for none stated."""
-        return self.declared_lang or language(set(self.langs))
+        return self.declared_lang or name_language(set(self.langs))
 
     @cached_property
     def langs(self) -> tuple[str, ...]:
@@ -194,7 +194,7 @@ class Dataset:
         return Loaded(
             data,
             self.name,
-            language(intake.langs, self.declared_lang),
+            name_language(intake.langs, self.declared_lang),
             self.fingerprint if limit is None else self._drawn_fingerprint(shape, limit, seed),
             self.skipped + intake.tally.skipped(),
             self.notes + self._said(shape) + intake.tally.warnings(),

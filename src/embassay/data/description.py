@@ -14,10 +14,10 @@ from embassay.data.dataset import Dataset
 from embassay.data.flat import Paired
 from embassay.data.lines import READING, Reading
 from embassay.data.retrieval import Gains
-from embassay.data.rows import Source, missing_column, nearest, plain, shown
+from embassay.data.rows import Source, missing_column, nearest_name, plain_text, show_value
 from embassay.data.shapes import RETRIEVAL_PARTS, missing_columns
-from embassay.data.sources import SIDES, assembled
-from embassay.data.tables import table
+from embassay.data.sources import SIDES, assemble_parts
+from embassay.data.tables import open_table
 from embassay.data.views import Filtered, Joined, Renamed, Selected, Titled
 from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
@@ -68,7 +68,9 @@ class TableEntry(_Strict):
         """One value or a list of values per column, as the text they are compared as."""
         if not isinstance(value, dict):
             return value
-        return {name: [plain(v) for v in (x if isinstance(x, list) else [x])] for name, x in value.items()}
+        return {
+            name: [plain_text(v) for v in (x if isinstance(x, list) else [x])] for name, x in value.items()
+        }
 
     @model_validator(mode="after")
     def _belongs_together(self) -> TableEntry:
@@ -118,11 +120,11 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
     not what it should be and a table that lacks a column, UsageError for a variable that is not set.
     """
     described = read_description(path)
-    folder = path.parent / _expanded(described.root, path)
-    sources = [_source(entry, folder, path, split) for entry in described.tables]
+    folder = path.parent / _expand_variables(described.root, path)
+    sources = [_entry_source(entry, folder, path, split) for entry in described.tables]
     if split is not None and not any("split" in source.columns() for source in sources):
         raise missing_column(sources[0], "split")
-    parts = assembled(zip((entry.shapes for entry in described.tables), sources, strict=True))
+    parts = assemble_parts(zip((entry.shapes for entry in described.tables), sources, strict=True))
     gains = next((Gains(entry.gains) for entry in described.tables if entry.gains is not None), Gains())
     return Dataset(
         described.name,
@@ -131,7 +133,7 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
         gains if grades is None else Gains.from_grades(grades),
         {
             "lang": described.lang,
-            "tables": [_settings(entry) for entry in described.tables],
+            "tables": [_reading_settings(entry) for entry in described.tables],
             "split": split,
             "grades": grades,
         },
@@ -147,20 +149,20 @@ def read_description(path: Path) -> DatasetFile:
             "the description is not a mapping",
             path=path,
             expected="name:, tables: ...",
-            found=shown(content),
+            found=show_value(content),
             mend="Begin it with `name:` and `tables:`.",
         )
     try:
         return DatasetFile.model_validate(content)
     except ValidationError as error:
-        raise _reworded(path, error) from error
+        raise _first_fault(path, error) from error
 
 
-def _reworded(path: Path, error: ValidationError) -> DataError:
+def _first_fault(path: Path, error: ValidationError) -> DataError:
     """The first fault in one line: field, expected, found."""
     errors = error.errors(include_url=False)
     fault = errors[0]
-    where = _place(fault["loc"])
+    where = _place_words(fault["loc"])
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     if fault["type"] == "missing":
         return DataError(f"the field {where} is missing{more}.", path=path, mend="Add it.")
@@ -168,7 +170,7 @@ def _reworded(path: Path, error: ValidationError) -> DataError:
         fields = [
             name for model in (DatasetFile, TableEntry, JoinEntry, PairsEntry) for name in model.model_fields
         ]
-        near = nearest(str(fault["loc"][-1]), fields)
+        near = nearest_name(str(fault["loc"][-1]), fields)
         return DataError(
             f"there is no field {where}{more}.",
             path=path,
@@ -180,27 +182,30 @@ def _reworded(path: Path, error: ValidationError) -> DataError:
         )
     expected = fault["msg"].removeprefix("Input should be ").replace("a valid ", "a ")
     return DataError(
-        f"the field {where} is not right{more}", path=path, expected=expected, found=shown(fault["input"])
+        f"the field {where} is not right{more}",
+        path=path,
+        expected=expected,
+        found=show_value(fault["input"]),
     )
 
 
-def _settings(entry: TableEntry) -> dict[str, Any]:
+def _reading_settings(entry: TableEntry) -> dict[str, Any]:
     """The entry as it decides what is read; what is told from the file is not said."""
     dumped = entry.model_dump(mode="json")
     return {name: value for name, value in dumped.items() if value or name not in READING}
 
 
-def _place(loc: tuple[int | str, ...]) -> str:
+def _place_words(loc: tuple[int | str, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in loc).lstrip(".")
 
 
-def _source(entry: TableEntry, folder: Path, description: Path, split: str | None) -> Source:
+def _entry_source(entry: TableEntry, folder: Path, description: Path, split: str | None) -> Source:
     def file(name: str) -> Source:
-        return table(folder / _expanded(name, description))
+        return open_table(folder / _expand_variables(name, description))
 
     header = entry.header if isinstance(entry.header, str) else tuple(entry.header)
     reading = Reading(entry.quoting, header, entry.delimiter)
-    source: Source = table(folder / _expanded(entry.file, description), reading)
+    source: Source = open_table(folder / _expand_variables(entry.file, description), reading)
     if entry.join:
         source = Joined(source, file(entry.join.file), entry.join.on, tuple(entry.join.columns))
     source = Renamed(source, {**entry.map, **{f"axis.{axis}": column for axis, column in entry.axes.items()}})
@@ -219,7 +224,7 @@ def _source(entry: TableEntry, folder: Path, description: Path, split: str | Non
     return Titled(source) if "corpus" in entry.shapes and "title" in source.columns() else source
 
 
-def _expanded(text: str, path: Path) -> str:
+def _expand_variables(text: str, path: Path) -> str:
     def value(match: re.Match[str]) -> str:
         if match[1] not in os.environ:
             raise UsageError(

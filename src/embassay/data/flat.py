@@ -9,25 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from embassay.data.corpus import limited, read_corpus, recorded
+from embassay.data.corpus import limit_corpus, make_documents, read_corpus
 from embassay.data.intake import Intake, columns_of, nothing_usable
 from embassay.data.rows import (
     Row,
     Source,
     binary_of,
     choice_of,
-    fault,
     key_of,
     label_of,
     missing_column,
     number_of,
+    report_fault,
     text_of,
     texts_of,
-    wrong,
+    wrong_cell,
 )
 from embassay.data.shapes import axis_columns
-from embassay.data.tables import unrolled
-from embassay.data.views import OTHER, Draw, View, check_limit, distinct, draw_stratified
+from embassay.data.tables import unroll_lists
+from embassay.data.views import OTHER, Draw, View, check_limit, distinct_columns, draw_stratified
 from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 from embassay.records import (
@@ -51,14 +51,14 @@ class _Item:
     relevance: list[float] = field(default_factory=list)
 
 
-def summaries(source: Source, intake: Intake, limit: int | None, seed: int) -> JudgedSummaries:
+def read_summaries(source: Source, intake: Intake, limit: int | None, seed: int) -> JudgedSummaries:
     """Texts with people's summaries and rated machine summaries; `limit` counts texts.
 
     A row is a text with its `references`, its `summaries` and their `relevance`, all lists, or a text with
     its `references`, one `summary` and its `relevance`; rows of one `doc_id`, without it of one text, belong
     together. Skipped are texts that lack either kind, and machine summaries that are blank or not rated.
     """
-    items = _nested(source, intake) if "summaries" in source.columns() else _gathered(source, intake)
+    items = _nested_items(source, intake) if "summaries" in source.columns() else _gather_rows(source, intake)
     taken = intake.drawn(
         source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
     )
@@ -71,55 +71,57 @@ def summaries(source: Source, intake: Intake, limit: int | None, seed: int) -> J
     )
 
 
-def _nested(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
+def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
     def parse(row: Row, key: str) -> _Item | None:
-        item = _item(row, key, intake)
+        item = _read_item(row, key, intake)
         written, rated = row.cells.get("summaries"), row.cells.get("relevance")
         if not isinstance(written, list):
-            raise wrong(row, "summaries", "a list of texts")
+            raise wrong_cell(row, "summaries", "a list of texts")
         if not isinstance(rated, list) or len(rated) != len(written):
-            raise wrong(row, "relevance", f"a list of {len(written)} numbers, one per summary")
+            raise wrong_cell(row, "relevance", f"a list of {len(written)} numbers, one per summary")
         if item is not None:
             for summary, relevance in zip(written, rated, strict=True):
-                _add(item, key, _cells(row, summary, relevance), intake)
+                _add_rating(item, key, _rating_row(row, summary, relevance), intake)
         return item
 
     # `drawn` draws, of the usable
     return intake.read(source, ["text", "references", "summaries", "relevance"], parse, Draw(None, 0))
 
 
-def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
+def _gather_rows(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
     key_column = "doc_id" if "doc_id" in source.columns() else "text"
     # None for a text that cannot be used: its other rows are then passed over, not counted as texts again.
     items: dict[str, _Item | None] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
-    for row in source.rows(distinct((key_column, "text", "references", "summary", "relevance", *lang))):
+    for row in source.rows(
+        distinct_columns((key_column, "text", "references", "summary", "relevance", *lang))
+    ):
         try:
             if key_column == "text" and text_of(row, "text") is None:
                 intake.tally.skip("no text", f"line {row.line}")
                 continue
             key = key_of(row, key_column)
             if key not in items:
-                items[key] = _item(row, key, intake)
+                items[key] = _read_item(row, key, intake)
             item = items[key]
             if item is not None:
-                _add(item, key, row, intake)
+                _add_rating(item, key, row, intake)
                 intake.see_lang(row)
         except DataError as error:
-            fault(error)
+            report_fault(error)
     return [(key, item) for key, item in items.items() if item is not None]
 
 
-def _item(row: Row, key: str, intake: Intake) -> _Item | None:
+def _read_item(row: Row, key: str, intake: Intake) -> _Item | None:
     texts = intake.texts(row, key, "text")
     return None if texts is None else _Item(texts[0], [text for text in texts_of(row, "references") if text])
 
 
-def _cells(row: Row, summary: Any, relevance: Any) -> Row:
+def _rating_row(row: Row, summary: Any, relevance: Any) -> Row:
     return Row(row.path, row.line, {"summary": summary, "relevance": relevance})
 
 
-def _add(item: _Item, key: str, row: Row, intake: Intake) -> None:
+def _add_rating(item: _Item, key: str, row: Row, intake: Intake) -> None:
     summary, relevance = text_of(row, "summary"), number_of(row, "relevance")
     if summary is None or relevance is None:
         intake.tally.skip("summaries without text" if summary is None else "summaries without a rating", key)
@@ -161,7 +163,9 @@ class Paired(View):
         """One row per pair, group by group in the order of first appearance."""
         lang = ("lang",) if "lang" in columns else ()
         groups: dict[tuple[str, ...], list[Row]] = {}
-        for row in self.source.rows(distinct(("id", "text", "summary", *lang, *self.group, self.rank))):
+        for row in self.source.rows(
+            distinct_columns(("id", "text", "summary", *lang, *self.group, self.rank))
+        ):
             groups.setdefault(tuple(key_of(row, column) for column in self.group), []).append(row)
         for members in groups.values():
             for first, second in combinations(members, 2):
@@ -187,19 +191,19 @@ class Paired(View):
         return int(ranks[0] > ranks[1])
 
 
-def documents(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
+def read_documents(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
     """Texts; rows without one are skipped."""
     check_limit(limit)
-    corpus = read_corpus(source, _text, intake, "texts, blank ones left out")
-    return recorded(limited(corpus, limit, seed), intake)
+    corpus = read_corpus(source, _usable_text, intake, "texts, blank ones left out")
+    return make_documents(limit_corpus(corpus, limit, seed), intake)
 
 
-def _text(row: Row, key: str, intake: Intake) -> str | None:
+def _usable_text(row: Row, key: str, intake: Intake) -> str | None:
     texts = intake.texts(row, key, "text")
     return texts[0] if texts else None
 
 
-def summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
+def read_summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> Documents:
     """Texts with their summaries; rows without either are skipped."""
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
@@ -216,7 +220,7 @@ def summarised(source: Source, intake: Intake, limit: int | None, seed: int) -> 
     return Documents(ids, texts, summaries, langs if "lang" in source.columns() else None)
 
 
-def comparisons(source: Source, intake: Intake, limit: int | None, seed: int) -> Comparisons:
+def read_comparisons(source: Source, intake: Intake, limit: int | None, seed: int) -> Comparisons:
     """Choices between two summaries; ties and rows without a text or summary are skipped."""
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
@@ -235,7 +239,7 @@ def comparisons(source: Source, intake: Intake, limit: int | None, seed: int) ->
     return Comparisons(ids, sources, first, second, np.array([choice for _, (_, choice) in taken], np.int8))
 
 
-def ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Ratings:
+def read_ratings(source: Source, intake: Intake, limit: int | None, seed: int) -> Ratings:
     """Ratings per axis, NaN where one is missing (counted); rows with none at all are skipped."""
     axes = axis_columns(source.columns())
 
@@ -288,7 +292,7 @@ class Spellings:
         return [same.get(label, label) for label in labels]
 
 
-def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledTexts:
+def read_labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> LabelledTexts:
     """Texts with labels; rows without either, and sets with one label only, are skipped.
 
     A row may hold a list of texts and one of labels, and is a set then, as in MTEB's clustering datasets.
@@ -296,7 +300,7 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
     """
     if limit is not None and limit < 2:
         raise UsageError(f"The limit is {limit}, but a set of labelled texts needs 2.", mend="Raise --limit.")
-    source = unrolled(source, ("text", "label"))
+    source = unroll_lists(source, ("text", "label"))
     has_sets, spellings = "set" in source.columns(), Spellings()
 
     def parse(row: Row, key: str) -> tuple[str, ...] | None:
@@ -312,7 +316,7 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
     ids, (texts, written, sets) = columns_of(intake.read(source, columns, parse, Draw(None, seed)), 3)
     labels = spellings.joined(written, intake)
     chosen_rows: list[int] = []
-    for members in _sets(labels, sets, ids, intake).values():
+    for members in _sets_of_labels(labels, sets, ids, intake).values():
         chosen = draw_stratified([ids[m] for m in members], [labels[m] for m in members], limit, seed)
         chosen_rows.extend(members[i] for i in chosen)
     if not chosen_rows:
@@ -323,7 +327,7 @@ def labelled(source: Source, intake: Intake, limit: int | None, seed: int) -> La
     return LabelledTexts(*(tuple(column[k] for k in chosen_rows) for column in (ids, texts, labels, sets)))
 
 
-def _sets(
+def _sets_of_labels(
     labels: Sequence[str], sets: Sequence[str], ids: Sequence[str], intake: Intake
 ) -> dict[str, list[int]]:
     """Set -> positions of its texts, for sets with two or more labels; labels with one text get a warning."""
@@ -345,9 +349,9 @@ def _sets(
     return members
 
 
-def pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> ScoredPairs:
+def read_pairs(source: Source, intake: Intake, limit: int | None, seed: int) -> ScoredPairs:
     """Pairs with a score; rows without a text or a score are skipped."""
-    source = unrolled(source, ("text", "text2", "score"))
+    source = unroll_lists(source, ("text", "text2", "score"))
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], float] | None:
         texts = intake.texts(row, key, "text", "text2")
@@ -369,7 +373,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
     Rows without a text or a label are skipped. DataError for a label that is neither 0 nor 1, and when all
     pairs have one label.
     """
-    source = unrolled(source, ("text", "text2", "label"))
+    source = unroll_lists(source, ("text", "text2", "label"))
     others: dict[str, list[str]] = {}
 
     def parse(row: Row, key: str) -> tuple[tuple[str, ...], int] | None:
@@ -436,7 +440,7 @@ class Tested(View):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows of both sides, and of neither."""
-        for path, line, cells in self.source.rows(distinct((*columns, "split"))):
+        for path, line, cells in self.source.rows(distinct_columns((*columns, "split"))):
             split = cells.get("split")
             if self.test != TEST and split in (self.test, TEST):
                 # What the file itself calls `test` would be tested on too.
@@ -444,7 +448,7 @@ class Tested(View):
             yield Row(path, line, {**cells, "split": split})
 
 
-def classification(source: Source, intake: Intake, limit: int | None, seed: int) -> Classification:
+def read_classified(source: Source, intake: Intake, limit: int | None, seed: int) -> Classification:
     """Training and test texts with labels; rows without either, and of other splits, are skipped.
 
     `limit` counts the texts of each side, drawn in proportion to the labels. DataError when a side is empty
@@ -467,7 +471,7 @@ def classification(source: Source, intake: Intake, limit: int | None, seed: int)
     read = intake.read(source, ["text", "label", "split"], parse, Draw(None, seed))
     labels = spellings.joined((label for _, (_, label, _) in read), intake)
     taken = [(key, (text, label, split)) for (key, (text, _, split)), label in zip(read, labels, strict=True)]
-    train, test = (_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
+    train, test = (_read_side(taken, side, limit, seed, source, intake) for side in (TRAIN, TEST))
     trained = set(train.labels)
     if len(trained) < 2:
         raise DataError(
@@ -480,7 +484,7 @@ def classification(source: Source, intake: Intake, limit: int | None, seed: int)
     return Classification(train, test)
 
 
-def _side(
+def _read_side(
     taken: list[tuple[str, Labelled]], side: str, limit: int | None, seed: int, source: Source, intake: Intake
 ) -> LabelledTexts:
     rows = [(key, text, label) for key, (text, label, split) in taken if split == side]
@@ -501,18 +505,18 @@ PAIRED = {"text": "paraphrases", "text2": "paraphrases2"}
 """Column of a text -> the column of its paraphrases."""
 
 
-def paraphrases(source: Source, intake: Intake, limit: int | None, seed: int) -> Paraphrases:
+def read_paraphrases(source: Source, intake: Intake, limit: int | None, seed: int) -> Paraphrases:
     """Each text once with its other wordings; rows of blank texts and texts without a wording are skipped.
 
     A row with `text2` and `paraphrases2` gives two texts. DataError for a text that comes again with others.
     """
     wordings_of: dict[str, tuple[str, ...]] = {}
     draw = Draw[tuple[str, tuple[str, ...]]](limit, seed)
-    for row, text, wordings in _given(source, intake):
+    for row, text, wordings in _rows_with_others(source, intake):
         if text in wordings_of:
             # The same sentence in two pairs is common (STS); which of two sets of wordings holds, nobody could say.
             if wordings_of[text] != wordings:
-                fault(_differs(row, text))
+                report_fault(_differing_paraphrases(row, text))
             continue
         wordings_of[text] = wordings
         draw.offer(text, (text, wordings))
@@ -524,16 +528,16 @@ def paraphrases(source: Source, intake: Intake, limit: int | None, seed: int) ->
     return Paraphrases(texts, rest)
 
 
-def _given(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
+def _rows_with_others(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str, ...]]]:
     columns = {text: others for text, others in PAIRED.items() if others in source.columns()}
     lang = ("lang",) if "lang" in source.columns() else ()
-    for row in source.rows(distinct((*columns, *columns.values(), *lang))):
+    for row in source.rows(distinct_columns((*columns, *columns.values(), *lang))):
         for column, others in columns.items():
             try:
                 text = text_of(row, column)
                 wordings = tuple(wording for wording in texts_of(row, others) if wording)
             except DataError as error:
-                fault(error)
+                report_fault(error)
                 continue
             if text is None or not wordings:
                 intake.tally.skip(f"no {column if text is None else others}", f"line {row.line}")
@@ -542,7 +546,7 @@ def _given(source: Source, intake: Intake) -> Iterator[tuple[Row, str, tuple[str
             yield row, text, wordings
 
 
-def _differs(row: Row, text: str) -> DataError:
+def _differing_paraphrases(row: Row, text: str) -> DataError:
     return DataError(
         f"the text {text[:40]!r} came before with other paraphrases", path=row.path, line=row.line,
         mend="Give a text the same paraphrases wherever it stands.",

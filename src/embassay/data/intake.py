@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from embassay.data.column import LONG_TEXT, SeenIds
-from embassay.data.rows import Row, Source, fault, key_of, label_of, text_of
-from embassay.data.views import Draw, distinct
+from embassay.data.rows import Row, Source, key_of, label_of, report_fault, text_of
+from embassay.data.views import Draw, distinct_columns
 from embassay.errors import DataError
 from embassay.records import Skipped
 
@@ -101,7 +101,7 @@ class Intake:
         Ids are noted in `seen`, and the languages of these rows in `langs`.
         """
         has_ids, has_langs = "id" in source.columns(), "lang" in source.columns()
-        names = distinct((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
+        names = distinct_columns((*columns, *(["id"] if has_ids else []), *(["lang"] if has_langs else [])))
         for number, row in enumerate(source.rows(names), 1):
             try:
                 # Numbers are of all rows, so that an id does not depend on what was skipped before it.
@@ -109,7 +109,7 @@ class Intake:
                 seen.add(number, key, row)
                 item = parse(row, key)
             except DataError as error:
-                fault(error)
+                report_fault(error)
                 continue
             if item is not None:
                 self.see_lang(row)
@@ -180,10 +180,10 @@ def nothing_usable(source: Source, count: int, skipped: tuple[Skipped, ...]) -> 
     )
 
 
-def language(langs: set[str], declared: str = "") -> str:
+def name_language(langs: set[str], declared: str = "") -> str:
     """The declared language, else the only one seen, `mul` for several and `und` for none (ISO 639-2).
 
-    >>> language({"en"}), language({"en", "fr"}), language(set())
+    >>> name_language({"en"}), name_language({"en", "fr"}), name_language(set())
     ('en', 'mul', 'und')
     """
     if declared:

@@ -56,29 +56,29 @@ def language_fault(text: str, wording: str, lang: str = "und") -> str:
     >>> language_fault("Ein Satz.", "これは文です。")
     'written in CJK letters, the text in LATIN'
     """
-    stated = _stated(lang)
+    stated = _stated_languages(lang)
     return _script_fault(text, wording, stated) or _identified_fault(text, wording, stated)
 
 
 def can_identify() -> bool:
     """Whether the language identifier is installed."""
-    return _identifier() is not None
+    return _load_identifier() is not None
 
 
-def scripts(text: str) -> Counter[str]:
+def count_scripts(text: str) -> Counter[str]:
     """Letters by script, named as Unicode names its letters (`LATIN`, `CYRILLIC`, `CJK` ...).
 
-    >>> scripts("Ω in 東京")
+    >>> count_scripts("Ω in 東京")
     Counter({'LATIN': 2, 'CJK': 2, 'GREEK': 1})
     """
     # Wide, narrow and mathematical letters are those that they stand for.
-    counts = Counter(map(_script, unicodedata.normalize("NFKC", text)))
+    counts = Counter(map(_script_of, unicodedata.normalize("NFKC", text)))
     del counts[""]
     return counts
 
 
 def _script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
-    of_text, of_wording = scripts(text), scripts(wording)
+    of_text, of_wording = count_scripts(text), count_scripts(wording)
     if not of_text or of_wording.total() < _FEW_LETTERS:
         return ""
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
@@ -90,15 +90,15 @@ def _script_fault(text: str, wording: str, stated: frozenset[str]) -> str:
 
 
 def _identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
-    if len(wording) < _SHORTEST or _identifier() is None:
+    if len(wording) < _SHORTEST or _load_identifier() is None:
         return ""
-    best, sure = _identifier().classify(wording)
-    if sure < _SURE or (len(stated) == 1 and best in _kin(next(iter(stated)))):
+    best, sure = _load_identifier().classify(wording)
+    if sure < _SURE or (len(stated) == 1 and best in _kin_languages(next(iter(stated)))):
         return ""
-    of_text, of_wording = _probabilities(text), _probabilities(wording)
+    of_text, of_wording = _rank_languages(text), _rank_languages(wording)
     stated_known = stated & of_text.keys()
     expected = max(stated_known or of_text, key=of_text.__getitem__)
-    kin = _kin(expected)
+    kin = _kin_languages(expected)
     # A text that is not recognised itself (names, numbers, a rare spelling) says nothing about its wording, and one
     # whose language nobody states has to be long and clear.
     recognised = sum(of_text.get(code, 0.0) for code in kin) >= (_RULED_OUT if stated_known else _SURE)
@@ -108,11 +108,11 @@ def _identified_fault(text: str, wording: str, stated: frozenset[str]) -> str:
     return f"written in {best!r}, the text in {expected!r}"
 
 
-def _kin(lang: str) -> frozenset[str]:
+def _kin_languages(lang: str) -> frozenset[str]:
     return next((group for group in _CLOSE if lang in group), frozenset({lang}))
 
 
-def _stated(lang: str) -> frozenset[str]:
+def _stated_languages(lang: str) -> frozenset[str]:
     """The languages that a label names: two letters where there are, none for `und` and `mul`."""
     parts = (part for part in re.split(r"[-_/+, ]", lang.lower()) if part)
     codes = (named_language(part).prefer_macrolanguage().language or "und" for part in parts)
@@ -121,7 +121,7 @@ def _stated(lang: str) -> frozenset[str]:
 
 
 @lru_cache(maxsize=65_536)
-def _script(sign: str) -> str:
+def _script_of(sign: str) -> str:
     """The script of a letter; "" for what is none."""
     if not sign.isalpha():
         return ""
@@ -130,12 +130,12 @@ def _script(sign: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _probabilities(text: str) -> Mapping[str, float]:
-    return dict(_identifier().rank(text))
+def _rank_languages(text: str) -> Mapping[str, float]:
+    return dict(_load_identifier().rank(text))
 
 
 @cache
-def _identifier() -> Any:
+def _load_identifier() -> Any:
     """py3langid's, or None where it is not installed."""
     try:
         from py3langid.langid import MODEL_FILE, LanguageIdentifier
@@ -144,22 +144,22 @@ def _identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def foreign(wording: str, lang: str) -> str:
+def explain_foreign(wording: str, lang: str) -> str:
     """Why `wording` is not in the language `lang`; empty where it is, or cannot be told: where it is short, or the
     identifier is not installed and the letters are those of `lang`.
 
-    >>> foreign("Wie lange dauert es?", "ja")
+    >>> explain_foreign("Wie lange dauert es?", "ja")
     'written in LATIN letters, not as ja is'
     """
-    stated = _stated(lang)
+    stated = _stated_languages(lang)
     usual = {_SCRIPTS_OF.get(code, "LATIN") for code in stated}
-    letters = scripts(wording)
+    letters = count_scripts(wording)
     if stated and letters.total() >= _FEW_LETTERS and not any(letters[code] for code in usual):
         return f"written in {letters.most_common(1)[0][0]} letters, not as {lang} is"
-    if not stated or len(wording) < _SHORTEST or _identifier() is None:
+    if not stated or len(wording) < _SHORTEST or _load_identifier() is None:
         return ""
-    likely = _probabilities(wording)
-    expected = {code for name in stated for code in _kin(name)}
+    likely = _rank_languages(wording)
+    expected = {code for name in stated for code in _kin_languages(name)}
     best = max(likely, key=likely.__getitem__)
     ruled_out = sum(likely.get(code, 0.0) for code in expected) < _RULED_OUT
     return f"written in {best!r}, not in {lang!r}" if ruled_out and likely[best] >= _SURE else ""
@@ -167,7 +167,7 @@ def foreign(wording: str, lang: str) -> str:
 
 def likely_language(text: str) -> str:
     """The two letters of the language that a text seems to be in; empty where that is not sure, or nothing can tell."""
-    if len(text) < 2 * _SHORTEST or _identifier() is None:
+    if len(text) < 2 * _SHORTEST or _load_identifier() is None:
         return ""
-    best, sure = _identifier().classify(text[:_LOOKED_AT])
+    best, sure = _load_identifier().classify(text[:_LOOKED_AT])
     return str(best) if sure >= _CERTAIN else ""

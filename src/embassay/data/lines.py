@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO
 
-from embassay.data.rows import File, Origin, Row, collecting, fault, nearest
+from embassay.data.rows import File, Origin, Row, collect_faults, nearest_name, report_fault
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, LINE, ROWS, TIMES, bounded_lines, is_pipe, unpacking
 
@@ -35,7 +35,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
     """
     check_rows(path)
     number = blank = 0
-    for block in _blocks(path):
+    for block in _read_blocks(path):
         # Blocks are cut after \n only; what remains inside one are lone \r, as many as it has bytes.
         for line in (match[0] for match in _LINE.finditer(block)) if b"\r" in block else (block,):
             number += 1
@@ -47,7 +47,7 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
                     line=number,
                     mend="Check how the file was written.",
                 )
-            yield number, _decoded(path, number, line)
+            yield number, _decode_line(path, number, line)
     if number == 0:
         raise DataError(
             "the file is empty.", path=path, mend="Check that it was written or downloaded completely."
@@ -73,7 +73,7 @@ def check_rows(path: Path) -> None:
 @lru_cache(maxsize=64)
 def _has_too_many_rows(path: Path, size: int, _changed: int, most: int) -> bool:
     try:
-        with opened(path) as stream:
+        with open_file(path) as stream:
             first = stream.read(_SAMPLED)
             rows, unpacked = first.count(b"\n"), size
             if path.name.lower().endswith(".gz"):
@@ -87,9 +87,9 @@ def _has_too_many_rows(path: Path, size: int, _changed: int, most: int) -> bool:
         return False  # the reading of the rows says why
 
 
-def _blocks(path: Path) -> Iterator[bytes]:
+def _read_blocks(path: Path) -> Iterator[bytes]:
     try:
-        with opened(path) as stream:
+        with open_file(path) as stream:
             lines = bounded_lines(stream, path)
             first = next(lines, b"")
             if first.startswith(_UTF16):
@@ -107,7 +107,7 @@ def _blocks(path: Path) -> Iterator[bytes]:
         ) from error
 
 
-def opened(path: Path) -> IO[bytes]:
+def open_file(path: Path) -> IO[bytes]:
     """The file's bytes, unpacked if its name ends in .gz; DataError if name and content disagree on that."""
     try:
         if is_pipe(path):
@@ -130,7 +130,7 @@ def opened(path: Path) -> IO[bytes]:
     return unpacking(path.open("rb"), path, path.stat().st_size) if named else path.open("rb")
 
 
-def _decoded(path: Path, number: int, line: bytes) -> str:
+def _decode_line(path: Path, number: int, line: bytes) -> str:
     if b"\0" in line:
         raise DataError(
             "the file is binary", path=path, line=number, expected="text in UTF-8", found="a NUL byte",
@@ -139,7 +139,7 @@ def _decoded(path: Path, number: int, line: bytes) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        fault(
+        report_fault(
             DataError(
                 f"byte {error.start + 1} of the line is not UTF-8",
                 path=path,
@@ -276,7 +276,7 @@ class Delimited:
         places = [(column, header.index(column)) for column in columns if column in header]
         for number, fields in islice(self.records(), 0 if self.reading.header else 1, None):
             if len(fields) != len(header):
-                fault(DataError(
+                report_fault(DataError(
                     "the row does not fit the header", path=self.path, line=number,
                     expected=f"{len(header)} fields", found=str(len(fields)),
                     mend="Put double quotes around fields that hold the delimiter"
@@ -292,11 +292,11 @@ class Delimited:
                 if bare := line.rstrip("\r\n"):
                     yield number, bare.split(self.delimiter)
             return
-        yield from (row for row in _quoted(self.path, self.delimiter) if row[1])
+        yield from (row for row in _quoted_rows(self.path, self.delimiter) if row[1])
 
     @cached_property
     def _chosen(self) -> Chosen:
-        return chosen(self.path, self.delimiter, self.reading.quoting)
+        return choose_quoting(self.path, self.delimiter, self.reading.quoting)
 
     @property
     def _quotes(self) -> bool:
@@ -307,7 +307,7 @@ class Delimited:
         """What to try where the first line is no header but a row; empty where it may be one."""
         if self.reading.header:
             return ""
-        with collecting(lambda _error: None):
+        with collect_faults(lambda _error: None):
             try:
                 first, *rest = [fields for _, fields in islice(self.records(), LOOKED_AT + 1)] or [[]]
             except DataError:
@@ -372,7 +372,7 @@ class Chosen:
     blank: int = 0
 
 
-def chosen(path: Path, delimiter: str, asked: str = "") -> Chosen:
+def choose_quoting(path: Path, delimiter: str, asked: str = "") -> Chosen:
     """How the quotes of a file are read: as asked for, else from the file.
 
     Quotes around fields are those of RFC 4180. A file of tabs is taken to have none where its quotes do not balance, or
@@ -380,23 +380,23 @@ def chosen(path: Path, delimiter: str, asked: str = "") -> Chosen:
     """
     try:
         status = path.stat()
-        return _chosen(path, delimiter, asked, (status.st_size, status.st_mtime_ns, status.st_ino))
+        return _decide_quoting(path, delimiter, asked, (status.st_size, status.st_mtime_ns, status.st_ino))
     except OSError:
         return Chosen(asked or "double")
 
 
 @lru_cache(maxsize=64)
 # The stamp is there for the cache: a file that was changed is looked at again.
-def _chosen(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> Chosen:
+def _decide_quoting(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> Chosen:
     try:
-        marked, plain, blank = _plain(path, delimiter)
+        marked, plain, blank = _count_delimiters(path, delimiter)
     except DataError:  # the reading of the rows says what is wrong
         return Chosen(asked or "double")
     if asked == NONE or not marked:
         return Chosen(asked or "double", marked=marked, plain=plain, blank=blank)
-    spans = replace(_spans(path, delimiter), plain=plain)
+    spans = replace(_quoted_spans(path, delimiter), plain=plain)
     if not asked and delimiter == "\t" and plain and (spans.broken or spans.both):
-        why = "do not balance" if spans.broken else f"would join whole lines ({_listed(spans.both)})"
+        why = "do not balance" if spans.broken else f"would join whole lines ({_list_lines(spans.both)})"
         return replace(
             spans,
             quoting=NONE,
@@ -409,19 +409,19 @@ def _chosen(path: Path, delimiter: str, asked: str, _stamp: tuple[int, ...]) -> 
     if spans.both:
         name = next(word for word, mark in MARKS.items() if mark == delimiter)
         note = (
-            f"{path.name}: fields that hold both a {name} and a line break ({_listed(spans.both)}): where quotes "
+            f"{path.name}: fields that hold both a {name} and a line break ({_list_lines(spans.both)}): where quotes "
             "quote nothing, rows are lost in them (--map quoting=none reads every line by itself)"
         )
         return replace(spans, notes=(note,))
     return spans
 
 
-def _listed(lines: Sequence[int]) -> str:
+def _list_lines(lines: Sequence[int]) -> str:
     more = f" and {len(lines) - _TOLD} more" if len(lines) > _TOLD else ""
     return f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines[:_TOLD]))}{more}"
 
 
-def _plain(path: Path, delimiter: str) -> tuple[bool, bool, int]:
+def _count_delimiters(path: Path, delimiter: str) -> tuple[bool, bool, int]:
     """Whether there are quotes, whether every line has as many delimiters as the first, at least one, and how many
     lines are blank."""
     marked, even, first, blank = False, True, None, 0
@@ -436,14 +436,14 @@ def _plain(path: Path, delimiter: str) -> tuple[bool, bool, int]:
     return marked, even and bool(first), blank
 
 
-def _spans(path: Path, delimiter: str) -> Chosen:
+def _quoted_spans(path: Path, delimiter: str) -> Chosen:
     """What the rows of a file are where quotes are those of RFC 4180."""
     over: list[int] = []
     both: list[int] = []
     broken: list[DataError] = []
     width, last, blank = None, 0, 0
-    with collecting(broken.append):
-        for number, fields in _quoted(path, delimiter):
+    with collect_faults(broken.append):
+        for number, fields in _quoted_rows(path, delimiter):
             if not fields:
                 blank += 1
                 continue
@@ -458,7 +458,7 @@ def _spans(path: Path, delimiter: str) -> Chosen:
     return Chosen(marked=True, over=tuple(over), both=tuple(both), broken=bool(broken), blank=blank)
 
 
-def _quoted(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+def _quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Line number and fields of every row by RFC 4180; a blank line has none."""
     # The module's own limit is 131,072 characters a field; documents are longer.
     csv.field_size_limit(LINE.most)
@@ -472,7 +472,7 @@ def _quoted(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
         except StopIteration:
             return
         except csv.Error as error:
-            fault(DataError(
+            report_fault(DataError(
                 "a quoted field is not closed, or text follows its closing quote",
                 path=path, line=start, found=str(error),
                 mend='Double the quotes inside a quoted field: "". Where quotes quote nothing, add --map quoting=none.',
@@ -530,4 +530,4 @@ def _are_even(lines: Sequence[str], mark: str) -> bool:
 
 def near_suffix(name: str, known: Sequence[str]) -> str:
     """The known suffix that the end of a name is most like."""
-    return nearest("." + name.rpartition(".")[2], known) if "." in name else ""
+    return nearest_name("." + name.rpartition(".")[2], known) if "." in name else ""

@@ -9,10 +9,21 @@ from pathlib import Path
 
 import numpy as np
 
-from embassay.data.corpus import limited, read_corpus, recorded
+from embassay.data.corpus import limit_corpus, make_documents, read_corpus
 from embassay.data.intake import Intake, Tally, nothing_usable
-from embassay.data.rows import Origin, Row, Source, fault, key_of, number_of, shown, text_of, texts_of, wrong
-from embassay.data.views import Draw, check_limit, distinct
+from embassay.data.rows import (
+    Origin,
+    Row,
+    Source,
+    key_of,
+    number_of,
+    report_fault,
+    show_value,
+    text_of,
+    texts_of,
+    wrong_cell,
+)
+from embassay.data.views import Draw, check_limit, distinct_columns
 from embassay.errors import DataError, UsageError
 from embassay.records import Documents, RerankingSet, RetrievalSet
 
@@ -71,7 +82,7 @@ class Gains:
         """The gain of a judgement, None if it is dropped; a value below 0 gains 0, as in trec_eval."""
         value = number_of(row, "relevance")
         if value is None:
-            raise wrong(row, "relevance", "a number")
+            raise wrong_cell(row, "relevance", "a number")
         if self.table is None:
             if value < 0:
                 tally.note("judgements below 0, read as not relevant", key)
@@ -80,7 +91,7 @@ class Gains:
         if self.complete and value not in self.table:
             raise DataError(
                 "the judgement is not in the grade map", path=row.path, line=row.line,
-                expected=", ".join(f"{graded:g}" for graded in self.table), found=shown(row.cells["relevance"]),
+                expected=", ".join(f"{graded:g}" for graded in self.table), found=show_value(row.cells["relevance"]),
                 mend="Name a fitting map with --grades, or write one as value=grade,...",
             )  # fmt: skip
         gain = self.table.get(value)
@@ -113,10 +124,10 @@ def fitting_map(values: Iterable[float]) -> str:
     if gains is None:
         return ""
     grades = [1] * (len(levels) - len(positive)) + [1 + gain for gain in gains]
-    return ",".join(f"{_written(value)}={grade}" for value, grade in zip(levels, grades, strict=True))
+    return ",".join(f"{_write_value(value)}={grade}" for value, grade in zip(levels, grades, strict=True))
 
 
-def _written(value: float) -> str:
+def _write_value(value: float) -> str:
     """A value as a map has to write it to be found again: in short where that is the same number."""
     short = f"{value:g}"
     return short if float(short) == value else repr(float(value))
@@ -168,17 +179,17 @@ def retrieval_set(
     random others fill up (spec sage 8). Empty documents are kept and counted; queries are never drawn.
     """
     check_limit(limit)
-    queries = _queries(parts["queries"], intake, seed)
-    judged = _judgements(parts["qrels"], gains, queries, intake)
+    queries = _read_queries(parts["queries"], intake, seed)
+    judged = _read_judgements(parts["qrels"], gains, queries, intake)
     relevant = {doc for grades in judged.values() for doc, gain in grades.items() if gain > 0}
-    whole = read_corpus(parts["corpus"], _text, intake, "texts, blank ones empty")
+    whole = read_corpus(parts["corpus"], _row_text, intake, "texts, blank ones empty")
     named = {doc for grades in judged.values() for doc in grades}
     here = named.intersection(whole.ids)
     _note_unknown(parts["qrels"], judged, here, intake)
     answerable = [query for query in queries if _is_answerable(query, judged, here, intake)]
     if not answerable:
         raise nothing_usable(parts["queries"], len(queries), intake.tally.skipped())
-    corpus = recorded(limited(whole, limit, seed, relevant), intake)
+    corpus = make_documents(limit_corpus(whole, limit, seed, relevant), intake)
     # Documents that the limit left out are no longer there to be found: their judgements go too, or recall would be of
     # what no system could return.
     present = here if limit is None else here.intersection(corpus.ids)
@@ -189,7 +200,7 @@ def retrieval_set(
     )
 
 
-def _queries(source: Source, intake: Intake, seed: int) -> dict[str, str]:
+def _read_queries(source: Source, intake: Intake, seed: int) -> dict[str, str]:
     def parse(row: Row, key: str) -> str | None:
         text = text_of(row, "text")
         if text is None:
@@ -199,7 +210,7 @@ def _queries(source: Source, intake: Intake, seed: int) -> dict[str, str]:
     return dict(intake.read(source, ["text"], parse, Draw(None, seed)))
 
 
-def _judgements(source: Source, gains: Gains, queries: Container[str], intake: Intake) -> Judgements:
+def _read_judgements(source: Source, gains: Gains, queries: Container[str], intake: Intake) -> Judgements:
     judged: dict[str, dict[str, float]] = {}
     unknown: dict[str, None] = {}
     for row in source.rows(("query_id", "doc_id", "relevance")):
@@ -211,26 +222,26 @@ def _judgements(source: Source, gains: Gains, queries: Container[str], intake: I
                 continue
             gain = gains.of(row, f"{query} {doc}", intake.tally)
         except DataError as error:
-            fault(error)
+            report_fault(error)
             continue
         # The same judgement twice is harmless; two that differ, nobody can choose between.
         if gain is not None and judged.setdefault(query, {}).setdefault(doc, gain) != gain:
-            fault(_judged_twice(row, query, doc, judged[query][doc], gain))
+            report_fault(_judged_twice(row, query, doc, judged[query][doc], gain))
     if unknown and not judged:
-        raise _foreign(source, "query", unknown)
+        raise _foreign_ids(source, "query", unknown)
     if not judged:
         raise nothing_usable(source, 0, intake.tally.skipped())
     return judged
 
 
-def _text(row: Row, _key: str, _intake: Intake) -> str:
+def _row_text(row: Row, _key: str, _intake: Intake) -> str:
     return text_of(row, "text") or ""
 
 
 def _note_unknown(source: Source, judged: Judgements, known: Container[str], intake: Intake) -> None:
     unknown = [(query, doc) for query, grades in judged.items() for doc in grades if doc not in known]
     if unknown and len(unknown) == sum(len(grades) for grades in judged.values()):
-        raise _foreign(source, "document", (doc for _, doc in unknown))
+        raise _foreign_ids(source, "document", (doc for _, doc in unknown))
     for query, doc in unknown:
         intake.tally.skip("judgements of unknown documents", f"{query} {doc}")
 
@@ -256,7 +267,7 @@ def _judged_twice(row: Row, query: str, doc: str, before: float, gain: float) ->
     )
 
 
-def _foreign(source: Source, what: str, ids: Iterable[str]) -> DataError:
+def _foreign_ids(source: Source, what: str, ids: Iterable[str]) -> DataError:
     return DataError(
         f"no judgement names a known {what}",
         path=source.path,
@@ -298,7 +309,9 @@ class Candidates:
         """One row per query and candidate."""
         lang = ("lang",) if "lang" in self.queries.columns() else ()
         judged = self._judged()
-        shown: Mapping[str, Iterable[str]] = judged if self.top_ranked is None else _shown(self.top_ranked)
+        shown: Mapping[str, Iterable[str]] = (
+            judged if self.top_ranked is None else _shown_candidates(self.top_ranked)
+        )
         # Texts of candidates only: the corpus may have millions of others.
         needed = {doc for docs in shown.values() for doc in docs}
         texts = {
@@ -323,12 +336,12 @@ class Candidates:
         for row in self.qrels.rows(("query_id", "doc_id", "relevance")):
             gain = number_of(row, "relevance")
             if gain is None:
-                raise wrong(row, "relevance", "a number")
+                raise wrong_cell(row, "relevance", "a number")
             judged.setdefault(key_of(row, "query_id"), {})[key_of(row, "doc_id")] = max(gain, 0.0)
         return judged
 
 
-def _shown(top_ranked: Source) -> dict[str, dict[str, None]]:
+def _shown_candidates(top_ranked: Source) -> dict[str, dict[str, None]]:
     shown: dict[str, dict[str, None]] = {}
     column = "doc_ids" if "doc_ids" in top_ranked.columns() else "doc_id"
     for row in top_ranked.rows(("query_id", column)):
@@ -345,14 +358,14 @@ class _Item:
     relevance: list[float] = field(default_factory=list)
 
 
-def reranking(source: Source, intake: Intake, limit: int | None, seed: int) -> RerankingSet:
+def read_reranking(source: Source, intake: Intake, limit: int | None, seed: int) -> RerankingSet:
     """Queries with their candidates; `limit` counts queries.
 
     A row is a query (a text or several) with its `positive` and `negative` texts, or a `query`, one `text`
     and its `label` (0 = not relevant); rows of one `query_id`, without it of one query, belong together.
     Skipped are queries without text, without a relevant or without an irrelevant candidate, and blank candidates.
     """
-    items = _nested(source, intake) if "positive" in source.columns() else _gathered(source, intake)
+    items = _nested_items(source, intake) if "positive" in source.columns() else _gather_items(source, intake)
     taken = intake.drawn(
         source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
     )
@@ -364,22 +377,22 @@ def reranking(source: Source, intake: Intake, limit: int | None, seed: int) -> R
     )
 
 
-def _nested(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
+def _nested_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
     def parse(row: Row, key: str) -> _Item:
         item = _Item([query for query in texts_of(row, "query") if query])
         for column, gain in (("positive", 1.0), ("negative", 0.0)):
             for text in texts_of(row, column):
-                _add(item, key, text, gain, intake)
+                _add_candidate(item, key, text, gain, intake)
         return item
 
     return intake.read(source, ["query", "positive", "negative"], parse, Draw(None, 0))
 
 
-def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
+def _gather_items(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
     key_column = "query_id" if "query_id" in source.columns() else "query"
     items: dict[str, _Item] = {}
     lang = ("lang",) if "lang" in source.columns() else ()
-    for row in source.rows(distinct((key_column, "query", "text", "label", *lang))):
+    for row in source.rows(distinct_columns((key_column, "query", "text", "label", *lang))):
         try:
             if key_column == "query" and text_of(row, "query") is None:
                 intake.tally.skip("queries without text", f"line {row.line}")
@@ -388,23 +401,23 @@ def _gathered(source: Source, intake: Intake) -> Iterable[tuple[str, _Item]]:
             item = items.setdefault(key, _Item())
             if query is not None and query not in item.queries:  # a query may have several wordings
                 item.queries.append(query)
-            _add(item, key, text_of(row, "text"), _gain(row, key, intake), intake)
+            _add_candidate(item, key, text_of(row, "text"), _candidate_gain(row, key, intake), intake)
             intake.see_lang(row)
         except DataError as error:
-            fault(error)
+            report_fault(error)
     return items.items()
 
 
-def _gain(row: Row, key: str, intake: Intake) -> float | None:
+def _candidate_gain(row: Row, key: str, intake: Intake) -> float | None:
     value = number_of(row, "label")
     if value is not None and value < 0:
-        raise wrong(row, "label", "0 for not relevant, or a gain above it")
+        raise wrong_cell(row, "label", "0 for not relevant, or a gain above it")
     if value is None:
         intake.tally.skip("candidates without a label", key)
     return value
 
 
-def _add(item: _Item, key: str, text: str | None, gain: float | None, intake: Intake) -> None:
+def _add_candidate(item: _Item, key: str, text: str | None, gain: float | None, intake: Intake) -> None:
     if text is None:
         intake.tally.skip("candidates without text", key)
     elif gain is not None:

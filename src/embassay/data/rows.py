@@ -22,8 +22,8 @@ from embassay.errors import DataError
 _collect: ContextVar[Callable[[DataError], None] | None] = ContextVar("collect", default=None)
 
 
-def fault(error: DataError) -> None:
-    """Raise `error`; inside `collecting` hand it over, and the caller goes on with the next row."""
+def report_fault(error: DataError) -> None:
+    """Raise `error`; inside `collect_faults` hand it over, and the caller goes on with the next row."""
     collect = _collect.get()
     if collect is None:
         raise error
@@ -31,7 +31,7 @@ def fault(error: DataError) -> None:
 
 
 @contextmanager
-def collecting(collect: Callable[[DataError], None]) -> Iterator[None]:
+def collect_faults(collect: Callable[[DataError], None]) -> Iterator[None]:
     """Within this block readers give the faults of rows to `collect` and leave those rows out.
 
     What is wrong with a whole file (cut, binary, without a column) is raised as ever.
@@ -95,20 +95,20 @@ class File:
     def _of_bytes(self) -> bytes:
         status = self.path.stat()
         if status.st_size < _LARGE:
-            return _digest(self.path)
+            return _file_digest(self.path)
         # The times alone may be coarse, and a tool may set them back; the inode tells a file that was replaced.
         stamp = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev)
         return _remembered_digest(self.path.absolute(), stamp)
 
 
-def _digest(path: Path) -> bytes:
+def _file_digest(path: Path) -> bytes:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").digest()
 
 
 @lru_cache(maxsize=64)
 def _remembered_digest(path: Path, _stamp: tuple[int, ...]) -> bytes:
-    return _digest(path)
+    return _file_digest(path)
 
 
 class Source(Protocol):
@@ -146,7 +146,7 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     names = source.columns()
     lower = {name.lower(): name for name in names if name not in CALLED or name == "summary"}
     called = [lower[name] for name in CALLED.get(target or column, ()) if name in lower]
-    likely = called[0] if len(called) == 1 else "" if called else nearest(column, names, LIKE)
+    likely = called[0] if len(called) == 1 else "" if called else nearest_name(column, names, LIKE)
     pair = target or column, likely or "COLUMN"
     mend = (
         f"Name it with --map {pair[0]}={pair[1]} (in Python, mapping={{{pair[0]!r}: {pair[1]!r}}}; in a description, "
@@ -160,7 +160,7 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
         mend += f" It may be {' or '.join(called)}: `embassay data check` looks at what they hold."
     if len(names) == 1 and (marks := [name for mark, name in _DELIMITERS.items() if mark in names[0]]):
         mend = f"The fields seem to be separated by {marks[0]}: add --map delimiter={marks[0].removesuffix('s')}."
-    elif offer := _offer(source):
+    elif offer := _name_columns(source):
         mend = offer
     return DataError(
         f"there is no column {column!r}" + (f" to read {target!r} from" if target else ""),
@@ -170,7 +170,7 @@ def missing_column(source: Source, column: str, *, target: str = "") -> DataErro
     )
 
 
-def _offer(source: object) -> str:
+def _name_columns(source: object) -> str:
     """What the file under all views of it has to offer where its first line is no header."""
     while (below := getattr(source, "source", None)) is not None:  # views lie on views
         source = below
@@ -181,7 +181,7 @@ LIKE = 0.6
 """How like a column must be to the one that is wanted to be named in its place: `meta` is no `text`."""
 
 
-def nearest(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
+def nearest_name(name: str, known: Iterable[str], cutoff: float = 0.5) -> str:
     """The known name most like `name`, empty if none is near."""
     return next(iter(get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
@@ -192,7 +192,7 @@ def text_of(row: Row, column: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise wrong(row, column, "a text")
+        raise wrong_cell(row, column, "a text")
     return None if is_blank(value) else value
 
 
@@ -218,15 +218,15 @@ def key_of(row: Row, column: str) -> str:
     if isinstance(value, int) and not isinstance(value, bool):  # True is an int to Python
         return str(value)
     if not isinstance(value, str) or not value.strip():
-        raise wrong(row, column, "an identifier (text or integer)")
+        raise wrong_cell(row, column, "an identifier (text or integer)")
     return value
 
 
-def identifier(value: Any) -> str:
+def clean_id(value: Any) -> str:
     """An id as text, without the blanks around it: what pandas made a decimal of is the integer again. Empty for what
     is none.
 
-    >>> identifier(" d1"), identifier(7), identifier(11.0), identifier(True), identifier(None)
+    >>> clean_id(" d1"), clean_id(7), clean_id(11.0), clean_id(True), clean_id(None)
     ('d1', '7', '11', '', '')
     """
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -258,17 +258,17 @@ def number_of(row: Row, column: str) -> float | None:
     if value is None or (isinstance(value, str) and value.strip().lower() in MISSING):
         return None
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
-        raise wrong(row, column, "a number")
+        raise wrong_cell(row, column, "a number")
     try:
         number = plain_number(value)
     except (ValueError, OverflowError):
-        raise wrong(row, column, "a number", _spelt(str(value).strip())) from None
+        raise wrong_cell(row, column, "a number", _spell_number(str(value).strip())) from None
     if math.isinf(number):
-        raise wrong(row, column, "a finite number")
+        raise wrong_cell(row, column, "a finite number")
     return None if math.isnan(number) else number
 
 
-def _spelt(text: str) -> str:
+def _spell_number(text: str) -> str:
     """How a number that a spreadsheet wrote is to be written; empty for what is none."""
     if re.fullmatch(r"[+-]?\d+,\d+", text):
         return f"Write decimals with a point in the whole column: {text.replace(',', '.')}."
@@ -289,7 +289,7 @@ def choice_of(row: Row, column: str) -> int | None:
     if number is None:
         return None
     if number not in (0, 1):
-        raise wrong(row, column, "0 (the first summary) or 1 (the second)")
+        raise wrong_cell(row, column, "0 (the first summary) or 1 (the second)")
     return int(number)
 
 
@@ -311,7 +311,7 @@ def binary_of(row: Row, column: str, mend: str = "") -> int | None:
         number = math.inf
     if number in (None, 0, 1):
         return None if number is None else int(number)
-    raise wrong(row, column, "0 or 1, yes or no, true or false", mend)
+    raise wrong_cell(row, column, "0 or 1, yes or no, true or false", mend)
 
 
 def texts_of(row: Row, column: str) -> list[str | None]:
@@ -322,16 +322,16 @@ def texts_of(row: Row, column: str) -> list[str | None]:
     value = row.cells.get(column)
     values = value if isinstance(value, list) else [] if value is None else [value]
     if not all(text is None or isinstance(text, str) for text in values):
-        raise wrong(row, column, "texts")
+        raise wrong_cell(row, column, "texts")
     return [None if text is None or is_blank(text) else text for text in values]
 
 
 def label_of(row: Row, column: str) -> str | None:
-    """A label as text (3, "3" and 3.0 are one label, see `plain`); None if it is missing, empty or NaN."""
+    """A label as text (3, "3" and 3.0 are one label, see `plain_text`); None if it is missing, empty or NaN."""
     value = row.cells.get(column)
     if value is not None and not isinstance(value, str | int | float):
-        raise wrong(row, column, "a label (text or number)")
-    text = "" if value is None else plain(value)
+        raise wrong_cell(row, column, "a label (text or number)")
+    text = "" if value is None else plain_text(value)
     return None if not text or text.lower() == "nan" else text
 
 
@@ -339,12 +339,12 @@ _WHOLE = re.compile(r"(-?(?:0|[1-9]\d{0,15}))\.0*", re.ASCII)
 """A whole number as tables with a gap in the column write it. Not 007, which is a code, nor 1.10, a version."""
 
 
-def plain(value: Any) -> str:
+def plain_text(value: Any) -> str:
     """A value as the text it is compared as: whole numbers without a point, truth values as in JSON, without blanks at
     the ends, letters with their accents as one character.
 
-    >>> plain(3), plain("3"), plain(3.0), plain(" 3.0"), plain(True), plain("True"), plain(0.5), plain("007")
-    ('3', '3', '3', '3', 'true', 'true', '0.5', '007')
+    >>> [plain_text(value) for value in (3, "3", 3.0, " 3.0", True, "True", 0.5, "007")]
+    ['3', '3', '3', '3', 'true', 'true', '0.5', '007']
     """
     text = unicodedata.normalize("NFC", str(value).strip())
     if text.lower() in ("true", "false"):
@@ -355,22 +355,22 @@ def plain(value: Any) -> str:
     return str(int(whole[1])) if whole else text
 
 
-def wrong(row: Row, column: str, expected: str, mend: str = "") -> DataError:
+def wrong_cell(row: Row, column: str, expected: str, mend: str = "") -> DataError:
     """The error for a cell that is not what its column needs."""
     return DataError(
         f"the value of {column!r} cannot be used",
         path=row.path,
         line=row.line,
         expected=expected,
-        found=shown(row.cells.get(column)),
+        found=show_value(row.cells.get(column)),
         mend=mend or "Correct it, or leave the row out.",
     )
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """A value as an error message shows it: its repr, cut at 60 characters.
 
-    >>> shown(None), shown("x" * 3)
+    >>> show_value(None), show_value("x" * 3)
     ('nothing', "'xxx'")
     """
     if value is None:
@@ -392,22 +392,22 @@ def cut_line(text: str, most: int = 60) -> str:
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-def inert(cell: Any) -> Any:
-    """The cell, after an apostrophe where it is a text that a spreadsheet would take for a formula; `meant` takes it
-    off.
+def escape_formula(cell: Any) -> Any:
+    """The cell, after an apostrophe where it is a text that a spreadsheet would take for a formula. `unescape_formula`
+    takes it off.
 
     Numbers are no formulas, written as texts or not; nor is a sign alone. Source: OWASP, CSV Injection.
 
-    >>> inert('=HYPERLINK("http://x")'), inert("-0.5"), inert("-"), inert(None)
+    >>> escape_formula('=HYPERLINK("http://x")'), escape_formula("-0.5"), escape_formula("-"), escape_formula(None)
     ('\\'=HYPERLINK("http://x")', '-0.5', '-', None)
     """
     return f"'{cell}" if isinstance(cell, str) and _is_formula(cell.lstrip("'")) else cell
 
 
-def meant(text: str) -> str:
-    """What `inert` was given.
+def unescape_formula(text: str) -> str:
+    """What `escape_formula` was given.
 
-    >>> meant("'=1+1"), meant(inert("'=1+1")), meant("'tis")
+    >>> unescape_formula("'=1+1"), unescape_formula(escape_formula("'=1+1")), unescape_formula("'tis")
     ('=1+1', "'=1+1", "'tis")
     """
     return text[1:] if text.startswith("'") and _is_formula(text.lstrip("'")) else text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from embassay.data.lines import READING
-from embassay.data.rows import nearest
+from embassay.data.rows import nearest_name
 from embassay.errors import UsageError
 
 AXES = ("overall", "accuracy", "coverage", "coherence")
@@ -149,13 +149,13 @@ def axis_columns(columns: Iterable[str]) -> dict[str, str]:
 
 def missing_columns(part: str, columns: Sequence[str]) -> tuple[str, ...]:
     """The columns that `part` (a flat shape or one of PARTS) needs and `columns` lacks, by the nearest layout."""
-    return lacking(part, columns)[0]
+    return missing_by_layout(part, columns)[0]
 
 
-def lacking(part: str, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+def missing_by_layout(part: str, columns: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The same by every layout of `part`, the nearest first.
 
-    >>> lacking("reranking", ["query", "neg"])
+    >>> missing_by_layout("reranking", ["query", "neg"])
     (('text', 'label'), ('positive', 'negative'))
     """
     layouts = [PARTS.get(part) or SHAPES[part], *([OTHERWISE[part]] if part in OTHERWISE else [])]
@@ -182,7 +182,7 @@ def check_targets(mapping: Mapping[str, str]) -> None:
     columns |= {*AXES, *_OPTIONAL, *READING, "same"}
     for target in mapping:
         if target not in columns and target.removeprefix("axis.") in ("", target):
-            near = nearest(target, columns)
+            near = nearest_name(target, columns)
             raise UsageError(
                 f"No task reads a column called {target!r} (in --map {target}={mapping[target]}).",
                 mend=(f"Did you mean {near}? " if near else "")
@@ -193,7 +193,7 @@ def check_targets(mapping: Mapping[str, str]) -> None:
 def check_shape(shape: str) -> None:
     """UsageError if there is no such shape."""
     if shape not in SHAPES:
-        near = nearest(shape, SHAPES)
+        near = nearest_name(shape, SHAPES)
         raise UsageError(
             f"There is no shape called {shape!r}.",
             mend=f"{f'Did you mean {near}? ' if near else ''}Shapes are {', '.join(SHAPES)}.",

@@ -18,7 +18,7 @@ from embassay.data.dataset import Dataset
 from embassay.data.flat import Tested
 from embassay.data.lines import reading_of
 from embassay.data.retrieval import Candidates, Gains
-from embassay.data.rows import Row, Source, key_of, missing_column, nearest
+from embassay.data.rows import Row, Source, key_of, missing_column, nearest_name
 from embassay.data.shapes import (
     PARTS,
     RETRIEVAL_PARTS,
@@ -27,7 +27,7 @@ from embassay.data.shapes import (
     table_shapes,
     usual_pairs,
 )
-from embassay.data.tables import FORMATS, JsonLines, known_suffix, table, table_of
+from embassay.data.tables import FORMATS, JsonLines, known_suffix, open_table, table_of
 from embassay.data.views import (
     Chained,
     Filtered,
@@ -230,7 +230,7 @@ def has_documents(folder: Path) -> bool:
     return has_any(folder)
 
 
-def assembled(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, Source]:
+def assemble_parts(tables: Iterable[tuple[Sequence[str], Source]]) -> dict[str, Source]:
     """Part -> its source. Two sides make a classification; with `top_ranked`, what would be a retrieval set is
     one of candidates to rerank."""
     # One table may have several roles: a test side is a labelled set as well.
@@ -262,9 +262,9 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
     reading, columns = reading_of(mapping)
     sides = [named_table(folder, side) for side in ("train", split or "test")]
     if all(sides) and not named_table(folder, "corpus"):
-        return _sides(folder, [path for path in sides if path], mapping, grades)
-    paths = {part: _only(folder, part, _TABLES) for part in _parts_in(folder)}
-    paths["qrels"], by_column = _qrels(folder, split)
+        return _open_sides(folder, [path for path in sides if path], mapping, grades)
+    paths = {part: _find_only(folder, part, _TABLES) for part in _parts_in(folder)}
+    paths["qrels"], by_column = _find_qrels(folder, split)
     raw = {part: table_of(path, reading) for part, path in paths.items()}
     skipped: tuple[Skipped, ...] = ()
     if "corpus" not in raw:
@@ -279,10 +279,10 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
             )
     if ranked := named_table(folder, "top_ranked"):
         raw["top_ranked"] = table_of(ranked, reading)
-    tables = {part: _part(part, source, columns) for part, source in raw.items()}
+    tables = {part: _map_part(part, source, columns) for part, source in raw.items()}
     if split is not None and by_column:
         tables["qrels"] = Filtered(tables["qrels"], {"split": frozenset({split})})
-    parts = assembled(([part], source) for part, source in tables.items())
+    parts = assemble_parts(([part], source) for part, source in tables.items())
     parts["documents"] = tables["corpus"]
     return Dataset(
         folder.resolve().name,
@@ -299,21 +299,24 @@ def _parts_in(folder: Path) -> tuple[str, ...]:
     return ("queries",) if is_folder else ("corpus", "queries")
 
 
-def _sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: str | None) -> Dataset:
+def _open_sides(folder: Path, paths: list[Path], mapping: Mapping[str, str], grades: str | None) -> Dataset:
     if grades is not None:
         raise UsageError(
             f"{folder} has no judgements, so --grades cannot be used.", mend="Leave --grades out."
         )
     reading, columns = reading_of(mapping)
     tables = [
-        (["train"] if side == 0 else ["test", "labelled"], _part("test", table(path, reading), columns))
+        (
+            ["train"] if side == 0 else ["test", "labelled"],
+            _map_part("test", open_table(path, reading), columns),
+        )
         for side, path in enumerate(paths)
     ]
     settings = {"mapping": dict(mapping), "split": paths[1].name}
-    return Dataset(folder.resolve().name, assembled(tables), settings=settings)
+    return Dataset(folder.resolve().name, assemble_parts(tables), settings=settings)
 
 
-def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
+def _map_part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
     # One mapping is for all tables of the folder: each takes of it what it has.
     present = {target: column for target, column in mapping.items() if not column or column in raw.columns()}
     renamed = Renamed(raw, present)
@@ -323,19 +326,19 @@ def _part(part: str, raw: Source, mapping: Mapping[str, str]) -> Source:
     return Titled(renamed) if part == "corpus" and "title" in renamed.columns() else renamed
 
 
-def _qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
+def _find_qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
     """The qrels file, and whether a split is a column of it rather than its name."""
     if not (folder / "qrels").is_dir():
-        return _only(folder, "qrels", _QRELS), True
+        return _find_only(folder, "qrels", _QRELS), True
     files = {
-        _stem(path): path
+        _file_stem(path): path
         for path in sorted(bounded_entries((folder / "qrels").iterdir(), folder))
         if path.name.endswith(_QRELS)
     }
     # Of several never train by itself: systems may have been trained on it.
     chosen = split or ("test" if "test" in files else next(iter(files)) if len(files) == 1 else "")
     if chosen not in files:
-        near = nearest(chosen, files)
+        near = nearest_name(chosen, files)
         raise DataError(
             f"there are no qrels for the split {chosen!r}"
             if chosen
@@ -347,7 +350,7 @@ def _qrels(folder: Path, split: str | None) -> tuple[Path, bool]:
     return files[chosen], False
 
 
-def _only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
+def _find_only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
     for suffix in suffixes:
         if (path := folder / (stem + suffix)).is_file():
             return path
@@ -361,7 +364,7 @@ def _only(folder: Path, stem: str, suffixes: tuple[str, ...]) -> Path:
     )
 
 
-def _stem(path: Path) -> str:
+def _file_stem(path: Path) -> str:
     return path.name.removesuffix(known_suffix(path.name))
 
 
@@ -394,7 +397,7 @@ def open_dataset(
     """
     check_targets(mapping)
     source, tasks = chosen_tasks(str(spec))
-    opened = _opened(source, mapping, split, grades)
+    opened = _open_spec(source, mapping, split, grades)
     return replace(opened, tasks={"": tasks}) if tasks else opened
 
 
@@ -408,14 +411,14 @@ def own_first(spec: str, place: Path | None = None) -> str:
 
     A suite's members and a manifest's datasets are no user's words, and mean the catalogue.
     """
-    from embassay.data.catalogue.suites import suites
+    from embassay.data.catalogue.suites import all_suites
 
     name = spec.partition("?")[0]
-    if name == BUNDLED or not (name.partition(":")[0] in DATASETS or name in suites()):
+    if name == BUNDLED or not (name.partition(":")[0] in DATASETS or name in all_suites()):
         return spec
     if not _holds_data(place or Path(name)):
         return spec
-    kind = "suite" if name in suites() else "dataset"
+    kind = "suite" if name in all_suites() else "dataset"
     warnings.warn(
         f"{name!r} is your own {place or './' + name}. The catalogue has a {kind} of that name, too: to use that, work "
         "in another folder, or rename yours.", RuntimeWarning, stacklevel=2,
@@ -454,7 +457,7 @@ def chosen_tasks(spec: str) -> tuple[str, tuple[str, ...]]:
     return f"{head}?{rest}" if rest else head, tuple(dict.fromkeys(names))
 
 
-def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
+def _open_spec(spec: str, mapping: Mapping[str, str], split: str | None, grades: str | None) -> Dataset:
     # First, so that a file that somebody puts there does not change what a name means.
     if spec.partition("?")[0].partition(":")[0] in DATASETS:
         return _from_catalogue(spec, {"mapping": mapping, "split": split, "grades": grades})
@@ -464,7 +467,7 @@ def _opened(spec: str, mapping: Mapping[str, str], split: str | None, grades: st
     if not path.exists():
         if documents := _cut_documents(spec, mapping, split, grades):
             return documents
-        raise _unknown(spec, path)
+        raise _unknown_dataset(spec, path)
     if path.is_dir():
         return _open_directory(path, mapping, split, grades)
     if path.name.lower().endswith(_DESCRIPTIONS):
@@ -531,7 +534,7 @@ def _open_table(path: Path, mapping: Mapping[str, str], split: str | None, grade
     if grades is not None:
         raise UsageError(f"{path} has no judgements, so --grades cannot be used.", mend="Leave --grades out.")
     reading, columns = reading_of(mapping)
-    source = table(path, reading)
+    source = open_table(path, reading)
     name = path.name[: len(path.name) - len(known_suffix(path.name))]
     usual = usual_pairs(source.columns(), columns)
     settings = {"mapping": {**mapping, **usual}, "split": split}
@@ -549,12 +552,12 @@ def _from_catalogue(spec: str, options: Mapping[str, Any]) -> Dataset:
     return DATASETS.build(spec, **options)
 
 
-def _unknown(spec: str, path: Path) -> UsageError:
-    from embassay.data.catalogue.suites import suites
+def _unknown_dataset(spec: str, path: Path) -> UsageError:
+    from embassay.data.catalogue.suites import all_suites
 
-    if spec in suites():
+    if spec in all_suites():
         return UsageError(
-            f"{spec!r} is a suite of {len(suites()[spec].members)} datasets, and one dataset is needed here.",
+            f"{spec!r} is a suite of {len(all_suites()[spec].members)} datasets, and one dataset is needed here.",
             mend=f"`embassay data show {spec}` lists them.",
         )
     if "://" in spec:
@@ -566,7 +569,7 @@ def _unknown(spec: str, path: Path) -> UsageError:
             if on_hub
             else f"Download it first: curl -LO {spec}",
         )
-    names = [*(entry.name for entry in DATASETS), *suites()]
+    names = [*(entry.name for entry in DATASETS), *all_suites()]
     several = spec.replace(",", " ").split()
     if len(several) > 1 and all(name in names or Path(name).expanduser().exists() for name in several):
         return UsageError(

@@ -16,12 +16,12 @@ from embassay.data.lines import (
     Delimited,
     Reading,
     near_suffix,
-    opened,
+    open_file,
     text_lines,
     told_apart,
 )
-from embassay.data.rows import File, Origin, Row, Source, fault, key_of, label_of, wrong
-from embassay.data.views import View, distinct
+from embassay.data.rows import File, Origin, Row, Source, key_of, label_of, report_fault, wrong_cell
+from embassay.data.views import View, distinct_columns
 from embassay.errors import DataError, UsageError
 from embassay.limits import COLUMNS, bounded_json
 from embassay.parquet import parquet_batches, parquet_columns
@@ -84,7 +84,7 @@ class JsonLines(OneFile):
             try:
                 cells = self._object(number, line)
             except DataError as error:
-                fault(error)
+                report_fault(error)
                 continue
             yield number, cells
 
@@ -128,7 +128,7 @@ class Parquet(OneFile):
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
-        with opened(self.path):
+        with open_file(self.path):
             pass  # which says why where it cannot be
         names = parquet_columns(self.path)
         if len(names) > COLUMNS.most:
@@ -146,13 +146,13 @@ class Parquet(OneFile):
 
 
 _READERS: dict[str, Callable[[Path, Reading], Source]] = {
-    ".jsonl": lambda path, reading: JsonLines(_unmarked(path, reading)),
+    ".jsonl": lambda path, reading: JsonLines(_check_unmarked(path, reading)),
     ".csv": lambda path, reading: Delimited(path, ",", reading),
     ".tsv": lambda path, reading: Delimited(path, "\t", reading),
     ".txt": lambda path, reading: _text_file(path, reading),
 }
 FORMATS = {f"{suffix}{packed}": read for suffix, read in _READERS.items() for packed in ("", ".gz")}
-FORMATS[".parquet"] = lambda path, reading: Parquet(_unmarked(path, reading))
+FORMATS[".parquet"] = lambda path, reading: Parquet(_check_unmarked(path, reading))
 """Suffix -> how such a file is read."""
 
 
@@ -177,7 +177,7 @@ _UNREAD = {
 """Suffixes of files that strangers give and that are not read, and what makes one that is."""
 
 
-def table(path: Path, reading: Reading = USUAL) -> Source:
+def open_table(path: Path, reading: Reading = USUAL) -> Source:
     """The table at `path`, by the suffix of its name, `reading` saying what the file does not.
 
     A name of another suffix is read as `.txt` where a delimiter is given. DataError for a suffix that is not known,
@@ -203,7 +203,7 @@ def table(path: Path, reading: Reading = USUAL) -> Source:
 def table_of(path: Path, reading: Reading) -> Source:
     """The table at `path`, one of several that are read alike: of lines and marks by `reading`, others as they are."""
     suffix = known_suffix(path.name)
-    return table(path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL)
+    return open_table(path, reading if not suffix or suffix.startswith((".csv", ".tsv", ".txt")) else USUAL)
 
 
 def known_suffix(name: str) -> str:
@@ -220,7 +220,7 @@ def _text_file(path: Path, reading: Reading) -> Source:
     return Delimited(path, MARKS[told_apart(path) or "tab"], reading)
 
 
-def _unmarked(path: Path, reading: Reading) -> Path:
+def _check_unmarked(path: Path, reading: Reading) -> Path:
     if settings := reading.as_mapping():
         raise UsageError(
             f"{path} is not a table of lines and marks, so it has no {next(iter(settings))}.",
@@ -239,7 +239,7 @@ _JSON_NAMES = {
 }
 
 
-def unrolled(source: Source, lists: tuple[str, ...]) -> Source:
+def unroll_lists(source: Source, lists: tuple[str, ...]) -> Source:
     """`source`, unrolled if its first row holds lists in the columns `lists`."""
     # The first row decides for all: a later one that differs is told as a fault.
     first = next(iter(source.rows(lists)), None)
@@ -256,18 +256,18 @@ class Unrolled(View):
 
     def columns(self) -> tuple[str, ...]:
         """Those of the source, an id and a set."""
-        return distinct((*self.source.columns(), "id", "set"))
+        return distinct_columns((*self.source.columns(), "id", "set"))
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows of every row."""
         keys = [name for name in ("id", "set") if name in self.source.columns()]
-        for number, row in enumerate(self.source.rows(distinct((*columns, *self.lists, *keys))), 1):
+        for number, row in enumerate(self.source.rows(distinct_columns((*columns, *self.lists, *keys))), 1):
             try:
                 key = key_of(row, "id") if "id" in keys else str(number)
                 group = f"{outer}/{key}" if "set" in keys and (outer := label_of(row, "set")) else key
                 values = self._values(row)
             except DataError as error:
-                fault(error)
+                report_fault(error)
                 continue
             for i, cells in enumerate(values, 1):
                 added = {**cells, "id": f"{key}#{i}", "set": group}
@@ -278,7 +278,7 @@ class Unrolled(View):
         for name in self.lists:
             cell = row.cells.get(name)
             if not isinstance(cell, list):
-                raise wrong(row, name, "a list, as in the first row")
+                raise wrong_cell(row, name, "a list, as in the first row")
             length = len(cell) if length is None else length
             if len(cell) != length:
                 raise DataError(

@@ -19,7 +19,7 @@ from embassay.data.rows import (
     key_of,
     missing_column,
     number_of,
-    plain,
+    plain_text,
     text_of,
 )
 from embassay.errors import DataError, UsageError
@@ -52,7 +52,7 @@ class Draw(Generic[T]):
             self._kept.append((self._offered, item))
             return
         # Negated, so that the heap's smallest entry is the largest hash held, the one to give way.
-        entry = (-_rank(key, self._seed), self._offered, item)
+        entry = (-_draw_rank(key, self._seed), self._offered, item)
         if len(self._others) < self._limit:
             heapq.heappush(self._others, entry)
         elif entry[0] > self._others[0][0]:
@@ -81,7 +81,7 @@ def drawn_places(
     check_limit(limit)
     ranks, is_required = np.empty(len(ids), np.uint64), np.zeros(len(ids), np.bool_)
     for i, key in enumerate(ids):
-        ranks[i], is_required[i] = _rank(key, seed), key in required
+        ranks[i], is_required[i] = _draw_rank(key, seed), key in required
     room = max(limit - int(is_required.sum()), 0)
     rest = np.flatnonzero(~is_required)
     if room < len(rest):
@@ -102,7 +102,7 @@ def draw_stratified(ids: Sequence[str], labels: Sequence[str], limit: int | None
         strata.setdefault(label, []).append(position)
     if limit is None or limit >= len(ids):
         return list(range(len(ids)))
-    places = _places({label: len(members) for label, members in strata.items()}, limit, seed)
+    places = _share_limit({label: len(members) for label, members in strata.items()}, limit, seed)
     return sorted(
         members[position]
         for label, members in strata.items()
@@ -119,9 +119,9 @@ def check_limit(limit: int | None) -> None:
         )
 
 
-def _places(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
+def _share_limit(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
     # By hash: which labels get a last place must not depend on the order of the file.
-    order = sorted(sizes, key=lambda label: _rank(label, seed))
+    order = sorted(sizes, key=lambda label: _draw_rank(label, seed))
     if limit <= len(sizes):
         return {label: int(position < limit) for position, label in enumerate(order)}
     # One place each first; what is left is shared in proportion to what each label still has.
@@ -135,7 +135,7 @@ def _places(sizes: dict[str, int], limit: int, seed: int) -> dict[str, int]:
     return places
 
 
-def _rank(key: str, seed: int) -> int:
+def _draw_rank(key: str, seed: int) -> int:
     # Of the id alone, so that a row keeps its rank whatever rows are added, left out or moved.
     return int.from_bytes(random_bytes(8, seed, "limit", key), "big")
 
@@ -191,7 +191,7 @@ class Renamed(View):
         names = self.source.columns()
         aliased = (target for target, alias in ALIASES.items() if alias in names)
         gone = {target for target, column in self.mapping.items() if not column}
-        return tuple(name for name in distinct((*self.mapping, *names, *aliased)) if name not in gone)
+        return tuple(name for name in distinct_columns((*self.mapping, *names, *aliased)) if name not in gone)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under these names."""
@@ -201,7 +201,7 @@ class Renamed(View):
         return self._renamed_rows(names)
 
     def _renamed_rows(self, names: Mapping[str, str]) -> Iterator[Row]:
-        for path, line, cells in self.source.rows(distinct(names.values())):
+        for path, line, cells in self.source.rows(distinct_columns(names.values())):
             yield Row(path, line, {column: cells.get(name) for column, name in names.items()})
 
     def _source_column(self, column: str) -> str:
@@ -223,8 +223,8 @@ class Filtered(View):
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows that pass; DataError with values that were found when none does."""
         passed, seen = False, set[str]()
-        for row in self.source.rows(distinct((*columns, *self.allowed))):
-            values = {column: plain(row.cells.get(column)) for column in self.allowed}
+        for row in self.source.rows(distinct_columns((*columns, *self.allowed))):
+            values = {column: plain_text(row.cells.get(column)) for column in self.allowed}
             if all(value in self.allowed[column] for column, value in values.items()):
                 passed = True
                 yield row
@@ -274,7 +274,7 @@ class Joined(View):
         added = tuple(column for column in columns if column in self.added)
         # The other file is not even read where none of its columns is asked for.
         partners = self._partners(added) if added else {}
-        for row in self.source.rows(distinct((*(c for c in columns if c not in added), self.on))):
+        for row in self.source.rows(distinct_columns((*(c for c in columns if c not in added), self.on))):
             partner = partners.get(key_of(row, self.on))
             yield row if partner is None else Row(row.path, row.line, {**row.cells, **partner.cells})
 
@@ -283,7 +283,7 @@ class Joined(View):
         for row in self.other.rows((self.on, *columns)):
             key = key_of(row, self.on)
             if key in partners:
-                raise repeated(row, self.on, key, partners[key].line)
+                raise repeated_key(row, self.on, key, partners[key].line)
             partners[key] = row
         return partners
 
@@ -305,14 +305,14 @@ class Titled(View):
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with the joined text."""
-        for row in self.source.rows(distinct((*columns, "title", "text"))):
+        for row in self.source.rows(distinct_columns((*columns, "title", "text"))):
             # An article often lacks a title, and a stub its text.
             parts = (text_of(row, "title"), text_of(row, "text"))
             text = " ".join(part for part in parts if part is not None)
             yield Row(row.path, row.line, {**row.cells, "text": text})
 
 
-def repeated(row: Row, column: str, key: str, first_line: int) -> DataError:
+def repeated_key(row: Row, column: str, key: str, first_line: int) -> DataError:
     """The error for a key that is there twice."""
     return DataError(
         f"{column} {key!r} is there twice, first on line {first_line}.",
@@ -323,7 +323,7 @@ def repeated(row: Row, column: str, key: str, first_line: int) -> DataError:
     )
 
 
-def distinct(columns: Iterable[str]) -> tuple[str, ...]:
+def distinct_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """The columns without repeats, in order."""
     return tuple(dict.fromkeys(columns))
 
@@ -365,7 +365,7 @@ class Stated(View):
 
     def columns(self) -> tuple[str, ...]:
         """Those of the source, and the stated ones."""
-        return distinct((*self.source.columns(), *self.cells))
+        return distinct_columns((*self.source.columns(), *self.cells))
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with the stated cells."""
@@ -408,11 +408,13 @@ class Same(View):
                 continue
             value = row.cells["label"]
             label = [self._label(item) for item in value] if isinstance(value, list) else self._label(value)
-            other = {OTHER: plain(value).strip()} if label == 0 else {}
+            other = {OTHER: plain_text(value).strip()} if label == 0 else {}
             yield Row(row.path, row.line, {**row.cells, "label": label, **other})
 
     def _label(self, value: Any) -> int | None:
-        text, same = ("" if item is None else plain(item).strip().lower() for item in (value, self.value))
+        text, same = (
+            "" if item is None else plain_text(item).strip().lower() for item in (value, self.value)
+        )
         return int(text == same) if text == same or text not in MISSING - {"none"} else None
 
 
@@ -425,12 +427,12 @@ class Labelled(View):
 
     def columns(self) -> tuple[str, ...]:
         """Those of the source, and the label."""
-        return distinct((*self.source.columns(), "label"))
+        return distinct_columns((*self.source.columns(), "label"))
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows with their label."""
         names = [name for name in columns if name != "label"]
-        for row in self.source.rows(distinct((*names, self.by))):
+        for row in self.source.rows(distinct_columns((*names, self.by))):
             number = number_of(row, self.by)
             label = None if number is None else int(number >= self.least)
             yield Row(row.path, row.line, {**row.cells, "label": label})

@@ -71,14 +71,14 @@ def line_of(path: Path, place: Sequence[str | int]) -> int:
     node: Any = yaml.compose(path.read_text("utf-8"), Loader=_Loader)
     line = 1 if node is None else node.start_mark.line + 1
     for part in place:
-        child = _child(node, part)
+        child = _child_node(node, part)
         if child is None:
             break
         line, node = child
     return line
 
 
-def _child(node: Any, part: str | int) -> tuple[int, Any] | None:
+def _child_node(node: Any, part: str | int) -> tuple[int, Any] | None:
     """The line of a key or an entry, and its value."""
     if isinstance(node, yaml.MappingNode):
         for key, value in node.value:

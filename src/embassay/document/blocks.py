@@ -62,12 +62,12 @@ Sentence = tuple[Part, ...]
 Said = str | Sentence
 
 
-def plain(sentence: Iterable[Part]) -> str:
+def plain_text(sentence: Iterable[Part]) -> str:
     """A sentence as text."""
     return "".join(part if isinstance(part, str) else part.label for part in sentence)
 
 
-def listed(parts: Sequence[Part], joint: str = "and") -> Sentence:
+def join_names(parts: Sequence[Part], joint: str = "and") -> Sentence:
     """`a`, `a and b`, `a, b and c`."""
     if len(parts) < 2:
         return tuple(parts)
@@ -77,7 +77,7 @@ def listed(parts: Sequence[Part], joint: str = "and") -> Sentence:
     return (*head[:-1], f" {joint} ", parts[-1])
 
 
-def clipped(text: str, most: int = 400) -> str:
+def clip_text(text: str, most: int = 400) -> str:
     """A text of at most `most` characters, with an ellipsis where it was longer."""
     return text if len(text) <= most else text[:most].rstrip() + " …"
 
@@ -218,7 +218,7 @@ class Column:
     labels: int = 2
 
 
-def figures(*titles: str) -> tuple[Column, ...]:
+def number_columns(*titles: str) -> tuple[Column, ...]:
     """Columns of numbers by their titles."""
     return tuple(Column(title, style="num") for title in titles)
 
@@ -343,7 +343,7 @@ STEPS = 5
 """Of a heat."""
 
 
-def entry(
+def entry_for(
     row: Result | None,
     unit: Unit,
     *,
@@ -372,7 +372,7 @@ def entry(
     )
 
 
-def beside(text: str, interval: str) -> str:
+def with_brackets(text: str, interval: str) -> str:
     """A value with its interval in brackets, where it has one."""
     return f"{text} ({interval})" if interval else text
 
@@ -395,28 +395,30 @@ _NUMBER = re.compile(r"(\d+)")
 def file_tables(run: Path, names: str = "*") -> tuple[Table, ...]:
     """The tables of a run whose file names match, as it wrote them, those with a number first, in its order; nothing
     where none does."""
-    paths = sorted((run / "tables").glob(f"{names}.md"), key=_order)
-    tables = (_table(path) for path in paths)
+    paths = sorted((run / "tables").glob(f"{names}.md"), key=_table_order)
+    tables = (_read_table(path) for path in paths)
     return tuple(table for table in tables if table is not None and table.lines)
 
 
-def _order(path: Path) -> tuple[bool, int, str]:
+def _table_order(path: Path) -> tuple[bool, int, str]:
     number = _NUMBER.search(path.stem)
     return number is None, int(number[1]) if number else 0, path.stem
 
 
-def _table(path: Path) -> Table | None:
+def _read_table(path: Path) -> Table | None:
     lines = path.read_text("utf-8", errors="replace").splitlines()
     title = next((line.strip("* ") for line in lines if line.startswith("**")), path.stem)
-    rows = [_cells(line) for line in lines if line.startswith("|")]
+    rows = [_split_cells(line) for line in lines if line.startswith("|")]
     if len(rows) < 3 or not all(rows):
         return None
     (heading, *columns), (_, *rules) = rows[:2]
-    exact = _exact(path.with_suffix(".csv"), rows[0])
+    exact = _read_exact(path.with_suffix(".csv"), rows[0])
     body = []
     for place, (label, *cells) in enumerate(rows[2:]):
         values = exact[place] if place < len(exact) and len(exact[place]) == len(cells) else [""] * len(cells)
-        entries = tuple(Entry(_plain(cell), exact=value) for cell, value in zip(cells, values, strict=True))
+        entries = tuple(
+            Entry(_strip_markdown(cell), exact=value) for cell, value in zip(cells, values, strict=True)
+        )
         body.append(Line(label.strip("*"), entries))
     last = max(i for i, line in enumerate(lines) if line.startswith("|"))
     note = " ".join(line for line in lines[last + 1 :] if line)
@@ -427,7 +429,7 @@ def _table(path: Path) -> Table | None:
     )  # fmt: skip
 
 
-def folded(table: Table, most: int = 300) -> Block:
+def fold_table(table: Table, most: int = 300) -> Block:
     """A table of a run one click away; one of more than `most` lines is only named."""
     if len(table.lines) <= most:
         return Details(table.title, (table,))
@@ -435,17 +437,17 @@ def folded(table: Table, most: int = 300) -> Block:
     return Text((f"{table.title}: {len(table.lines)} rows, in ", file, "."))
 
 
-def _cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line.strip())[1:-1]]
 
 
-def _plain(cell: str) -> str:
+def _strip_markdown(cell: str) -> str:
     """A cell without Markdown's marks, its true minus sign put in."""
     text = cell.replace("<br>", "\n").strip("*")
     return re.sub(r"(?<![\w.])-(?=\d)", numbers.MINUS, text)
 
 
-def _exact(path: Path, heads: Sequence[str]) -> list[list[str]]:
+def _read_exact(path: Path, heads: Sequence[str]) -> list[list[str]]:
     """The numbers of every row but those of its label, where the CSV has the same columns; else nothing."""
     if not path.exists():
         return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from embassay.document.blocks import Part, Sentence, listed
+from embassay.document.blocks import Part, Sentence, join_names
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import EQUAL, VERBS, Claim, first_in_parts
 from embassay.protocols.kernel.tables import POINTS, Unit
@@ -39,7 +39,7 @@ def also_first_in_words(
     parts: list[Part] = [naming(name) for name in others[:most]]
     if len(others) > most:
         parts.append(f"{numbers.in_words(len(others) - most)} more")
-    return (" ", *listed(parts), " may also be first.")
+    return (" ", *join_names(parts), " may also be first.")
 
 
 def gap_in_words(

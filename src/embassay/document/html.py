@@ -22,7 +22,7 @@ from embassay.protocols.kernel.tables import printable
 TAGS = ("b", "bdi", "em", "small")
 
 
-def environment(*loaders: BaseLoader) -> Environment:
+def block_environment(*loaders: BaseLoader) -> Environment:
     """Templates of the `loaders` and of blocks: everything is escaped, an unknown name is an error."""
     jinja = Environment(
         loader=ChoiceLoader([*loaders, PackageLoader("embassay.document", "templates")]),
@@ -32,21 +32,21 @@ def environment(*loaders: BaseLoader) -> Environment:
         lstrip_blocks=True,
     )
     jinja.globals["marks"] = marks
-    jinja.filters.update(said=said, attribute=attribute, classes=classes)
+    jinja.filters.update(said=render_words, attribute=html_attribute, classes=cell_classes)
     return jinja
 
 
-def drawn(blocks: Iterable[Block], slug: str = "") -> Markup:
+def render_blocks(blocks: Iterable[Block], slug: str = "") -> Markup:
     """Blocks as HTML; `slug` begins the id of a verdict's heading."""
-    return Markup(environment().get_template("blocks.html").module.all(tuple(blocks), slug))  # type: ignore[attr-defined]
+    return Markup(block_environment().get_template("blocks.html").module.all(tuple(blocks), slug))  # type: ignore[attr-defined]
 
 
-def said(words: Said) -> Markup:
+def render_words(words: Said) -> Markup:
     """Words as HTML: names of systems in bold, isolated from the direction of the text around them."""
-    return escape(words) if isinstance(words, str) else Markup("").join(map(_part, words))
+    return escape(words) if isinstance(words, str) else Markup("").join(map(_render_part, words))
 
 
-def _part(part: Part) -> Markup:
+def _render_part(part: Part) -> Markup:
     match part:
         case str():
             return escape(part)
@@ -65,12 +65,12 @@ def _part(part: Part) -> Markup:
     return Markup('<span class="{}">{}</span>').format(part.style, part.label)
 
 
-def attribute(value: Any, name: str) -> Markup:
+def html_attribute(value: Any, name: str) -> Markup:
     """An attribute, where it has a value."""
     return Markup(' {}="{}"').format(name, value) if value else Markup("")
 
 
-def classes(entry: Entry, column: Column, table: Table) -> str:
+def cell_classes(entry: Entry, column: Column, table: Table) -> str:
     """The classes of a cell: its ground or its column's style, its own, and whether it is bold."""
     ground = (
         f"{'h' if entry.step >= 0 else 'a'}{abs(entry.step)}"
@@ -93,13 +93,14 @@ BLOCKS = "p|h[1-6]|div|table|section|article|ul|ol|dl|figure|details|pre|fieldse
 """What ends a paragraph without being told."""
 
 
-def tight(html: str) -> str:
+def tighten_html(html: str) -> str:
     """A page without end tags that HTML lets out, with one line break between tags, no quotes around simple attribute
     values; what steers a terminal, or the direction of what follows, is replaced as in every file of ours.
 
     Text from data holds no tag and no quote (it is escaped), so only what the templates say matches.
     """
-    head, data, tail = printable(html).partition('<script type="application/json"')
+    page: str = printable(html)
+    head, data, tail = page.partition('<script type="application/json"')
     head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>", "", head)
     head = re.sub(rf"</p>(?=\s*</?(?:{BLOCKS})\b)", "", head)
     head = re.sub(r">\s+<", ">\n<", head)
@@ -109,16 +110,16 @@ def tight(html: str) -> str:
 
 
 @lru_cache(maxsize=8)
-def asset(package: str, names: tuple[str, ...]) -> str:
+def read_assets(package: str, names: tuple[str, ...]) -> str:
     """The named files of the package, one after the other, without indentation, lines of comment and blanks that mean
     nothing."""
     folder = resources.files(package) / "assets"
     text = "\n".join((folder / name).read_text("utf-8") for name in names)
     text = re.sub(r"(?m)^\s*(//.*|/\*\*.*\*/)?\n?", "", text)
-    return style(text) if names[0].endswith(".css") else script(text)
+    return tighten_style(text) if names[0].endswith(".css") else tighten_script(text)
 
 
-def style(text: str) -> str:
+def tighten_style(text: str) -> str:
     """A style sheet without blanks around braces, colons and commas, its variables named by one or two letters."""
     text = short_names(text)
     text = re.sub(r"\s*([{};,]|!important)\s*", r"\1", text).replace(";}", "}")
@@ -142,13 +143,13 @@ def short_names(text: str) -> str:
     return VARIABLE.sub(lambda match: f"--{short.get(match[1], match[1])}", text)
 
 
-def script(text: str) -> str:
+def tighten_script(text: str) -> str:
     """A script without blanks around signs; line breaks stay where a statement could end."""
     parts = LITERAL.split(text)
-    return "".join(part if i % 2 else _bare(part) for i, part in enumerate(parts))
+    return "".join(part if i % 2 else _strip_code(part) for i, part in enumerate(parts))
 
 
-def _bare(code: str) -> str:
+def _strip_code(code: str) -> str:
     """A script without strings: `let` does for a reader of a page what `const` does for one of the source."""
     code = re.sub(r"\bconst\b", "let", code)
     code = re.sub(r" *([=<>?:,;{}()\[\]|&*!]) *", r"\1", code)

@@ -79,10 +79,10 @@ def scale_of(
     if within is not None:
         start = max(start, within[0]) if low >= within[0] else start
         end = min(end, within[1]) if high <= within[1] else end
-    scale = _between(start, end, most, factor)
+    scale = _round_scale(start, end, most, factor)
     if end - start < FULL * (scale.high - scale.low):
         # Finer steps, where the round numbers around the values leave much of the width empty.
-        finer = _between(start, end, most + FINER, factor)
+        finer = _round_scale(start, end, most + FINER, factor)
         return finer if finer.high - finer.low < scale.high - scale.low else scale
     return scale
 
@@ -91,17 +91,17 @@ FULL, FINER = 0.75, 2
 """The least share of a scale that its values fill before more steps are tried, and how many more."""
 
 
-def _between(start: float, end: float, most: int, factor: float) -> Scale:
+def _round_scale(start: float, end: float, most: int, factor: float) -> Scale:
     """The scale from the round number at or below `start` to the one at or above `end`, in at most about `most`
     steps."""
-    step = _step((end - start) / most)
+    step = _round_step((end - start) / most)
     # 0.3 / 0.1 is a little below 3 in floats, and would begin a step too early.
     first = math.floor(start / step + 1e-9) * step
     last = math.ceil(end / step - 1e-9) * step
     return Scale(first, last if last > first else first + step, step, factor)
 
 
-def _step(least: float) -> float:
+def _round_step(least: float) -> float:
     """The smallest of 1, 2, 5 times a power of ten that is not under `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
@@ -155,7 +155,7 @@ PLACES = re.compile(r"(?<= )([xwtrs])(\d+)(?=[ \">])")
 """Classes of a mark that name a place in halves of a percent: the middle and width of its bar, its tick, two lines."""
 
 
-def shape(kind: Kind) -> Markup:
+def kind_shape(kind: Kind) -> Markup:
     """The sign by a system's name: filled circle, hollow square, a square around a dot for what joins both, a triangle
     for an LLM, a dash for a reference, a ring for a file of rankings of which no more is known."""
     return Markup(f'<i class="{CLASSES[kind]}"></i>')
@@ -177,17 +177,17 @@ def interval_mark(
     """
     lines = () if reference is None else (reference,)
     if row is None or row.value is None:
-        return bar(None, None, None, "", scale, lines=lines)
+        return draw_bar(None, None, None, "", scale, lines=lines)
     style = CLASSES[kind] + (" few" if few else "")
-    return bar(row.value, row.ci_low, row.ci_high, style, scale, width=width, lines=lines)
+    return draw_bar(row.value, row.ci_low, row.ci_high, style, scale, width=width, lines=lines)
 
 
 def difference_mark(low: float | None, value: float, high: float | None, kind: Kind, scale: Scale) -> Markup:
     """The same for a difference, with the zero line in ink."""
-    return bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
+    return draw_bar(value, low, high, f"zero {CLASSES[kind]}".strip(), scale, lines=(0.0,))
 
 
-def bar(
+def draw_bar(
     value: float | None,
     low: float | None,
     high: float | None,
@@ -198,50 +198,50 @@ def bar(
     lines: Sequence[float] = (),
 ) -> Markup:
     """A bar from `low` to `high` with a tick at `value`, and at most two lines across; `style` adds classes."""
-    classes = ["iv", grid(scale), *style.split()]
+    classes = ["iv", grid_class(scale), *style.split()]
     if value is not None and low is not None and high is not None:
         start, end = scale.at(low), scale.at(high)
-        classes += [_place("x", (start + end) / 2), _place("w", end - start)]
+        classes += [_place_class("x", (start + end) / 2), _place_class("w", end - start)]
         classes += ["v"] if (end - start) / 100 * width >= GAP_FROM else []
     if value is not None:
-        classes.append(_place("t", scale.at(value)))
-    classes += [_place(name, scale.at(line)) for name, line in zip("rs", lines, strict=False)]
+        classes.append(_place_class("t", scale.at(value)))
+    classes += [_place_class(name, scale.at(line)) for name, line in zip("rs", lines, strict=False)]
     return Markup(f'<u class="{" ".join(classes)}"></u>')
 
 
 def rank_mark(low: int, high: int, of: int, style: str) -> Markup:
     """A rounded bar over the places from `low` to `high` of `of`; `style` adds classes."""
     start, end = 100 * (low - 1) / of, 100 * high / of
-    places_of = (_place("x", (start + end) / 2), _place("w", end - start))
+    places_of = (_place_class("x", (start + end) / 2), _place_class("w", end - start))
     return Markup(f'<u class="{" ".join(("iv", "rk", *style.split(), *places_of))}"></u>')
 
 
 LEVELS = {"sure": "Sure", "likely": "Likely", "open": "Undecided"}
 
 
-def badge(level: str) -> Markup:
+def level_badge(level: str) -> Markup:
     """How sure an answer is, in a word; the style sheet draws its sign."""
     return Markup(f'<span class="level {level}">{LEVELS[level]}</span>')
 
 
-def places(html: str) -> str:
+def place_rules(html: str) -> str:
     """The rules of all places that the marks of a page name."""
     marks = {
         match.groups() for mark in re.findall(r"<u class=[^>]*>", html) for match in PLACES.finditer(mark)
     }
-    return _rules(sorted(marks))
+    return _write_rules(sorted(marks))
 
 
 def every_place() -> str:
     """The rules of all places that a bar and its tick can name, for pages that share a style sheet."""
-    return _rules((name, str(at)) for name in "twx" for at in range(201))
+    return _write_rules((name, str(at)) for name in "twx" for at in range(201))
 
 
-def _rules(named: Iterable[tuple[str, ...]]) -> str:
+def _write_rules(named: Iterable[tuple[str, ...]]) -> str:
     return "".join(f".{name}{at}{{--{name}:{int(at) / 2:g}%}}" for name, at in named)
 
 
-def _place(name: str, percent: float) -> str:
+def _place_class(name: str, percent: float) -> str:
     """A class; half a percent is less than a pixel of a narrow mark, two of a wide one."""
     # Classes in half percents and no style of its own for each mark: a page has many marks and 201 places.
     return f"{name}{round(2 * min(100.0, max(0.0, percent)))}"
@@ -249,7 +249,7 @@ def _place(name: str, percent: float) -> str:
 
 def grey_ticks(values: Sequence[float], scale: Scale) -> Markup:
     """Many values as grey ticks on one line."""
-    return draw_marks(f"iv {grid(scale)}", _ticks(values, scale))
+    return draw_marks(f"iv {grid_class(scale)}", _draw_ticks(values, scale))
 
 
 def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) -> Markup:
@@ -260,19 +260,19 @@ def place_mark(value: float, others: Sequence[float], kind: Kind, scale: Scale) 
         if kind in ("classical", "hybrid")
         else f'<circle class="{CLASSES[kind]}" cx="{x}" cy="8" r="5"/>'
     )
-    return draw_marks("iv", _ticks(others, scale) + mark)
+    return draw_marks("iv", _draw_ticks(others, scale) + mark)
 
 
-def axis(scale: Scale, *, labels: int = 3) -> Markup:
+def draw_axis(scale: Scale, *, labels: int = 3) -> Markup:
     """The labels of a scale: its ends, and with three labels 0, else the tick in the middle where there is one.
 
     The ends alone are one line of text, set apart by the style sheet.
     """
     ticks = scale.ticks
     shown = [ticks[0], ticks[-1]]
-    inner = _inner(ticks)
+    inner = _inner_tick(ticks)
     if labels == 2 or inner is None:
-        return ends(*map(scale.label, shown))
+        return end_labels(*map(scale.label, shown))
     shown.insert(1, inner)
     anchors = {ticks[0]: "", ticks[-1]: ' text-anchor="end"'}
     texts = "".join(
@@ -282,7 +282,7 @@ def axis(scale: Scale, *, labels: int = 3) -> Markup:
     return Markup(f'<svg class="ax" aria-hidden="true">{texts}</svg>')
 
 
-def _inner(ticks: Sequence[float]) -> float | None:
+def _inner_tick(ticks: Sequence[float]) -> float | None:
     """The tick between the ends that has a label: 0 where it is far enough from both, else the one in the middle."""
     zero = next((i for i, tick in enumerate(ticks) if abs(tick) < 1e-9), None)
     if ticks[0] < 0 < ticks[-1] and zero is not None:
@@ -290,7 +290,7 @@ def _inner(ticks: Sequence[float]) -> float | None:
     return ticks[len(ticks) // 2] if len(ticks) % 2 else None
 
 
-def ends(low: str, high: str) -> Markup:
+def end_labels(low: str, high: str) -> Markup:
     """Two labels at the ends of a scale."""
     return Markup('<i class="ax" aria-hidden="true">{} {}</i>').format(low, high)
 
@@ -308,7 +308,7 @@ def reference_label(value: float, text: str, scale: Scale) -> Markup:
     )
 
 
-def grid(scale: Scale) -> str:
+def grid_class(scale: Scale) -> str:
     """The class that draws a scale's steps as hairlines."""
     return f"g{len(scale.ticks) - 1}"
 
@@ -318,7 +318,7 @@ def draw_marks(classes: str, parts: str) -> Markup:
     return Markup(f'<svg class="{classes}" aria-hidden="true">{parts}</svg>')
 
 
-def _ticks(values: Sequence[float], scale: Scale) -> str:
+def _draw_ticks(values: Sequence[float], scale: Scale) -> str:
     """Grey ticks as one path in a drawing that stretches (its strokes do not)."""
     path = "".join(f"M{scale.at(value):.1f} 0V16" for value in values)
     return f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path class="o" d="{path}"/></svg>'

@@ -51,7 +51,7 @@ def height_of(y: Scale, value: float) -> float:
     return round(8 + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def grid(y: Scale) -> str:
+def draw_labels(y: Scale) -> str:
     """The labels of a scale; its lines are drawn with the tracks."""
     return "".join(
         f'<text x="{LEFT - 1}%" y="{height_of(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
@@ -59,16 +59,16 @@ def grid(y: Scale) -> str:
     )
 
 
-def drawn(tracks: Sequence[Track], y: Scale, more: str = "") -> str:
+def draw_tracks(tracks: Sequence[Track], y: Scale, more: str = "") -> str:
     """Grid, bands, `more`, lines and their points."""
     rows = "".join(f"M0 {height_of(y, tick)}H100" for tick in y.ticks)
-    bands = "".join(_band(track) for track in tracks)
-    lines = "".join(_line(track) for track in tracks)
-    inner = stretched(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
-    return inner + "".join(_signs(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
+    bands = "".join(_draw_band(track) for track in tracks)
+    lines = "".join(_draw_line(track) for track in tracks)
+    inner = stretch_drawing(f'<path class="g" d="{rows}"/>{bands}{more}{lines}', LEFT, WIDE, HEIGHT + 16)
+    return inner + "".join(_draw_signs(track) for track in tracks if CLASSES[track.kind] in GLYPHS)
 
 
-def stretched(parts: str, left: float, wide: float, height: float) -> str:
+def stretch_drawing(parts: str, left: float, wide: float, height: float) -> str:
     """A nested drawing whose width is 100 units."""
     return (
         f'<svg x="{left}%" width="{wide}%" height="{height}" viewBox="0 0 100 {height}" preserveAspectRatio="none">'
@@ -76,28 +76,30 @@ def stretched(parts: str, left: float, wide: float, height: float) -> str:
     )
 
 
-def dots(points: Sequence[tuple[float, float]]) -> str:
+def draw_dots(points: Sequence[tuple[float, float]]) -> str:
     """A path of no length at each point: the ends of its strokes are what is seen."""
     # Signs drawn as ends of strokes keep their shape where the drawing stretches, and many are one element.
     return "".join(f"M{across:.1f} {down}h0" for across, down in points)
 
 
-def names(tracks: Sequence[Track], called: Sequence[str], *, plain: Sequence[tuple[str, float]] = ()) -> str:
+def draw_names(
+    tracks: Sequence[Track], called: Sequence[str], *, plain: Sequence[tuple[str, float]] = ()
+) -> str:
     """Names at the heights of the line ends, moved apart where they would touch, each beside its sign; those `plain`
     have none."""
     every = [*zip(called, (track.points[-1][1] for track in tracks), strict=True), *plain]
     parts = []
-    for height, i in apart(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ():
+    for height, i in move_apart(sorted((height, i) for i, (_, height) in enumerate(every))) if every else ():
         name = escape(every[i][0])
         if i >= len(tracks):
             parts.append(f'<text x="{LEFT + WIDE}%" y="{height:.0f}" dx="8" dy="4">{name}</text>')
             continue
-        parts.append(f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{sign(tracks[i])}</svg>')
+        parts.append(f'<svg x="{LEFT + WIDE}%" y="{height:.0f}" {BESIDE}>{draw_sign(tracks[i])}</svg>')
         parts.append(f'<text class="name" x="{LEFT + WIDE}%" y="{height:.0f}" dx="32" dy="4">{name}</text>')
     return "".join(parts)
 
 
-def sign(track: Track) -> str:
+def draw_sign(track: Track) -> str:
     """A piece of the line with its point, around 0."""
     kind = CLASSES[track.kind]
     point = SIGN.get(kind, '<circle class="on" r="3.5"/>')
@@ -125,7 +127,7 @@ def tracks_of(named: Sequence[tuple[Kind, Sequence[tuple[float, Result]]]], y: S
     return tracks
 
 
-def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
+def move_apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     """Heights at least a label apart, in the same order, inside the figure."""
     placed: list[tuple[float, int]] = []
     for height, i in wanted:
@@ -136,7 +138,7 @@ def apart(wanted: Sequence[tuple[float, int]]) -> list[tuple[float, int]]:
     return [(height - max(0.0, overflow), i) for height, i in placed]
 
 
-def _band(track: Track) -> str:
+def _draw_band(track: Track) -> str:
     if len(track.band) < 2:
         return ""
     there = [f"{across:.1f},{upper}" for across, upper, _ in track.band]
@@ -144,16 +146,16 @@ def _band(track: Track) -> str:
     return f'<polygon class="bd {CLASSES[track.kind]} d{track.nth}" points="{" ".join(there + back)}"/>'
 
 
-def _line(track: Track) -> str:
+def _draw_line(track: Track) -> str:
     kind, path = CLASSES[track.kind], "L".join(f"{across:.1f} {down}" for across, down in track.points)
     line = f'<path class="ln {kind} d{track.nth}" d="M{path}"/>'
     if kind in GLYPHS:
         return line
-    ends = f'<path class="ln knot {kind}" d="{dots(track.points)}"/>'
+    ends = f'<path class="ln knot {kind}" d="{draw_dots(track.points)}"/>'
     return line + ends + (ends.replace("ln knot", "ln knot in") if kind in ("c", "m") else "")
 
 
-def _signs(track: Track) -> str:
+def _draw_signs(track: Track) -> str:
     kind = CLASSES[track.kind]
     across = " ".join(f"{LEFT + WIDE * at / 100:.2f}%" for at, _ in track.points)
     down = " ".join(f"{height + 4:.1f}" for _, height in track.points)
@@ -172,7 +174,7 @@ class Series:
 _DIAGONAL = '<path class="g" d="M0 {}L100 {}"/>'
 
 
-def lines(
+def draw_lines(
     series: Sequence[Series],
     ticks: Sequence[tuple[float, str]],
     y: Scale,
@@ -185,9 +187,11 @@ def lines(
     shown = [line for line in series if line.points][:MOST_LINES]
     tracks = tracks_of([(line.kind, line.points) for line in shown], y)
     parts = [
-        grid(y),
-        drawn(tracks, y, _DIAGONAL.format(height_of(y, y.low), height_of(y, y.high)) if diagonal else ""),
-        names(tracks, [line.name for line in shown]),
+        draw_labels(y),
+        draw_tracks(
+            tracks, y, _DIAGONAL.format(height_of(y, y.low), height_of(y, y.high)) if diagonal else ""
+        ),
+        draw_names(tracks, [line.name for line in shown]),
     ]
     parts += [
         f'<text x="{LEFT + WIDE * at:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{escape(label)}</text>'
@@ -228,76 +232,80 @@ class Axis:
     line_words: str = ""
 
 
-def scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
+def draw_scatter(points: Sequence[Point], x: Axis, y: Axis) -> Markup:
     """The drawing: grid, lines, points, labels."""
-    parts = [_rows(y), _columns(x), *_lines(x, y), *_points(points, x.scale, y.scale)]
-    parts += _labels(points, x.scale, y.scale)
+    parts = [
+        _draw_rows(y),
+        _draw_columns(x),
+        *_threshold_lines(x, y),
+        *_draw_points(points, x.scale, y.scale),
+    ]
+    parts += _label_points(points, x.scale, y.scale)
     return Markup(f'<svg class="curve" height="{HEIGHT + 52}">{"".join(parts)}</svg>')
 
 
-def _down(scale: Scale, value: float) -> float:
+def _scale_down(scale: Scale, value: float) -> float:
     return round(TOP + (100 - scale.at(value)) / 100 * (HEIGHT - 12), 1)
 
 
-def _across(scale: Scale, value: float) -> str:
+def _scale_across(scale: Scale, value: float) -> str:
     return f"{EDGE + SPAN * scale.at(value) / 100:.2f}%"
 
 
-def _rows(y: Axis) -> str:
-    rows = "".join(f"M0 {_down(y.scale, tick)}H100" for tick in y.scale.ticks)
-    lines = stretched(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
-        f'<text x="{EDGE - 1}%" y="{_down(y.scale, tick)}" dy="4" text-anchor="end">{y.scale.label(tick)}</text>'
+def _draw_rows(y: Axis) -> str:
+    rows = "".join(f"M0 {_scale_down(y.scale, tick)}H100" for tick in y.scale.ticks)
+    lines = stretch_drawing(f'<path class="g" d="{rows}"/>', EDGE, SPAN, HEIGHT + 52) + "".join(
+        f'<text x="{EDGE - 1}%" y="{_scale_down(y.scale, tick)}" dy="4" text-anchor="end">{y.scale.label(tick)}</text>'
         for tick in y.scale.ticks
     )
     return f'{lines}<text x="0" y="11">{escape(y.name)}</text>'
 
 
-def _columns(x: Axis) -> str:
+def _draw_columns(x: Axis) -> str:
     ticks = "".join(
-        f'<text x="{_across(x.scale, tick)}" y="{HEIGHT + 32}" text-anchor="middle">{x.scale.label(tick)}</text>'
+        f'<text x="{_scale_across(x.scale, tick)}" y="{HEIGHT + 32}" text-anchor="middle">{x.scale.label(tick)}</text>'
         for tick in x.scale.ticks
     )
     middle = EDGE + SPAN / 2
     return f'{ticks}<text x="{middle}%" y="{HEIGHT + 49}" text-anchor="middle">{escape(x.name)}</text>'
 
 
-def _lines(x: Axis, y: Axis) -> list[str]:
+def _threshold_lines(x: Axis, y: Axis) -> list[str]:
     parts = []
     if y.line is not None:
-        at = _down(y.scale, y.line)
+        at = _scale_down(y.scale, y.line)
         parts.append(f'<line class="z" x1="{EDGE}%" x2="{EDGE + SPAN}%" y1="{at}" y2="{at}"/>')
         parts.append(f'<text x="{EDGE + SPAN}%" y="{at - 5}" text-anchor="end">{escape(y.line_words)}</text>')
     if x.line is not None:
-        across = _across(x.scale, x.line)
+        across = _scale_across(x.scale, x.line)
         parts.append(f'<line class="d" x1="{across}" x2="{across}" y1="{TOP}" y2="{TOP + HEIGHT - 12}"/>')
         parts.append(f'<text x="{across}" dx="4" y="{TOP + HEIGHT - 16}">{escape(x.line_words)}</text>')
     return parts
 
 
-def _points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+def _draw_points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     """All of a kind in one path, whose strokes of no length end in the sign of the kind; triangles one by one."""
     places = {
-        name: [(x.at(point.x), _down(y, point.y)) for point in points if CLASSES[point.kind] == name]
+        name: [(x.at(point.x), _scale_down(y, point.y)) for point in points if CLASSES[point.kind] == name]
         for name in dict.fromkeys(CLASSES[point.kind] for point in points)
     }
     drawn = "".join(
-        f'<path class="of {name}" d="{dots(there)}"/>'
+        f'<path class="of {name}" d="{draw_dots(there)}"/>'
         for name, there in places.items()
         if name not in ("l", "c", "m")
     )
     for kind in ("c", "m"):
         if hollow := places.get(kind):
-            drawn += (
-                f'<path class="of {kind}" d="{dots(hollow)}"/><path class="of {kind} in" d="{dots(hollow)}"/>'
-            )
+            path = draw_dots(hollow)
+            drawn += f'<path class="of {kind}" d="{path}"/><path class="of {kind} in" d="{path}"/>'
     triangles = [
         f'<svg x="{EDGE + SPAN * at / 100:.2f}%" y="{down}" overflow="visible"><path class="l" d="M0-6 6 5H-6Z"/></svg>'
         for at, down in places.get("l", ())
     ]
-    return [stretched(drawn, EDGE, SPAN, HEIGHT + 52), *triangles]
+    return [stretch_drawing(drawn, EDGE, SPAN, HEIGHT + 52), *triangles]
 
 
-def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
+def _label_points(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     """Beside their points, towards the middle of the plot; above or below where another stands in the way, which on a
     phone may be one far across."""
     parts: list[str] = []
@@ -305,14 +313,16 @@ def _labels(points: Sequence[Point], x: Scale, y: Scale) -> list[str]:
     for point in points:
         if not point.label:
             continue
-        at = _down(y, point.y)
-        marks = [_down(y, p.y) for p in points if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH]
+        at = _scale_down(y, point.y)
+        marks = [
+            _scale_down(y, p.y) for p in points if p is not point and abs(x.at(p.x) - x.at(point.x)) < REACH
+        ]
         # Where no move is free the label stands at its point: the table has it in any case.
-        place = next((at + move for move in MOVES if _free(at + move, taken, marks)), at)
+        place = next((at + move for move in MOVES if _is_free(at + move, taken, marks)), at)
         taken.append(place)
         side = 'dx="9"' if _fits_right(x.at(point.x), point.label) else 'dx="-9" text-anchor="end"'
         parts.append(
-            f'<text class="name" x="{_across(x, point.x)}" y="{place}" dy="4" {side}>{escape(point.label)}</text>'
+            f'<text class="name" x="{_scale_across(x, point.x)}" y="{place}" dy="4" {side}>{escape(point.label)}</text>'
         )
     return parts
 
@@ -323,7 +333,7 @@ def _fits_right(across: float, label: str) -> bool:
     return across + wide <= 100 or (across < wide and across < 50)
 
 
-def _free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
+def _is_free(place: float, taken: Sequence[float], marks: Sequence[float]) -> bool:
     """Whether no label and no mark is in the way."""
     return all(abs(place - there) >= LINE for there in taken) and all(
         abs(place - mark) >= LINE - 4 for mark in marks

@@ -17,7 +17,7 @@ from embassay.document.blocks import (
     Table,
     Verdict,
     Words,
-    plain,
+    plain_text,
 )
 from embassay.document.blocks import Text as Paragraph
 from embassay.document.marks import Scale
@@ -47,7 +47,9 @@ class Room:
     unicode: bool = True
 
 
-def drawn(blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unicode: bool = True) -> Text:
+def draw_blocks(
+    blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unicode: bool = True
+) -> Text:
     """Verdicts, texts, tables, lists and notes one below the other, a line between; print it with a rich console.
 
     Columns that do not fit `width` are dropped from the right, never cut, and counted; `wide` keeps all of them, and
@@ -60,65 +62,65 @@ def drawn(blocks: Iterable[Block], *, width: int = 80, wide: bool = False, unico
     return Text("\n\n").join(part for part in parts if part)
 
 
-def drawable(blocks: Iterable[Block]) -> Iterator[Block]:
+def drawable_blocks(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks of a page that a terminal draws: not its figures, nor what stands one click away."""
     return (block for block in blocks if type(block) in _DRAWN)
 
 
-def fits(table: Table, width: int) -> bool:
+def fits_width(table: Table, width: int) -> bool:
     """Whether every column of the table fits."""
-    return len(_fitting(_Grid.of(table, Room()).widths, width)) == len(table.columns) + 1
+    return len(_fitting_columns(_Grid.of(table, Room()).widths, width)) == len(table.columns) + 1
 
 
-def folded(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
+def fold_text(text: str, width: int, unicode: bool, style: str = "") -> list[Text]:
     """`text` in lines of at most `width` characters, broken at spaces only: names and numbers stay whole."""
     import textwrap
 
     from rich.text import Text
 
     lines = textwrap.wrap(
-        _visible(text, unicode), width, break_long_words=False, break_on_hyphens=False,
+        _visible_text(text, unicode), width, break_long_words=False, break_on_hyphens=False,
         subsequent_indent="  " if text.startswith("- ") else "",
     )  # fmt: skip
     return [Text(line, style=style) for line in lines] or [Text("")]
 
 
-def _verdict(block: Verdict, room: Room) -> list[Text]:
-    lede = " ".join(map(plain, block.lede))
+def _draw_verdict(block: Verdict, room: Room) -> list[Text]:
+    lede = " ".join(map(plain_text, block.lede))
     return [
-        *folded(plain(block.heading), room.width, room.unicode, "bold"),
-        *(folded(lede, room.width, room.unicode) if lede else ()),
+        *fold_text(plain_text(block.heading), room.width, room.unicode, "bold"),
+        *(fold_text(lede, room.width, room.unicode) if lede else ()),
     ]
 
 
-def _heading(block: Heading, room: Room) -> list[Text]:
-    text = block.said if isinstance(block.said, str) else plain(block.said)
-    return folded(text, room.width, room.unicode, "bold")
+def _draw_heading(block: Heading, room: Room) -> list[Text]:
+    text = block.said if isinstance(block.said, str) else plain_text(block.said)
+    return fold_text(text, room.width, room.unicode, "bold")
 
 
-def _paragraph(block: Paragraph, room: Room) -> list[Text]:
+def _draw_paragraph(block: Paragraph, room: Room) -> list[Text]:
     """A text that names a file or a command stays whole, so that it can be copied."""
     from rich.text import Text
 
     parts = (block.said,) if isinstance(block.said, str) else block.said
     if any(isinstance(part, Command) for part in parts):
-        return [Text(plain(parts))]
-    return folded(plain(parts), room.width, room.unicode, _style_of(parts))
+        return [Text(plain_text(parts))]
+    return fold_text(plain_text(parts), room.width, room.unicode, _style_of(parts))
 
 
-def _bullets(block: Bullets, room: Room) -> list[Text]:
-    items = (item if isinstance(item, str) else plain(item) for item in block.items)
-    return [line for item in items for line in folded(f"- {item}", room.width, room.unicode)]
+def _draw_bullets(block: Bullets, room: Room) -> list[Text]:
+    items = (item if isinstance(item, str) else plain_text(item) for item in block.items)
+    return [line for item in items for line in fold_text(f"- {item}", room.width, room.unicode)]
 
 
-def _care(block: Care, room: Room) -> list[Text]:
+def _draw_care(block: Care, room: Room) -> list[Text]:
     """The first notes unless all are asked for, and how many more there are; `more`, what the signs of the table mean,
     is one note, the last, and always there."""
     from rich.text import Text
 
-    legend = (" ".join(map(_plain, block.more)),) if block.more else ()
+    legend = (" ".join(map(_said_plainly, block.more)),) if block.more else ()
     shown = block.notes if room.wide else block.notes[: MOST_NOTES - len(legend)]
-    lines = _bullets(Bullets((*shown, *legend)), room)
+    lines = _draw_bullets(Bullets((*shown, *legend)), room)
     if more := len(block.notes) - len(shown):
         them = "it" if more == 1 else "them"
         lines.append(Text(f"{numbers.counted(more, 'more note')}: --wide and the report show {them}"))
@@ -138,8 +140,10 @@ class _Grid:
         columns, at = [*table.heads], table.at
         columns.insert(at, Column(table.heading, style=""))
         rows = [[*line.entries[:at], Entry(line.label), *line.entries[at:]] for line in table.lines]
-        titles = tuple(_cell(Entry(column.title), room) for column in columns)
-        return cls(tuple(columns), (titles, *(tuple(_cell(entry, room) for entry in row) for row in rows)))
+        titles = tuple(_draw_cell(Entry(column.title), room) for column in columns)
+        return cls(
+            tuple(columns), (titles, *(tuple(_draw_cell(entry, room) for entry in row) for row in rows))
+        )
 
     @property
     def widths(self) -> list[int]:
@@ -159,7 +163,7 @@ class _Grid:
         )
 
 
-def _table(table: Table, room: Room) -> list[Text]:
+def _draw_table(table: Table, room: Room) -> list[Text]:
     """A rule under the header and no box. The first two columns always stay; one that `wrap`s, the last, takes the room
     that is left."""
     from rich.text import Text
@@ -170,19 +174,19 @@ def _table(table: Table, room: Room) -> list[Text]:
     widths, count = grid.widths, len(grid.columns)
     if grid.columns[-1].style == "wrap" and not room.wide:
         widths[-1] = min(widths[-1], max(20, room.width - sum(widths[:-1]) - GAP * (count - 1)))
-    shown = widths if room.wide else _fitting(widths, room.width)
+    shown = widths if room.wide else _fitting_columns(widths, room.width)
     titles, *rows = grid.cells
-    head = _line(titles, grid.columns, shown)
+    head = _draw_line(titles, grid.columns, shown)
     head.stylize("bold")
     rule = ("─" if room.unicode else "-") * (sum(shown) + GAP * (len(shown) - 1))
-    lines = [head, Text(rule), *(line for row in rows for line in _wrapped(row, grid.columns, shown))]
+    lines = [head, Text(rule), *(line for row in rows for line in _wrap_row(row, grid.columns, shown))]
     if hidden := count - len(shown):
         them = "it" if hidden == 1 else "them"
         lines.append(Text(f"{numbers.counted(hidden, 'column')} hidden, --wide shows {them}"))
     return lines
 
 
-def _fitting(widths: Sequence[int], width: int) -> Sequence[int]:
+def _fitting_columns(widths: Sequence[int], width: int) -> Sequence[int]:
     shown = len(widths)
     # From the right: the first columns say what a row is of.
     while shown > 2 and sum(widths[:shown]) + GAP * (shown - 1) > width:
@@ -202,16 +206,16 @@ def _with_strip(grid: _Grid, table: Table, room: Room) -> _Grid:
     width = STRIP if room.wide else min(STRIP, left)
     if width < 9:
         return grid
-    spans = [_ends(line.entries[place - (place > table.at)]) for line in table.lines]
-    return grid.beside(place, "", [_strip(ends, scale, width) for ends in spans])
+    spans = [_entry_ends(line.entries[place - (place > table.at)]) for line in table.lines]
+    return grid.beside(place, "", [_draw_strip(ends, scale, width) for ends in spans])
 
 
-def _ends(entry: Entry) -> list[float]:
+def _entry_ends(entry: Entry) -> list[float]:
     """The value of a cell and the ends of its interval."""
     return [float(number) for number in entry.exact.split(",") if number]
 
 
-def _strip(ends: Sequence[float], scale: Scale, width: int) -> str:
+def _draw_strip(ends: Sequence[float], scale: Scale, width: int) -> str:
     """`··━━┃━━··`."""
     if not ends:
         return ""
@@ -225,19 +229,19 @@ def _strip(ends: Sequence[float], scale: Scale, width: int) -> str:
     return "".join(marks)
 
 
-def _cell(entry: Entry, room: Room) -> Text:
+def _draw_cell(entry: Entry, room: Room) -> Text:
     """A cell on one line without control characters: its text, and the interval of its value; coloured by its state."""
     from rich.text import Text
 
-    said = _plain(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
+    said = _said_plainly(entry.text) + (f" {entry.small}" if entry.small and entry.exact else "")
     style = "bold" if entry.bold else STYLES.get(entry.style) or _style_of(entry.text)
-    text = _visible(said, room.unicode)
+    text = _visible_text(said, room.unicode)
     if not room.unicode and style == STYLES["state failed"]:
         text = text.upper()
     return Text(text, style=style)
 
 
-def _visible(text: str, unicode: bool) -> str:
+def _visible_text(text: str, unicode: bool) -> str:
     """A text without control characters, in ASCII when that is all there is."""
     clean = "".join(c if c.isprintable() else " " for c in text)
     if unicode:
@@ -255,11 +259,11 @@ def _style_of(said: Said) -> str:
     return STYLES.get(words.style, "") if isinstance(words, Words) else ""
 
 
-def _plain(said: Said) -> str:
-    return said if isinstance(said, str) else plain(said)
+def _said_plainly(said: Said) -> str:
+    return said if isinstance(said, str) else plain_text(said)
 
 
-def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Text:
+def _draw_line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Text:
     from rich.text import Text
 
     line = Text()
@@ -273,23 +277,23 @@ def _line(cells: Sequence[Text], columns: Sequence[Column], widths: Sequence[int
     return line
 
 
-def _wrapped(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[Text]:
+def _wrap_row(row: Sequence[Text], columns: Sequence[Column], widths: Sequence[int]) -> Iterator[Text]:
     """The lines of a row: one, or more when its wrapping cell is longer than its column."""
     from rich.text import Text
 
     last = len(widths) - 1
     if columns[last].style != "wrap" or row[last].cell_len <= widths[last]:
-        yield _line(row, columns, widths)
+        yield _draw_line(row, columns, widths)
         return
-    for i, piece in enumerate(folded(row[last].plain, widths[last], True)):
-        yield _line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
+    for i, piece in enumerate(fold_text(row[last].plain, widths[last], True)):
+        yield _draw_line([*(row[:last] if i == 0 else [Text("")] * last), piece], columns, widths)
 
 
 _DRAWN: dict[type, Callable[[Any, Room], list[Text]]] = {
-    Verdict: _verdict,
-    Heading: _heading,
-    Paragraph: _paragraph,
-    Bullets: _bullets,
-    Care: _care,
-    Table: _table,
+    Verdict: _draw_verdict,
+    Heading: _draw_heading,
+    Paragraph: _draw_paragraph,
+    Bullets: _draw_bullets,
+    Care: _draw_care,
+    Table: _draw_table,
 }

@@ -21,7 +21,7 @@ from embassay.protocols.mteb import Document, bundle_of, read_originals, write_d
 from embassay.protocols.mteb.protocol import originals_of, with_script
 from embassay.protocols.mteb.survey import BLOCK, MAIN, json_text, model_meta, published_name, task_types
 from embassay.records import Result
-from embassay.runs.folder import digest, slug, write_atomic
+from embassay.runs.folder import digest_json, slugify_name, write_atomic
 
 Form = Literal["mteb", "csv", "latex", "parquet", "figures"]
 FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet", "figures")
@@ -62,13 +62,13 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -
         raise UsageError(f"A table is chosen, and {form} has all results.", mend="Export it as latex.")
     runs = find_runs(folders)
     if not single:
-        write_atomic(out / "references.bib", references(runs))
+        write_atomic(out / "references.bib", cite_papers(runs))
     if form == "figures":
-        return _figures(runs, out, single, table)
+        return _export_figures(runs, out, single, table)
     if table:
         return _one_table(runs, table, out, single)
     writers: Mapping[Form, Callable[[Sequence[RunTables], Path, bool], Exported]] = {
-        "mteb": _mteb, "csv": _csv, "latex": _latex, "parquet": _parquet,
+        "mteb": _export_mteb, "csv": _export_csv, "latex": _export_latex, "parquet": _export_parquet,
     }  # fmt: skip
     return writers[form](runs, out, single)
 
@@ -79,19 +79,21 @@ def documents_of_runs(runs: Sequence[RunTables], left_out: list[LeftOut]) -> Ite
         yield from read_originals(run.path) if run.protocol == "mteb" else documents_of_run(run, left_out)
 
 
-def _mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
+def _export_mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     left_out: list[LeftOut] = []
     documents = documents_of_runs(runs, left_out)
     if single:
         records = bundle_of(documents)
         entries, files = len(records), 1
         if records:
-            head = {key: value for run in runs if run.protocol == "mteb" for key, value in _head(run).items()}
+            head = {
+                key: value for run in runs if run.protocol == "mteb" for key, value in _mteb_head(run).items()
+            }
             text = json_text({**head, "n": entries, "results": records}, indent=1) + "\n"
             # No time inside: the same results are the same bytes.
             write_atomic(out, gzip.compress(text.encode("ascii"), mtime=0) if out.suffix == ".gz" else text)
     else:
-        written = write_documents(documents, out, _metas(runs))
+        written = write_documents(documents, out, _collect_metas(runs))
         entries, files = written.entries, written.files + written.models
     if not entries:
         raise UsageError(
@@ -102,11 +104,11 @@ def _mteb(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     return Exported(out, files, rows, tuple(left_out))
 
 
-def _head(run: RunTables) -> Mapping[str, Any]:
+def _mteb_head(run: RunTables) -> Mapping[str, Any]:
     return originals_of(run.path).head
 
 
-def _metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
+def _collect_metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
     metas: dict[Owner, Mapping[str, Any]] = {}
     for run in runs:
         if run.protocol == "mteb":
@@ -114,11 +116,11 @@ def _metas(runs: Sequence[RunTables]) -> Mapping[Owner, Mapping[str, Any]]:
             continue
         for system in run.manifest.get("systems", ()):
             name, revision = model_name(run.protocol, system["name"]), revision_of(run, system["name"])
-            metas[name, revision, ""] = _meta(run, system, name, revision)
+            metas[name, revision, ""] = _make_meta(run, system, name, revision)
     return metas
 
 
-def _meta(run: RunTables, system: Mapping[str, Any], name: str, revision: str) -> Mapping[str, Any]:
+def _make_meta(run: RunTables, system: Mapping[str, Any], name: str, revision: str) -> Mapping[str, Any]:
     facts = system.get("facts") or {}
     spoken = {row.lang for row in run.rows if row.system == system["name"]} - {"", "mul"}
     numbers = {"embed_dim": "dims", "max_tokens": "max_tokens", "n_parameters": "parameters"}
@@ -126,19 +128,19 @@ def _meta(run: RunTables, system: Mapping[str, Any], name: str, revision: str) -
     return model_meta(name, revision, map(dataset_language, spoken), **known)
 
 
-def _csv(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
+def _export_csv(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     write_atomic(out if single else out / "results.csv", long_csv(runs))
     if not single:
-        for name, run in _named(runs).items():
+        for name, run in _name_files(runs).items():
             write_atomic(out / f"{name}.csv", wide_csv(wide_of(run)))
     return Exported(out, 1 if single else len(runs) + 1, sum(len(run.rows) for run in runs))
 
 
-def _latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
-    tables = {name: wide_of(run) for name, run in _named(runs).items()}
+def _export_latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
+    tables = {name: wide_of(run) for name, run in _name_files(runs).items()}
     shown = sum(row is not None for table in tables.values() for cells in table.cells for row in cells)
     if single:
-        write_atomic(out, "\n".join(map(latex_table, tables.values())) + commented(references(runs)))
+        write_atomic(out, "\n".join(map(latex_table, tables.values())) + comment_lines(cite_papers(runs)))
     else:
         for name, table in tables.items():
             write_atomic(out / f"{name}.tex", latex_table(table))
@@ -154,7 +156,7 @@ def _latex(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
 
 def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -> Exported:
     """The table of that name, as each run wrote it."""
-    paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _named(runs).items()}
+    paths = {name: run.path / "tables" / f"{table}.tex" for name, run in _name_files(runs).items()}
     texts = {name: path.read_text("utf-8") for name, path in paths.items() if path.exists()}
     if not texts:
         folders = [run.path / "tables" for run in runs]
@@ -167,22 +169,22 @@ def _one_table(runs: Sequence[RunTables], table: str, out: Path, single: bool) -
             mend = f"There is {', '.join(names) or 'none'}."
         raise UsageError(f"No run has a table {table!r}.", mend=mend)
     if single:
-        write_atomic(out, "\n".join(texts.values()) + commented(references(runs)))
+        write_atomic(out, "\n".join(texts.values()) + comment_lines(cite_papers(runs)))
     else:
         for name, text in texts.items():
             write_atomic(out / f"{name}-{table}.tex", text)
     left = [
         LeftOut(run.name, len(run.rows), f"has no table {table}")
-        for name, run in _named(runs).items() if name not in texts
+        for name, run in _name_files(runs).items() if name not in texts
     ]  # fmt: skip
     rows = sum(line.endswith(r"\\") and "&" in line for text in texts.values() for line in text.splitlines())
     return Exported(out, 1 if single else len(texts), rows - len(texts), tuple(left))
 
 
-def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
+def _export_figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> Exported:
     from embassay.interchange.papers import figures_of
 
-    figures = [(name, drawn) for name, run in _named(runs).items() for drawn in figures_of(run, table)]
+    figures = [(name, drawn) for name, run in _name_files(runs).items() for drawn in figures_of(run, table)]
     if not figures:
         raise UsageError(
             f"No run here has numbers for {f'the figure {table}' if table else 'a figure'}.",
@@ -215,7 +217,7 @@ def _figures(runs: Sequence[RunTables], out: Path, single: bool, table: str) -> 
     return Exported(out, len(files), sum(drawn.rows for _, drawn in figures), left)
 
 
-def references(runs: Sequence[RunTables]) -> str:
+def cite_papers(runs: Sequence[RunTables]) -> str:
     """BibTeX of the papers whose methods the runs use, and where the numbers come from."""
     papers = [
         "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
@@ -224,21 +226,21 @@ def references(runs: Sequence[RunTables]) -> str:
     return "\n".join(part for part in (bibtex(run.protocol for run in runs), "\n".join(papers)) if part)
 
 
-def commented(text: str) -> str:
+def comment_lines(text: str) -> str:
     """Lines as comments of LaTeX."""
     return "".join(f"% {line}\n" if line else "%\n" for line in text.splitlines())
 
 
-def _parquet(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
+def _export_parquet(runs: Sequence[RunTables], out: Path, single: bool) -> Exported:
     write_atomic(out if single else out / "results.parquet", long_parquet(runs))
     return Exported(out, 1, sum(len(run.rows) for run in runs))
 
 
-def _named(runs: Sequence[RunTables]) -> dict[str, RunTables]:
+def _name_files(runs: Sequence[RunTables]) -> dict[str, RunTables]:
     """A file name for each run: its own, with a number where several share one; `results` is taken."""
     by_name: dict[str, RunTables] = {}
     for run in runs:
-        name, number = slug(run.name) or "run", 2
+        name, number = slugify_name(run.name) or "run", 2
         stem = name
         # results.csv has the rows of all runs.
         while name in by_name or name == "results":
@@ -285,7 +287,7 @@ def documents_of_run(run: RunTables, left_out: list[LeftOut]) -> Iterator[Docume
         left_out.append(LeftOut(run.name, over, "over several datasets, and MTEB has a file for each one"))
     headless = 0
     for rows in groups.values():
-        document = _document(run, rows)
+        document = _make_document(run, rows)
         if document is None:
             headless += len(rows)
         else:
@@ -321,10 +323,10 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
 def revision_of(run: RunTables, system: str) -> str:
     """What stands for the revision of a system: a fingerprint of its identity, the same in all runs of it."""
     identities = {system["name"]: system.get("identity") for system in run.manifest.get("systems", ())}
-    return digest(identities.get(system) or system)[:12]
+    return digest_json(identities.get(system) or system)[:12]
 
 
-def _document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
+def _make_document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
     first = rows[0][1]
     headline = run.headline_of(first.task) or next((row.measure for _, row in rows if not row.variant), None)
     heads = [i for i, (_, row) in enumerate(rows) if not row.variant and row.measure == headline]
@@ -345,8 +347,8 @@ def _document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
         "dataset_revision": run.fingerprint(first.dataset),
         "task_name": task_name(run.kind, first.task, first.dataset, published=_is_published(run)),
         "mteb_version": None,
-        "scores": {"test": [_entry(rows[i][1], rows) for i in heads]},
-        "evaluation_time": _seconds(run, first),
+        "scores": {"test": [_score_entry(rows[i][1], rows) for i in heads]},
+        "evaluation_time": _cell_seconds(run, first),
         "kg_co2_emissions": None,
         BLOCK: block,
     }
@@ -358,7 +360,7 @@ def _is_published(run: RunTables) -> bool:
     return run.protocol == "hume" and "results" in (run.manifest.get("arguments") or {})
 
 
-def _entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
+def _score_entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
     of_head = [row for _, row in rows if (row.subset, row.lang) == (head.subset, head.lang)]
     return {
         **{score_name(row.variant, row.measure): row.value for row in of_head if row.value is not None},
@@ -368,7 +370,7 @@ def _entry(head: Result, rows: Sequence[Numbered]) -> dict[str, Any]:
     }
 
 
-def _seconds(run: RunTables, first: Result) -> float | None:
+def _cell_seconds(run: RunTables, first: Result) -> float | None:
     cells: Iterable[Mapping[str, Any]] = run.manifest.get("cells") or ()
     where = (first.task, first.dataset, first.system)
     times = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from embassay.data.catalogue.suites import suites
+from embassay.data.catalogue.suites import all_suites
 
 Row = Mapping[str, str]
 """A line of a run's table, as CSV has it."""
@@ -47,7 +47,7 @@ class Layout:
     over: Whole = lambda row, column: None  # noqa: ARG005 - of one set
 
 
-def means(suite: str, task: str = ALL, *beginnings: str) -> Whole:
+def mean_table(suite: str, task: str = ALL, *beginnings: str) -> Whole:
     """For a table whose cells are means over a suite; with `beginnings` only those of rows that begin so are."""
 
     def over(row: str, column: str) -> Over | None:
@@ -57,11 +57,13 @@ def means(suite: str, task: str = ALL, *beginnings: str) -> Whole:
     return over
 
 
-def model(system: str) -> str:
+def model_title(system: str) -> str:
     """What the papers call a system.
 
-    >>> model("st:sentence-transformers/all-mpnet-base-v2?dims=64"), model("ollama:gemma3:27b"), model("rouge")
-    ('all-mpnet-base-v2', 'gemma3-27b', 'ROUGE Score')
+    >>> model_title("st:sentence-transformers/all-mpnet-base-v2?dims=64"), model_title("ollama:gemma3:27b")
+    ('all-mpnet-base-v2', 'gemma3-27b')
+    >>> model_title("rouge")
+    'ROUGE Score'
     """
     plain = system.partition("?")[0]
     if plain.startswith("ollama:"):
@@ -69,36 +71,36 @@ def model(system: str) -> str:
     return CLASSICAL.get(plain, plain.rpartition("/")[2].rpartition(":")[2])
 
 
-def judge(name: str) -> str:
+def judge_title(name: str) -> str:
     """A chat model, by its name with or without the server.
 
-    >>> judge("gpt-oss:20b"), judge("ollama:qwen3:32b")
+    >>> judge_title("gpt-oss:20b"), judge_title("ollama:qwen3:32b")
     ('gpt-oss-20b', 'qwen3-32b')
     """
-    return model(name if name.startswith("ollama:") else f"ollama:{name}")
+    return model_title(name if name.startswith("ollama:") else f"ollama:{name}")
 
 
-def titled(dataset: str) -> str:
+def dataset_title(dataset: str) -> str:
     """A dataset as the papers' suites call it, whatever language of it stands behind the name."""
     name = dataset.partition(" ")[0]
-    return _titles().get(name, name)
+    return _suite_titles().get(name, name)
 
 
-def _titles() -> Mapping[str, str]:
+def _suite_titles() -> Mapping[str, str]:
     return {
         member.dataset: member.title
         for name in ("sage", "pteb", "hume")
-        for member in suites()[name].members
+        for member in all_suites()[name].members
         if member.title
     }
 
 
-def renamed(names: Mapping[str, str]) -> Callable[[str], str]:
+def rename_columns(names: Mapping[str, str]) -> Callable[[str], str]:
     """A column by its name in the paper, in small letters where it is not among `names`."""
     return lambda column: names.get(column, column.lower())
 
 
-def _by(name: str, of: Callable[[str], str] = str) -> Callable[[Row], str]:
+def _of_column(name: str, of: Callable[[str], str] = str) -> Callable[[Row], str]:
     return lambda row: of(row[name])
 
 
@@ -124,14 +126,14 @@ def _over_tasks(row: str, column: str) -> Over:
     return Over("sage", _SAGE_TASKS.get(column, column))
 
 
-_SAGE_MEANS: Mapping[int, Whole] = {1: _over_tasks, **dict.fromkeys((2, 3), means("sage", "preference"))}
+_SAGE_MEANS: Mapping[int, Whole] = {1: _over_tasks, **dict.fromkeys((2, 3), mean_table("sage", "preference"))}
 SAGE = tuple(
     Layout(
         f"table {number}",
         title,
         f"sage_table{number}",
-        _by("system", model),
-        renamed(_SAGE),
+        _of_column("system", model_title),
+        rename_columns(_SAGE),
         over=_SAGE_MEANS.get(number, Layout.over),
     )
     for number, title in enumerate(_SAGE_TITLES, 1)
@@ -140,7 +142,7 @@ SAGE = tuple(
 # PTEB ---------------------------------------------------------------------------------------------------------------
 
 _LONGER = {"MasakhaNEWS": "MasakhaNEWSClusteringS2S", "RuBQ": "RuBQReranking", "STSBenchmark": "STSB"}
-_SHIFT = renamed({"ci_low": "hl_ci_low", "ci_high": "hl_ci_high"})
+_SHIFT = rename_columns({"ci_low": "hl_ci_low", "ci_high": "hl_ci_high"})
 _PARAPHRASERS = {
     "Similarity": "semantic_similarity",
     "Edit distance": "edit_distance",
@@ -154,8 +156,8 @@ _LANGUAGES = {
 _PROMPTS = {"default": "Default", **{f"variant{number}": f"Variant {number}" for number in (1, 2, 3)}}
 
 
-def _set(dataset: str) -> str:
-    title = titled(dataset)
+def _set_title(dataset: str) -> str:
+    title = dataset_title(dataset)
     return _LONGER.get(title, title)
 
 
@@ -165,51 +167,56 @@ def _set_of(row: Row) -> str:
     if system == "Average":
         return ""
     several = row.get("task") == "sts" and dataset.endswith("datasets")
-    return f"{'9 STS datasets' if several else _set(dataset)}, {model(system)}"
+    return f"{'9 STS datasets' if several else _set_title(dataset)}, {model_title(system)}"
 
 
 def _on_sts(row: Row) -> str:
-    return model(row["system"]) if row["scope"] == "sts" else ""
+    return model_title(row["system"]) if row["scope"] == "sts" else ""
 
 
-def _size(row: Row) -> str:
+def _size_of_qwen(row: Row) -> str:
     """The size of a Qwen3 embedding model: the paper's ablation."""
-    name = model(row["system"])
+    name = model_title(row["system"])
     return name.rpartition("-")[2] if name.lower().startswith("qwen3-embedding-") else ""
 
 
-def _billions(row: Row) -> str:
+def _format_parameters(row: Row) -> str:
     size = float(row["Parameters (billions)"] or 0)
     return f"{1000 * size:.0f}M" if size < 1 else f"{size:g}B"
 
 
-_MEAN_STS = means("pteb-sts", "sts")
+_MEAN_STS = mean_table("pteb-sts", "sts")
 
 
-def _seven(row: str, column: str) -> Over | None:
+def _seven_sets(row: str, column: str) -> Over | None:
     if row.startswith("9 STS datasets"):
         return _MEAN_STS(row, column)
     return Over("pteb-en") if row.startswith("Average") else None
 
 
 PTEB = (
-    Layout("table 1", "words per text", "pteb_table1", _by("dataset", _set), label="dataset"),
-    Layout("table 2", "judges: Spearman with people x 100", "pteb_table2", _by("Dataset", _set), judge, "Dataset",
-           over=means("pteb-sts", "sts", "Average")),
-    Layout("table 3", "judges by size", "pteb_table3", _billions, renamed({"Score": "sts_score"}), "Judge",
+    Layout("table 1", "words per text", "pteb_table1", _of_column("dataset", _set_title), label="dataset"),
+    Layout("table 2", "judges: Spearman with people x 100", "pteb_table2", _of_column("Dataset", _set_title),
+           judge_title, "Dataset",
+           over=mean_table("pteb-sts", "sts", "Average")),
+    Layout("table 3", "judges by size", "pteb_table3", _format_parameters, rename_columns({"Score": "sts_score"}),
+           "Judge",
            over=_MEAN_STS),
-    Layout("table 4", "paraphrasers", "pteb_table4", _by("Paraphraser", judge), renamed(_PARAPHRASERS), "Paraphraser",
+    Layout("table 4", "paraphrasers", "pteb_table4", _of_column("Paraphraser", judge_title),
+           rename_columns(_PARAPHRASERS), "Paraphraser",
            over=_MEAN_STS),
-    Layout("table 5", "the paraphraser by judge", "pteb_table5", _by("Judge", judge), renamed(_JUDGES), "Judge",
+    Layout("table 5", "the paraphraser by judge", "pteb_table5", _of_column("Judge", judge_title),
+           rename_columns(_JUDGES), "Judge",
            over=_MEAN_STS),
-    Layout("table 6", "STS", "pteb_table6", _set_of, over=means("pteb-sts", "sts", "Average")),
+    Layout("table 6", "STS", "pteb_table6", _set_of, over=mean_table("pteb-sts", "sts", "Average")),
     Layout("table 7", "shifts, runs pooled", "pteb_table7", _on_sts, _SHIFT, over=_MEAN_STS),
-    Layout("table 8", "encoders by size", "pteb_table8", _size, renamed({"vram_gib": "vram_gb"}), others=False,
-           over=means("pteb-en")),
-    Layout("table 9", "seven tasks", "pteb_table9", _set_of, over=_seven),
-    Layout("table 10", "other languages", "pteb_table10", _set_of, over=means("pteb-multi", ALL, "Average")),
+    Layout("table 8", "encoders by size", "pteb_table8", _size_of_qwen, rename_columns({"vram_gib": "vram_gb"}),
+           others=False,
+           over=mean_table("pteb-en")),
+    Layout("table 9", "seven tasks", "pteb_table9", _set_of, over=_seven_sets),
+    Layout("table 10", "other languages", "pteb_table10", _set_of, over=mean_table("pteb-multi", ALL, "Average")),
     Layout("table 11", "people's ratings", "pteb_table11", lambda row: _LANGUAGES.get(row["lang"], row["lang"]),
-           renamed({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
+           rename_columns({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
     Layout("table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"]),
            over=_MEAN_STS),
     Layout("table 14", "shifts, runs averaged", "pteb_table14", _on_sts, _SHIFT, over=_MEAN_STS),
@@ -239,44 +246,46 @@ _ABLATED = {"text-embedding-3-large": "OpenAI text-embedding-3-large"}
 _NOISED = {"text-embedding-3-large": "large", "text-embedding-3-small": "small"}
 
 
-def stack(row: Row) -> str:
+def stack_title(row: Row) -> str:
     """Encoder, dimensions, reranker and depth of a dense pool in an exact index, as the paper's tables have them."""
     if row["Mode"] != "dense" or not row["Index"].startswith("flat"):
         return ""
-    reranker = "" if row["Reranker"] == "none" else f"{model(row['Reranker'])}, "
-    return f"{model(row['Encoder'])}, {row['Dimensions']}, {reranker}K={row['K']}"
+    reranker = "" if row["Reranker"] == "none" else f"{model_title(row['Reranker'])}, "
+    return f"{model_title(row['Encoder'])}, {row['Dimensions']}, {reranker}K={row['K']}"
 
 
-def _unreranked(row: Row) -> str:
-    layers = stack(row)
+def _unreranked_title(row: Row) -> str:
+    layers = stack_title(row)
     return layers.rpartition(", ")[0] if layers and row["Reranker"] == "none" else ""
 
 
-def _method(row: Row) -> str:
+def _method_title(row: Row) -> str:
     """The six stacks that are compared are of 50 candidates."""
-    method = _METHODS.get((row["Mode"], model(row["Reranker"])), "")
+    method = _METHODS.get((row["Mode"], model_title(row["Reranker"])), "")
     return method if row["K"] == "50" and row["Index"].startswith("flat") else ""
 
 
-def _reached(row: Row) -> str:
-    return row["Measure"] if _method(row) == "Hybrid + Rerank-2.5" else ""
+def _reached_measure(row: Row) -> str:
+    return row["Measure"] if _method_title(row) == "Hybrid + Rerank-2.5" else ""
 
 
-def _index(row: Row) -> str:
+def _index_title(row: Row) -> str:
     return _INDEXES.get(row["Index"].partition("?")[0], "") if row["Dimensions"] in ("1024", "") else ""
 
 
-def _probed(names: Mapping[str, str]) -> Callable[[Row], str]:
-    return lambda row: f"{row['lang'].upper()}, {names.get(model(row['system']), model(row['system']))}"
+def _probe_title(names: Mapping[str, str]) -> Callable[[Row], str]:
+    return lambda row: (
+        f"{row['lang'].upper()}, {names.get(model_title(row['system']), model_title(row['system']))}"
+    )
 
 
 def _as_asked(row: Row) -> str:
-    return _probed(_NOISED)(row) if row["wording"] == "as asked" else ""
+    return _probe_title(_NOISED)(row) if row["wording"] == "as asked" else ""
 
 
-def _ablated(lang: str) -> Callable[[Row], str]:
+def _ablation_title(lang: str) -> Callable[[Row], str]:
     return lambda row: (
-        f"{lang}, {row['condition']}, {_ABLATED.get(model(row['system']), model(row['system']))}"
+        f"{lang}, {row['condition']}, {_ABLATED.get(model_title(row['system']), model_title(row['system']))}"
     )
 
 
@@ -291,42 +300,44 @@ def _of_qualities(row: str, column: str) -> Over | None:
 def _of_stack(
     table: str, title: str, file: str, row: Callable[[Row], str], names: Mapping[str, str]
 ) -> Layout:
-    return Layout(table, title, file, row, renamed(names), "Stack", others=False, over=_of_qualities)
+    return Layout(table, title, file, row, rename_columns(names), "Stack", others=False, over=_of_qualities)
 
 
 RAG = (
-    _of_stack("5.1 dense", "dense pools", "rag_table1", _unreranked, {
+    _of_stack("5.1 dense", "dense pools", "rag_table1", _unreranked_title, {
         **_MEASURES, "Embed ms": "embedding_latency_ms", "Retrieve ms": "retrieval_latency_median_ms"}),
-    _of_stack("5.1 stacks", "stacks with 50 candidates", "rag_stacks", _method, _MEASURES),
+    _of_stack("5.1 stacks", "stacks with 50 candidates", "rag_stacks", _method_title, _MEASURES),
     _of_stack("5.1 hybrid ceiling", "the best order of hybrid pools", "rag_table3",
-              lambda row: _method({**row, "Reranker": "none"}), _CEILINGS),
-    _of_stack("5.2 %PROC", "actual and possible", "rag_table4", _reached, {"%PROC": "percent_proc"}),
-    _of_stack("5.2 leaderboard, @10", "best by RA-nWG@10", "rag_table5", stack,
+              lambda row: _method_title({**row, "Reranker": "none"}), _CEILINGS),
+    _of_stack("5.2 %PROC", "actual and possible", "rag_table4", _reached_measure, {"%PROC": "percent_proc"}),
+    _of_stack("5.2 leaderboard, @10", "best by RA-nWG@10", "rag_table5", stack_title,
               {"RA-nWG@10": "ra_nwg", "PROC": "ceiling_proc"}),
-    _of_stack("5.2 leaderboard, @30", "best by RA-nWG@30", "rag_table6", stack,
+    _of_stack("5.2 leaderboard, @30", "best by RA-nWG@30", "rag_table6", stack_title,
               {"RA-nWG@30": "ra_nwg", "PROC": "ceiling_proc"}),
-    Layout("5.3 indexes", "indexes of 1,024 dimensions", "rag_table7", _index, renamed(_CHANGES), "Encoder", False,
+    Layout("5.3 indexes", "indexes of 1,024 dimensions", "rag_table7", _index_title, rename_columns(_CHANGES),
+           "Encoder", False,
            over=_of_qualities),
-    _of_stack("5.5 scenarios", "scenarios", "rag_stacks", stack,
+    _of_stack("5.5 scenarios", "scenarios", "rag_stacks", stack_title,
               {**_MEASURES, "USD per 1,000": "cost_usd_per_1000_queries"}),
-    _of_stack("A.1 efficiency", "efficiency", "rag_table9", stack, {
+    _of_stack("A.1 efficiency", "efficiency", "rag_table9", stack_title, {
         "Per second of reranking": "efficiency", "AvgPerf": "avg_performance", "Rerank ms": "latency_ms"}),
-    Layout("A.2 margins", "margins of names and topics", "rag_table10", _probed(_PROBED), renamed(_MARGINS)),
-    Layout("A.3 name over topic", "names over topics", "rag_table11", _probed(_PROBED),
-           renamed({"name/topic": "name_topic_ratio"})),
-    Layout("4.1 names, EN", "changes of names, in percent of the margin", "name_margin_en", _ablated("EN"),
-           renamed({"percent": "delta_name_change_percent"}), others=False),
-    Layout("4.2 names, FR", "changes of names, in percent of the margin", "name_margin_fr", _ablated("FR"),
-           renamed({"percent": "delta_name_change_percent"}), others=False),
+    Layout("A.2 margins", "margins of names and topics", "rag_table10", _probe_title(_PROBED),
+           rename_columns(_MARGINS)),
+    Layout("A.3 name over topic", "names over topics", "rag_table11", _probe_title(_PROBED),
+           rename_columns({"name/topic": "name_topic_ratio"})),
+    Layout("4.1 names, EN", "changes of names, in percent of the margin", "name_margin_en", _ablation_title("EN"),
+           rename_columns({"percent": "delta_name_change_percent"}), others=False),
+    Layout("4.2 names, FR", "changes of names, in percent of the margin", "name_margin_fr", _ablation_title("FR"),
+           rename_columns({"percent": "delta_name_change_percent"}), others=False),
     Layout("4.4 similarity", "similarity by small talk", "rag_table12", _as_asked),
-    Layout("4.4 noise", "its drop in percent", "rag_table13", _as_asked, renamed({"drop %": "drop_percent"})),
+    Layout("4.4 noise", "its drop in percent", "rag_table13", _as_asked, rename_columns({"drop %": "drop_percent"})),
     _of_stack("A.5 tokens", "tokens per candidate", "rag_table14",
-              lambda row: f"{model(row['Reranker'])}, K={row['K']}" if stack(row) else "",
+              lambda row: f"{model_title(row['Reranker'])}, K={row['K']}" if stack_title(row) else "",
               {"Tokens per candidate": "mean_tokens", "SD": "std"}),
-    _of_stack("A.6 reranking time", "time of reranking", "rag_table1[56]", stack,
+    _of_stack("A.6 reranking time", "time of reranking", "rag_table1[56]", stack_title,
               {"Rerank p50 ms": "median_latency_ms"}),
-    _of_stack("A.8 rerank-2.5-lite", "the lesser reranker by depth", "rag_stacks", stack, _MEASURES),
-    _of_stack("A.9 ceilings", "the best order of dense pools", "rag_table2[1-9]", stack, _CEILINGS),
+    _of_stack("A.8 rerank-2.5-lite", "the lesser reranker by depth", "rag_stacks", stack_title, _MEASURES),
+    _of_stack("A.9 ceilings", "the best order of dense pools", "rag_table2[1-9]", stack_title, _CEILINGS),
 )  # fmt: skip
 
 # HUME ---------------------------------------------------------------------------------------------------------------
@@ -347,11 +358,11 @@ _LLMS = {
 _FAMILIES = {"sts": "STS"}
 
 
-def _family(row: Row) -> str:
+def _family_title(row: Row) -> str:
     return _FAMILIES.get(row["category"], row["category"].capitalize())
 
 
-def _pair(row: Row) -> str:
+def _pair_title(row: Row) -> str:
     return f"{row['task']} ({row['lang']})"
 
 
@@ -361,13 +372,15 @@ def _short_pair(row: Row) -> str:
 
 _HUME_SETS = ((4, "clustering"), (5, "classification"), (6, "reranking"), (7, "STS"))
 HUME = (
-    Layout("table 1", "people among models, by family and language", "hume_table1", _by("model", model), label="model"),
-    Layout("table 2", "language models by family", "hume_table2", _family, label="category"),
-    *(Layout(f"table {number}", title, f"hume_table{number}", _by("model", model), label="model")
+    Layout("table 1", "people among models, by family and language", "hume_table1", _of_column("model", model_title),
+           label="model"),
+    Layout("table 2", "language models by family", "hume_table2", _family_title, label="category"),
+    *(Layout(f"table {number}", title, f"hume_table{number}", _of_column("model", model_title), label="model")
       for number, title in _HUME_SETS),
-    Layout("table 8", "people, pair by pair", "hume_table8", _pair, renamed({"outside_interval": "significant"}),
+    Layout("table 8", "people, pair by pair", "hume_table8", _pair_title,
+           rename_columns({"outside_interval": "significant"}),
            "task"),
-    Layout("table 9", "sizes of models", "hume_table9", _by("model"), label="model"),
+    Layout("table 9", "sizes of models", "hume_table9", _of_column("model"), label="model"),
     *(Layout(f"table {number}", f"language models on {title}", f"hume_table{number}", _short_pair, label="dataset")
       for number, title in ((10, "classification"), (11, "reranking"), (12, "STS"))),
     Layout("table 13", "language models and people: same difficulty?", "hume_table13",

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["DRAWINGS", "Drawing", "Drawn", "figures_of", "plot"]
+__all__ = ["DRAWINGS", "Drawing", "Drawn", "figures_of", "plot_figure"]
 
 WIDEST = 4
 """Columns of values that fit a page; a table with more comes in parts."""
@@ -57,7 +57,7 @@ def latex_table(table: Wide) -> str:
     lines = [head, r"% Needs \usepackage{booktabs,graphicx}."]
     for number, places in enumerate(parts, start=1):
         of = f", part {number} of {len(parts)}" if len(parts) > 1 else ""
-        lines += ["", *_part(table, places, of, number, empty if number == len(parts) else ())]
+        lines += ["", *_table_part(table, places, of, number, empty if number == len(parts) else ())]
     return "\n".join(lines) + "\n"
 
 
@@ -65,48 +65,50 @@ def _is_valued(row: Result | None) -> bool:
     return row is not None and row.value is not None
 
 
-def _part(
+def _table_part(
     table: Wide, places: Sequence[int], of: str, number: int, empty: Sequence[int] = ()
 ) -> Iterator[str]:
     unit, ranked = unit_of(table.run.protocol), any(table.ranks)
     yield from (r"\begin{table}", r"\centering", r"\small", r"\setlength{\tabcolsep}{4pt}")
-    yield rf"\caption{{{_caption(table, unit, of)}}}"
-    yield rf"\label{{tab:embassay-{_label(table.run.name)}-{number}}}"
+    yield rf"\caption{{{_table_caption(table, unit, of)}}}"
+    yield rf"\label{{tab:embassay-{_latex_label(table.run.name)}-{number}}}"
     # Only shrunk where it is too wide: a narrow table blown up would have huge letters.
     yield r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
     yield rf"\begin{{tabular}}{{{'r' if ranked else ''}l{'r' * len(places)}}}"
     yield r"\toprule"
-    yield from _heads([table.columns[i] for i in places], ["Rank"] if ranked else [])
+    yield from _column_heads([table.columns[i] for i in places], ["Rank"] if ranked else [])
     group = table.groups[0] if table.groups else 0
     for i, system in enumerate(table.systems):
         if table.groups[i] != group:
             group = table.groups[i]
             yield r"\midrule"
-        values = [_value(table.cells[i][j], system in table.first[j], unit) for j in places]
+        values = [_format_cell(table.cells[i][j], system in table.first[j], unit) for j in places]
         rank = table.ranks[i]
         place = [escape(numbers.rank(*rank)) if rank else ""] if ranked else []
         yield " & ".join([*place, escape(system), *values]) + r" \\"
     yield from (r"\bottomrule", r"\end{tabular}}")
-    if reasons := [*_reasons(table, places), *_left_out(table, empty)]:
+    if reasons := [*_missing_reasons(table, places), *_left_out(table, empty)]:
         yield r"\par\smallskip\footnotesize " + " ".join(reasons)
     yield r"\end{table}"
 
 
-def _heads(columns: Sequence[Column], before: Sequence[str]) -> Iterator[str]:
+def _column_heads(columns: Sequence[Column], before: Sequence[str]) -> Iterator[str]:
     """What each column is of, and below it the measure, where that is another word."""
-    titles = [_words(column.title.removesuffix(column.measure) or column.measure) for column in columns]
+    titles = [
+        _escape_words(column.title.removesuffix(column.measure) or column.measure) for column in columns
+    ]
     yield " & ".join([*before, "System", *titles]) + r" \\"
-    measures = [_words(column.measure) if column.measure != column.title else "" for column in columns]
+    measures = [_escape_words(column.measure) if column.measure != column.title else "" for column in columns]
     if any(measures):
         yield " & ".join([*([""] * len(before)), "", *measures]) + r" \\"
     yield r"\midrule"
 
 
-def _words(name: str) -> str:
+def _escape_words(name: str) -> str:
     return escape(name.replace("_", " "))
 
 
-def _caption(table: Wide, unit: Unit, of: str) -> str:
+def _table_caption(table: Wide, unit: Unit, of: str) -> str:
     sentences = [f"{escape(table.run.title)}{of}."]
     if any(row is not None and row.ci_low is not None for cells in table.cells for row in cells):
         sentences.append(r"Values with 95\% intervals.")
@@ -119,7 +121,7 @@ def _caption(table: Wide, unit: Unit, of: str) -> str:
     return " ".join(sentences)
 
 
-def _value(row: Result | None, best: bool, unit: Unit) -> str:
+def _format_cell(row: Result | None, best: bool, unit: Unit) -> str:
     if row is None:
         return "--"
     if row.value is None:
@@ -127,7 +129,7 @@ def _value(row: Result | None, best: bool, unit: Unit) -> str:
     return value_with_interval(row.value, row.ci_low, row.ci_high, unit, bold=best)
 
 
-def _reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
+def _missing_reasons(table: Wide, places: Sequence[int]) -> Iterator[str]:
     """Why values are missing: each reason once with whom it is true of."""
     reasons: dict[str, list[str]] = {}
     for system, cells in zip(table.systems, table.cells, strict=True):
@@ -145,10 +147,10 @@ def _left_out(table: Wide, empty: Sequence[int]) -> Iterator[str]:
         reasons = dict.fromkeys(
             row.reason for cells in table.cells if (row := cells[j]) is not None and row.reason
         )
-        yield f"{_words(table.columns[j].title)} is left out: {escape(next(iter(reasons), 'no value'))}."
+        yield f"{_escape_words(table.columns[j].title)} is left out: {escape(next(iter(reasons), 'no value'))}."
 
 
-def _label(text: str) -> str:
+def _latex_label(text: str) -> str:
     return "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in text)
 
 
@@ -274,10 +276,10 @@ def figures_of(run: RunTables, only: str = "") -> list[Drawn]:
         raise UsageError("Figures as files need matplotlib.", mend=mend) from error
     with mpl.rc_context(STYLE):
         scored = only in ("", "scores") and run.kind not in WITHOUT_SCORES
-        return [*(_scores(run) if scored else ()), *_of_tables(run, only)]
+        return [*(_score_panels(run) if scored else ()), *_of_tables(run, only)]
 
 
-def plot(folder: Path, name: str = "scores") -> Drawn:
+def plot_figure(folder: Path, name: str = "scores") -> Drawn:
     """One figure of a run folder. UsageError for one that it has no numbers for, with those there are."""
     run = find_runs([folder])[0]
     figures = figures_of(run, name)
@@ -292,39 +294,41 @@ def _of_tables(run: RunTables, only: str) -> Iterator[Drawn]:
         path = run.path / "tables" / f"{drawing.table}.csv"
         if only in ("", drawing.table, drawing.table.removeprefix("rag_")) and path.is_file():
             rows = list(csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8"))))
-            yield from _drawn(drawing, rows, _kinds(run))
+            yield from _draw_figure(drawing, rows, _kinds_of_systems(run))
 
 
-def _kinds(run: RunTables) -> dict[str, Kind]:
+def _kinds_of_systems(run: RunTables) -> dict[str, Kind]:
     return {system["name"]: system.get("kind", "embedding") for system in run.manifest.get("systems", ())}
 
 
-def _scores(run: RunTables) -> Iterator[Drawn]:
+def _score_panels(run: RunTables) -> Iterator[Drawn]:
     """A panel per task: every system's score with its interval, in the order of the run's table."""
     table = wide_of(run)
-    places = [i for i in table.over_datasets if any(_has(table, j, i) for j in range(len(table.systems)))]
+    places = [
+        i for i in table.over_datasets if any(_has_value(table, j, i) for j in range(len(table.systems)))
+    ]
     if not places:
         return
     shown = places[:MOST_PANELS]
     height = ROW * min(len(table.systems), MOST_ROWS) + 0.6
     # Two panels a row, rounded up.
     down = -(-len(shown) // 2) if len(shown) > 1 else 1
-    figure = _figure(height * down, down, 1 if len(shown) == 1 else 2)
+    figure = _make_figure(height * down, down, 1 if len(shown) == 1 else 2)
     for axes, place in zip(figure.axes, shown, strict=False):
-        _panel(axes, table, place, _kinds(run))
+        _draw_panel(axes, table, place, _kinds_of_systems(run))
     for axes in figure.axes[len(shown) :]:
         axes.remove()
     cells = [(j, i) for i in places for j in range(len(table.systems))]
-    rows = sum(_has(table, j, i) for j, i in cells if i in shown)
-    yield _finished("scores", figure, rows, len(cells) - rows)
+    rows = sum(_has_value(table, j, i) for j, i in cells if i in shown)
+    yield _save_figure("scores", figure, rows, len(cells) - rows)
 
 
-def _has(table: Wide, system: int, place: int) -> bool:
+def _has_value(table: Wide, system: int, place: int) -> bool:
     row = table.cells[system][place]
     return row is not None and row.value is not None
 
 
-def _panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) -> None:
+def _draw_panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) -> None:
     unit, column = unit_of(table.run.protocol), table.columns[place]
     marks = []
     for j, system in enumerate(table.systems[:MOST_ROWS]):
@@ -333,7 +337,7 @@ def _panel(axes: Axes, table: Wide, place: int, kinds: Mapping[str, Kind]) -> No
         ends = (None, None) if row is None else (row.ci_low, row.ci_high)
         low, high = (None if end is None else end * unit.factor for end in ends)
         marks.append(Mark(system, value, low, high, kinds.get(system, "embedding")))
-    _rows(axes, marks)
+    _draw_marks(axes, marks)
     axes.set_title(column.title.replace("_", " "))
 
 
@@ -348,7 +352,7 @@ class Mark:
     kind: str = "embedding"
 
 
-def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
+def _draw_marks(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
     """Marks from the top down; a name without a value keeps its row."""
     for place, mark in enumerate(marks):
         colour, sign, filled = SIGNS.get(mark.kind, SIGNS["embedding"])
@@ -372,34 +376,38 @@ def _rows(axes: Axes, marks: Sequence[Mark], names: Sequence[str] = ()) -> None:
     axes.tick_params(length=0)
 
 
-def _drawn(drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]) -> Iterator[Drawn]:
+def _draw_figure(
+    drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
+) -> Iterator[Drawn]:
     # A run of an earlier version may lack a column, and then has no such figure.
     if not rows or any(name not in rows[0] for name in (*drawing.names, drawing.x, drawing.y) if name):
         return
-    draw = {"intervals": _intervals, "scatter": _scatter, "lines": _lines}[drawing.form]
+    draw = {"intervals": _draw_intervals, "scatter": _draw_scatter, "lines": _draw_lines}[drawing.form]
     figure, shown = draw(drawing, rows, kinds)
     if shown:
-        yield _finished(drawing.table, figure, shown, len(rows) - shown)
+        yield _save_figure(drawing.table, figure, shown, len(rows) - shown)
 
 
-def _intervals(
+def _draw_intervals(
     drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
-    shown = [row for row in rows if _number(row, drawing.x) is not None][:MOST_ROWS]
-    figure = _figure(ROW * len(shown) + 0.9)
+    shown = [row for row in rows if _read_number(row, drawing.x) is not None][:MOST_ROWS]
+    figure = _make_figure(ROW * len(shown) + 0.9)
     axes = figure.axes[0]
     marks = [
-        Mark(_name(drawing, row), _number(row, drawing.x), _number(row, drawing.low), _number(row, drawing.high),
-            _kind(row, kinds))
+        Mark(_row_name(drawing, row), _read_number(row, drawing.x), _read_number(row, drawing.low),
+             _read_number(row, drawing.high),
+            _row_kind(row, kinds))
         for row in shown
     ]  # fmt: skip
-    _rows(axes, marks)
+    _draw_marks(axes, marks)
     if drawing.also:
         value, low, high = drawing.also
         people = [
-            Mark("", _number(row, value), _number(row, low), _number(row, high), "human") for row in shown
+            Mark("", _read_number(row, value), _read_number(row, low), _read_number(row, high), "human")
+            for row in shown
         ]
-        _rows(axes, people, [mark.name for mark in marks])
+        _draw_marks(axes, people, [mark.name for mark in marks])
     if drawing.zero:
         axes.axvline(0, color="#1A1F26", linewidth=0.8)
     axes.set_title(drawing.title)
@@ -407,20 +415,20 @@ def _intervals(
     return figure, len(shown)
 
 
-def _scatter(
+def _draw_scatter(
     drawing: Drawing, rows: Sequence[Mapping[str, str]], kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
-    figure = _figure(3.6)
+    figure = _make_figure(3.6)
     named: set[str] = set()
     axes, shown = figure.axes[0], 0
     for row in rows:
-        x, y = _number(row, drawing.x), _number(row, drawing.y)
+        x, y = _read_number(row, drawing.x), _read_number(row, drawing.y)
         if x is None or y is None:
             continue
-        colour, sign, filled = SIGNS.get(_kind(row, kinds), SIGNS["embedding"])
+        colour, sign, filled = SIGNS.get(_row_kind(row, kinds), SIGNS["embedding"])
         axes.plot([x], [y], sign, color=colour, markersize=4.5, markerfacecolor=colour if filled else "white")
         # One label per name: a system has a point for each of its datasets.
-        if (name := _name(drawing, row)) not in named and len(named) < MOST_SERIES * 2:
+        if (name := _row_name(drawing, row)) not in named and len(named) < MOST_SERIES * 2:
             axes.annotate(name, (x, y), xytext=(5, 3), textcoords="offset points", fontsize=7)
             named.add(name)
         shown += 1
@@ -435,7 +443,7 @@ def _scatter(
     return figure, shown
 
 
-def _lines(
+def _draw_lines(
     drawing: Drawing, rows: Sequence[Mapping[str, str]], _kinds: Mapping[str, Kind]
 ) -> tuple[Figure, int]:
     """A line per row over the columns; those of a count of items (`n ...`) and of all bins are no places."""
@@ -445,12 +453,14 @@ def _lines(
         if name not in ("kind", "all", *drawing.names)
         and not name.startswith("n ")
         and (not drawing.over or name.startswith(drawing.over))
-        and any(_number(row, name) is not None for row in rows)
+        and any(_read_number(row, name) is not None for row in rows)
     ]
-    figure = _figure(3.6)
+    figure = _make_figure(3.6)
     axes, shown = figure.axes[0], 0
     for row in rows:
-        points = [(i, value) for i, name in enumerate(heads) if (value := _number(row, name)) is not None]
+        points = [
+            (i, value) for i, name in enumerate(heads) if (value := _read_number(row, name)) is not None
+        ]
         if points and shown < MOST_SERIES:
             across, up = zip(*points, strict=True)
             line: dict[str, Any] = {
@@ -459,7 +469,7 @@ def _lines(
                 "linewidth": 1.2,
                 "color": LINES[shown],
             }
-            axes.plot(across, up, label=_name(drawing, row), **line)
+            axes.plot(across, up, label=_row_name(drawing, row), **line)
             shown += 1
     upright = max(map(len, heads), default=0) > 10
     axes.set_xticks(
@@ -473,23 +483,23 @@ def _lines(
     return figure, shown
 
 
-def _number(row: Mapping[str, str], name: str) -> float | None:
+def _read_number(row: Mapping[str, str], name: str) -> float | None:
     try:
         return float(row[name]) if name and row.get(name) else None
     except ValueError:
         return None
 
 
-def _name(drawing: Drawing, row: Mapping[str, str]) -> str:
+def _row_name(drawing: Drawing, row: Mapping[str, str]) -> str:
     return str(printable(", ".join(row[name] for name in drawing.names if row[name])))
 
 
-def _kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
+def _row_kind(row: Mapping[str, str], kinds: Mapping[str, Kind]) -> str:
     """That which the table states, or the manifest of the system in it."""
     return row.get("kind") or kinds.get(row.get("system") or row.get("Encoder") or "", "embedding")
 
 
-def _figure(height: float, down: int = 1, across: int = 1) -> Figure:
+def _make_figure(height: float, down: int = 1, across: int = 1) -> Figure:
     """A figure of panels; without pyplot, which keeps every figure and asks for a display."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -500,7 +510,7 @@ def _figure(height: float, down: int = 1, across: int = 1) -> Figure:
     return figure
 
 
-def _finished(name: str, figure: Figure, rows: int, left: int) -> Drawn:
+def _save_figure(name: str, figure: Figure, rows: int, left: int) -> Drawn:
     files = {}
     for end, said in ENDS.items():
         buffer = io.BytesIO()

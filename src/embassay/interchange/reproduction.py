@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.catalogue.suites import suites
+from embassay.data.catalogue.suites import all_suites
 from embassay.errors import DataError, UsageError
 from embassay.interchange.layouts import ALL, LAYOUTS, Layout, Over, Row
 from embassay.limits import bounded_json, read_bounded
@@ -42,7 +42,7 @@ class Step:
 
     def shown(self, more: Sequence[str] = ()) -> list[str]:
         """The whole command as it is shown: with the files that are yours to have."""
-        given = {_long(word) for word in more if word.startswith("-")}
+        given = {_long_flag(word) for word in more if word.startswith("-")}
         files = [
             word for name, (file, _) in self.advised.items() if name not in given for word in (name, file)
         ]
@@ -50,17 +50,20 @@ class Step:
 
     def words(self, more: Sequence[str] = ()) -> list[str]:
         """The whole command with more words behind it; an option among these takes the place of the paper's."""
-        options = {_long(word) for word in more if word.startswith("-")}
+        options = {_long_flag(word) for word in more if word.startswith("-")}
         options |= {"--baseline"} if "--system" in options else set()  # which is one of the paper's systems
         kept = [
-            word for name, value in self.arguments if _long(name) not in options for word in (name, value)
+            word
+            for name, value in self.arguments
+            if _long_flag(name) not in options
+            for word in (name, value)
         ]
         return [*self.command, *kept, *more]
 
     def lacking(self, more: Sequence[str]) -> list[tuple[str, str]]:
         """The options that are yours to give, and are not among the words."""
-        options = {_long(word) for word in more if word.startswith("-")}
-        return [(name, about) for name, about in self.yours.items() if _long(name) not in options]
+        options = {_long_flag(word) for word in more if word.startswith("-")}
+        return [(name, about) for name, about in self.yours.items() if _long_flag(name) not in options]
 
 
 @dataclass(frozen=True)
@@ -85,17 +88,17 @@ class Recipe:
         return self.steps[names.index(name)]
 
 
-def _long(word: str) -> str:
+def _long_flag(word: str) -> str:
     plain = word.partition("=")[0]
     return SHORT.get(plain, plain)
 
 
-def _each(option: str, *values: str) -> Arguments:
+def _repeat_option(option: str, *values: str) -> Arguments:
     return tuple((option, value) for value in values)
 
 
 _MPNET = "st:sentence-transformers/all-mpnet-base-v2"
-_WORDS = _each("-p", "ollama:gemma3:27b")
+_WORDS = _repeat_option("-p", "ollama:gemma3:27b")
 _CANDIDATES = ("ollama:gemma3:27b", "ollama:gpt-oss:20b", "ollama:qwen3:32b")
 _ENGLISH = (
     _MPNET,
@@ -127,7 +130,7 @@ _NEEDLE = "8045a309bb0a3293"
 
 SAGE = Recipe(
     "SAGE", "Goel, Lee, Ramchandran: SAGE, 2025", "sage",
-    (Step("run", ("sage", "run"), (("-d", "sage"), *_each("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
+    (Step("run", ("sage", "run"), (("-d", "sage"), *_repeat_option("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
           "tables 1 to 6", {}, {"--needle": ("LOREM.txt", _LOREM)}),),
     "The paper names no documents that were left out, no seeds and no versions of the models behind the APIs.",
     {"limit": None, "text_tokens": 512, "needle": _NEEDLE},
@@ -136,15 +139,16 @@ PTEB = Recipe(
     "PTEB", "PTEB, 2025", "pteb",
     (
         Step("english", ("pteb", "run"),
-             (("-d", "pteb-en"), *_WORDS, *_each("-s", *_ENGLISH), ("--baseline", _MPNET)),
+             (("-d", "pteb-en"), *_WORDS, *_repeat_option("-s", *_ENGLISH), ("--baseline", _MPNET)),
              "tables 1, 6 to 9 and 14", {}),
         Step("multilingual", ("pteb", "run"),
-             (("-d", "pteb-multi"), *_WORDS, *_each("-s", *_OTHERS), ("--languages", "pooled")), "table 10", {}),
-        Step("judges", ("pteb", "judge"), (("-d", "pteb-sts"), *_each("-j", *_CANDIDATES)), "table 2", {}),
-        Step("sizes", ("pteb", "judge"), (("-d", "pteb-sts"), *_each("-j", *_SIZES)), "table 3", {}),
+             (("-d", "pteb-multi"), *_WORDS, *_repeat_option("-s", *_OTHERS), ("--languages", "pooled")), "table 10",
+             {}),
+        Step("judges", ("pteb", "judge"), (("-d", "pteb-sts"), *_repeat_option("-j", *_CANDIDATES)), "table 2", {}),
+        Step("sizes", ("pteb", "judge"), (("-d", "pteb-sts"), *_repeat_option("-j", *_SIZES)), "table 3", {}),
         Step("paraphrasers", ("pteb", "paraphrasers"),
-             (("-d", "pteb-sts"), *_each("-p", *_CANDIDATES), ("--judge", "ollama:gemma3:27b"),
-              *_each("--cross-judge", *_CANDIDATES[1:], "ollama:mistral-small3.2:24b")), "tables 4 and 5", {}),
+             (("-d", "pteb-sts"), *_repeat_option("-p", *_CANDIDATES), ("--judge", "ollama:gemma3:27b"),
+              *_repeat_option("--cross-judge", *_CANDIDATES[1:], "ollama:mistral-small3.2:24b")), "tables 4 and 5", {}),
         Step("prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}),
     ),
     "The paper's prompts and its paraphrases are not published; table 10 of the paper pools languages. Table 11 is of "
@@ -155,8 +159,8 @@ RAG = Recipe(
     (
         Step("sweep", ("rag", "sweep", "paper"), (), "sections 5.1 to 5.5, A.1, A.5 to A.9",
              {"-d": "your corpus with queries and grades: the paper's is not published"}),
-        Step("names", ("rag", "probe", "names"), _each("-s", *_PROBED), "sections 4.1, 4.2, A.2 and A.3", {}),
-        Step("noise", ("rag", "probe", "noise"), _each("-s", *_NOISED), "sections 4.4 and A.4", {}),
+        Step("names", ("rag", "probe", "names"), _repeat_option("-s", *_PROBED), "sections 4.1, 4.2, A.2 and A.3", {}),
+        Step("noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}),
     ),
     "The paper's corpus and questions are not published: prices and sizes compare, qualities are of your data.",
 )  # fmt: skip
@@ -194,7 +198,7 @@ class Printed:
 
 
 @cache
-def printed(paper: str) -> tuple[Printed, ...]:
+def printed_figures(paper: str) -> tuple[Printed, ...]:
     """The figures of `SAGE`, `PTEB`, `RAG` or `HUME`, in the order of its tables."""
     path = Path(__file__).parent / "published" / f"{paper.lower()}.csv"
     with path.open(encoding="utf-8", newline="") as stream:
@@ -224,8 +228,8 @@ class Figure:
     @property
     def rounded(self) -> str:
         """Ours with the digits that are printed."""
-        mantissa, exponent = _split(self.published)
-        return f"{float(self.ours):.{_decimals(mantissa)}{'e' if exponent else 'f'}}"
+        mantissa, exponent = _split_exponent(self.published)
+        return f"{float(self.ours):.{_count_decimals(mantissa)}{'e' if exponent else 'f'}}"
 
     @property
     def difference(self) -> float:
@@ -239,24 +243,24 @@ class Figure:
         >>> Figure("SAGE", "table 4", "a", "b", "0.335", "0.3331").off
         '-0.002'
         """
-        mantissa, exponent = _split(self.published)
+        mantissa, exponent = _split_exponent(self.published)
         difference = float(self.rounded) - float(self.published)
-        return f"{difference:+.1e}" if exponent else f"{difference:+.{_decimals(mantissa)}f}"
+        return f"{difference:+.1e}" if exponent else f"{difference:+.{_count_decimals(mantissa)}f}"
 
     @property
     def unit(self) -> float:
         """What one step of the last printed digit is worth."""
-        mantissa, exponent = _split(self.published)
-        return float(f"1e{int(exponent or 0) - _decimals(mantissa)}")
+        mantissa, exponent = _split_exponent(self.published)
+        return float(f"1e{int(exponent or 0) - _count_decimals(mantissa)}")
 
 
-def figure(paper: str, table: str, row: str, column: str, published: str, ours: float | str) -> Figure:
+def make_figure(paper: str, table: str, row: str, column: str, published: str, ours: float | str) -> Figure:
     """A figure of ours to eight digits, or as the code writes it."""
     text = ours if isinstance(ours, str) else f"{ours:.8g}"
     return Figure(paper, table, row, column, published, text)
 
 
-def written(figures: Iterable[Figure]) -> str:
+def write_figures(figures: Iterable[Figure]) -> str:
     """The figures as CSV."""
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
@@ -265,18 +269,18 @@ def written(figures: Iterable[Figure]) -> str:
     return stream.getvalue()
 
 
-def read(path: Path) -> list[Figure]:
+def read_figures(path: Path) -> list[Figure]:
     """The figures of a file."""
     with path.open(encoding="utf-8", newline="") as stream:
         return [Figure(**row) for row in csv.DictReader(stream)]
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split_exponent(text: str) -> tuple[str, str]:
     mantissa, _, exponent = text.partition("e")
     return mantissa, exponent
 
 
-def _decimals(mantissa: str) -> int:
+def _count_decimals(mantissa: str) -> int:
     return len(mantissa.partition(".")[2])
 
 
@@ -316,7 +320,10 @@ class Beside:
         for line in self.lines:
             for column, value in line.values.items():
                 if column not in line.apart and (text := self.printed.get((line.row, column))):
-                    yield line.label, figure(self.paper, self.layout.table, line.row, column, text, value)
+                    yield (
+                        line.label,
+                        make_figure(self.paper, self.layout.table, line.row, column, text, value),
+                    )
 
     def said(self) -> str:
         """How many figures have one here, and how far off these are."""
@@ -350,7 +357,7 @@ class Beside:
         if value is None or (off and (not text or column in line.apart)):
             return ""
         like = text or next(one for (_, name), one in self.printed.items() if name == column)
-        printed = figure(self.paper, self.layout.table, line.row, column, like, value)
+        printed = make_figure(self.paper, self.layout.table, line.row, column, like, value)
         return printed.off if off else printed.rounded
 
     def markdown(self) -> str:
@@ -373,13 +380,15 @@ class Beside:
                 "compared": compared, "others": others}  # fmt: skip
 
 
-def compared(paper: str, runs: Sequence[Path]) -> list[Beside]:
+def compare_tables(paper: str, runs: Sequence[Path]) -> list[Beside]:
     """The tables of a paper that the runs have a part of, in the paper's order, with the lines of all runs.
 
     UsageError for a folder that is no run, and for runs that have nothing of the paper.
     """
-    of_runs = [(run, _checked(run)) for run in runs]
-    tables = [beside for layout in LAYOUTS[paper] if (beside := _beside(paper, layout, of_runs)) is not None]
+    of_runs = [(run, _read_manifest(run)) for run in runs]
+    tables = [
+        beside for layout in LAYOUTS[paper] if (beside := _compare_table(paper, layout, of_runs)) is not None
+    ]
     if not tables:
         told = ", ".join(f"{run} ({manifest.get('protocol', 'no protocol')})" for run, manifest in of_runs)
         raise UsageError(
@@ -394,16 +403,16 @@ def settings_of(recipe: Recipe, runs: Iterable[Path]) -> list[str]:
     return [
         f"{run} was made with {' and '.join(told)}: means over its sets are not compared."
         for run in runs
-        if (told := unlike(recipe, _checked(run)))
+        if (told := list_deviations(recipe, _read_manifest(run)))
     ]
 
 
 def suites_of(runs: Iterable[Path]) -> list[str]:
     """What the runs have of the suites that they name: `14 of 15 sets of beir.`"""
-    return [str(suite["said"]) for run in runs for suite in _checked(run).get("suites", ())]
+    return [str(suite["said"]) for run in runs for suite in _read_manifest(run).get("suites", ())]
 
 
-def _checked(run: Path) -> Mapping[str, Any]:
+def _read_manifest(run: Path) -> Mapping[str, Any]:
     path = run / "manifest.json"
     if not path.is_file():
         raise UsageError(
@@ -420,43 +429,52 @@ def _checked(run: Path) -> Mapping[str, Any]:
     return content
 
 
-def _beside(paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, Any]]]) -> Beside | None:
-    figures = [cell for cell in printed(paper) if cell.table == layout.table]
+def _compare_table(
+    paper: str, layout: Layout, runs: Sequence[tuple[Path, Mapping[str, Any]]]
+) -> Beside | None:
+    figures = [cell for cell in printed_figures(paper) if cell.table == layout.table]
     columns = {cell.column.lower(): cell.column for cell in figures}
     names = {cell.row.lower(): cell.row for cell in figures}
     lines: dict[tuple[str, str], Line] = {}
     for run, manifest in runs:
         for path in sorted((run / "tables").glob(f"{layout.file}.csv")):
-            for line in _lines(path, layout, columns, names):
+            for line in _table_lines(path, layout, columns, names):
                 label = line.label if len(runs) == 1 else f"{line.label}, {run.name}"
-                apart = _apart(line, layout, manifest, RECIPES[paper.lower()])
+                apart = _deviating_columns(line, layout, manifest, RECIPES[paper.lower()])
                 lines.setdefault((line.row, label), Line(line.row, label, line.values, apart))
     if not any(line.row or layout.others for line in lines.values()):
         return None
     return Beside(
-        paper, layout, tuple(columns.values()), tuple(names.values()), _cells(figures), tuple(lines.values())
+        paper,
+        layout,
+        tuple(columns.values()),
+        tuple(names.values()),
+        _published_cells(figures),
+        tuple(lines.values()),
     )
 
 
-def _apart(line: Line, layout: Layout, manifest: Mapping[str, Any], recipe: Recipe) -> frozenset[str]:
+def _deviating_columns(
+    line: Line, layout: Layout, manifest: Mapping[str, Any], recipe: Recipe
+) -> frozenset[str]:
     """The columns of a line whose printed figure is a mean over sets that the run has not, or not as the paper had
     them."""
-    others = bool(unlike(recipe, manifest))
+    others = bool(list_deviations(recipe, manifest))
     apart = set()
     for column in line.values:
         over = layout.over(line.row, column)
-        if over is not None and (others or not _has(manifest, over)):
+        if over is not None and (others or not _has_suite(manifest, over)):
             apart.add(column)
     return frozenset(apart)
 
 
-def _has(manifest: Mapping[str, Any], over: Over) -> bool:
+def _has_suite(manifest: Mapping[str, Any], over: Over) -> bool:
     """Whether a run has all sets of a suite for a task, and no other."""
     if not over.suite:
         return False
     wanted = {
         (member.dataset, task)
-        for member in suites()[over.suite].members
+        for member in all_suites()[over.suite].members
         for task in member.tasks
         if over.task in (ALL, task)
     }
@@ -471,7 +489,7 @@ def _has(manifest: Mapping[str, Any], over: Over) -> bool:
     return there == wanted
 
 
-def unlike(recipe: Recipe, manifest: Mapping[str, Any]) -> list[str]:
+def list_deviations(recipe: Recipe, manifest: Mapping[str, Any]) -> list[str]:
     """What a run was told otherwise than the paper's command, in words."""
     arguments = manifest.get("arguments") or {}
     options = {**arguments, **(arguments.get("options") or {})}
@@ -484,11 +502,11 @@ def unlike(recipe: Recipe, manifest: Mapping[str, Any]) -> list[str]:
     return told
 
 
-def _cells(figures: Iterable[Printed]) -> Mapping[tuple[str, str], str]:
+def _published_cells(figures: Iterable[Printed]) -> Mapping[tuple[str, str], str]:
     return {(cell.row, cell.column): cell.published for cell in figures}
 
 
-def _lines(
+def _table_lines(
     path: Path, layout: Layout, columns: Mapping[str, str], names: Mapping[str, str]
 ) -> Iterator[Line]:
     """The lines of a table that belong to the paper's, and with `others` those that do not."""
@@ -496,15 +514,15 @@ def _lines(
         for row in csv.DictReader(stream):
             if row.get("kind") == REFERENCE:
                 continue
-            where = _of(row, layout, path)
+            where = _paper_row(row, layout, path)
             name = names.get(where.lower(), "")
             if name or (where and layout.others):
                 counted = f" ({row['dataset']})" if row.get("dataset", "").endswith(" datasets") else ""
                 label = row[layout.label] if name or counted else where
-                yield Line(name, f"{label}{counted}", _values(row, layout, columns))
+                yield Line(name, f"{label}{counted}", _line_values(row, layout, columns))
 
 
-def _of(row: Row, layout: Layout, path: Path) -> str:
+def _paper_row(row: Row, layout: Layout, path: Path) -> str:
     """The paper's row of a line; DataError where the table lacks a column that says it."""
     try:
         row[layout.label]
@@ -515,16 +533,18 @@ def _of(row: Row, layout: Layout, path: Path) -> str:
         ) from error
 
 
-def _values(row: Row, layout: Layout, columns: Mapping[str, str]) -> dict[str, float]:
+def _line_values(row: Row, layout: Layout, columns: Mapping[str, str]) -> dict[str, float]:
     texts = {columns.get(layout.column(name).lower()): text for name, text in row.items() if text}
-    return {name: number for name, text in texts.items() if name and (number := _number(text)) is not None}
+    return {
+        name: number for name, text in texts.items() if name and (number := _read_number(text)) is not None
+    }
 
 
-def _number(text: str) -> float | None:
+def _read_number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
         return None
 
 
-__all__ = ["RECIPES", "Beside", "Figure", "Printed", "Recipe", "Step", "compared", "printed"]
+__all__ = ["RECIPES", "Beside", "Figure", "Printed", "Recipe", "Step", "compare_tables", "printed_figures"]

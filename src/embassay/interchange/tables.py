@@ -9,13 +9,13 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from embassay.data.rows import inert
+from embassay.data.rows import escape_formula
 from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
 from embassay.protocols.kernel.comparisons import OVERALL, read_standings
 from embassay.protocols.kernel.tables import csv_row
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, digest, run_folders
+from embassay.runs.folder import RunFolder, digest_json, run_folders
 
 if TYPE_CHECKING:
     import polars as pl
@@ -61,17 +61,17 @@ class RunTables:
     @cached_property
     def identity(self) -> str:
         """A fingerprint of what was asked for and when: the same while the run goes on, and wherever it is moved."""
-        return digest({key: self.manifest.get(key) for key in _IDENTITY})
+        return digest_json({key: self.manifest.get(key) for key in _IDENTITY})
 
     @cached_property
     def content(self) -> str:
         """A fingerprint of the manifest and all rows."""
-        return digest([self.manifest, [vars(row) for row in self.rows]])
+        return digest_json([self.manifest, [vars(row) for row in self.rows]])
 
     @cached_property
     def manifest_digest(self) -> str:
         """A fingerprint of the manifest."""
-        return digest(self.manifest)
+        return digest_json(self.manifest)
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -143,7 +143,7 @@ def long_rows(runs: Sequence[RunTables]) -> Iterator[tuple[Any, ...]]:
 
 def long_csv(runs: Sequence[RunTables]) -> str:
     """All results in long form; a field is empty where there is nothing, and `reason` says why a value is missing."""
-    return _csv([COLUMNS, *long_rows(runs)])
+    return _csv_text([COLUMNS, *long_rows(runs)])
 
 
 def wide_csv(table: Wide) -> str:
@@ -153,8 +153,10 @@ def wide_csv(table: Wide) -> str:
     ]
     lines: list[Sequence[Any]] = [["system", "rank_low", "rank_high", *heads]]
     for system, rank, cells in zip(table.systems, table.ranks, table.cells, strict=True):
-        lines.append([system, *(rank or (None, None)), *(value for cell in cells for value in _cell(cell))])
-    return _csv(lines)
+        lines.append(
+            [system, *(rank or (None, None)), *(value for cell in cells for value in _cell_values(cell))]
+        )
+    return _csv_text(lines)
 
 
 def long_frame(runs: Sequence[RunTables]) -> pl.DataFrame:
@@ -179,14 +181,14 @@ def long_parquet(runs: Sequence[RunTables]) -> bytes:
     return buffer.getvalue()
 
 
-def _cell(row: Result | None) -> tuple[Any, ...]:
+def _cell_values(row: Result | None) -> tuple[Any, ...]:
     if row is None:
         return None, None, None, None, "not part of the run"
     return row.value, row.ci_low, row.ci_high, row.n, row.reason
 
 
-def _csv(lines: Sequence[Sequence[Any]]) -> str:
-    return "".join(csv_row(map(inert, line)) for line in lines)
+def _csv_text(lines: Sequence[Sequence[Any]]) -> str:
+    return "".join(csv_row(map(escape_formula, line)) for line in lines)
 
 
 _UNGROUPED = (9, 0)
@@ -250,28 +252,28 @@ def wide_of(run: RunTables) -> Wide:
         by_place.setdefault(Column(row.task, row.dataset, lang, row.measure), {})[row.system] = row
     columns = tuple(sorted(by_place, key=lambda column: (column.task != OVERALL, bool(column.dataset))))
     lead = by_place[columns[0]] if columns else {}
-    groups = _groups(run, columns[0]) if columns else {}
+    groups = _system_groups(run, columns[0]) if columns else {}
     systems = [name for name in run.systems if any(name in cells for cells in by_place.values())]
-    systems.sort(key=partial(_order, groups, lead))
+    systems.sort(key=partial(_system_order, groups, lead))
     return Wide(
         run, columns, tuple(systems),
         tuple(tuple(by_place[column].get(name) for column in columns) for name in systems),
-        tuple(_rank(run, columns[0], name) if columns else None for name in systems),
+        tuple(_find_rank(run, columns[0], name) if columns else None for name in systems),
         tuple(groups.get(name, _UNGROUPED)[0] for name in systems),
-        tuple(_first(run, column) for column in columns),
+        tuple(_best_systems(run, column) for column in columns),
     )  # fmt: skip
 
 
-def _groups(run: RunTables, column: Column) -> dict[str, tuple[int, int]]:
+def _system_groups(run: RunTables, column: Column) -> dict[str, tuple[int, int]]:
     """System -> its group and its place there, as the comparisons have them."""
     sizes: dict[str, tuple[int, int]] = {}
-    for number, scope in enumerate(_scopes(run, column)):
+    for number, scope in enumerate(_column_scopes(run, column)):
         for place, name in enumerate(scope["systems"]):
             sizes.setdefault(str(name), (number, place))
     return sizes
 
 
-def _order(
+def _system_order(
     groups: Mapping[str, tuple[int, int]], lead: Mapping[str, Result], name: str
 ) -> tuple[tuple[int, int], bool, float]:
     row = lead.get(name)
@@ -279,20 +281,20 @@ def _order(
     return groups.get(name, _UNGROUPED), value is None, -(value or 0.0)
 
 
-def _scopes(run: RunTables, column: Column) -> list[dict[str, list[object]]]:
+def _column_scopes(run: RunTables, column: Column) -> list[dict[str, list[object]]]:
     """The comparisons behind a column, if there are any: of its task, or of its measure (`rag score`)."""
     names = [column.task] if not column.dataset else []
     names += [column.measure] if run.headline_of(column.task) is None else []
     return [dict(run.scopes[key]) for name in names for key in (name, name + APART) if key in run.scopes]
 
 
-def _rank(run: RunTables, column: Column, system: str) -> tuple[int, int] | None:
-    for scope in _scopes(run, column):
+def _find_rank(run: RunTables, column: Column, system: str) -> tuple[int, int] | None:
+    for scope in _column_scopes(run, column):
         for name, low, high in zip(scope["systems"], scope["rank_low"], scope["rank_high"], strict=False):
             if name == system:
                 return int(str(low)), int(str(high))
     return None
 
 
-def _first(run: RunTables, column: Column) -> frozenset[str]:
-    return frozenset(str(name) for scope in _scopes(run, column) for name in scope["best"])
+def _best_systems(run: RunTables, column: Column) -> frozenset[str]:
+    return frozenset(str(name) for scope in _column_scopes(run, column) for name in scope["best"])

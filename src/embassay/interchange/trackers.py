@@ -69,19 +69,22 @@ def parameters_of(run: RunTables) -> dict[str, str]:
     parameters = {
         "protocol": run.protocol,
         "kind": run.kind,
-        **dict(_flat(run.manifest.get("arguments") or {}, "")),
+        **dict(_flatten_parameters(run.manifest.get("arguments") or {}, "")),
         "data": data,
     }
     return {
-        name: _text(value) for name, value in redacted(parameters).items() if value not in (None, "", [], {})
+        name: _as_text(value)
+        for name, value in redact_secrets(parameters).items()
+        if value not in (None, "", [], {})
     }
 
 
-def about(run: RunTables) -> dict[str, str]:
+def describe_run(run: RunTables) -> dict[str, str]:
     """What may change while the run goes on, and the fingerprint of its manifest."""
     plain = {name: run.manifest[name] for name in _CHANGES if run.manifest.get(name)}
     return {
-        name: _text(value) for name, value in redacted({**plain, "manifest": run.manifest_digest}).items()
+        name: _as_text(value)
+        for name, value in redact_secrets({**plain, "manifest": run.manifest_digest}).items()
     }
 
 
@@ -93,20 +96,20 @@ def files_of(run: RunTables) -> Iterator[tuple[str, Path | bytes]]:
     for path in sorted((run.path / "tables").glob("*")):
         if path.is_file():
             yield f"tables/{path.name}", path
-    yield "manifest.json", (to_json(redacted(run.manifest), indent=1) + "\n").encode("utf-8")
+    yield "manifest.json", (to_json(redact_secrets(run.manifest), indent=1) + "\n").encode("utf-8")
     yield "headlines.csv", wide_csv(wide_of(run)).encode("utf-8")
     yield "results.parquet", long_parquet([run])
 
 
-def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
+def _flatten_parameters(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
     for name, part in value.items():
         if isinstance(part, Mapping):
-            yield from _flat(part, f"{before}{name}.")
+            yield from _flatten_parameters(part, f"{before}{name}.")
         else:
             yield f"{before}{name}", part
 
 
-def _text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else to_json(value)
 
 
@@ -121,13 +124,13 @@ _NAMES = re.compile(rf"(?:^|_){_SECRET}$", re.IGNORECASE)
 _SHORTEST = 8
 
 
-def redacted(value: Any, environment: Mapping[str, str] | None = None) -> Any:
+def redact_secrets(value: Any, environment: Mapping[str, str] | None = None) -> Any:
     """The same value of JSON with `***` for secrets: users in addresses, values called key, token, secret or password
     in spec strings, keys of known vendors, and whatever a variable of the environment with such a name holds.
 
-    >>> redacted(["openai:m?base_url=http://me:pw@host/v1&key=OPENAI_KEY"], {})
+    >>> redact_secrets(["openai:m?base_url=http://me:pw@host/v1&key=OPENAI_KEY"], {})
     ['openai:m?base_url=http://***@host/v1&key=OPENAI_KEY']
-    >>> redacted({"a": "x:m?key=abc123"}, {}), redacted("is 0123456789", {"MY_TOKEN": "0123456789"})
+    >>> redact_secrets({"a": "x:m?key=abc123"}, {}), redact_secrets("is 0123456789", {"MY_TOKEN": "0123456789"})
     ({'a': 'x:m?key=***'}, 'is ***')
     """
     environment = os.environ if environment is None else environment
@@ -135,16 +138,16 @@ def redacted(value: Any, environment: Mapping[str, str] | None = None) -> Any:
         (text for name, text in environment.items() if _NAMES.search(name) and len(text) >= _SHORTEST),
         key=len,
     )
-    return _walk(value, secrets[::-1])
+    return _redact_value(value, secrets[::-1])
 
 
-def _walk(value: Any, secrets: list[str]) -> Any:
+def _redact_value(value: Any, secrets: list[str]) -> Any:
     if isinstance(value, str):
         return _text_without(value, secrets)
     if isinstance(value, Mapping):
-        return {_text_without(str(key), secrets): _walk(part, secrets) for key, part in value.items()}
+        return {_text_without(str(key), secrets): _redact_value(part, secrets) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_walk(part, secrets) for part in value]
+        return [_redact_value(part, secrets) for part in value]
     return value
 
 
@@ -170,12 +173,12 @@ def log_to_mlflow(folders: Sequence[Path], store: str, *, experiment: str = "emb
     Raises UsageError without the extra `mlflow` or for a store that MLflow does not know, ModelError where the store
     fails.
     """
-    library = _mlflow()
+    library = _import_mlflow()
     runs = find_runs(folders)
-    address = _address(store)
-    client = _client(library, address)
+    address = _store_address(store)
+    client = _open_client(library, address)
     try:
-        place = _experiment(client, experiment, address)
+        place = _open_experiment(client, experiment, address)
         return [_log_to_mlflow(client, place, run) for run in runs]
     except (library.exceptions.MlflowException, OSError) as error:
         raise ModelError(
@@ -196,7 +199,7 @@ def metric_name(value: Value, kind: str = "") -> str:
     return re.sub(r"[^\w.:-]", "_", spelled, flags=re.ASCII)[:_LONGEST_NAME]
 
 
-def _mlflow() -> Any:
+def _import_mlflow() -> Any:
     # The library would tell its makers of its use, which is not ours to allow.
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
     try:
@@ -213,7 +216,7 @@ def _mlflow() -> Any:
     return mlflow
 
 
-def _address(store: str) -> str:
+def _store_address(store: str) -> str:
     """MLflow keeps runs in a database; a folder's is called as MLflow's own default."""
     if "://" in store:
         return store
@@ -222,7 +225,7 @@ def _address(store: str) -> str:
     return f"sqlite:///{folder / 'mlflow.db'}"
 
 
-def _client(library: Any, address: str) -> Any:
+def _open_client(library: Any, address: str) -> Any:
     try:
         client = library.tracking.MlflowClient(tracking_uri=address)
         client.search_experiments(max_results=1)
@@ -234,7 +237,7 @@ def _client(library: Any, address: str) -> Any:
     return client
 
 
-def _experiment(client: Any, name: str, address: str) -> str:
+def _open_experiment(client: Any, name: str, address: str) -> str:
     experiment = client.get_experiment_by_name(name)
     if experiment is not None:
         return str(experiment.experiment_id)
@@ -245,20 +248,20 @@ def _experiment(client: Any, name: str, address: str) -> str:
 
 
 def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
-    known = _find(client, place, run.identity, "")
+    known = _find_logged(client, place, run.identity, "")
     if known is not None and known.data.tags.get(CONTENT) == run.content:
         return Logged(run.name, known.info.run_id, unchanged=True)
-    tags = {RUN: run.identity, **{f"embassay.{name}": text for name, text in about(run).items()}}
+    tags = {RUN: run.identity, **{f"embassay.{name}": text for name, text in describe_run(run).items()}}
     top = (
         known.info.run_id
         if known is not None
-        else _create(client, place, run, run.name, {**tags, SYSTEM: ""})
+        else _create_run(client, place, run, run.name, {**tags, SYSTEM: ""})
     )
     _write_mlflow(client, top, {}, parameters_of(run) if known is None else {}, tags)
     for system, values in _by_system(values_of(run)).items():
-        nested = _find(client, place, run.identity, system)
+        nested = _find_logged(client, place, run.identity, system)
         own = {RUN: run.identity, SYSTEM: system, "mlflow.parentRunId": top}
-        run_id = nested.info.run_id if nested is not None else _create(client, place, run, system, own)
+        run_id = nested.info.run_id if nested is not None else _create_run(client, place, run, system, own)
         metrics = {metric_name(value, kind): x for value in values for kind, x in numbers_of(value).items()}
         missing = {
             f"missing.{metric_name(value)}": value.row.reason or "no value"
@@ -273,20 +276,20 @@ def _log_to_mlflow(client: Any, place: str, run: RunTables) -> Logged:
             missing,
         )
         client.set_terminated(run_id)
-    _files(client, top, run)
+    _upload_files(client, top, run)
     client.set_terminated(top, status="FINISHED" if run.manifest.get("status") == "finished" else "KILLED")
     # Last: a log that was cut short is made again.
     client.set_tag(top, CONTENT, run.content)
     return Logged(run.name, top)
 
 
-def _find(client: Any, place: str, identity: str, system: str) -> Any:
+def _find_logged(client: Any, place: str, identity: str, system: str) -> Any:
     runs = client.search_runs([place], filter_string=f"tags.`{RUN}` = '{identity}'", max_results=1000)
     return next((run for run in runs if run.data.tags.get(SYSTEM, "") == system), None)
 
 
-def _create(client: Any, place: str, run: RunTables, name: str, tags: Mapping[str, str]) -> str:
-    started = _milliseconds(run.manifest.get("created"))
+def _create_run(client: Any, place: str, run: RunTables, name: str, tags: Mapping[str, str]) -> str:
+    started = _parse_moment(run.manifest.get("created"))
     return str(client.create_run(place, start_time=started, tags=dict(tags), run_name=name).info.run_id)
 
 
@@ -302,19 +305,19 @@ def _write_mlflow(
     now = int(time.time() * 1000)
     told: list[tuple[str, list[Any]]] = [
         ("metrics", [Metric(name, value, now, 0) for name, value in metrics.items()]),
-        ("params", [Param(_name(name), value[:_LONGEST_TEXT]) for name, value in parameters.items()]),
-        ("tags", [RunTag(_name(name), value[:_LONGEST_TEXT]) for name, value in tags.items()]),
+        ("params", [Param(_clean_name(name), value[:_LONGEST_TEXT]) for name, value in parameters.items()]),
+        ("tags", [RunTag(_clean_name(name), value[:_LONGEST_TEXT]) for name, value in tags.items()]),
     ]
     for kind, entries in told:
-        for batch in _batches(entries):
+        for batch in _batch_entries(entries):
             client.log_batch(run_id, **{kind: batch})
 
 
-def _name(text: str) -> str:
+def _clean_name(text: str) -> str:
     return re.sub(r"[^\w.:/ -]", "_", text, flags=re.ASCII)[:_LONGEST_NAME]
 
 
-def _files(client: Any, run_id: str, run: RunTables) -> None:
+def _upload_files(client: Any, run_id: str, run: RunTables) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for name, content in files_of(run):
             path = content if isinstance(content, Path) else Path(folder) / Path(name).name
@@ -330,13 +333,13 @@ def _by_system(values: Sequence[Value]) -> Mapping[str, list[Value]]:
     return of_system
 
 
-def _batches(entries: Sequence[Any]) -> Iterator[list[Any]]:
+def _batch_entries(entries: Sequence[Any]) -> Iterator[list[Any]]:
     rest = iter(entries)
     while batch := list(islice(rest, _BATCH)):
         yield batch
 
 
-def _milliseconds(moment: Any) -> int | None:
+def _parse_moment(moment: Any) -> int | None:
     try:
         return int(datetime.fromisoformat(str(moment)).timestamp() * 1000)
     except ValueError:
@@ -357,12 +360,12 @@ def log_to_wandb(
     W&B is told of the run alone: no code, no command line, no state of this machine. Raises UsageError without the
     extra `wandb`, ModelError where W&B fails.
     """
-    library = _wandb()
+    library = _import_wandb()
     out.mkdir(parents=True, exist_ok=True)
     return [_log_to_wandb(library, run, out, project, online=online) for run in find_runs(folders)]
 
 
-def _wandb() -> Any:
+def _import_wandb() -> Any:
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     os.environ.setdefault("WANDB_SILENT", "true")
     try:
@@ -376,18 +379,18 @@ def _wandb() -> Any:
 
 
 def _log_to_wandb(library: Any, run: RunTables, out: Path, project: str, *, online: bool) -> Logged:
-    key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _marks(out)
+    key, marks = f"{'online' if online else 'offline'}/{project}/{run.identity}", _read_marks(out)
     if marks.get(key) == run.content:
         return Logged(run.name, run.identity, unchanged=True)
     try:
-        with _staging(out):
+        with _staging_folder(out):
             _write_wandb(library, run, out, project, online=online)
     except library.errors.Error as error:
         raise ModelError(
             f"W&B failed: {str(error).splitlines()[0]}",
             mend="Log in with `wandb login`, or leave out --online.",
         ) from error
-    write_atomic(out / _MARK, to_json({**_marks(out), key: run.content}, indent=1) + "\n")
+    write_atomic(out / _MARK, to_json({**_read_marks(out), key: run.content}, indent=1) + "\n")
     return Logged(run.name, run.identity)
 
 
@@ -397,7 +400,7 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
         x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True, x_save_requirements=False,
         host="",
     )  # fmt: skip
-    config = {**parameters_of(run), **{f"embassay.{name}": text for name, text in about(run).items()}}
+    config = {**parameters_of(run), **{f"embassay.{name}": text for name, text in describe_run(run).items()}}
     opened = library.init(
         project=project, id=run.identity, name=run.name, group=run.protocol, job_type=run.kind, config=config,
         dir=str(out), mode="online" if online else "offline", resume="allow" if online else None, settings=settings,
@@ -405,12 +408,14 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
     )  # fmt: skip
     try:
         values = values_of(run)
-        table = [[value.system, value.column.title, *_cells(value.row)] for value in values]
+        table = [[value.system, value.column.title, *_row_cells(value.row)] for value in values]
         opened.log({"headlines": library.Table(columns=list(_HEADS), data=table)})
         for value in values:
             name = f"{value.system}/{value.column.title.replace(' ', '/')}"
             opened.summary.update({f"{name} {kind}".strip(): x for kind, x in numbers_of(value).items()})
-        kept = library.Artifact(f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=about(run))
+        kept = library.Artifact(
+            f"{run.kind}-{run.identity[:12]}", type="embassay-run", metadata=describe_run(run)
+        )
         with tempfile.TemporaryDirectory() as folder:
             for name, content in files_of(run):
                 path = content if isinstance(content, Path) else Path(folder) / Path(name).name
@@ -424,12 +429,12 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
         raise
 
 
-def _cells(row: Any) -> Iterator[Any]:
+def _row_cells(row: Any) -> Iterator[Any]:
     yield from (row.value, row.ci_low, row.ci_high, row.n, row.reason)
 
 
 @contextmanager
-def _staging(out: Path) -> Iterator[None]:
+def _staging_folder(out: Path) -> Iterator[None]:
     """Copies of files wait beside the run that they belong to: `wandb sync` looks for them there."""
     names = {"WANDB_DATA_DIR": out / "wandb-data", "WANDB_CACHE_DIR": out / "wandb-data" / "cache"}
     before: Mapping[str, str | None] = {name: os.environ.get(name) for name in names}
@@ -442,7 +447,7 @@ def _staging(out: Path) -> Iterator[None]:
                 os.environ.pop(name, None)
 
 
-def _marks(out: Path) -> dict[str, str]:
+def _read_marks(out: Path) -> dict[str, str]:
     try:
         marks = json.loads((out / _MARK).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):

@@ -54,7 +54,7 @@ _idle: list[Reader] = []
 keep_idle(_idle)
 
 
-def asked(
+def request_tables(
     source: Path | bytes,
     columns: Sequence[str] | None,
     *,
@@ -63,7 +63,7 @@ def asked(
     rows: int | None = None,
 ) -> Iterator[pl.DataFrame]:
     """The tables of one request as they come; see `read_parquet` and `parquet_batches` for the rest."""
-    reader = _taken()
+    reader = _take_reader()
     whole = False
     named = path or (source if isinstance(source, Path) else None)
     try:
@@ -87,7 +87,7 @@ def asked(
             reader.close()
 
 
-def _taken() -> Reader:
+def _take_reader() -> Reader:
     while _idle:
         reader = _idle.pop()
         if reader.alive:
@@ -136,13 +136,13 @@ class Reader:
         be opened."""
         import polars as pl
 
-        size = len(source) if isinstance(source, bytes) else _size(source)
+        size = len(source) if isinstance(source, bytes) else _file_size(source)
         ratio = Ratio(path or "the content", size)
         self.answered = False
         self._ask(source, columns, rows, size)
         while (kind := self._answers.read(1)) == b"t":
             frame = pl.read_ipc(io.BytesIO(self._content()))
-            ratio.add(_unpacked(frame))
+            ratio.add(_unpacked_bytes(frame))
             yield frame
         if not kind:
             code = self._process.wait()
@@ -215,14 +215,14 @@ def _too_large(path: Path | None, mend: str, found: str) -> DataError:
     )  # fmt: skip
 
 
-def _size(path: Path) -> int:
+def _file_size(path: Path) -> int:
     try:
         return path.stat().st_size
     except OSError:
         return 0  # the reader says why
 
 
-def _unpacked(frame: pl.DataFrame) -> int:
+def _unpacked_bytes(frame: pl.DataFrame) -> int:
     """Bytes of a table with every text written out: one long text in a million rows is kept once only in the table."""
     import polars as pl
 
@@ -244,17 +244,17 @@ def read_parquet(
     """
     import polars as pl
 
-    frames = list(asked(source, columns, path=path, mend=mend))
+    frames = list(request_tables(source, columns, path=path, mend=mend))
     return frames[0] if len(frames) == 1 else pl.concat(frames, rechunk=False)
 
 
 def parquet_columns(path: Path) -> tuple[str, ...]:
     """The names of a file's columns, from its schema alone; errors as of `read_parquet`."""
-    (frame,) = asked(path, None, rows=0)
+    (frame,) = request_tables(path, None, rows=0)
     return tuple(frame.columns)
 
 
 def parquet_batches(path: Path, columns: Sequence[str] | None = None, *, rows: int) -> Iterator[pl.DataFrame]:
     """The rows of a file in order, in tables of about `rows`: no process ever holds them all. At least one table comes,
     without rows where the file has none. Errors as of `read_parquet`, raised where the damage is reached."""
-    return asked(path, columns, rows=rows)
+    return request_tables(path, columns, rows=rows)

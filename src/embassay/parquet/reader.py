@@ -39,18 +39,18 @@ def main() -> None:
     while line := requests.readline():
         request = json.loads(line)
         content = requests.read(request["size"]) if request["size"] is not None else None
-        _bound(request, before)
-        _answer(request, content, answers)
+        _limit_process(request, before)
+        _answer_request(request, content, answers)
 
 
-def _answer(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
+def _answer_request(asked: Any, content: bytes | None, answers: IO[bytes]) -> None:
     try:
         if content is None:
             # An OSError as any file has it; later ones are polars' words for what a file brings about.
             with open(asked["path"], "rb") as stream:  # noqa: PTH123
                 content = None if _is_unicode(asked["path"]) else stream.read()
     except OSError as error:
-        _send(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
+        _send_part(answers, b"f", json.dumps([error.errno, error.strerror]).encode())
     else:
         _send_tables(asked, asked["path"] if content is None else content, answers)
     answers.flush()
@@ -67,32 +67,32 @@ def _is_unicode(path: str) -> bool:
 
 def _send_tables(asked: Any, source: str | bytes, answers: IO[bytes]) -> None:
     try:
-        if _rows(source) > asked["most"]:
-            _send(answers, b"r", b"")
+        if _count_rows(source) > asked["most"]:
+            _send_part(answers, b"r", b"")
             return
-        for frame in _frames(source, asked):
+        for frame in _read_frames(source, asked):
             buffer = io.BytesIO()
             frame.write_ipc(buffer)
-            _send(answers, b"t", buffer.getbuffer())
+            _send_part(answers, b"t", buffer.getbuffer())
         answers.write(b".")
     except (PolarsError, PanicException, MemoryError, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         full = isinstance(error, MemoryError) or "allocate memory" in reason
-        _send(answers, b"m" if full else b"e", reason.encode())
+        _send_part(answers, b"m" if full else b"e", reason.encode())
 
 
-def _send(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
+def _send_part(answers: IO[bytes], kind: bytes, content: bytes | memoryview) -> None:
     answers.write(kind + len(content).to_bytes(8, "big"))
     answers.write(content)
 
 
-def _rows(source: str | bytes) -> int:
+def _count_rows(source: str | bytes) -> int:
     """As the end of the file says, which is all that is read for it."""
     content = source if isinstance(source, str) else io.BytesIO(source)
     return int(pl.scan_parquet(content, glob=False).select(pl.len()).collect().item())
 
 
-def _frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
+def _read_frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
     columns, rows = asked["columns"], asked["rows"]
     if rows is None:
         yield pl.read_parquet(
@@ -107,7 +107,7 @@ def _frames(source: str | bytes, asked: Any) -> Iterator[pl.DataFrame]:
         yield from chosen.collect_batches(chunk_size=rows, maintain_order=True)
 
 
-def _bound(asked: Any, before: int) -> None:
+def _limit_process(asked: Any, before: int) -> None:
     """So much memory beyond what the process had, and so many seconds of CPU from now."""
     try:
         import resource

@@ -15,16 +15,8 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import in_words
-from embassay.protocols.run_values import (
-    PerItem,
-    Place,
-    RunValues,
-    Side,
-    check_names,
-    read_values,
-    wanted,
-)
-from embassay.runs.folder import tails
+from embassay.protocols.run_values import PerItem, Place, RunValues, Side, check_names, read_values, wanted
+from embassay.runs.folder import folder_tails
 from embassay.stats import (
     Estimate,
     Freedom,
@@ -474,7 +466,7 @@ def other_data(first: RunValues, second: RunValues, place: Place) -> str:
     ours, theirs = first.datasets_of(task), second.datasets_of(task)
     if dataset or ours == theirs:
         return ""
-    runs = zip(tails([first.path, second.path]), (ours - theirs, theirs - ours), strict=True)
+    runs = zip(folder_tails([first.path, second.path]), (ours - theirs, theirs - ours), strict=True)
     only = [
         f"{', '.join(sorted(names)[:3])}{' ...' * (len(names) > 3)} only in {run}"
         for run, names in runs
@@ -504,7 +496,7 @@ def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
 
 def _named(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Iterable[Contrast]:
     """One system in two runs is told by the run: `minilm (june)`."""
-    before, after = tails([first.path, other.path])
+    before, after = folder_tails([first.path, other.path])
     for one in found:
         alike = one.a == one.b
         yield replace(one, a=f"{one.a} ({before})", b=f"{one.b} ({after})") if alike else one

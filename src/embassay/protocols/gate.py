@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 from xml.etree import ElementTree
 
-from embassay.data.rows import nearest
+from embassay.data.rows import nearest_name
 from embassay.errors import DataError, UsageError
 from embassay.protocols.compare import (
     Contrast,
@@ -254,7 +254,7 @@ def _having(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequen
     if found:
         return found
     known = list(dict.fromkeys(str(getattr(row, column)) for row in rows))
-    near = nearest(value, known)
+    near = nearest_name(value, known)
     raise UsageError(
         f"{bar.text}: no result has the {column} {value!r}.",
         mend=f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known[:8]))}.",

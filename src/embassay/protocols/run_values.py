@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import nearest
+from embassay.data.rows import nearest_name
 from embassay.errors import DataError, UsageError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.comparisons import (
@@ -192,7 +192,7 @@ class RunValues:
         """UsageError for a system that the run has not."""
         for name in systems:
             if name not in {standing.system for standing in self.standings}:
-                near = nearest(name, self.systems)
+                near = nearest_name(name, self.systems)
                 raise UsageError(
                     f"{self.path} has no system {name!r}.",
                     mend=f"Did you mean {near!r}?" if near else f"It has {', '.join(self.systems)}.",
@@ -287,7 +287,7 @@ def check_names(
         known = [name for name in dict.fromkeys(place[part] for place in run.places) if name]
         for name in names:
             if name not in known:
-                near = nearest(name, known)
+                near = nearest_name(name, known)
                 raise UsageError(
                     f"{run.path} has no {noun} {name!r}.",
                     mend=f"Did you mean {near!r}?" if near else f"It has {', '.join(known)}.",

@@ -10,12 +10,12 @@ __all__ = ["write_report"]
 Tell = Callable[[str], None]
 
 
-def _quiet(_: str) -> None:
+def _ignore_event(_: str) -> None:
     """Nobody listens."""
 
 
 def write_report(
-    run: Path | Sequence[Path], *, out: Path | None = None, summary: bool = False, tell: Tell = _quiet
+    run: Path | Sequence[Path], *, out: Path | None = None, summary: bool = False, tell: Tell = _ignore_event
 ) -> Path:
     """Write one report of a run folder, or of several, as one self-contained HTML file and return its path.
 
@@ -35,15 +35,15 @@ def write_report(
     for left in runs[0].left:
         tell(f"Left out: {left.path} ({left.reason}).")
     name = "summary" if summary else "report"
-    target = Path(out) if out is not None else _place(folders) / f"{name}.html"
-    written: Path = attribute(f"embassay.report.{'summary' if summary else 'html'}:write")(runs, target)
+    target = Path(out) if out is not None else _common_folder(folders) / f"{name}.html"
+    written: Path = attribute(f"embassay.report.{'summary' if summary else 'html'}:write_page")(runs, target)
     for made in () if summary else runs:
         if why := made.brought[1]:
             tell(f"The page of {made.title} cannot be shown: {why}")
     return written
 
 
-def _place(folders: Sequence[Path]) -> Path:
+def _common_folder(folders: Sequence[Path]) -> Path:
     """The folder itself, or the one that several lie in."""
     import os
 

@@ -28,7 +28,7 @@ from embassay.stats.intervals import items_to_decide
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import StackFacts
 
-__all__ = ["Answer", "Contender", "answers_of", "recommendation"]
+__all__ = ["Answer", "Contender", "answers_of", "recommend_systems"]
 
 Level = Literal["sure", "likely", "open", "not run"]
 NEARLY_ALL = 99.5
@@ -164,7 +164,7 @@ class Answer:
     @property
     def said(self) -> str:
         """How sure that is, in a sentence of at most 62 characters without full names."""
-        said = self.note or _said(self)
+        said = self.note or _explain_lead(self)
         if not self.beside:
             return said
         return f"{said}. {tables.capitalised(self.beside)}" if ";" in said else f"{said}; {self.beside}"
@@ -200,42 +200,42 @@ class Answer:
         """The same in half a line."""
         noun = f"{self.question.noun}s"
         briefly = {
-            "open": f"about {self.more:,} more {noun} needed" if self.more else _hardly(self),
-            "likely": _from(f"{_hundred(self)} of 100", self).replace("from only", "only"),
+            "open": f"about {self.more:,} more {noun} needed" if self.more else _say_barely(self),
+            "likely": _add_sample_size(f"{_format_hundred(self)} of 100", self).replace("from only", "only"),
         }
         return self.note or briefly.get(self.level) or self.said
 
 
-def _hardly(answer: Answer) -> str:
-    return _said(answer) if _few(answer) else f"more {answer.question.noun}s may not"
+def _say_barely(answer: Answer) -> str:
+    return _explain_lead(answer) if _has_few_collections(answer) else f"more {answer.question.noun}s may not"
 
 
-def _said(answer: Answer) -> str:
+def _explain_lead(answer: Answer) -> str:
     if answer.level == "not run":
         return f"embassay {answer.question.command}"
     noun = answer.question.noun
     more = f"about {answer.more:,} more would decide" if answer.more else ""
     if answer.level == "open":
         few = f"{answer.n} {noun}s are too few" if answer.n != 1 else f"one {noun} is too few"
-        if _few(answer) and not more:
+        if _has_few_collections(answer) and not more:
             return few
         return f"{few}; {more}" if more else f"more {noun}s may not decide; choose by price or speed"
-    if answer.level == "likely" and more and not _few(answer):
-        return f"clearly ahead in {_hundred(answer)} of 100; {more}"
-    return _from(f"clearly ahead in {_hundred(answer)} of 100 resamples", answer)
+    if answer.level == "likely" and more and not _has_few_collections(answer):
+        return f"clearly ahead in {_format_hundred(answer)} of 100; {more}"
+    return _add_sample_size(f"clearly ahead in {_format_hundred(answer)} of 100 resamples", answer)
 
 
-def _hundred(answer: Answer) -> str:
+def _format_hundred(answer: Answer) -> str:
     return "over 99" if answer.ahead == 100 else str(answer.ahead)
 
 
-def _few(answer: Answer) -> bool:
+def _has_few_collections(answer: Answer) -> bool:
     return answer.question.noun == "collection" and answer.n < LEAST_COLLECTIONS
 
 
-def _from(ahead: str, answer: Answer) -> str:
+def _add_sample_size(ahead: str, answer: Answer) -> str:
     few = tables.counted(answer.n, answer.question.noun)
-    return f"{ahead.removesuffix(' resamples')}, from only {few}" if _few(answer) else ahead
+    return f"{ahead.removesuffix(' resamples')}, from only {few}" if _has_few_collections(answer) else ahead
 
 
 def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
@@ -244,13 +244,13 @@ def answers_of(runs: Sequence[ReportRun]) -> tuple[Answer, ...]:
     if len(runs) == 1 and runs[0].record.kind in ("sweep", "choose"):
         return ()
     evidence = {question.name: next(evidence_on(question.name, runs), None) for question in QUESTIONS[:-1]}
-    answers = [_answer(question, evidence[question.name]) for question in QUESTIONS[:-1]]
+    answers = [_make_answer(question, evidence[question.name]) for question in QUESTIONS[:-1]]
     if all(answer.level == "not run" for answer in answers):
         return ()
     return (*answers, times_of(runs, answers[0]))
 
 
-def _answer(question: Question, evidence: Evidence | None) -> Answer:
+def _make_answer(question: Question, evidence: Evidence | None) -> Answer:
     if evidence is None:
         return Answer(question, "not run")
     contenders, slug = evidence.contenders, evidence.run.slug
@@ -263,25 +263,28 @@ def _answer(question: Question, evidence: Evidence | None) -> Answer:
     if evidence.equal or evidence.uneven:
         note = evidence.uneven or f"{evidence.equal} scores as well"
         names = tuple(contender.name for contender in contenders)
-        return replace(blank, level="open", names=names, n=evidence.n, note=note, may=_first(contenders))
-    names = evidence.may or _first(contenders, evidence.floor)
-    ahead = _ahead(evidence) if evidence.chance is None else evidence.chance
-    level = _level(question, evidence, ahead)
+        return replace(
+            blank, level="open", names=names, n=evidence.n, note=note, may=_possible_firsts(contenders)
+        )
+    names = evidence.may or _possible_firsts(contenders, evidence.floor)
+    ahead = _count_ahead(evidence) if evidence.chance is None else evidence.chance
+    level = _grade_evidence(question, evidence, ahead)
     told = names if level == "open" else names[:1]
     return replace(
-        blank, level=level, names=told, n=evidence.n, ahead=ahead, more=evidence.needed or _more(evidence, names),
+        blank, level=level, names=told, n=evidence.n, ahead=ahead,
+        more=evidence.needed or _items_needed(evidence, names),
         note=evidence.told, people=evidence.people, beside=evidence.beside, may=names,
     )  # fmt: skip
 
 
-def _first(contenders: Sequence[Contender], floor: float | None = None) -> tuple[str, ...]:
+def _possible_firsts(contenders: Sequence[Contender], floor: float | None = None) -> tuple[str, ...]:
     """Who may be first; without tests everybody may. Who does not pass a reference, which knows nothing, may not."""
     able = [row.name for row in contenders if row.ranks is None or row.ranks[0] == 1]
     above = {row.name for row in contenders if floor is None or row.value > floor}
     return tuple(name for name in able if name in above) or tuple(able)
 
 
-def _level(question: Question, evidence: Evidence, ahead: int | None) -> Level:
+def _grade_evidence(question: Question, evidence: Evidence, ahead: int | None) -> Level:
     collections = question.noun == "collection"
     if ahead is None or (evidence.n < LEAST_ITEMS and not collections):
         return "open"
@@ -291,7 +294,7 @@ def _level(question: Question, evidence: Evidence, ahead: int | None) -> Level:
     return "likely" if ahead >= LIKELY else "open"
 
 
-def _ahead(evidence: Evidence) -> int | None:
+def _count_ahead(evidence: Evidence) -> int | None:
     """Of 100 resamples those in which the first is clearly above every other, rounded down; 100 from 99.5 on."""
     defined = evidence.replicates[:, np.isfinite(evidence.replicates).all(axis=0)]
     if defined.shape[1] < 2:
@@ -300,7 +303,7 @@ def _ahead(evidence: Evidence) -> int | None:
     return 100 if share >= NEARLY_ALL else math.floor(share)
 
 
-def _more(evidence: Evidence, names: Sequence[str]) -> int | None:
+def _items_needed(evidence: Evidence, names: Sequence[str]) -> int | None:
     """How many more items would tell the leader from the next, by the run's own tests, in 80 of 100 studies or more;
     two digits."""
     if len(names) < 2 or not evidence.has_outlook:
@@ -366,7 +369,10 @@ def _sure_of_time(able: Sequence[Contender]) -> Level:
 
 
 def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -> str:
-    times = [f"{_ms(able[0])} a query", *(f"{contender.name} {_ms(contender)}" for contender in able[1:2])]
+    times = [
+        f"{_format_time(able[0])} a query",
+        *(f"{contender.name} {_format_time(contender)}" for contender in able[1:2]),
+    ]
     usd = {contender.name: stacks[contender.name].cost for contender in able[:2]}
     if not any(usd.values()):
         return ", ".join(times) + ("; both cost nothing" if len(usd) > 1 else "; it costs nothing")
@@ -375,7 +381,7 @@ def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -
     )
 
 
-def _ms(contender: Contender) -> str:
+def _format_time(contender: Contender) -> str:
     return f"{MILLISECONDS.text(contender.value) if contender.value < 10 else MILLISECONDS.said(contender.value)} ms"
 
 
@@ -389,20 +395,22 @@ class Place:
     first: bool = False
 
 
-def places(
+def place_systems(
     answers: Sequence[Answer],
 ) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[Place, ...]], ...]]:
     """The answers that have values, and every system with its place in each, an empty one where it has none: in the
     order of the first answer, then of those that follow."""
     asked = tuple(answer for answer in answers if answer.all)
     kinds = {contender.name: contender.kind for answer in asked for contender in answer.all}
-    by_run = [{contender.name: _place(answer, contender) for contender in answer.all} for answer in asked]
+    by_run = [
+        {contender.name: _place_contender(answer, contender) for contender in answer.all} for answer in asked
+    ]
     return asked, tuple(
         (name, kind, tuple(by_name.get(name, Place()) for by_name in by_run)) for name, kind in kinds.items()
     )
 
 
-def _place(answer: Answer, contender: Contender) -> Place:
+def _place_contender(answer: Answer, contender: Contender) -> Place:
     rank = tables.rank(*contender.ranks) if contender.ranks else ""
     bounded = contender.low is not None and contender.high is not None
     interval = answer.unit.interval(contender.low or 0.0, contender.high or 0.0) if bounded else ""
@@ -414,7 +422,7 @@ def _place(answer: Answer, contender: Contender) -> Place:
     )
 
 
-def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
+def recommend_systems(answers: Sequence[Answer]) -> tuple[str, str]:
     """What to use, or why these runs do not say so; and what they leave open. Both empty without answers.
 
     It goes by the questions of quality that are decided narrowly, and never averages over them.
@@ -424,21 +432,21 @@ def recommendation(answers: Sequence[Answer]) -> tuple[str, str]:
     never = [answer for answer in answers if answer.level == "not run"]
     if not any(answer.level != "not run" for answer in quality):
         return "", ""
-    use = _use(quality) or _undecided(quality, answers)
-    return f"{use}.", " ".join(_rest(left, never))
+    use = _say_use(quality) or _say_undecided(quality, answers)
+    return f"{use}.", " ".join(_say_rest(left, never))
 
 
-def recommended(answers: Sequence[Answer]) -> tuple[Claim, ...]:
+def recommendation_claims(answers: Sequence[Answer]) -> tuple[Claim, ...]:
     """What the recommendation rests on: of every system to use, that it leads on a question, or may be first there."""
     quality = [answer for answer in answers if answer.question.name in PROTOCOLS]
     return tuple(
         Claim(name, "may be first", answer.question.name, answer.may, kind=answer.level)
-        for name, grounds in _winners(quality).items()
+        for name, grounds in _find_winners(quality).items()
         for answer in grounds
     )
 
 
-def _winners(quality: Sequence[Answer]) -> dict[str, list[Answer]]:
+def _find_winners(quality: Sequence[Answer]) -> dict[str, list[Answer]]:
     """The systems to use, each with the questions that it leads: those that recommend it, then others that it leads. A
     system that the tests rule out for search is not one of them."""
     ruled = {name for answer in quality if answer.question.name == "search" for name in answer.out}
@@ -453,55 +461,55 @@ def _winners(quality: Sequence[Answer]) -> dict[str, list[Answer]]:
     return winners
 
 
-def _use(quality: Sequence[Answer]) -> str:
+def _say_use(quality: Sequence[Answer]) -> str:
     """What to use, and for what; empty where no question is ground enough."""
     winners = {
         name: [WHERE[answer.question.name] for answer in grounds]
-        for name, grounds in _winners(quality).items()
+        for name, grounds in _find_winners(quality).items()
     }
     if len(winners) == 1:
         ((name, where),) = winners.items()
         said = [IN_GROUPING if place == WHERE["groups"] else place for place in where]
-        return f"On texts like these, use {name}: it leads {_listed(said)}"
+        return f"On texts like these, use {name}: it leads {_join_parts(said)}"
     return "On texts like these, use " + "; ".join(
-        f"{name} {_listed(where)}" for name, where in winners.items()
+        f"{name} {_join_parts(where)}" for name, where in winners.items()
     ) if winners else ""  # fmt: skip
 
 
-def _undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
+def _say_undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
     """That these data do not choose: who may be first, who is out, and what would decide."""
     answered = [answer for answer in quality if answer.level != "not run"]
     main = next((answer for answer in answered if answer.basis in ("quality", "choice")), None)
     if main is None:
-        return _unasked(quality, answered)
+        return _say_unasked(quality, answered)
     names = main.may
     if main.basis == "choice" and main.level == "likely":
         return f"Nothing is tested for search; {main.names[0]} is the pick of a choice ({main.note})"
     if len(names) < 2:
         return f"{names[0]} may be first {WHERE[main.question.name]}, but not surely: {main.said}"
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
-    among = f"{'between' if len(names) == 2 else 'among'} {_listed(many)}"
+    among = f"{'between' if len(names) == 2 else 'among'} {_join_parts(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")
-    out = f"; out: {_listed(_few_of(main.out))}" if main.out else ""
+    out = f"; out: {_join_parts(_few_of(main.out))}" if main.out else ""
     decide = f"; about {main.more:,} more {main.question.noun}s would decide" if main.more else ""
     faster = f"; take the faster, {fast}" if fast in names and not decide else ""
     return f"These data do not choose {among}{out}{decide}{faster}"
 
 
-def _unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
+def _say_unasked(quality: Sequence[Answer], answered: Sequence[Answer]) -> str:
     """That nobody asked how good systems are, who may be first at what was asked, who is out, and what would decide."""
-    first = "; ".join(f"{WHERE[answer.question.name]} {_leading(answer)}" for answer in answered)
+    first = "; ".join(f"{WHERE[answer.question.name]} {_say_leaders(answer)}" for answer in answered)
     never_first = set.intersection(*(set(answer.out) for answer in answered))
     out = [name for name in answered[0].out if name in never_first]
-    ruled = f"; out in all: {_listed(_few_of(out))}" if out else ""
+    ruled = f"; out in all: {_join_parts(_few_of(out))}" if out else ""
     command = f"embassay {quality[0].question.command}"
     opening = "These runs do not say which system finds most, so none is recommended"
     return f"{opening}: {first}{ruled}. To choose, run {command}"
 
 
-def _leading(answer: Answer) -> str:
+def _say_leaders(answer: Answer) -> str:
     """Who may be first, or that nobody leads."""
-    return "nobody leads" if answer.note else f"{_listed(_few_of(answer.may))} may be first"
+    return "nobody leads" if answer.note else f"{_join_parts(_few_of(answer.may))} may be first"
 
 
 def _few_of(names: Sequence[str], most: int = 3) -> list[str]:
@@ -519,12 +527,12 @@ IN_GROUPING = "in grouping documents"
 """What a system leads in, which is not what it is used for."""
 
 
-def _rest(left: Sequence[Answer], never: Sequence[Answer]) -> Iterator[str]:
+def _say_rest(left: Sequence[Answer], never: Sequence[Answer]) -> Iterator[str]:
     if left:
         yield f"Still open: {', '.join(answer.question.name for answer in left)}."
     if never:
         yield f"Not asked: {', '.join(answer.question.name for answer in never)}."
 
 
-def _listed(parts: Sequence[str]) -> str:
+def _join_parts(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -24,12 +24,12 @@ from embassay.document.blocks import (
     Words,
     step_of,
 )
-from embassay.document.marks import Scale, interval_mark, scale_of, shape
+from embassay.document.marks import Scale, interval_mark, kind_shape, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import above_references
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.records import Result
-from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, labels
+from embassay.report.record import APART, FEW, KINDS, OVERALL, Cell, Record, System, label_names
 
 PLACES = {
     "sage": "embassay.report.sage.tables",
@@ -69,13 +69,13 @@ def has_board(kind: str) -> bool:
 def all_tasks(record: Record) -> tuple[Task, ...]:
     """Every task of the run's protocol, in the order of its page."""
     if record.kind not in PLACES:
-        return tuple(_declared(record)) if has_board(record.kind) else ()
+        return tuple(_declared_tasks(record)) if has_board(record.kind) else ()
     place = import_module(PLACES[record.kind])
     tasks: tuple[Task, ...] = place.tasks_of(record) if hasattr(place, "tasks_of") else place.TASKS
     return tasks
 
 
-def _declared(record: Record) -> Iterator[Task]:
+def _declared_tasks(record: Record) -> Iterator[Task]:
     """The tasks of a protocol of another package as its rows name them: the measure is that of scores over datasets."""
     names = dict.fromkeys([cell.task for cell in record.cells] + [key[0] for key in record.rows])
     for name in names:
@@ -96,7 +96,7 @@ def _declared(record: Record) -> Iterator[Task]:
             )
 
 
-def present(record: Record) -> tuple[Task, ...]:
+def present_tasks(record: Record) -> tuple[Task, ...]:
     """The tasks that the run has, in the order of the page."""
     return tuple(task for task in all_tasks(record) if record.datasets(task.name))
 
@@ -170,7 +170,7 @@ class Value:
         return (word, *((" ", Words(self.reason, "small")) if self.reason else ()))
 
 
-def ends(values: Iterable[Value]) -> list[float]:
+def collect_ends(values: Iterable[Value]) -> list[float]:
     """All values and ends of intervals, for a scale."""
     rows = [value.row for value in values if value.row is not None]
     return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
@@ -221,7 +221,7 @@ class Board:
 
     def naming(self, system: str) -> Name:
         """The system's name, for a sentence."""
-        return name(self.row(system))
+        return name_row(self.row(system))
 
     def by_task(self, name: str) -> tuple[Row, ...]:
         """The rows by their value on a task, best first; then those without one; references last."""
@@ -234,7 +234,7 @@ class Board:
         return tuple(sorted(self.rows, key=order))
 
 
-def passing(board: Board, names: Sequence[str], task: str = "") -> tuple[str, ...]:
+def passing_systems(board: Board, names: Sequence[str], task: str = "") -> tuple[str, ...]:
     """Of the systems that the tests let be first, on a task or by the leading score, those that score above every
     reference, which knows nothing; all of them where none does."""
     place = next((i for i, other in enumerate(board.tasks) if other.name == task), None)
@@ -248,13 +248,13 @@ def passing(board: Board, names: Sequence[str], task: str = "") -> tuple[str, ..
 
 def make_board(record: Record) -> Board:
     """The board of a record."""
-    tasks = present(record)
+    tasks = present_tasks(record)
     lead = leading_scope(record)
     title = (
         "Overall" if lead == OVERALL else next((task.short for task in tasks if task.name == lead), "Overall")
     )
-    label_of = labels([system.name for system in record.systems])
-    rows = [_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
+    label_of = label_names([system.name for system in record.systems])
+    rows = [_make_row(record, system, lead, tasks, label_of[system.name]) for system in record.systems]
     complete = [row for row in rows if row.system.ranked and row.lead.value is not None]
     # The tests' own order and not the values': a page and comparisons.json must agree in ties.
     complete = _in_order(record, lead, complete)
@@ -280,7 +280,7 @@ def _in_order(record: Record, lead: str, rows: list[Row]) -> list[Row]:
 
 def leading_scope(record: Record) -> str:
     """`overall`; in a run whose tasks are too few for one, the first that a ranked system has finished."""
-    tasks, names = present(record), [system.name for system in record.ranked_systems]
+    tasks, names = present_tasks(record), [system.name for system in record.ranked_systems]
     # SAGE's overall score needs all five of its tasks; others have one from two on.
     if len(tasks) >= (5 if record.kind == "sage" else 2):
         return OVERALL
@@ -321,7 +321,7 @@ def missing_value(record: Record, cells: Sequence[Cell], row: Result | None) -> 
     )
 
 
-def _row(record: Record, system: System, lead: str, tasks: tuple[Task, ...], label: str) -> Row:
+def _make_row(record: Record, system: System, lead: str, tasks: tuple[Task, ...], label: str) -> Row:
     values = tuple(task_value(record, system, task) for task in tasks)
     ranges = record.placed(lead, system.name)
     rank = numbers.rank(*ranges) if ranges and system.ranked else ""
@@ -387,7 +387,7 @@ def missing_here(record: Record, board: Board) -> Iterator[Block]:
     blocks: list[Block] = []
     for row, task, value in missing[:MOST_MISSING]:
         of = task.short if task.printed is POINTS else task.short.lower()
-        blocks.append(Text((shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
+        blocks.append(Text((kind_shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
     if more := len(missing) - MOST_MISSING if len(missing) > MOST_MISSING else 0:
         blocks.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
     if command := record.manifest.get("command", ""):
@@ -395,7 +395,7 @@ def missing_here(record: Record, board: Board) -> Iterator[Block]:
     yield Box("panel", (Heading("Missing here", level=3), *blocks))
 
 
-def name(row: Row) -> Name:
+def name_row(row: Row) -> Name:
     """The row's system, for a sentence."""
     return Name(row.label, row.system.index)
 
@@ -424,14 +424,20 @@ def value_table(
     """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
     ground by their place in the column; None if there is none."""
     rows = board.by_task(task.name)
-    shown = [column for column in wanted if any(_find(record, task, row, column) is not None for row in rows)]
+    shown = [
+        column
+        for column in wanted
+        if any(_find_result(record, task, row, column) is not None for row in rows)
+    ]
     looked_up = [[_looked_up(record, task, row, column) for column in shown] for row in rows]
-    scales = [scale_of(ends(values), factor=task.printed.factor) for values in zip(*looked_up, strict=True)]
+    scales = [
+        scale_of(collect_ends(values), factor=task.printed.factor) for values in zip(*looked_up, strict=True)
+    ]
     lines = tuple(
         line_of(
             row,
             tuple(
-                _shaded(value, scale, column) if is_shaded else _marked(value, scale, row.system.kind)
+                _shaded_entry(value, scale, column) if is_shaded else _marked_entry(value, scale, row.system.kind)
                 for value, scale, column in zip(values, scales, shown, strict=True)
             ),
             i, rows,
@@ -443,14 +449,14 @@ def value_table(
         for column, scale in zip(shown, scales, strict=True)
     )
     style = "heat grid lines" if is_shaded else "values"
-    note = _undefined(rows, looked_up) if is_shaded else ""
+    note = _explain_undefined(rows, looked_up) if is_shaded else ""
     made = Table(
         name, title, "System", columns, lines, style, task.printed.decimals, is_titled=False, note=note
     )
     return made if shown else None
 
 
-def _undefined(rows: Sequence[Row], columns: Sequence[Sequence[Value]]) -> str:
+def _explain_undefined(rows: Sequence[Row], columns: Sequence[Sequence[Value]]) -> str:
     """Why cells say n/a, each reason once with the systems that it holds of."""
     reasons: dict[str, list[str]] = {}
     for row, values in zip(rows, columns, strict=True):
@@ -468,19 +474,19 @@ def line_of(row: Row, entries: tuple[Entry, ...], place: int, rows: Sequence[Row
     return Line(row.label, entries, row.system.kind, more, row.system.name)
 
 
-def _find(record: Record, task: Task, row: Row, want: Wanted) -> Result | None:
+def _find_result(record: Record, task: Task, row: Row, want: Wanted) -> Result | None:
     return record.find(task.name, row.system.name, want.measure, dataset=want.dataset, variant=want.variant)
 
 
 def _looked_up(record: Record, task: Task, row: Row, column: Wanted) -> Value:
-    result = _find(record, task, row, column)
+    result = _find_result(record, task, row, column)
     if result is not None and result.value is not None:
         return Value("value", result, unit=task.printed)
     cells = [cell for cell in record.cells_of(task.name, row.system.name) if cell.dataset == column.dataset]
     return missing_value(record, cells, result)
 
 
-def _marked(value: Value, scale: Scale, kind: Kind) -> Entry:
+def _marked_entry(value: Value, scale: Scale, kind: Kind) -> Entry:
     """Value, mark and interval, one under the other."""
     if value.value is None:
         return Entry(value.said, why=value.reason or value.text, style="task")
@@ -489,7 +495,7 @@ def _marked(value: Value, scale: Scale, kind: Kind) -> Entry:
     return Entry(parts, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
 
 
-def _shaded(value: Value, scale: Scale, column: Wanted) -> Entry:
+def _shaded_entry(value: Value, scale: Scale, column: Wanted) -> Entry:
     """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
         text = value.text if value.state == "undefined" else value.said

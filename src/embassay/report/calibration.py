@@ -23,7 +23,7 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
-    figures,
+    number_columns,
 )
 from embassay.document.marks import SHARES
 from embassay.protocols.calibration.check import Checked, Kept
@@ -36,8 +36,8 @@ from embassay.protocols.kernel.claims import Claim, state_value
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board, Row
-from embassay.report.cards.findings import Finding, finding
-from embassay.report.notes import care, notes_of, outlook_table
+from embassay.report.cards.findings import Finding, make_finding
+from embassay.report.notes import care_blocks, notes_of, outlook_table
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
 from embassay.stats.few_labels import Outlook
@@ -80,7 +80,7 @@ def task_of(record: Record) -> str:
     return "answers" if record.datasets("answers") else "pairs"
 
 
-def _words(record: Record) -> Wording:
+def _wording_for(record: Record) -> Wording:
     return WORDINGS[task_of(record)]
 
 
@@ -92,20 +92,20 @@ def calibration_verdict(record: Record, board: Board) -> Verdict:
     """From which similarity on to accept, and with what certainty; or what it would take."""
     rows = [row for row in board.ranked if row.lead.value is not None]
     if not rows:
-        return Verdict(("Nothing could be calibrated",), ((_why(record),),))
+        return Verdict(("Nothing could be calibrated",), ((_explain_absence(record),),))
     datasets = record.datasets(task_of(record))
-    best = _leader(record, rows, datasets)
-    bars = [row for dataset in datasets if (row := _threshold(record, best, dataset, PRECISION)) is not None]
+    best = _find_leader(record, rows, datasets)
+    bars = [row for dataset in datasets if (row := _cutoff_row(record, best, dataset, PRECISION)) is not None]
     held = [row for row in bars if row.value is not None]
     promise = _promise_claim(record, best, rows, held, datasets)
     reached, skill = _recall_claims(record, best, held), _skill_claim(best)
     worst = _worst_claims(record, best, datasets)
     lede = (
-        *_promised(record, best, held or bars, reached),
-        _skill(record, best, skill),
-        *_worst(worst),
+        *_promise_sentences(record, best, held or bars, reached),
+        _skill_sentence(record, best, skill),
+        *_worst_sentences(worst),
     )
-    return Verdict(_promise(record, best, promise), lede, (promise, *reached, skill, *worst))
+    return Verdict(_promise_sentence(record, best, promise), lede, (promise, *reached, skill, *worst))
 
 
 def _promise_claim(
@@ -129,14 +129,14 @@ def _promise_claim(
     )
 
 
-def _promise(record: Record, best: Row, claim: Claim) -> Sentence:
+def _promise_sentence(record: Record, best: Row, claim: Claim) -> Sentence:
     aim, name = numbers.percent(claim.margin), Name(best.label, best.system.index)
     if claim.relation == "misses":
         of_one = ("No threshold of ", name, f" is sure to keep {aim} precision")
         of_all = (f"No threshold of any of {claim.of} systems is sure to keep {aim} precision",)
         return of_one if claim.of == 1 else of_all
     if claim.value is not None:
-        return (name, f": from {SCORE.text(claim.value)} on at least {aim} {_words(record).are}")
+        return (name, f": from {SCORE.text(claim.value)} on at least {aim} {_wording_for(record).are}")
     return (name, f" keeps {aim} precision on {claim.n} of {claim.of} datasets")
 
 
@@ -156,14 +156,14 @@ def _skill_claim(best: Row) -> Claim:
     return state_value(best.system.name, "skill", best.lead.value, low, high)
 
 
-def _leader(record: Record, rows: Sequence[Row], datasets: Sequence[str]) -> Row:
+def _find_leader(record: Record, rows: Sequence[Row], datasets: Sequence[str]) -> Row:
     """The system that the verdict is about: of those with a threshold on most datasets the one of most skill."""
-    return max(rows, key=lambda row: (len(_held(record, row, datasets)), -rows.index(row)))
+    return max(rows, key=lambda row: (len(_held_promises(record, row, datasets)), -rows.index(row)))
 
 
-def _held(record: Record, row: Row, datasets: Sequence[str]) -> list[Result]:
+def _held_promises(record: Record, row: Row, datasets: Sequence[str]) -> list[Result]:
     """The promised thresholds of a system, one per dataset that has one."""
-    thresholds = (_threshold(record, row, dataset, PRECISION) for dataset in datasets)
+    thresholds = (_cutoff_row(record, row, dataset, PRECISION) for dataset in datasets)
     return [threshold for threshold in thresholds if threshold is not None and threshold.value is not None]
 
 
@@ -172,22 +172,22 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     record, row = run.record, run.board.row(system)
     datasets = record.datasets(task_of(record))
     aim = numbers.percent(record.arguments["options"]["precision"])
-    if held := _held(record, row, datasets):
+    if held := _held_promises(record, row, datasets):
         said = f"keeps {aim} precision from {SCORE.text(held[0].value or 0.0)} on ({held[0].dataset})"
         more = f", on {len(held)} of {len(datasets)} datasets" if len(datasets) > 1 else ""
-        yield finding(run, f"{said}{more}", weight=2)
+        yield make_finding(run, f"{said}{more}", weight=2)
 
 
 def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """That no threshold of it is sure to keep it."""
     record, row = run.record, run.board.row(system)
     datasets = record.datasets(task_of(record))
-    if datasets and row.lead.value is not None and not _held(record, row, datasets):
+    if datasets and row.lead.value is not None and not _held_promises(record, row, datasets):
         aim = numbers.percent(record.arguments["options"]["precision"])
-        yield finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
+        yield make_finding(run, f"has no threshold that is sure to keep {aim} precision", weight=2)
 
 
-def _promised(
+def _promise_sentences(
     record: Record, best: Row, bars: Sequence[Result], reached: Sequence[Claim]
 ) -> Iterator[Sentence]:
     """How sure the threshold is and what it finds, or why there is none."""
@@ -199,15 +199,15 @@ def _promised(
         finds = "".join(f", and finds {numbers.percent(claim.value or 0.0)} of them" for claim in reached)
         where = f" on {result.dataset}" if len(record.datasets(task_of(record))) > 1 else ""
         yield (
-            f"That holds with {confidence} confidence for {_words(record).units} like these{finds}{where}.",
+            f"That holds with {confidence} confidence for {_wording_for(record).units} like these{finds}{where}.",
         )
         if said := _over_samples(record, best.system.name, result):
             yield (said,)
 
 
-def _skill(record: Record, best: Row, claim: Claim) -> Sentence:
+def _skill_sentence(record: Record, best: Row, claim: Claim) -> Sentence:
     """How much of the uncertainty the similarity takes away; below 0 it adds to it."""
-    words = _words(record)
+    words = _wording_for(record)
     interval = f" ({best.lead.interval})" if best.lead.interval else ""
     of = f" of the uncertainty whether {words.whether}."
     if (claim.value or 0.0) < 0:
@@ -224,15 +224,15 @@ def _over_samples(record: Record, system: str, threshold: Result) -> str:
         return ""
     broken = 1 - record.arguments["options"]["confidence"]
     interval = (
-        "" if seen.ci_low is None or seen.ci_high is None else f" ({_percents(seen.ci_low, seen.ci_high)})"
+        "" if seen.ci_low is None or seen.ci_high is None else f" ({_in_percent(seen.ci_low, seen.ci_high)})"
     )
     gives = f"{numbers.percent(given.value)} of those like this one give a threshold"
     breaks = f"at most {numbers.percent(broken)} of all give one that breaks its promise"
-    share = f"{numbers.percent(seen.value)}{interval} of the {seen.n:,} accepted {_words(record).are}"
+    share = f"{numbers.percent(seen.value)}{interval} of the {seen.n:,} accepted {_wording_for(record).are}"
     return f"Confidence is over samples of labels: {gives}, and {breaks}. Here {share}."
 
 
-def _percents(low: float, high: float) -> str:
+def _in_percent(low: float, high: float) -> str:
     return f"{numbers.percent(low)}–{numbers.percent(high)}"
 
 
@@ -241,7 +241,7 @@ def _worst_claims(record: Record, best: Row, datasets: Sequence[str]) -> tuple[C
     gaps = [
         row
         for dataset in datasets
-        for row in _gaps(record, best.system.name, dataset)
+        for row in _find_gaps(record, best.system.name, dataset)
         if row.value is not None
     ]
     off = max(gaps, key=lambda row: abs(row.value or 0.0), default=None)
@@ -251,25 +251,25 @@ def _worst_claims(record: Record, best: Row, datasets: Sequence[str]) -> tuple[C
     return (Claim(off.subset, "most", "distance of probability", others, off.value, kind=off.dataset),)
 
 
-def _worst(claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _worst_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         off = claim.value or 0.0
         high = "too high" if off < 0 else "too low"
         yield (f"Where it stops holding: for {claim.subject} the probability is {abs(off):.2f} {high}.",)
 
 
-def _why(record: Record) -> str:
+def _explain_absence(record: Record) -> str:
     reasons = dict.fromkeys(
         row.reason for row in record.rows.values() if row.reason and row.measure == "skill"
     )
     return f"{next(iter(reasons), 'No cell has ended')}."
 
 
-def _threshold(record: Record, row: Row, dataset: str, measure: str) -> Result | None:
+def _cutoff_row(record: Record, row: Row, dataset: str, measure: str) -> Result | None:
     return record.find(task_of(record), row.system.name, "threshold", dataset=dataset, variant=measure)
 
 
-def _gaps(record: Record, system: str, dataset: str) -> Iterator[Result]:
+def _find_gaps(record: Record, system: str, dataset: str) -> Iterator[Result]:
     yield from (
         row for row in record.rows.values()
         if (row.system, row.dataset, row.measure) == (system, dataset, "gap")
@@ -280,25 +280,25 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: thresholds, how well probabilities held, and where they stop."""
     del alone
     record, board = run.record, run.board
-    datasets, words = record.datasets(task_of(record)), _words(record)
+    datasets, words = record.datasets(task_of(record)), _wording_for(record)
     yield Facts.of(
         "", "Calibration", numbers.counted(len(record.ranked_systems), "system"),
         numbers.counted(len(datasets), "dataset"), numbers.date(record.manifest.get("updated", "")),
     )  # fmt: skip
     yield calibration_verdict(record, board)
-    yield from care(notes_of(record), run.mark)
+    yield from care_blocks(notes_of(record), run.mark)
     yield Heading("Thresholds with a promise", "calibration-thresholds")
     yield Text(
         f"{words.accept} The promise holds for {words.units} drawn like these; what stands beside it is of the labels "
         "that the threshold was chosen with."
     )
-    yield from (replace(_thresholds(record, board, dataset), title=dataset) for dataset in datasets)
+    yield from (replace(_threshold_table(record, board, dataset), title=dataset) for dataset in datasets)
     yield from (block for dataset in datasets for block in _next_labels(record, board, dataset))
-    yield from _costs(record, board)
-    yield from (figure for dataset in datasets for figure in _tradeoffs(record, board, dataset))
+    yield from _cost_blocks(record, board)
+    yield from (figure for dataset in datasets for figure in _tradeoff_figures(record, board, dataset))
     yield Heading("What was predicted, and what came true", "calibration-reliability")
     yield from (
-        figure for dataset in datasets if (figure := _reliability(record, board, dataset)) is not None
+        figure for dataset in datasets if (figure := _reliability_figure(record, board, dataset)) is not None
     )
     if not words.table:
         return
@@ -322,7 +322,7 @@ def _next_labels(record: Record, board: Board, dataset: str, price: float | None
                 if (system, variant, kind) != (row.system.name, measure, CHANCE):
                     continue
                 half = of[system, variant, HALF, subset].value
-                now = _threshold(record, row, dataset, measure)
+                now = _cutoff_row(record, row, dataset, measure)
                 if result.value is None or half is None or now is None:
                     continue
                 names.append(f"{row.label}, {measure} {options[measure]:g}")
@@ -336,13 +336,13 @@ def _next_labels(record: Record, board: Board, dataset: str, price: float | None
         yield replace(table, id=f"{table.id}-{dataset}")
 
 
-def _thresholds(record: Record, board: Board, dataset: str) -> Table:
+def _threshold_table(record: Record, board: Board, dataset: str) -> Table:
     options = record.arguments["options"]
     heads: list[str | Column] = [
-        "System", *figures("Skill, 95%", f"Precision {options['precision']:g} from", "recall"),
-        *figures(f"Recall {options['recall']:g} from", "precision"),
+        "System", *number_columns("Skill, 95%", f"Precision {options['precision']:g} from", "recall"),
+        *number_columns(f"Recall {options['recall']:g} from", "precision"),
     ]  # fmt: skip
-    rows = [[row.label, *_promises(record, row, dataset)] for row in board.rows]
+    rows = [[row.label, *_promise_entries(record, row, dataset)] for row in board.rows]
     table = Table.of(f"thresholds-{dataset}", heads, rows)
     kinds = [row.system.kind for row in board.rows]
     return replace(
@@ -350,18 +350,18 @@ def _thresholds(record: Record, board: Board, dataset: str) -> Table:
     )
 
 
-def _promises(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
+def _promise_entries(record: Record, row: Row, dataset: str) -> Iterator[Said | Entry]:
     skill = record.find(task_of(record), row.system.name, "skill", dataset=dataset)
-    yield _entry(skill)
+    yield _value_entry(skill)
     for measure, other in ((PRECISION, RECALL), (RECALL, PRECISION)):
-        yield _entry(_threshold(record, row, dataset, measure))
+        yield _value_entry(_cutoff_row(record, row, dataset, measure))
         result = record.find(
             task_of(record), row.system.name, f"sample_{other}", dataset=dataset, variant=measure
         )
-        yield _share(result.value if result is not None else None)
+        yield _format_share(result.value if result is not None else None)
 
 
-def _entry(row: Result | None) -> Entry:
+def _value_entry(row: Result | None) -> Entry:
     if row is None or row.value is None:
         return Entry(numbers.NONE, why=row.reason if row is not None else "no threshold")
     if row.ci_low is None or row.ci_high is None:
@@ -370,36 +370,36 @@ def _entry(row: Result | None) -> Entry:
     return Entry(SCORE.text(row.value), SCORE.interval(*ends), ",".join(map(str, (row.value, *ends))))
 
 
-def _reliability(record: Record, board: Board, dataset: str) -> Figure | None:
+def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | None:
     drawn = [row for row in board.ranked if row.lead.value is not None][:MOST_DRAWN]
     series = tuple(
-        plots.Series(row.label, tuple(_points(record, row.system.name, dataset)), row.system.kind)
+        plots.Series(row.label, tuple(_reliability_points(record, row.system.name, dataset)), row.system.kind)
         for row in drawn
     )
     if not any(line.points for line in series):
         return None
     ticks = [(place / 4, f"{25 * place}") for place in range(5)]
-    summary = "; ".join(_summary(line) for line in series if line.points)
+    summary = "; ".join(_summarize_series(line) for line in series if line.points)
     return Figure(
-        dataset, plots.lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), summary,
+        dataset, plots.draw_lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), summary,
         "Up: the percent that came true, with its exact 95% interval, of each tenth of the "
-        f"{_words(record).units}. On the diagonal the prediction holds.",
+        f"{_wording_for(record).units}. On the diagonal the prediction holds.",
     )  # fmt: skip
 
 
-def _tradeoffs(record: Record, board: Board, dataset: str) -> Iterator[Figure]:
+def _tradeoff_figures(record: Record, board: Board, dataset: str) -> Iterator[Figure]:
     """Of the best systems: precision at every recall, and what is promised; of several datasets the best one alone."""
     aim = record.arguments["options"]["precision"]
     most = MOST_TRADEOFFS if len(record.datasets(task_of(record))) == 1 else 1
     for row in [row for row in board.ranked if row.lead.value is not None][:most]:
-        points = tuple(_curve(record, row.system.name, dataset))
+        points = tuple(_tradeoff_points(record, row.system.name, dataset))
         if not points:
             continue
         series = [plots.Series("seen", points, row.system.kind)]
         reached = record.find(
             task_of(record), row.system.name, "sample_recall", dataset=dataset, variant=PRECISION
         )
-        threshold = _threshold(record, row, dataset, PRECISION)
+        threshold = _cutoff_row(record, row, dataset, PRECISION)
         summary = f"No threshold of {row.label} is promised {numbers.percent(aim)} precision."
         if reached is not None and reached.value is not None and threshold is not None:
             bar = replace(reached, value=aim, ci_low=None, ci_high=None)
@@ -411,13 +411,13 @@ def _tradeoffs(record: Record, board: Board, dataset: str) -> Iterator[Figure]:
         ticks = [(place / 4, f"{25 * place}") for place in range(5)]
         yield Figure(
             f"{row.label}: precision and recall, {dataset}",
-            plots.lines(series, ticks, SHARES, "percent recall, among the labels"), summary,
+            plots.draw_lines(series, ticks, SHARES, "percent recall, among the labels"), summary,
             "Up: percent precision among the labels, with the exact 95% interval of each point. The straight line is "
             "the promise: up to that recall precision is at least as high, for others like these.",
         )  # fmt: skip
 
 
-def _curve(record: Record, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
+def _tradeoff_points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
     rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
     recall = {row.subset: row.value for row in rows if row.measure == "recall" and row.subset}
     for row in rows:
@@ -426,7 +426,7 @@ def _curve(record: Record, system: str, dataset: str) -> Iterator[tuple[float, R
             yield at, row
 
 
-def _costs(record: Record, board: Board) -> Iterator[Block]:
+def _cost_blocks(record: Record, board: Board) -> Iterator[Block]:
     """Where mistakes cost least, beside accepting all and nothing; no block where no cost was asked for."""
     pair = (
         replace(_cost_table(record, board, dataset), title=dataset)
@@ -439,15 +439,15 @@ def _costs(record: Record, board: Board) -> Iterator[Block]:
     confidence = numbers.percent(record.arguments["options"]["confidence"])
     yield Heading("Where mistakes cost least", "calibration-costs")
     yield Text(
-        f"{_words(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of the labels; "
-        f"costs are per label of the other half, and “at most” holds with {confidence} confidence."
+        f"{_wording_for(record).mistakes.format(wrong=wrong, missed=missed)} The threshold was chosen on half of the "
+        f"labels; costs are per label of the other half, and “at most” holds with {confidence} confidence."
     )
     yield from tables
 
 
 def _cost_table(record: Record, board: Board, dataset: str) -> Table:
     heads: list[str | Column] = [
-        "System", *figures("Accept from", "Cost", "at most", "Accepting all", "Nothing")
+        "System", *number_columns("Accept from", "Cost", "at most", "Accepting all", "Nothing")
     ]  # fmt: skip
     rows: list[list[Said | Entry]] = []
     for row in board.ranked:
@@ -455,16 +455,16 @@ def _cost_table(record: Record, board: Board, dataset: str) -> Table:
             record.find(task_of(record), row.system.name, "cost", dataset=dataset, variant=variant)
             for variant in (COST, "accept all", "accept nothing")
         )
-        threshold = _threshold(record, row, dataset, COST)
+        threshold = _cutoff_row(record, row, dataset, COST)
         if least is None or whole is None or none is None or threshold is None:
             continue
         cells = (least.value, least.ci_high, whole.value, none.value)
-        where = Entry("nothing", why=threshold.reason) if threshold.value is None else _entry(threshold)
-        rows.append([row.label, where, *(Entry(_score(cell), exact=str(cell)) for cell in cells)])
+        where = Entry("nothing", why=threshold.reason) if threshold.value is None else _value_entry(threshold)
+        rows.append([row.label, where, *(Entry(_format_score(cell), exact=str(cell)) for cell in cells)])
     return Table.of(f"costs-{dataset}", heads, rows)
 
 
-def _points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
+def _reliability_points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, Result]]:
     rows = [row for row in record.rows.values() if (row.system, row.dataset) == (system, dataset)]
     foretold = {row.subset: row.value for row in rows if row.measure == "foretold"}
     for row in rows:
@@ -472,7 +472,7 @@ def _points(record: Record, system: str, dataset: str) -> Iterator[tuple[float, 
             yield foretold[row.subset] or 0.0, row
 
 
-def _summary(series: plots.Series) -> str:
+def _summarize_series(series: plots.Series) -> str:
     held = sum((row.ci_low or 0) <= at <= (row.ci_high or 1) for at, row in series.points)
     return f"{series.name}: {held} of {len(series.points)} tenths hold the prediction in their interval"
 
@@ -480,16 +480,16 @@ def _summary(series: plots.Series) -> str:
 def _gap_table(record: Record, board: Board, dataset: str) -> Table:
     """A line per kind of pair, a column per system."""
     gaps_of = {
-        row.system.name: {gap.subset: gap for gap in _gaps(record, row.system.name, dataset)}
+        row.system.name: {gap.subset: gap for gap in _find_gaps(record, row.system.name, dataset)}
         for row in board.ranked
     }
     kinds = dict.fromkeys(kind for gaps in gaps_of.values() for kind in gaps)
-    lines = (Line(kind, tuple(_gap(gaps.get(kind)) for gaps in gaps_of.values())) for kind in kinds)
-    heads = figures(*(row.label for row in board.ranked))
+    lines = (Line(kind, tuple(_gap_entry(gaps.get(kind)) for gaps in gaps_of.values())) for kind in kinds)
+    heads = number_columns(*(row.label for row in board.ranked))
     return Table(f"gaps-{dataset}", "", "Pairs", heads, tuple(lines), digits=2)
 
 
-def _gap(row: Result | None) -> Entry:
+def _gap_entry(row: Result | None) -> Entry:
     if row is None or row.value is None:
         return Entry(numbers.NONE, why="too few pairs" if row is None else row.reason)
     low, high = row.ci_low, row.ci_high
@@ -505,17 +505,17 @@ def calibration_view(run: Path, record: Record, board: Board, price: float | Non
     notes = []
     datasets = record.datasets(task_of(record))
     for dataset in datasets:
-        table = _thresholds(record, board, dataset)
+        table = _threshold_table(record, board, dataset)
         yield replace(table, title=dataset) if len(datasets) > 1 else table
         for row in board.ranked:
-            results = (_threshold(record, row, dataset, measure) for measure in (PRECISION, RECALL))
+            results = (_cutoff_row(record, row, dataset, measure) for measure in (PRECISION, RECALL))
             notes += [
                 f"{row.label} on {dataset}, {result.variant}: {result.reason}."
                 for result in results
                 if result and result.reason
             ]
     notes += [note.plain for note in notes_of(record)]
-    yield from (cost for cost in _costs(record, board) if not isinstance(cost, Heading))
+    yield from (cost for cost in _cost_blocks(record, board) if not isinstance(cost, Heading))
     yield Care(tuple(notes), more=("Recall and precision beside a threshold are the sample's.",))
     for dataset in datasets:
         yield from _next_labels(record, board, dataset, price)
@@ -533,9 +533,12 @@ def checked_view(checked: Checked) -> Iterator[Block]:
         else "These pairs look like those of the calibration"
     )
     sentences = [(f"{of}; {numbers.counted(likeness.n, 'new pair')}.",)]
-    sentences += [(_outcome(promise),) for promise in broken or checked.kept]
+    sentences += [(_outcome_words(promise),) for promise in broken or checked.kept]
     yield Verdict((heading,), tuple(sentences))
-    heads: list[str | Column] = ["", *figures("Calibrated, median", "New, median", "Apart", "p (Bonferroni)")]
+    heads: list[str | Column] = [
+        "",
+        *number_columns("Calibrated, median", "New, median", "Apart", "p (Bonferroni)"),
+    ]
     rows = (
         [
             FEATURES[difference.name],
@@ -560,7 +563,7 @@ def checked_view(checked: Checked) -> Iterator[Block]:
     yield Care(tuple(notes))
 
 
-def _outcome(promise: Kept) -> str:
+def _outcome_words(promise: Kept) -> str:
     """What was promised, and what new labels show."""
     asked = f"At least {numbers.percent(promise.aim)} {promise.measure} was promised"
     if promise.share is None:
@@ -578,8 +581,8 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
     yield Verdict(((f"{first.origin} from {first.given:g} on, in the scales of others"),))
     apart = any(translation.elsewhere is not None for translation in found)
     heads: list[str | Column] = [
-        "System", "Dataset", *figures("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
-        *figures(*(("By other data", "Off by") if apart else ())),
+        "System", "Dataset", *number_columns("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
+        *number_columns(*(("By other data", "Off by") if apart else ())),
     ]  # fmt: skip
     rows = (
         [
@@ -587,9 +590,9 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
             translation.dataset,
             f"{SCORE.text(translation.value)} {SCORE.interval(translation.low, translation.high)}",
             numbers.percent(translation.agree),
-            *(_share(translation.precision[place]) for place in (1, 0)),
+            *(_format_share(translation.precision[place]) for place in (1, 0)),
             numbers.count(translation.n),
-            *((_score(translation.elsewhere), _off(translation.off)) if apart else ()),
+            *((_format_score(translation.elsewhere), _format_offset(translation.off)) if apart else ()),
         ]
         for translation in found
     )
@@ -605,13 +608,13 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
     )
 
 
-def _off(value: float | None) -> str:
+def _format_offset(value: float | None) -> str:
     return numbers.NONE if value is None else numbers.change(value, 2)
 
 
-def _score(value: float | None) -> str:
+def _format_score(value: float | None) -> str:
     return numbers.NONE if value is None else SCORE.text(value)
 
 
-def _share(value: float | None) -> str:
+def _format_share(value: float | None) -> str:
     return numbers.NONE if value is None else numbers.percent(value)

@@ -8,14 +8,14 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from embassay.contracts import Kind
-from embassay.document.blocks import Block, Bullets, Column, Table, figures, listed, plain
+from embassay.document.blocks import Block, Bullets, Column, Table, join_names, number_columns, plain_text
 from embassay.document.marks import Scale, scale_of
-from embassay.document.terminal import fits
+from embassay.document.terminal import fits_width
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.comparisons import read_standings
 from embassay.protocols.kernel.tables import Unit
 from embassay.records import Result
-from embassay.report.board import Value, ends, has_board
+from embassay.report.board import Value, collect_ends, has_board
 from embassay.report.record import APART, OVERALL, Record, System
 from embassay.report.runs import ReportRun, score_of, summary_of, systems_of
 
@@ -58,7 +58,9 @@ class Leading:
     @property
     def scale(self) -> Scale:
         """Of the run's column, in its unit."""
-        return scale_of(ends(leader.value for leader in self.leaders.values()), factor=self.unit.factor)
+        return scale_of(
+            collect_ends(leader.value for leader in self.leaders.values()), factor=self.unit.factor
+        )
 
     @property
     def has_points(self) -> bool:
@@ -66,13 +68,13 @@ class Leading:
         return self.unit.factor != 1
 
 
-def leading(run: ReportRun) -> Leading | None:
+def leading_record(run: ReportRun) -> Leading | None:
     """The record of a run; None where it ranks or places nothing."""
-    made = _board(run) if has_board(run.record.kind) else _score(run) or _hume(run)
+    made = _board_leading(run) if has_board(run.record.kind) else _scoring_leading(run) or _hume_leading(run)
     return made if made is not None and made.leaders else None
 
 
-def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
+def shared_systems(every: Sequence[Leading]) -> Mapping[str, Kind]:
     """The systems that a table of several runs shows, with their kind, references last: those of the first run, and
     those in two or more. The others are left to the table of their run, unless no two runs share any."""
     kinds: dict[str, list[Kind]] = {}
@@ -90,19 +92,19 @@ def shared(every: Sequence[Leading]) -> Mapping[str, Kind]:
     return dict(sorted(found.items(), key=lambda pair: pair[1] == "reference"))
 
 
-def _board(run: ReportRun) -> Leading:
+def _board_leading(run: ReportRun) -> Leading:
     """SAGE and PTEB: overall, or the only task; ranks are those of the board."""
     board = run.board
     what = "overall" if board.lead == OVERALL else board.lead_title
     leaders = {
-        row.system.name: _ranked(run.record, board.lead, row.system, row.lead, row.note)
+        row.system.name: _make_leader(run.record, board.lead, row.system, row.lead, row.note)
         for row in board.rows
         if row.system.ranked or row.lead.value is not None
     }
     return Leading(run.title, what, board.unit, leaders)
 
 
-def _score(run: ReportRun) -> Leading | None:
+def _scoring_leading(run: ReportRun) -> Leading | None:
     """RAG: the measure that the scoring leads with; ranks are those of its paired bootstrap (specification 1.9)."""
     score = score_of(run)
     if score is None:
@@ -114,13 +116,13 @@ def _score(run: ReportRun) -> Leading | None:
     for system in record.systems:
         row = record.find(TASK, system.name, score.headline, dataset=score.judgements.name)
         if row is not None and row.value is not None:
-            leaders[system.name] = _ranked(
+            leaders[system.name] = _make_leader(
                 record, TASK, system, Value("value", row, system.name in best, unit=unit)
             )
     return Leading(run.title, score.headline, unit, leaders)
 
 
-def _hume(run: ReportRun) -> Leading | None:
+def _hume_leading(run: ReportRun) -> Leading | None:
     """HUME: the mean over all pairs. Models are ranked by paired tests over the items, like everywhere; people stand
     among them by the mean, as the study's table has it (specification 8)."""
     summary = summary_of(run)
@@ -144,23 +146,23 @@ def _hume(run: ReportRun) -> Leading | None:
             summary.seed or 0, "",
         )  # fmt: skip
         value = Value("value", row, place.system in best, unit=POINTS)
-        leaders[place.system] = _ranked(record, OVERALL, System(0, place.system, place.kind), value)
+        leaders[place.system] = _make_leader(record, OVERALL, System(0, place.system, place.kind), value)
     measure = f"mean of {numbers.counted(len(summary.pairs), 'pair')}"
-    return Leading(run.title, measure, POINTS, leaders, _people(summary))
+    return Leading(run.title, measure, POINTS, leaders, _name_people(summary))
 
 
-def _people(summary: Summary) -> str:
-    from embassay.protocols.hume.results.markdown import POINTS, answerers
+def _name_people(summary: Summary) -> str:
+    from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 
     human = next((place for place in summary.places if place.kind == "human"), None)
     if human is None or human.mean.value is None:
         return ""
     ranked = sum(place.rank is not None for place in summary.places)
     place = "" if human.rank is None else f", place {human.rank} of {ranked} by the mean"
-    return f"{answerers(summary)} {POINTS.text(human.mean.value)}{place}"
+    return f"{name_answerers(summary)} {POINTS.text(human.mean.value)}{place}"
 
 
-def _ranked(record: Record, scope: str, system: System, value: Value, note: str = "") -> Leader:
+def _make_leader(record: Record, scope: str, system: System, value: Value, note: str = "") -> Leader:
     rank = record.placed(scope, system.name) if value.value is not None and system.ranked else None
     main = record.scope(scope)
     apart = rank is not None and not main.name.endswith(APART) and system.name not in main.ranges
@@ -169,7 +171,7 @@ def _ranked(record: Record, scope: str, system: System, value: Value, note: str 
 
 def leading_of(runs: Sequence[ReportRun]) -> Iterator[Leading]:
     """Those of the runs that have one."""
-    yield from (made for run in runs if (made := leading(run)) is not None)
+    yield from (made for run in runs if (made := leading_record(run)) is not None)
 
 
 _APART = "*"
@@ -178,12 +180,12 @@ _APART = "*"
 def headlines_view(found: Sequence[Leading], width: int = 80) -> Iterator[Block]:
     """A row per system, two columns per run; side by side as far as `width` allows, then in tables below one another,
     so that nothing is hidden."""
-    systems = tuple(shared(found))
-    yield from (_table(part, systems) for part in _parts(found, systems, width))
-    yield Bullets(tuple(_notes(found)))
+    systems = tuple(shared_systems(found))
+    yield from (_leaders_table(part, systems) for part in _split_runs(found, systems, width))
+    yield Bullets(tuple(_leaders_notes(found)))
 
 
-def cells(run: Leading, system: str) -> tuple[str, str]:
+def leader_cells(run: Leading, system: str) -> tuple[str, str]:
     """Value with interval, and rank range; a dash for a system that the run has not."""
     leader = run.leaders.get(system)
     if leader is None:
@@ -197,28 +199,28 @@ def _column_title(run: Leading) -> str:
     return f"{run.run}, 95%" if run.people or run.measure == "overall" else f"{run.run} {run.measure}, 95%"
 
 
-def _table(leads: Sequence[Leading], systems: Sequence[str]) -> Table:
-    heads = [column for run in leads for column in (*figures(_column_title(run)), Column("Rank"))]
+def _leaders_table(leads: Sequence[Leading], systems: Sequence[str]) -> Table:
+    heads = [column for run in leads for column in (*number_columns(_column_title(run)), Column("Rank"))]
     rows = (
-        [name, *(cell for run in leads for cell in cells(run, name))]
+        [name, *(cell for run in leads for cell in leader_cells(run, name))]
         for name in systems
         if any(name in run.leaders for run in leads)
     )
     return Table.of("headlines", ("System", *heads), rows)
 
 
-def _parts(leads: Sequence[Leading], systems: Sequence[str], width: int) -> Iterator[Sequence[Leading]]:
+def _split_runs(leads: Sequence[Leading], systems: Sequence[str], width: int) -> Iterator[Sequence[Leading]]:
     """The runs in as few equal parts as fit."""
     for count in range(1, len(leads) + 1):
         size = ceil(len(leads) / count)
         parts = [leads[i : i + size] for i in range(0, len(leads), size)]
-        if count == len(leads) or all(fits(_table(part, systems), width) for part in parts):
+        if count == len(leads) or all(fits_width(_leaders_table(part, systems), width) for part in parts):
             yield from parts
             return
 
 
-def _notes(leads: Sequence[Leading]) -> Iterator[str]:
-    points = plain(listed([run.run for run in leads if run.has_points]))
+def _leaders_notes(leads: Sequence[Leading]) -> Iterator[str]:
+    points = plain_text(join_names([run.run for run in leads if run.has_points]))
     yield "Higher is better. " + (f"{points}: points, a hundred times the measure." if points else "")
     yield (
         "Rank: the places that paired tests allow, each run by itself. Overlapping intervals are not a test."
@@ -230,7 +232,7 @@ def _notes(leads: Sequence[Leading]) -> Iterator[str]:
     for run in leads:
         if run.people:
             yield f"{run.run}: {run.measure}; {run.people}."
-    alone = len({name for run in leads for name in run.leaders} - set(shared(leads)))
+    alone = len({name for run in leads for name in run.leaders} - set(shared_systems(leads)))
     if alone:
         yield f"{numbers.counted(alone, 'system')} in one later run only: see that run's table."
 
@@ -270,12 +272,12 @@ class Together:
         return any(leader is not None and leader.apart for line in self.lines for leader in line.leaders)
 
 
-def together(runs: Sequence[ReportRun]) -> Together | None:
+def combine_leaders(runs: Sequence[ReportRun]) -> Together | None:
     """The table; None where fewer than two runs have a figure of a system."""
     leads = list(leading_of(runs))
     if len(leads) < 2:
         return None
-    kinds = shared(leads)
+    kinds = shared_systems(leads)
     labels = {system.name: (label, system.index) for system, label in systems_of(runs)}
     names = list(kinds)[:MOST_ROWS]
     columns = [run for run in leads if any(name in run.leaders for name in names)]

@@ -18,14 +18,14 @@ from markupsafe import Markup, escape
 
 from embassay.document import html as pages
 from embassay.document import marks
-from embassay.document.blocks import beside, clipped, folded
-from embassay.document.html import asset, tight
+from embassay.document.blocks import clip_text, fold_table, with_brackets
+from embassay.document.html import read_assets, tighten_html
 from embassay.document.marks import SHARES, Scale
 from embassay.protocols.kernel import tables as numbers
 from embassay.registry import attribute
 from embassay.report.board import Value
 from embassay.report.record import APART, KINDS
-from embassay.report.runs import ReportRun, declared, systems_of
+from embassay.report.runs import ReportRun, declared_page, systems_of
 from embassay.runs.folder import write_atomic
 
 
@@ -50,7 +50,7 @@ class Section:
     @classmethod
     def of(cls, kind: str) -> Section:
         """That of a kind of run as it is declared in PAGES; of a kind of another package, with what it brings."""
-        entry = declared(kind)
+        entry = declared_page(kind)
         facts = dict(entry.facts) if entry else {}
         builder = str(entry.factory) if entry and kind in KINDS else "embassay.report.overview:brought_page"
         return cls(
@@ -110,7 +110,7 @@ class Page:
 
 TEMPLATES = {"pteb": "pteb.html", "sweep": "sweep.html", "hume": "hume.html"}
 """Of the pages of kinds of run that are more than blocks."""
-FIRST = Section("overview", "Overview", "embassay.report.overview:overview", template="overview.html")
+FIRST = Section("overview", "Overview", "embassay.report.overview:make_overview", template="overview.html")
 LAST = (
     Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
     Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
@@ -129,9 +129,9 @@ SCRIPTS, COMPARE, SWEEP = ("frame.js", "tables.js", "items.js"), ("compare.js",)
 """Of every report, of one that compares two systems, and of one with a sweep."""
 
 
-def write(runs: Sequence[ReportRun], target: Path) -> Path:
+def write_page(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the report of the runs to `target`, in one step."""
-    write_atomic(target, render(runs))
+    write_atomic(target, render_page(runs))
     return target
 
 
@@ -142,7 +142,7 @@ def sections(runs: Sequence[ReportRun]) -> tuple[Section, ...]:
     return (FIRST, *map(Section.of, (*ours, *others)), *LAST)
 
 
-def navigation(pages: Sequence[Page]) -> dict[str, list[Page]]:
+def navigation_entries(pages: Sequence[Page]) -> dict[str, list[Page]]:
     """The entries of the navigation, in order: what stands there, and the pages below it."""
     entries: dict[str, list[Page]] = {}
     for page in pages:
@@ -150,17 +150,17 @@ def navigation(pages: Sequence[Page]) -> dict[str, list[Page]]:
     return {pages[0].title if len(pages) == 1 else name: pages for name, pages in entries.items()}
 
 
-def render(runs: Sequence[ReportRun]) -> str:
+def render_page(runs: Sequence[ReportRun]) -> str:
     """The whole page."""
     pages = [page for section in sections(runs) for page in section.pages(runs)]
-    html = tight(
-        environment()
+    html = tighten_html(
+        make_environment()
         .get_template("frame.html")
         .render(
             runs=runs,
             name=" and ".join(dict.fromkeys(run.record.manifest.get("name", "") for run in runs)),
             pages=pages,
-            entries=navigation(pages),
+            entries=navigation_entries(pages),
             data=json_block(page_data(runs)),
         )
     )
@@ -168,17 +168,20 @@ def render(runs: Sequence[ReportRun]) -> str:
     compares = COMPARE if "<div id=compare-fields>" in html else ()
     sweeps = SWEEP if any(page.section.slug == "sweep" for page in pages) else ()
     scripts = (*SCRIPTS, *compares, *sweeps)
-    style, script = asset("embassay.report", styles) + marks.places(html), asset("embassay.report", scripts)
+    style, script = (
+        read_assets("embassay.report", styles) + marks.place_rules(html),
+        read_assets("embassay.report", scripts),
+    )
     # Before the first two places and after the last no text of data stands, which could hold the same words.
-    html = html.replace(POLICY_PLACE, policy(style, script), 1).replace(STYLE_PLACE, style, 1)
+    html = html.replace(POLICY_PLACE, security_policy(style, script), 1).replace(STYLE_PLACE, style, 1)
     before, _, after = html.rpartition(SCRIPT_PLACE)
     return before + script + after
 
 
-def policy(style: str, script: str) -> str:
+def security_policy(style: str, script: str) -> str:
     """The content security policy: nothing may be loaded or run but this style and this script."""
     return (
-        f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        f"default-src 'none'; style-src '{_hash_source(style)}'; script-src '{_hash_source(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -191,7 +194,7 @@ def json_block(value: Any) -> Markup:
     return Markup(text)
 
 
-def packed(value: Any) -> str:
+def pack_json(value: Any) -> str:
     """JSON compressed by gzip, in base64: for data that only the script reads."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return base64.b64encode(gzip.compress(text.encode(), compresslevel=6, mtime=0)).decode("ascii")
@@ -206,11 +209,11 @@ def page_data(runs: Sequence[ReportRun]) -> dict[str, Any]:
             {"name": system.name, "label": label, "kind": marks.CLASSES[system.kind]}
             for system, label in systems_of(runs)
         ],
-        "scopes": [scope for run in runs for scope in _scopes(run, several=len(runs) > 1)],
+        "scopes": [scope for run in runs for scope in _scopes_data(run, several=len(runs) > 1)],
     }
 
 
-def _scopes(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
+def _scopes_data(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
     record, board = run.record, run.board
     index = {system.name: system.index for system in record.systems}
     titles = {"overall": "Overall"} | {task.name: task.title for task in board.tasks}
@@ -235,29 +238,36 @@ def _scopes(run: ReportRun, *, several: bool) -> list[dict[str, Any]]:
 
 
 @lru_cache(maxsize=1)
-def environment() -> Environment:
+def make_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
-    made = pages.environment(PackageLoader("embassay.report", "templates"))
-    made.globals.update(numbers=numbers, folded=folded, unit_scale=Scale(0.0, 1.0, 1.0), unit_percent=SHARES)
+    made = pages.block_environment(PackageLoader("embassay.report", "templates"))
+    made.globals.update(
+        numbers=numbers, folded=fold_table, unit_scale=Scale(0.0, 1.0, 1.0), unit_percent=SHARES
+    )
     made.filters.update(
-        exact=exact, packed=packed, clipped=clipped, ended=ended, beside=beside, quoted=quoted
+        exact=exact_attribute,
+        packed=pack_json,
+        clipped=clip_text,
+        ended=suffix_ids,
+        beside=with_brackets,
+        quoted=quote_json,
     )
     return made
 
 
-def exact(value: Value | None) -> Markup:
+def exact_attribute(value: Value | None) -> Markup:
     """A value (and its interval) as an attribute for sorting and CSV; else the reason."""
     if value is None or value.value is None:
         return Markup(' data-why="{}"').format(value.reason or value.text if value else "")
     return Markup(' data-v="{}"').format(value.exact)
 
 
-def quoted(text: str) -> Markup:
+def quote_json(text: str) -> Markup:
     """JSON as the value of an attribute between single quotes: its own double ones need no escape."""
     return Markup(escape(text).replace(Markup("&#34;"), Markup('"')))
 
 
-def ended(html: Markup, ending: str, beginning: str = "") -> Markup:
+def suffix_ids(html: Markup, ending: str, beginning: str = "") -> Markup:
     """A page whose every id ends in `ending`, with its own links to them: that of a second run of one kind. With a
     `beginning`, every id that has it not gets it.
 
@@ -275,5 +285,5 @@ def ended(html: Markup, ending: str, beginning: str = "") -> Markup:
     return Markup(IDS_AND_LINKS.sub(renamed, html))
 
 
-def _hash(text: str) -> str:
+def _hash_source(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

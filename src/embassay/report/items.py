@@ -72,7 +72,7 @@ def edit_words(edit: str) -> str:
     return f"{100 * size:.0f}% {done} {POSITION_WORDS[position]}"
 
 
-def _similarities(edits: tuple[str, ...]) -> tuple[Measure, ...]:
+def _similarity_measures(edits: tuple[str, ...]) -> tuple[Measure, ...]:
     return tuple(Measure(("similarity", edit), f"similarity, {edit_words(edit)}", edit) for edit in edits)
 
 
@@ -88,11 +88,11 @@ KINDS = (
     )),
     Kind("robustness", "robustness", "Robustness", "document", (
         Measure(("robustness", ""), "robustness"),
-        *_similarities(("summary", *SUPERFICIAL, *SEMANTIC)),
+        *_similarity_measures(("summary", *SUPERFICIAL, *SEMANTIC)),
     )),
     Kind("sensitivity", "sensitivity", "Sensitivity", "document", (
         Measure(("sensitivity", ""), "sensitivity"),
-        *_similarities(tuple(span[0] for span in SPANS)),
+        *_similarity_measures(tuple(span[0] for span in SPANS)),
     )),
     Kind("clustering", "clustering", "Clustering", "set", (Measure(("v_measure", "set"), "V-measure"),)),
     Kind("retrieval", "retrieval", "Retrieval", "query", (
@@ -151,7 +151,7 @@ Columns = dict[tuple[str, str], tuple[list[str], Values]]
 def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | None:
     """The values of a kind of item on a dataset; None where no system has any of its measures."""
     folder = RunFolder(record.path)
-    offered = [(system, _columns(folder, kind, dataset, system)) for system in record.ranked_systems]
+    offered = [(system, _read_columns(folder, kind, dataset, system)) for system in record.ranked_systems]
     if kind.name == "sensitivity":
         from embassay.report.sage.tables import is_linear
 
@@ -168,11 +168,11 @@ def read_values(record: Record, kind: Kind, dataset: str, lang: str) -> Group | 
     for s, read in enumerate(columns):
         for m, measure in enumerate(measures):
             if measure.key in read:
-                values[m, s] = _aligned(*read[measure.key], ids, place)
+                values[m, s] = _align_column(*read[measure.key], ids, place)
     return Group(kind, dataset, lang, tuple(ids), systems, measures, values)
 
 
-def _aligned(names: list[str], column: Values, ids: list[str], place: dict[str, int]) -> Values:
+def _align_column(names: list[str], column: Values, ids: list[str], place: dict[str, int]) -> Values:
     """The column in the order of `ids`; systems usually share that order."""
     if names == ids:
         return column
@@ -183,7 +183,7 @@ def _aligned(names: list[str], column: Values, ids: list[str], place: dict[str, 
     return values
 
 
-def _columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Columns | None:
+def _read_columns(folder: RunFolder, kind: Kind, dataset: str, system: System) -> Columns | None:
     """The values of a system by measure and variant; None where it has no items on the dataset."""
     import polars as pl
 
@@ -205,11 +205,12 @@ def _add_sensitivity(read: Columns, *, linear: bool) -> None:
     spans = [span for span in SPANS if ("similarity", span[0]) in read]
     if not spans:
         return
-    from embassay.report.sage.tables import expected
+    from embassay.report.sage.tables import expected_similarity
 
     names = read["similarity", spans[0][0]][0]
     close = [
-        1 - np.abs(read["similarity", edit][1] - expected(size, linear=linear)) for edit, _, size, _ in spans
+        1 - np.abs(read["similarity", edit][1] - expected_similarity(size, linear=linear))
+        for edit, _, size, _ in spans
     ]
     read["sensitivity", ""] = (names, np.mean(close, axis=0))
 
@@ -240,7 +241,7 @@ class Excerpts:
 
     def add(self, text: str, most: int) -> int:
         """The number of the excerpt of `text`: at least its first `most` characters, or up to a space near there."""
-        excerpt = shortened(text, min(most, self.longest))
+        excerpt = shorten_text(text, min(most, self.longest))
         place = self._places.setdefault(text, len(self.texts))
         if place == len(self.texts):
             self.texts.append("")
@@ -259,10 +260,10 @@ class Excerpts:
         return {"texts": [self.texts[i] for i in order], "places": [places[i] for i in range(len(order))]}
 
 
-def shortened(text: str, most: int) -> str:
+def shorten_text(text: str, most: int) -> str:
     """The beginning of a text, ended at a space if one is near.
 
-    >>> shortened("one two three", 9), shortened("one", 9)
+    >>> shorten_text("one two three", 9), shorten_text("one", 9)
     ('one two', 'one')
     """
     if len(text) <= most:
@@ -345,7 +346,7 @@ def measured_groups(record: Record) -> Iterator[Group]:
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     pairs = dict.fromkeys(_Found(cell.task, cell.dataset) for cell in record.cells)
     for pair in pairs:
-        measures = _measures(record, pair)
+        measures = _list_measures(record, pair)
         if measures:
             title = (
                 TITLES.get(record.kind) or TITLES.get(pair.task) or pair.task.replace("_", " ").capitalize()
@@ -358,19 +359,19 @@ def measured_groups(record: Record) -> Iterator[Group]:
 
 def values(source: Source) -> Part:
     """The texts of every item by field, none where the run and its study have none."""
-    texts = _texts(source)
+    texts = _read_texts(source)
     names = [name for name in texts if any(texts[name].values())]
     add = source.excerpts.add
     return {
         "fields": {
             name: [add(texts[name].get(item, ""), LENGTHS["query"]) for item in source.ids] for name in names
         },
-        "titles": {name: _title(name) for name in names},
+        "titles": {name: _field_title(name) for name in names},
         "note": NOTES.get(source.record.kind, "") + "Every value is in the folder items/.",
     }
 
 
-def _measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
+def _list_measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
     """The measures and variants that any system has, in the order of its file."""
     folder, wanted = RunFolder(record.path), MEASURES.get(record.kind)
     measures: dict[tuple[str, str], None] = {}
@@ -384,10 +385,10 @@ def _measures(record: Record, pair: _Found) -> tuple[Measure, ...]:
                 measures.setdefault((measure, variant))
     order = {name: i for i, name in enumerate(wanted or ())}
     keys = sorted(measures, key=lambda key: order.get(key[0], 0))
-    return tuple(Measure(key, _words(record.kind, *key)) for key in keys)
+    return tuple(Measure(key, _measure_words(record.kind, *key)) for key in keys)
 
 
-def _words(kind: str, measure: str, variant: str) -> str:
+def _measure_words(kind: str, measure: str, variant: str) -> str:
     name = WORDS.get(measure, measure)
     if not variant:
         return f"{name}, as written" if kind == "names" else name
@@ -395,31 +396,31 @@ def _words(kind: str, measure: str, variant: str) -> str:
     return f"{name}, {words}"
 
 
-def _title(field: str) -> str:
+def _field_title(field: str) -> str:
     return {"text1": "Text 1", "text2": "Text 2"}.get(field, field.replace("_", " ").capitalize())
 
 
-def _texts(source: Source) -> dict[str, dict[str, str]]:
+def _read_texts(source: Source) -> dict[str, dict[str, str]]:
     """By field and item."""
     if source.record.kind != "hume":
         return {}
     by_id: dict[str, dict[str, str]] = {}
-    for item in _study(str(source.record.arguments.get("study") or "")):
+    for item in _study_items(str(source.record.arguments.get("study") or "")):
         if item.task != source.group.dataset:
             continue
-        for field, text in _fields(item.payload):
+        for field, text in _payload_fields(item.payload):
             by_id.setdefault(field, {})[item.id] = text
     return by_id
 
 
-def _fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _payload_fields(payload: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((name, str(payload[name])) for name in FIELDS if payload.get(name))
     for place, document in enumerate(payload.get("documents", ())[:DOCUMENTS], start=1):
         yield f"document_{place}", str(document.get("text", ""))
 
 
 @lru_cache(maxsize=4)
-def _study(path: str) -> tuple[Any, ...]:
+def _study_items(path: str) -> tuple[Any, ...]:
     """The items of the study beside the run; none where it is not there or cannot be read."""
     from embassay.protocols.hume.study import read_study
 
@@ -441,7 +442,7 @@ BYTES_PER_VALUE = 5
 BYTES_PER_ITEM = 1_500
 
 
-def rooms(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = FEWEST) -> list[int]:
+def share_budget(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = FEWEST) -> list[int]:
     """How many items of each group fit the page's budget, from (items, values per item) of the groups.
 
     What a small group does not need is shared by the larger ones. A group never has more than 4,000 items, and
@@ -458,7 +459,7 @@ def rooms(needs: Sequence[tuple[int, int]], budget: int = BUDGET, fewest: int = 
     return room
 
 
-def kept(group: Group, most: int, seed: int) -> NDArray[np.int64]:
+def pick_items(group: Group, most: int, seed: int) -> NDArray[np.int64]:
     """Indices of the items that go into the page, in their order.
 
     All of them if they fit. Else one half the worst (measure by measure in turn, lowest mean over systems
@@ -525,16 +526,18 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
     seed = runs[0].record.arguments.get("seed") or 0
     excerpts = Excerpts() if len(runs) == 1 else Excerpts(SHORTEST, is_short=True)
     needs = [(len(group.ids), len(group.systems) * len(group.measures)) for group in groups]
-    sizes = rooms(needs) if len(runs) == 1 else rooms(needs, SHARED, LEAST)
-    chosen = [kept(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
+    sizes = share_budget(needs) if len(runs) == 1 else share_budget(needs, SHARED, LEAST)
+    chosen = [pick_items(group, most, seed) for group, most in zip(groups, sizes, strict=True)]
     made = [
-        _group(run, group, rows, excerpts, several=len(runs) > 1)
+        _group_data(run, group, rows, excerpts, several=len(runs) > 1)
         for (run, group), rows in zip(offered, chosen, strict=True)
     ]
     worst = [
         item
         for i, (group, rows) in enumerate(zip(groups, chosen, strict=True))
-        for item in _worst(i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES)
+        for item in _worst_items(
+            i, group, rows, made[i], excerpts, most=None if len(runs) == 1 else FEW_MEASURES
+        )
     ]
     total = sum(len(group.ids) for group in groups)
     systems = {system.name for group in groups for system in group.systems}
@@ -552,7 +555,7 @@ def items_of(runs: Sequence[ReportRun]) -> ItemPage | None:
     )
 
 
-def _group(
+def _group_data(
     run: ReportRun, group: Group, rows: NDArray[np.int64], excerpts: Excerpts, *, several: bool
 ) -> dict[str, Any]:
     """A group as the script reads it."""
@@ -570,19 +573,19 @@ def _group(
         "measures": [{"title": measure.title, "edit": measure.edit} for measure in group.measures],
         "ids": ids,
         "values": [
-            [_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()
+            [_scale_integers(column) for column in measure] for measure in group.values[:, :, rows].tolist()
         ],
-        **_part(group.kind.name)(Source(record, folder, group, ids, judged, excerpts)),
+        **_part_builder(group.kind.name)(Source(record, folder, group, ids, judged, excerpts)),
     }
 
 
-def _part(name: str) -> Callable[[Source], Part]:
+def _part_builder(name: str) -> Callable[[Source], Part]:
     """What makes the part of a kind of item; of SAGE's by the kind's name."""
     module = {"reworded": "pteb.drops", "values": "items"}.get(name, "sage.edits")
     return attribute(f"embassay.report.{module}:{name}")  # type: ignore[no-any-return]
 
 
-def _integers(column: Sequence[float]) -> list[int | None]:
+def _scale_integers(column: Sequence[float]) -> list[int | None]:
     """Ten-thousandths, None where missing."""
     return [None if value != value else round(value * SCALE) for value in column]
 
@@ -610,7 +613,7 @@ def _left_out_of_several(groups: Sequence[Group], chosen: Sequence[NDArray[np.in
     ]
 
 
-def _worst(
+def _worst_items(
     index: int,
     group: Group,
     rows: NDArray[np.int64],
@@ -637,4 +640,4 @@ def _worst(
 
 def _first_text(texts: dict[str, Any], place: int, excerpts: Excerpts) -> str:
     field = next((name for name in FIRST_FIELDS if name in texts["fields"]), None)
-    return "" if field is None else shortened(excerpts.texts[texts["fields"][field][place]], EXCERPT)
+    return "" if field is None else shorten_text(excerpts.texts[texts["fields"][field][place]], EXCERPT)

@@ -412,9 +412,9 @@ def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
         ),),
     )  # fmt: skip
     yield Heading("Marks and numbers", "reading-marks")
-    yield Terms(tuple(_terms(record.correction.capitalize())))
+    yield Terms(tuple(_value_terms(record.correction.capitalize())))
     yield Heading("Words with one meaning", "reading-verbs")
-    yield Terms(_verbs(record.alpha))
+    yield Terms(_verb_terms(record.alpha))
     yield Heading("Where a value is missing", "reading-states")
     yield Terms(STATES)
     yield Heading("What each scale says, and what it does not", "reading-scales")
@@ -426,8 +426,8 @@ def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
             yield Bullets(scale.does_not, style="")
 
 
-def _terms(correction: str) -> Iterator[Term]:
-    yield _term(
+def _value_terms(correction: str) -> Iterator[Term]:
+    yield _make_term(
         "reading-interval", "The tick and the bar",
         "The tick is the value on these items. The bar is its 95% interval: of 100 intervals made from items of the "
         "same kind, about 95 hold the true value.",
@@ -435,68 +435,68 @@ def _terms(correction: str) -> Iterator[Term]:
         "judge, wrong gold labels, or a model that has seen the data. It is not where 95% of items lie. A value "
         "without a bar has no interval, such as a price.",
     )  # fmt: skip
-    yield _term(
+    yield _make_term(
         "reading-rank", "Rank 1–2",
         "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the "
         f"same items, and p is corrected for the number of pairs ({correction}).",
         "Two systems of rank 1–2 may differ; these items cannot tell. More items narrow the range.",
     )  # fmt: skip
-    yield _term(
+    yield _make_term(
         "reading-overlap",
         "Bars that overlap",
         "Nothing follows: both systems saw the same items, and what is hard for one is hard for the other. The "
         "difference has its own interval, and that one is tested.",
     )
-    yield _term(
+    yield _make_term(
         "reading-bold",
         "Bold",
         "The best value of a task before rounding, and all that cannot be told apart from it.",
     )
-    yield _term(
+    yield _make_term(
         "reading-n",
         "n, and grey values",
         f"n is the number of items behind a value. Under {FEW} the value is grey and starts no sentence; under 50 an "
         "interval is a rough guide.",
     )
-    yield _term(
+    yield _make_term(
         "reading-points",
         "Points and percent",
         "A point is a hundredth of the scale: 81.4 points are 0.814. A loss of 4 points is not a loss of 4 percent.",
     )
-    yield _term(
+    yield _make_term(
         "reading-reference",
         "constant and random",
         "Baselines that ignore the text: one always answers 1, the other draws at random. They are never "
         "ranked. A system that scores no higher has shown nothing on that task.",
     )
-    yield _term(
+    yield _make_term(
         "reading-items",
         "One item",
         "An item helps to see why. It does not show which system is better: that takes n items.",
     )
 
 
-def _term(place: str, title: str, means: str, does_not: str = "") -> Term:
+def _make_term(place: str, title: str, means: str, does_not: str = "") -> Term:
     """A word or mark of the report: what it means, and what it does not. `place` is its address on the page."""
     return Term(title, f"{means} {does_not}".strip(), place)
 
 
-def _verbs(alpha: float) -> tuple[Term, ...]:
+def _verb_terms(alpha: float) -> tuple[Term, ...]:
     """The verbs with one meaning each."""
     return (
-        _term(
+        _make_term(
             "reading-beats", "beats", f"The corrected p of the difference is under {alpha}.",
             "The difference need not be large: read its interval.",
         ),
-        _term(
+        _make_term(
             "reading-apart", "cannot be told apart from", f"The corrected p is {alpha} or more.",
             "The two are not shown to be equal.",
         ),
-        _term(
+        _make_term(
             "reading-first", "may be first", "Its rank range includes 1.",
             "Several systems may be first at once.",
         ),
-        _term(
+        _make_term(
             "reading-loses", "loses 4.1 points (3.3–4.9)", "The change, with its 95% interval.",
             "Where the interval reaches 0, there may be no loss.",
         ),
@@ -504,11 +504,11 @@ def _verbs(alpha: float) -> tuple[Term, ...]:
 
 
 STATES = (
-    _term("reading-failed", "✕ failed", "A cell failed, for the reason given with it. It is not 0."),
-    _term(
+    _make_term("reading-failed", "✕ failed", "A cell failed, for the reason given with it. It is not 0."),
+    _make_term(
         "reading-partial", "◐ partial", "Some datasets of the task are missing, so it has no score over them."
     ),
-    _term("reading-not-run", "not run", "Planned. The same command continues."),
-    _term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
-    _term("reading-none", numbers.NONE, "There is none, such as the dimensions of bm25."),
+    _make_term("reading-not-run", "not run", "Planned. The same command continues."),
+    _make_term("reading-undefined", "n/a", "Not defined here, such as a correlation of equal ratings."),
+    _make_term("reading-none", numbers.NONE, "There is none, such as the dimensions of bm25."),
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from embassay.document.blocks import listed, plain
+from embassay.document.blocks import join_names, plain_text
 from embassay.errors import DataError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.outcome import Citation, citations
@@ -16,11 +16,11 @@ from embassay.protocols.run_values import read_costs
 from embassay.report.board import Board, Task, has_board
 from embassay.report.kinds import Wording, defaults_of, wording_of
 from embassay.report.notes import Note, notes_of
-from embassay.report.record import Cell, Record, labels
+from embassay.report.record import Cell, Record, label_names
 from embassay.report.runs import Left, ReportRun
 from embassay.runs.folder import MANIFEST
 from embassay.runs.memory import in_words
-from embassay.runs.spending import dollars, in_one_line
+from embassay.runs.spending import format_dollars, in_one_line
 
 FIGURES = ("texts to encode", "tokens", "requests", "cost", "time")
 
@@ -39,7 +39,7 @@ class Taken:
     vector: str
 
 
-def taken(record: Record, board: Board) -> tuple[Taken, ...]:
+def measure_taken(record: Record, board: Board) -> tuple[Taken, ...]:
     """Of every system with a finished cell, as the board has them; none where cells tell no time."""
     costs = {(cost.system, cost.measure): cost for cost in read_costs(record.manifest)}
     rows = []
@@ -90,28 +90,32 @@ class Cost:
         return f"{' '.join(filter(None, (self.system, self.calls)))}: {', '.join(parts)}"
 
 
-def costs(record: Record) -> tuple[Cost, ...]:
+def list_costs(record: Record) -> tuple[Cost, ...]:
     """Of every ranked system, and of whoever else asked a server; none for a run that was not planned."""
     planned = {row["system"]: row for row in (record.manifest.get("forecast") or {}).get("systems", ())}
     spent = (record.manifest.get("spent") or {}).get("systems", {})
     others = [
         name for name, plan in planned.items() if name not in record.by_name and plan["requests"] is not None
     ]
-    label = labels([*record.by_name, *others])
+    label = label_names([*record.by_name, *others])
     return tuple(
-        Cost(label[name], _figures(planned[name], _actual(record, name, spent)), _calls(spent.get(name)))
+        Cost(
+            label[name],
+            _plan_figures(planned[name], _actual_use(record, name, spent)),
+            _say_calls(spent.get(name)),
+        )
         for name in (*(system.name for system in record.ranked_systems), *others)
         if name in planned
     )
 
 
-def paid(record: Record) -> str:
+def say_paid(record: Record) -> str:
     """What all sessions have paid, in one sentence; empty where nothing was sent."""
     spent = record.manifest.get("spent")
     return in_one_line(spent) if spent else ""
 
 
-def _actual(record: Record, system: str, spent: Mapping[str, Any]) -> Mapping[str, Any]:
+def _actual_use(record: Record, system: str, spent: Mapping[str, Any]) -> Mapping[str, Any]:
     cells = [cell for cell in record.cells if cell.system == system and cell.status == "done"]
     own = spent.get(system, {})
     return {
@@ -123,7 +127,7 @@ def _actual(record: Record, system: str, spent: Mapping[str, Any]) -> Mapping[st
     }
 
 
-def _figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+def _plan_figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     def both(key: str, words: Callable[[Any], str], about: str = "") -> tuple[str, str]:
         expected, real = plan[key], actual[key]
         return (
@@ -135,7 +139,9 @@ def _figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[
     about = "" if plan["exact"] else "about "
     embeds = plan["disk_bytes"] or plan["cached"] or actual["texts"]
     texts = (numbers.count(plan["texts"] - plan["cached"]), numbers.count(actual["texts"]))
-    money = tuple("price unknown" if usd is None else dollars(usd) for usd in (plan["usd"], actual["usd"]))
+    money = tuple(
+        "price unknown" if usd is None else format_dollars(usd) for usd in (plan["usd"], actual["usd"])
+    )
     return (
         texts if embeds else nothing,
         both("tokens", numbers.count, about) if plan["requests"] is not None else nothing,
@@ -145,7 +151,7 @@ def _figures(plan: Mapping[str, Any], actual: Mapping[str, Any]) -> tuple[tuple[
     )
 
 
-def _calls(spent: Mapping[str, Any] | None) -> str:
+def _say_calls(spent: Mapping[str, Any] | None) -> str:
     if not spent or not spent["requests"]:
         return ""
     parts = [
@@ -170,16 +176,16 @@ def licence_of(source: str) -> str:
     if source == "sample" or source.startswith("bundled"):
         return SAMPLE
     if source.endswith(DESCRIPTIONS):
-        return _described(Path(source)) or OWN
+        return _read_description(Path(source)) or OWN
     if not source or any(sign in source for sign in "/\\.:"):
         return OWN
-    from embassay.data.catalogue.entries import entries
+    from embassay.data.catalogue.entries import all_entries
 
-    record = entries().get(source.partition("?")[0])
+    record = all_entries().get(source.partition("?")[0])
     return record.licence if record is not None and record.licence else OWN
 
 
-def _described(path: Path) -> str:
+def _read_description(path: Path) -> str:
     """What a description says of its data; empty where it is gone, broken or silent."""
     from embassay.data.yaml import read_yaml
 
@@ -259,16 +265,16 @@ def method_page(record: Record, board: Board, *, mark: str = "", title: str = ""
         title=title,
         mark=mark,
         wording=wording_of(record),
-        datasets=tuple(_dataset(dataset) for dataset in record.manifest.get("datasets", ())),
+        datasets=tuple(_dataset_facts(dataset) for dataset in record.manifest.get("datasets", ())),
         notes=notes_of(record),
         tasks=board.tasks if has_board(record.kind) else (),
-        choices=_choices(record),
-        sessions=tuple(_session(session) for session in record.manifest.get("sessions", ())),
-        costs=costs(record),
-        taken=taken(record, board),
+        choices=_option_choices(record),
+        sessions=tuple(_session_facts(session) for session in record.manifest.get("sessions", ())),
+        costs=list_costs(record),
+        taken=measure_taken(record, board),
         lead=board.lead_title,
-        paid=paid(record),
-        facts=_facts(record),
+        paid=say_paid(record),
+        facts=_run_facts(record),
         versions=tuple(record.manifest.get("versions", {}).items()),
         command=record.manifest.get("command", ""),
         test=record.test,
@@ -278,7 +284,7 @@ def method_page(record: Record, board: Board, *, mark: str = "", title: str = ""
     )
 
 
-def _dataset(plain: Mapping[str, Any]) -> DatasetFacts:
+def _dataset_facts(plain: Mapping[str, Any]) -> DatasetFacts:
     tasks = []
     for task, facts in (plain.get("tasks") or {}).items():
         left_out = sum(skip["count"] for skip in facts.get("skipped", ()))
@@ -294,7 +300,7 @@ def _dataset(plain: Mapping[str, Any]) -> DatasetFacts:
     )
 
 
-def _choices(record: Record) -> tuple[Choice, ...]:
+def _option_choices(record: Record) -> tuple[Choice, ...]:
     options = record.arguments.get("options") or {}
     choices = [
         Choice(name, words, _said_value(options.get(name, default)), options.get(name, default) == default)
@@ -313,7 +319,7 @@ def _said_value(value: Any) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def _session(plain: Mapping[str, Any]) -> Session:
+def _session_facts(plain: Mapping[str, Any]) -> Session:
     encoded, cached = plain.get("texts_encoded", 0), plain.get("texts_cached", 0)
     return Session(
         numbers.moment(plain.get("started", "")),
@@ -324,7 +330,7 @@ def _session(plain: Mapping[str, Any]) -> Session:
     )
 
 
-def _facts(record: Record) -> tuple[tuple[str, str], ...]:
+def _run_facts(record: Record) -> tuple[tuple[str, str], ...]:
     manifest, arguments = record.manifest, record.arguments
     hardware = manifest.get("hardware", {})
     tokenizer = manifest.get("tokenizer", {})
@@ -336,19 +342,19 @@ def _facts(record: Record) -> tuple[tuple[str, str], ...]:
         ("last written", numbers.moment(manifest.get("updated", ""))),
         ("seed", arguments.get("seed")),
         ("items per dataset", "all" if limit is None else f"at most {limit}, drawn with the seed"),
-        *_paraphrasing(record),
+        *_paraphraser_facts(record),
         ("tokenizer", f"{tokenizer['name']} ({tokenizer['identity']})" if tokenizer.get("name") else None),
         ("processor", hardware.get("cpu")),
         ("cores, memory", f"{hardware.get('cores')}, {hardware.get('memory_gib')} GiB" if hardware else None),
-        ("most memory held", _memory(record)),
+        ("most memory held", _say_memory(record)),
         ("platform", hardware.get("platform")),
         ("embassay", manifest.get("embassay")),
-        ("manifest.json, SHA-256", _digest(record)),
+        ("manifest.json, SHA-256", _manifest_digest(record)),
     )  # fmt: skip
     return tuple((key, str(value)) for key, value in named if value is not None)
 
 
-def _memory(record: Record) -> str | None:
+def _say_memory(record: Record) -> str | None:
     """What the processes of the run held together at most beside what was promised; without a promise, what a cell's
     process held."""
     promise = record.manifest.get("memory")
@@ -365,13 +371,13 @@ def _memory(record: Record) -> str | None:
     return f"{in_words(max(peaks))}, by the process of a cell" if peaks else None
 
 
-def _digest(record: Record) -> str | None:
+def _manifest_digest(record: Record) -> str | None:
     """What the manifest that this page was made of hashes to; None where it is not in a file."""
     path = record.path / MANIFEST
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else None
 
 
-def _paraphrasing(record: Record) -> list[tuple[str, Any]]:
+def _paraphraser_facts(record: Record) -> list[tuple[str, Any]]:
     """Who paraphrased, told what, how often, and what was done with texts that have no wording."""
     if record.kind not in ("pteb", "hteb"):
         return []
@@ -410,7 +416,7 @@ class Said:
     @property
     def named(self) -> str:
         """`SAGE, PTEB and HUME`."""
-        return plain(listed(self.runs))
+        return plain_text(join_names(self.runs))
 
 
 @dataclass(frozen=True)
@@ -440,21 +446,21 @@ class Methods:
 def methods_of(runs: Sequence[ReportRun]) -> Methods:
     """The page of all runs."""
     parts = [method_page(run.record, run.board, mark=run.mark, title=run.title) for run in runs]
-    later = [_after(parts[0], part) for part in parts[1:]]
+    later = [_without_repeats(parts[0], part) for part in parts[1:]]
     return Methods(
         parts=(*parts[:1], *later),
         left=runs[0].left,
         citations=citations({run.record.kind for run in runs}),
         commands=_said_by_runs(parts, lambda page: page.command),
-        quiet=plain(listed([part.title for part in parts if not part.notes])),
-        datasets=_datasets(parts),
+        quiet=plain_text(join_names([part.title for part in parts if not part.notes])),
+        datasets=_shared_datasets(parts),
         intervals=_said_by_runs(parts, lambda page: page.wording.intervals),
-        tests=_said_by_runs(parts, _test),
+        tests=_said_by_runs(parts, _test_sentence),
         files=_said_by_runs(parts, lambda page: page.wording.files),
     )
 
 
-def _after(first: MethodPage, page: MethodPage) -> MethodPage:
+def _without_repeats(first: MethodPage, page: MethodPage) -> MethodPage:
     """A part without the versions and the machine of the first, where they are the same."""
     machine = {fact for fact in first.facts if fact[0] in MACHINE}
     return replace(
@@ -464,7 +470,7 @@ def _after(first: MethodPage, page: MethodPage) -> MethodPage:
     )
 
 
-def _test(page: MethodPage) -> str:
+def _test_sentence(page: MethodPage) -> str:
     if not page.test:
         return ""
     return (
@@ -482,7 +488,7 @@ def _said_by_runs(parts: Sequence[MethodPage], text: Callable[[MethodPage], str]
     return tuple(Said(tuple(titles), words) for words, titles in by_text.items())
 
 
-def _datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:
+def _shared_datasets(parts: Sequence[MethodPage]) -> tuple[SharedDataset, ...]:
     """The datasets of all parts: one that several took stands once."""
     runs_of: dict[DatasetFacts, list[str]] = {}
     for part in parts:

@@ -10,8 +10,8 @@ from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.board import Board
-from embassay.report.notes import care, notes_of
-from embassay.report.record import OVERALL, Record, labels
+from embassay.report.notes import care_blocks, notes_of
+from embassay.report.record import OVERALL, Record, label_names
 from embassay.report.runs import ReportRun
 
 MAIN = "main_score"
@@ -23,34 +23,32 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: means by type of task, then every task, a table per type."""
     del alone
     record = run.record
-    types, names, notes = _types(record), _order(record), notes_of(record)
+    types, names, notes = _task_types(record), _name_order(record), notes_of(record)
     yield Facts.of(
         "mteb", "MTEB, published results", numbers.counted(len(names), "system"),
         numbers.counted(sum(len(record.datasets(kind)) for kind in types), "task"),
         numbers.date(record.manifest.get("updated", "")),
     )  # fmt: skip
     yield mteb_verdict(record, run.board)
-    yield from care(notes, run.mark)
+    yield from care_blocks(notes, run.mark)
     yield from map(Text, _left_out(record, names, types))
     yield Heading("Main scores", "mteb-tables")
     yield Text(
         "As published, higher is better. Systems by their mean over all tasks, those that lack one last. A mean over "
         "types of task is no score of any of them."
     )
-    if means := _means(record, names, types):
+    if means := _means_table(record, names, types):
         yield means
     yield from (_by_task(record, names, kind) for kind in types)
 
 
 def mteb_verdict(record: Record, _: Board) -> Verdict:
     """How much was published, and whose mean is the highest: a fact, no finding."""
-    tasks = sum(len(record.datasets(kind)) for kind in _types(record))
-    heading = (
-        f"{numbers.counted(len(_order(record)), 'system')} on {numbers.counted(tasks, 'task')}, as published"
-    )
+    tasks = sum(len(record.datasets(kind)) for kind in _task_types(record))
+    heading = f"{numbers.counted(len(_name_order(record)), 'system')} on {numbers.counted(tasks, 'task')}, as published"
     untested = ("Published scores come without the items behind them: no interval, no test, no rank.",)
     claims = _highest_claims(record)
-    return Verdict((heading,), (*_highest(record, claims), untested), claims)
+    return Verdict((heading,), (*_highest_sentences(record, claims), untested), claims)
 
 
 def _highest_claims(record: Record) -> tuple[Claim, ...]:
@@ -66,20 +64,20 @@ def _highest_claims(record: Record) -> tuple[Claim, ...]:
     return (Claim(best, "most", OVERALL, others, values[best], of=len(values)),)
 
 
-def _highest(record: Record, claims: Sequence[Claim]) -> Iterator[Sentence]:
-    label = labels([entry.name for entry in record.systems])
+def _highest_sentences(record: Record, claims: Sequence[Claim]) -> Iterator[Sentence]:
+    label = label_names([entry.name for entry in record.systems])
     for claim in claims:
         of, value = numbers.counted(claim.of, "system"), SCORE.said(claim.value or 0.0)
         who = Name(label[claim.subject], record.by_name[claim.subject].index)
         yield (f"Of {of} with every task the highest mean is {value}, of ", who, ".")
 
 
-def _types(record: Record) -> tuple[str, ...]:
+def _task_types(record: Record) -> tuple[str, ...]:
     """The types of task, in the order of the rows."""
     return tuple(dict.fromkeys(key[0] for key in record.rows if key[0] != OVERALL))
 
 
-def _order(record: Record) -> list[str]:
+def _name_order(record: Record) -> list[str]:
     """The systems with results: by their mean over all tasks, then those without one."""
     means = {system.name: record.value(OVERALL, system.name, OVERALL) for system in record.systems}
     having = {key[4] for key, row in record.rows.items() if row.value is not None}
@@ -87,18 +85,20 @@ def _order(record: Record) -> list[str]:
     return sorted(names, key=lambda name: (means[name] is None, -(means[name] or 0.0)))
 
 
-def _means(record: Record, names: Sequence[str], types: Sequence[str]) -> Table | None:
+def _means_table(record: Record, names: Sequence[str], types: Sequence[str]) -> Table | None:
     """A row per system: the mean over all tasks, and by type where the run has it."""
     columns = [(OVERALL, OVERALL, "All tasks")]
     columns += [
-        (kind, MAIN, _word(kind)) for kind in types if any(record.find(kind, name, MAIN) for name in names)
+        (kind, MAIN, _type_word(kind))
+        for kind in types
+        if any(record.find(kind, name, MAIN) for name in names)
     ]
     if len(columns) < 2 and not any(record.find(OVERALL, name, OVERALL) for name in names):
         return None
     rows = {
         name: [record.find(task, name, measure) for task, measure, _ in columns] for name in names[:MOST_ROWS]
     }
-    return _matrix(record, "mteb-means", "Means over tasks", [title for _, _, title in columns], rows)
+    return _scores_table(record, "mteb-means", "Means over tasks", [title for _, _, title in columns], rows)
 
 
 def _by_task(record: Record, names: Sequence[str], kind: str) -> Table:
@@ -108,21 +108,21 @@ def _by_task(record: Record, names: Sequence[str], kind: str) -> Table:
         for name in names[:MOST_ROWS]
     }
     filled = {name: row for name, row in rows.items() if any(result is not None for result in row)}
-    return _matrix(record, f"mteb-{kind.replace('_', '-')}", _word(kind), list(datasets), filled)
+    return _scores_table(record, f"mteb-{kind.replace('_', '-')}", _type_word(kind), list(datasets), filled)
 
 
-def _matrix(
+def _scores_table(
     record: Record, id: str, title: str, columns: Sequence[str], rows: dict[str, list[Result | None]]
 ) -> Table:
-    label = labels([system.name for system in record.systems])
+    label = label_names([system.name for system in record.systems])
     lines = tuple(
-        Line(label[name], tuple(_entry(row) for row in row_of), record.by_name[name].kind)
+        Line(label[name], tuple(_score_entry(row) for row in row_of), record.by_name[name].kind)
         for name, row_of in rows.items()
     )
     return Table(id, title, "System", tuple(columns), lines, digits=3)
 
 
-def _entry(row: Result | None) -> Entry:
+def _score_entry(row: Result | None) -> Entry:
     """A score; with its interval where a run of ours published it with one."""
     if row is None:
         return Entry("not run", why="not published")
@@ -141,12 +141,12 @@ def _left_out(record: Record, names: Sequence[str], types: Sequence[str]) -> lis
     wide = [kind for kind in types if len(record.datasets(kind)) > MOST_COLUMNS]
     notes += [
         f"{len(record.datasets(kind)) - MOST_COLUMNS} of {numbers.counted(len(record.datasets(kind)), 'task')} of "
-        f"{_word(kind).lower()}"
+        f"{_type_word(kind).lower()}"
         for kind in wide
     ]
     return [f"{what} are not shown here; all are in results.jsonl." for what in notes]
 
 
-def _word(kind: str) -> str:
+def _type_word(kind: str) -> str:
     word = kind.replace("_", " ")
     return word.upper() if kind == "sts" else word[:1].upper() + word[1:]

@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from embassay.document.blocks import Care, Entry, Line, Link, Table, figures, listed, plain
+from embassay.document.blocks import Care, Entry, Line, Link, Table, join_names, number_columns, plain_text
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.estimates import ONE_SET
 from embassay.protocols.kernel.quantities import undecided
 from embassay.report.board import all_tasks, leading_scope
-from embassay.report.record import FEW, OVERALL, Record, labels
+from embassay.report.record import FEW, OVERALL, Record, label_names
 from embassay.report.runs import ReportRun
 from embassay.stats.few_labels import Outlook
 
@@ -43,7 +43,7 @@ class Note:
         return " ".join(part for part in (self.what, self.consequence, self.mend) if part)
 
 
-def care(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterator[Care]:
+def care_blocks(notes: Sequence[Note], mark: str = "", most: int = 3) -> Iterator[Care]:
     """The gravest notes on a page, with the way to all; nothing where there are none."""
     if notes:
         more = (Link(f"See all {len(notes)} notes", f"method-notes{mark}"),) if len(notes) > most else ()
@@ -65,7 +65,7 @@ def gathered_notes(runs: Sequence[ReportRun]) -> tuple[Note, ...]:
     )
 
 
-def weighed(notes: Sequence[Note], slugs: Collection[str]) -> tuple[tuple[Note, ...], int]:
+def weigh_notes(notes: Sequence[Note], slugs: Collection[str]) -> tuple[tuple[Note, ...], int]:
     """The notes with those first that can change an answer, and how many these are: grave ones, of the runs that the
     answers rest on (`slugs`) or of all."""
     first = [note for note in notes if note.kind in GRAVITY and note.slug in {"", *slugs}]
@@ -84,10 +84,11 @@ def notes_of(record: Record) -> tuple[Note, ...]:
         return tuple(_of_mteb(record))
     return (
         *_of_suites(record),
-        *_failed(record), *_waiting(record), *_unwritten(record), *_no_overall(record), *_of_protocol(record),
-        *_truncated(record),
-        *_small(record),
-        *_few_sets(record), *_skipped(record), *_warnings(record), *_comparisons(record),
+        *_failed_notes(record), *_waiting_notes(record), *_unwritten_notes(record), *_no_overall(record),
+        *_of_protocol(record),
+        *_truncated_notes(record),
+        *_small_notes(record),
+        *_few_sets(record), *_skipped_notes(record), *_warning_notes(record), *_comparison_notes(record),
     )  # fmt: skip
 
 
@@ -129,14 +130,14 @@ def _of_hume(record: Record) -> Iterator[Note]:
         else []
     )
     yield from (note for note in notes if note.kind == "simulated")
-    yield from (*_failed(record), *_waiting(record))
+    yield from (*_failed_notes(record), *_waiting_notes(record))
     yield from (note for note in notes if note.kind != "simulated")
-    yield from _truncated(record)
+    yield from _truncated_notes(record)
     yield from _cell_warnings(record)
 
 
-def _failed(record: Record) -> Iterator[Note]:
-    label = labels([system.name for system in record.systems])
+def _failed_notes(record: Record) -> Iterator[Note]:
+    label = label_names([system.name for system in record.systems])
     failed = sorted((c for c in record.cells if c.status == "failed"), key=lambda c: (c.system, c.reason))
     for (system, reason), group in groupby(failed, key=lambda cell: (cell.system, cell.reason)):
         cells = list(group)
@@ -159,7 +160,7 @@ def _of_suites(record: Record) -> Iterator[Note]:
         yield Note("partial", what, consequence, mend)
 
 
-def _unwritten(record: Record) -> Iterator[Note]:
+def _unwritten_notes(record: Record) -> Iterator[Note]:
     """Noisy questions that a rewriter of a probe made nothing of."""
     for name, failed in (record.manifest.get("rewriting_failures") or {}).items():
         what = numbers.counted(failed["texts"], "noisy question")
@@ -171,7 +172,7 @@ def _unwritten(record: Record) -> Iterator[Note]:
         )
 
 
-def _waiting(record: Record) -> Iterator[Note]:
+def _waiting_notes(record: Record) -> Iterator[Note]:
     waiting = sum(cell.status == "not run" for cell in record.cells)
     if waiting:
         yield Note(
@@ -188,7 +189,7 @@ def _no_overall(record: Record) -> Iterator[Note]:
     absent = [task.name for task in all_tasks(record) if not record.datasets(task.name)]
     if record.kind == "sage" and absent and leading_scope(record) != OVERALL:
         verb = "was" if len(absent) == 1 else "were"
-        what = f"No overall score: {plain(listed(absent))} {verb} not part of the run."
+        what = f"No overall score: {plain_text(join_names(absent))} {verb} not part of the run."
         yield Note("partial", what, "Overall is the mean of all five tasks.")
 
 
@@ -201,8 +202,8 @@ def _of_protocol(record: Record) -> Iterator[Note]:
             yield Note(kind, what, consequence, mend)
 
 
-def _truncated(record: Record) -> Iterator[Note]:
-    label = labels([system.name for system in record.systems])
+def _truncated_notes(record: Record) -> Iterator[Note]:
+    label = label_names([system.name for system in record.systems])
     for system in record.ranked_systems:
         cells = [cell for cell in record.cells if cell.system == system.name]
         cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
@@ -221,7 +222,7 @@ def _truncated(record: Record) -> Iterator[Note]:
         )
 
 
-def _small(record: Record) -> Iterator[Note]:
+def _small_notes(record: Record) -> Iterator[Note]:
     """Headlines of few items: one note of those whose values are grey, one of those whose intervals are wide."""
     tasks: dict[tuple[int, str], set[str]] = {}
     by_name = {task.name: task for task in all_tasks(record)}
@@ -235,7 +236,7 @@ def _small(record: Record) -> Iterator[Note]:
         places.setdefault((n, ", ".join(sorted(names))), []).append(dataset)
     for grey, few in ((True, "Values from them are shown grey."), (False, "Intervals are wide.")):
         told = [
-            f"n = {n} on {plain(listed(datasets))} ({names})"
+            f"n = {n} on {plain_text(join_names(datasets))} ({names})"
             for (n, names), datasets in places.items()
             if (n < FEW) is grey
         ]
@@ -262,7 +263,7 @@ def _few_sets(record: Record) -> Iterator[Note]:
         yield Note("small n", what, "They and its ranks are rough.", "More sets help, not more texts.")
 
 
-def _skipped(record: Record) -> Iterator[Note]:
+def _skipped_notes(record: Record) -> Iterator[Note]:
     lost: dict[tuple[str, str, str], int] = {}
     for dataset in record.manifest.get("datasets", ()):
         for task, facts in (dataset.get("tasks") or {}).items():
@@ -279,7 +280,7 @@ def _skipped(record: Record) -> Iterator[Note]:
         yield Note(
             "skipped", f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}: {reason}."
         )
-    label = labels([system.name for system in record.systems])
+    label = label_names([system.name for system in record.systems])
     for (task_name, dataset, reason), counts in of_systems.items():
         for system, count in counts.items() if (task_name, dataset, reason) not in lost else ():
             what = f"{numbers.counted(count, 'item')} of {dataset} left out of {task_name}"
@@ -296,7 +297,7 @@ def _skipped_by_systems(record: Record) -> dict[tuple[str, str, str], dict[str, 
     return by_reason
 
 
-def _warnings(record: Record) -> Iterator[Note]:
+def _warning_notes(record: Record) -> Iterator[Note]:
     of_run = [str(warning) for warning in record.manifest.get("warnings", ())]
     yield from (Note("warning", warning) for warning in dict.fromkeys(of_run))
     where: dict[str, dict[str, None]] = {}
@@ -321,7 +322,7 @@ def _cell_warnings(
         yield Note("warning", f"{warning.rstrip('.')} ({', '.join(places)}).")
 
 
-def _comparisons(record: Record) -> Iterator[Note]:
+def _comparison_notes(record: Record) -> Iterator[Note]:
     for name, scope in record.scopes.items():
         if scope.reason and len(scope.systems) > 1:
             yield Note("no ranks", f"No ranks on {name}: {scope.reason}.")
@@ -354,7 +355,7 @@ def outlook_table(
         for name, outlook, each in zip([f"{name}: " for name in names] or [""] * len(rows), rows, takes, strict=True)
     )  # fmt: skip
     heads = [*(["Labels"] if labels is not None else []), *(["Cost"] if price is not None else [])]
-    columns = figures(*heads, "Interval", *([chance] if chance else []))
+    columns = number_columns(*heads, "Interval", *([chance] if chance else []))
     return Table("next-labels", title, of, columns, lines, is_sortable=False)
 
 

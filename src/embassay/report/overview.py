@@ -17,9 +17,9 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     file_tables,
-    folded,
-    listed,
-    plain,
+    fold_table,
+    join_names,
+    plain_text,
 )
 from embassay.document.claims import first_in_words, gap_in_words
 from embassay.document.marks import Scale, scale_of
@@ -28,12 +28,22 @@ from embassay.protocols.kernel.claims import Claim, Relation, state_contenders, 
 from embassay.protocols.kernel.comparisons import ALPHA, untold
 from embassay.protocols.kernel.tables import POINTS, Unit
 from embassay.registry import attribute
-from embassay.report.answers import LEAST_ITEMS, Answer, Place, answers_of, places, recommendation
-from embassay.report.board import Board, Row, Task, Wanted, ends, has_board, name, passing, value_table
-from embassay.report.headlines import Together, together
-from embassay.report.notes import Note, gathered_notes, weighed
+from embassay.report.answers import LEAST_ITEMS, Answer, Place, answers_of, place_systems, recommend_systems
+from embassay.report.board import (
+    Board,
+    Row,
+    Task,
+    Wanted,
+    collect_ends,
+    has_board,
+    name_row,
+    passing_systems,
+    value_table,
+)
+from embassay.report.headlines import Together, combine_leaders
+from embassay.report.notes import Note, gathered_notes, weigh_notes
 from embassay.report.record import OVERALL, Pair, Record, Scope
-from embassay.report.runs import ReportRun, declared
+from embassay.report.runs import ReportRun, declared_page
 
 
 @dataclass(frozen=True)
@@ -45,12 +55,12 @@ class Shown:
     groups: tuple[tuple[str, tuple[Row, ...]], ...]
 
 
-def shown(board: Board) -> Shown:
+def show_board(board: Board) -> Shown:
     """What the board's table shows."""
     factor = board.unit.factor
     within = (0.0, 1.0) if factor == 1 else (-1.0, 1.0)
     columns = tuple(
-        (i, task, scale_of(ends(row.tasks[i] for row in board.rows), within=within, factor=factor))
+        (i, task, scale_of(collect_ends(row.tasks[i] for row in board.rows), within=within, factor=factor))
         for i, task in enumerate(board.tasks)
         if task.name != board.lead
     )
@@ -66,7 +76,7 @@ def shown(board: Board) -> Shown:
     )
     return Shown(
         columns,
-        scale_of(ends(row.lead for row in board.rows), within=within, factor=factor),
+        scale_of(collect_ends(row.lead for row in board.rows), within=within, factor=factor),
         tuple((title, rows) for title, rows in groups if rows),
     )
 
@@ -98,13 +108,13 @@ def forest_of(record: Record, board: Board) -> Forest | None:
         return None
     base = board.ranked[0]
     pairs = [(row, scope.pair(row.system.name, base.system.name)) for row in board.ranked[1:]]
-    rows = [ForestRow(row, pair, word(pair, record.alpha)) for row, pair in pairs if pair is not None]
+    rows = [ForestRow(row, pair, verb_for(pair, record.alpha)) for row, pair in pairs if pair is not None]
     edges = [edge for row in rows for edge in (row.pair.ci_low, row.pair.ci_high)]
     scale = scale_of([*edges, 0.0], within=None, factor=board.unit.factor)
     return Forest(base, board.lead_title, scale, tuple(rows), board.unit)
 
 
-def word(pair: Pair, alpha: float) -> str:
+def verb_for(pair: Pair, alpha: float) -> str:
     """What the test says of a - b, in the report's own verbs."""
     if pair.p_adjusted >= alpha:
         return "cannot be told apart"
@@ -160,7 +170,7 @@ def tasks_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         yield Panes("Task", panes)
     if alone and (tables := file_tables(record.path)):
         yield Heading("Tables of the run", f"{record.kind}-tables")
-        yield from map(folded, tables)
+        yield from map(fold_table, tables)
 
 
 def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block, ...]]]:
@@ -216,10 +226,10 @@ class Overview:
     @property
     def by_question(self) -> tuple[tuple[Answer, ...], tuple[tuple[str, str, tuple[Place, ...]], ...]]:
         """Every system's place in every answer."""
-        return places(self.answers)
+        return place_systems(self.answers)
 
 
-def overview(runs: Sequence[ReportRun]) -> Overview:
+def make_overview(runs: Sequence[ReportRun]) -> Overview:
     """The page of a report."""
     from embassay.report.summary import conditions_of
 
@@ -230,27 +240,27 @@ def overview(runs: Sequence[ReportRun]) -> Overview:
     if len(runs) == 1:
         # The finding of one run is its headline; that it depends on the question is worth saying from two on.
         answers = answers if len(asked) > 1 else ()
-    notes, changing = weighed(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
+    notes, changing = weigh_notes(notes, {answer.slug for answer in asked}) if len(runs) > 1 else (notes, 0)
     return Overview(
-        facts=_facts(runs),
-        verdict=_verdict(runs),
+        facts=_report_facts(runs),
+        verdict=_report_verdict(runs),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
         names=tuple(run.record.manifest.get("name", "") for run in runs) if len(runs) <= NAMED else (),
-        together=together(runs) if len(runs) > 1 else None,
-        shown=shown(first.board),
-        cards=tuple(card for run in runs for card in _cards(run, several=len(runs) > 1)),
+        together=combine_leaders(runs) if len(runs) > 1 else None,
+        shown=show_board(first.board),
+        cards=tuple(card for run in runs for card in _run_cards(run, several=len(runs) > 1)),
         forest=forest_of(first.record, first.board),
         unrounded=_rounds_apart(first.board),
-        footer=_footer(runs),
+        footer=_page_footer(runs),
         answers=answers if len(runs) > 1 else asked if answers else (),
-        use=recommendation(answers),
+        use=recommend_systems(answers),
         changing=changing,
         conditions=conditions_of(runs, answers) if len(runs) > 1 and answers else (),
     )
 
 
-def _verdict(runs: Sequence[ReportRun]) -> Verdict:
+def _report_verdict(runs: Sequence[ReportRun]) -> Verdict:
     """That of the first run, which it names where there are several; then what the other protocols found."""
     first = runs[0]
     # Of a calibration nobody asks which system is first.
@@ -261,11 +271,11 @@ def _verdict(runs: Sequence[ReportRun]) -> Verdict:
     return replace(
         verdict,
         heading=(f"{first.title}: ", *verdict.heading),
-        lede=(*verdict.lede[:LEDE], *_others(runs[1:])),
+        lede=(*verdict.lede[:LEDE], *_other_verdicts(runs[1:])),
     )
 
 
-def _others(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
+def _other_verdicts(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
     """What the first run of each other protocol found; a recommendation with the limits it was made for."""
     for kinds in THEN:
         run = next(
@@ -274,11 +284,11 @@ def _others(runs: Sequence[ReportRun]) -> Iterator[Sentence]:
         )
         if run is not None:
             verdict = _own_verdict(run)
-            yield (f"{run.title}: ", *_lower(verdict.heading), ".")
+            yield (f"{run.title}: ", *_lower_heading(verdict.heading), ".")
             yield from verdict.lede[:1] if run.record.kind == "sweep" else ()
 
 
-def _lower(sentence: Sentence) -> Sentence:
+def _lower_heading(sentence: Sentence) -> Sentence:
     """A heading inside a sentence: without a capital, where that is no name nor abbreviation."""
     first = sentence[0] if sentence else ""
     if not isinstance(first, str) or not first[:1].isupper() or first[1:2].isupper():
@@ -311,7 +321,7 @@ def _on_suites(record: Record, verdict: Verdict) -> Verdict:
     return replace(verdict, lede=((f"On {' '.join(lacking)}",), *verdict.lede)[:LEDE]) if lacking else verdict
 
 
-def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
+def _report_facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     records = [run.record for run in runs]
     systems = {
         system.name for record in records if has_board(record.kind) for system in record.ranked_systems
@@ -328,7 +338,7 @@ def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     facts = (
         numbers.counted(len(systems), "system") if systems else "",
         numbers.counted(scored, "retrieval run") if scored else "",
-        plain(listed([run.title for run in runs])) if len(runs) > 1 else "",
+        plain_text(join_names([run.title for run in runs])) if len(runs) > 1 else "",
         named,
         numbers.date(max(record.manifest.get("updated", "") for record in records)),
         f"seed {seed}" if seed is not None else "",
@@ -336,9 +346,9 @@ def _facts(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     return tuple(fact for fact in facts if fact)
 
 
-def _cards(run: ReportRun, *, several: bool) -> list[Card]:
+def _run_cards(run: ReportRun, *, several: bool) -> list[Card]:
     """The card of a run; its verdict is that of its page. One without results says so beside others."""
-    page = declared(run.record.kind)
+    page = declared_page(run.record.kind)
     if page is None or not (run.record.rows or several):
         return []
     question = page.summary
@@ -359,7 +369,7 @@ def _rounds_apart(board: Board) -> bool:
     return numbers.score((a - b) * factor, places) != numbers.score(apart, places)
 
 
-def _footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
+def _page_footer(runs: Sequence[ReportRun]) -> tuple[str, ...]:
     manifest = runs[0].record.manifest
     sessions = [session for run in runs for session in run.record.manifest.get("sessions", ())]
     texts = sum(session.get("texts_encoded", 0) for session in sessions)
@@ -377,28 +387,28 @@ NOUNS = {"embedding": "encoder", "classical": "classical metric", "llm": "langua
 
 def board_verdict(record: Record, board: Board) -> Verdict:
     """The verdict on the whole run."""
-    return _on_suites(record, _whole(record, board))
+    return _on_suites(record, _ranked_verdict(record, board))
 
 
-def _whole(record: Record, board: Board) -> Verdict:
+def _ranked_verdict(record: Record, board: Board) -> Verdict:
     if not board.ranked:
-        return _unfinished(record)
+        return _unfinished_verdict(record)
     scope = record.scope(board.lead)
     if len(board.ranked) == 1:
-        return _single(board)
+        return _single_verdict(board)
     if not board.has_ranks:
-        return _unranked(board, scope)
+        return _unranked_verdict(board, scope)
     if 0 < (items := _items_behind(record, board.lead)) < LEAST_ITEMS:
         return _too_few(record, board, items)
     first, gap = first_claims(record, board), _gap_claim(record, board, scope)
     classical, leaders = _classical_claims(board, scope, first), _leader_claims(record, board, first)
     every = noun_of(board.ranked) if board.apart else "system"
     noun = noun_of([board.row(claim.subject) for claim in first])
-    heading = first_in_words(first, board.naming, _where(record, board), every=every, noun=noun)
+    heading = first_in_words(first, board.naming, _ranking_place(record, board), every=every, noun=noun)
     lede = [
-        _gap(board, scope, gap, first),
-        _classical(classical),
-        _leaders(board, leaders),
+        _gap_sentence(board, scope, gap, first),
+        _classical_sentence(classical),
+        _leaders_sentence(board, leaders),
     ]
     claims = (*first, *gap, *classical, *leaders)
     return Verdict(heading, tuple(sentence for sentence in lede if sentence), claims)
@@ -407,7 +417,7 @@ def _whole(record: Record, board: Board) -> Verdict:
 def first_claims(record: Record, board: Board, task: str = "") -> tuple[Claim, ...]:
     """Who may be first, on a task or by the leading score."""
     scope = record.scope(task or board.lead)
-    first = passing(board, scope.first, task)
+    first = passing_systems(board, scope.first, task)
     alone = len(first) == 1 and scope.ranges[first[0]][1] == 1
     ranked = scope.systems if task else [row.system.name for row in board.ranked]
     return state_contenders(task or board.lead, first, ranked, alone=alone)
@@ -456,7 +466,9 @@ def _items_behind(record: Record, task: str) -> int:
 def _too_few(record: Record, board: Board, items: int) -> Verdict:
     """The ranks stay in the table; no system is said to beat another, as in the answers of several runs."""
     said = numbers.counted(items, "item")
-    heading = f"{said} {'is' if items == 1 else 'are'} too few to say who is first{_where(record, board)}"
+    heading = (
+        f"{said} {'is' if items == 1 else 'are'} too few to say who is first{_ranking_place(record, board)}"
+    )
     rest = tuple(row.system.name for row in board.ranked[2:])
     claims = [replace(_score_claim(board, row), relation="most", others=rest) for row in board.ranked[:2]]
     values = [(board.naming(claim.subject), f" {board.unit.said(claim.value or 0.0)}") for claim in claims]
@@ -475,7 +487,7 @@ def noun_of(rows: Sequence[Row]) -> str:
     return NOUNS.get(kinds.pop(), "system") if len(kinds) == 1 else "system"
 
 
-def _where(record: Record, board: Board) -> str:
+def _ranking_place(record: Record, board: Board) -> str:
     """What a ranking is on; nothing for SAGE's overall."""
     task = "" if board.lead == OVERALL else board.lead_title
     if record.kind == "pteb":
@@ -483,7 +495,7 @@ def _where(record: Record, board: Board) -> str:
     return f" on {task if board.unit is POINTS else task.lower()}" if task else ""
 
 
-def _gap(board: Board, scope: Scope, gap: Sequence[Claim], first: Sequence[Claim]) -> Sentence:
+def _gap_sentence(board: Board, scope: Scope, gap: Sequence[Claim], first: Sequence[Claim]) -> Sentence:
     """The difference between the two best by value, with what the test says of it."""
     if not gap:
         return ()
@@ -495,7 +507,7 @@ def _gap(board: Board, scope: Scope, gap: Sequence[Claim], first: Sequence[Claim
     )
 
 
-def _classical(claims: Sequence[Claim]) -> Sentence:
+def _classical_sentence(claims: Sequence[Claim]) -> Sentence:
     if not claims:
         return ()
     who = {1: "It beats", 2: "Both beat"}.get(len(claims), f"All {numbers.in_words(len(claims))} beat")
@@ -503,7 +515,7 @@ def _classical(claims: Sequence[Claim]) -> Sentence:
     return (f"{who} {what}.",)
 
 
-def _leaders(board: Board, claims: Sequence[Claim]) -> Sentence:
+def _leaders_sentence(board: Board, claims: Sequence[Claim]) -> Sentence:
     """`a retrieves best and clusters best; b ...`: a system with all tasks that it leads."""
     superlatives = {task.name: task.superlative for task in board.tasks}
     tasks_of: dict[str, list[str]] = {}
@@ -511,15 +523,15 @@ def _leaders(board: Board, claims: Sequence[Claim]) -> Sentence:
         tasks_of.setdefault(claim.subject, []).append(superlatives[claim.measure])
     sentence: list[Part] = []
     for leader, what in tasks_of.items():
-        sentence += [*(["; "] if sentence else []), board.naming(leader), " ", *listed(what)]
+        sentence += [*(["; "] if sentence else []), board.naming(leader), " ", *join_names(what)]
     return (*sentence, ".") if sentence else ()
 
 
-def _single(board: Board) -> Verdict:
+def _single_verdict(board: Board) -> Verdict:
     row = board.ranked[0]
     on = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
     interval = f"The 95% interval is {row.lead.interval}. " if row.lead.interval else ""
-    heading = (name(row), f" scores {row.lead.text} {on}")
+    heading = (name_row(row), f" scores {row.lead.text} {on}")
     return Verdict(heading, ((f"{interval}Add a second system to compare.",),), (_score_claim(board, row),))
 
 
@@ -534,7 +546,7 @@ def _score_claim(board: Board, row: Row, relation: Relation = "is") -> Claim:
     )  # fmt: skip
 
 
-def _unranked(board: Board, scope: Scope) -> Verdict:
+def _unranked_verdict(board: Board, scope: Scope) -> Verdict:
     values = sorted(board.ranked, key=lambda row: row.lead.value or 0.0)
     low, high = values[0], values[-1]
     title = board.lead_title.lower()
@@ -544,7 +556,7 @@ def _unranked(board: Board, scope: Scope) -> Verdict:
     return Verdict((f"No ranking on {title}: differences cannot be tested",), (lede,), claims)
 
 
-def _unfinished(record: Record) -> Verdict:
+def _unfinished_verdict(record: Record) -> Verdict:
     claim = state_count("finished", sum(cell.status == "done" for cell in record.cells), len(record.cells))
     cells = f"{numbers.count(claim.n)} of {numbers.counted(claim.of, 'cell')}"
     command = Command(record.manifest.get("command", ""))

@@ -13,7 +13,7 @@ from embassay.contracts import Kind
 from embassay.errors import DataError
 from embassay.limits import read_bounded, record_json
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, tails
+from embassay.runs.folder import RunFolder, folder_tails
 
 OVERALL = "overall"
 KINDS = (
@@ -239,9 +239,9 @@ def read_record(path: Path) -> Record:
                 )
                 for i, system in enumerate(manifest["systems"])
             ),
-            cells=tuple(_cell(cell) for cell in manifest["cells"]),
-            rows=keyed(folder.read_results()),
-            scopes={name: _scope(name, scope) for name, scope in compared.get("scopes", {}).items()},
+            cells=tuple(_read_cell(cell) for cell in manifest["cells"]),
+            rows=key_rows(folder.read_results()),
+            scopes={name: _read_scope(name, scope) for name, scope in compared.get("scopes", {}).items()},
             alpha=compared.get("alpha", 0.05),
             correction=compared.get("correction", "holm"),
             test=compared.get("method", ""),
@@ -264,7 +264,7 @@ def count_outcomes(sources: Iterable[Mapping[str, Any]]) -> Counter[str]:
     return counts
 
 
-def keyed(rows: Iterable[Result]) -> dict[Key, Result]:
+def key_rows(rows: Iterable[Result]) -> dict[Key, Result]:
     """Rows by their key; of two with the same key the later one holds."""
     return {(r.task, r.dataset, r.subset, r.variant, r.system, r.measure): r for r in rows}
 
@@ -281,7 +281,7 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
         ) from error  # fmt: skip
 
 
-def _scope(name: str, plain: Mapping[str, Any]) -> Scope:
+def _read_scope(name: str, plain: Mapping[str, Any]) -> Scope:
     systems = tuple(plain["systems"])
     ranges = {
         system: (int(low), int(high))
@@ -291,7 +291,7 @@ def _scope(name: str, plain: Mapping[str, Any]) -> Scope:
     return Scope(name, systems, ranges, frozenset(plain["best"]), pairs, plain.get("reason", ""))
 
 
-def _cell(plain: Mapping[str, Any]) -> Cell:
+def _read_cell(plain: Mapping[str, Any]) -> Cell:
     return Cell(
         plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
         plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),
@@ -316,24 +316,25 @@ SERVING = {
 """Parameters that say where and how a model is asked, and not what it answers."""
 
 
-def labels(names: Sequence[str]) -> dict[str, str]:
+def label_names(names: Sequence[str]) -> dict[str, str]:
     """A label per name: names over 28 characters lose the organisation and how the model is served first, then
     their end, or their middle where they begin alike.
 
     Labels are distinct: names that would share one keep more, or get their number.
 
-    >>> list(labels(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
+    >>> list(label_names(["bm25", "st:sentence-transformers/all-MiniLM-L6-v2"]).values())
     ['bm25', 'all-MiniLM-L6-v2']
-    >>> list(labels([f"own:a-model-that-was-tuned-on-our-tickets-step-{n}00" for n in (1, 2)]).values())
+    >>> list(label_names([f"own:a-model-that-was-tuned-on-our-tickets-step-{n}00" for n in (1, 2)]).values())
     ['own:a-model-that-was-tuned…-tickets-step-100', 'own:a-model-that-was-tuned…-tickets-step-200']
     """
     short = {name: _without_organisation(name) for name in names}
     shared = Counter(short.values())
     kept = {name: short[name] if shared[short[name]] == 1 else name for name in names}
-    ends = {name: _cut(label, 0) for name, label in kept.items()}
+    ends = {name: _cut_label(label, 0) for name, label in kept.items()}
     shared = Counter(ends.values())
     middles = {
-        name: end if shared[end] == 1 else _cut(kept[name], LONGEST * 2 // 5) for name, end in ends.items()
+        name: end if shared[end] == 1 else _cut_label(kept[name], LONGEST * 2 // 5)
+        for name, end in ends.items()
     }
     shared = Counter(middles.values())
     return {
@@ -342,7 +343,7 @@ def labels(names: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _cut(label: str, tail: int) -> str:
+def _cut_label(label: str, tail: int) -> str:
     """The label, or its beginning and its last `tail` letters around what is left out."""
     if len(label) <= LONGEST:
         return label
@@ -365,7 +366,7 @@ def run_names(kind: str, folders: Sequence[Path]) -> list[str]:
     >>> run_names("sage", [Path("may/sage"), Path("june/sage")])
     ['may/sage', 'june/sage']
     """
-    names = list(tails(folders))
+    names = list(folder_tails(folders))
     deep = any("/" in name for name in names)
     short = names if deep else [name.removeprefix(kind).lstrip("-_. ") or name for name in names]
     return short if len(set(short)) == len(set(names)) else names

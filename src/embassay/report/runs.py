@@ -13,7 +13,7 @@ from embassay.document.blocks import Block, Verdict
 from embassay.errors import DataError, EmbassayError
 from embassay.registry import Entry, Registry
 from embassay.report.board import Board, Row, has_board, make_board
-from embassay.report.record import KINDS, Record, System, labels, read_record, run_names
+from embassay.report.record import KINDS, Record, System, label_names, read_record, run_names
 from embassay.runs.folder import MANIFEST, run_folders
 
 if TYPE_CHECKING:
@@ -67,10 +67,10 @@ def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
             records.append((folder, error))
     if any(isinstance(run, Record) for _, run in records):
         return records
-    raise next((data_error for _, data_error in records if isinstance(data_error, DataError)), _nothing(path))
+    raise next((data_error for _, data_error in records if isinstance(data_error, DataError)), _no_run(path))
 
 
-def _nothing(path: Path) -> DataError:
+def _no_run(path: Path) -> DataError:
     return DataError(
         "there is no run here", path=path, expected="the folder of a run, or one that holds runs",
         mend="Name the folder that a run command wrote with --out.",
@@ -106,7 +106,7 @@ for _kind, _page, _asks, _facts in (
     PAGES.add(_kind, f"embassay.report.{_page}", _asks, **_facts)
 
 
-def declared(kind: str) -> Entry[Iterable[Block]] | None:
+def declared_page(kind: str) -> Entry[Iterable[Block]] | None:
     """What is declared of a kind's page. None where nobody brings one, or what was brought cannot be loaded."""
     try:
         if kind not in KINDS:
@@ -118,7 +118,7 @@ def declared(kind: str) -> Entry[Iterable[Block]] | None:
 
 def title_of(kind: str) -> str:
     """What a kind of run is called."""
-    entry = declared(kind)
+    entry = declared_page(kind)
     return dict(entry.facts).get("title", kind) if entry else kind
 
 
@@ -173,8 +173,8 @@ class ReportRun:
                     )
                 if sum(isinstance(block, Verdict) for block in blocks) > 1:
                     raise ValueError("a page has one Verdict")
-                html.drawn(blocks)
-                terminal.drawn(terminal.drawable(blocks))
+                html.render_blocks(blocks)
+                terminal.draw_blocks(terminal.drawable_blocks(blocks))
             return blocks, ""
         except Exception as error:  # whatever is wrong with it, the others' pages are shown
             return (), getattr(error, "message", "") or f"{type(error).__name__}: {error}"
@@ -187,21 +187,21 @@ def read_runs(paths: Sequence[Path]) -> tuple[ReportRun, ...]:
     records = find_records(paths)
     kept: list[Record] = []
     left = list(records.left)
-    for record in sorted(records.records, key=_place):
-        twin = next((other for other in kept if _same(other, record)), None)
+    for record in sorted(records.records, key=_run_order):
+        twin = next((other for other in kept if _is_same(other, record)), None)
         if twin is None:
             kept.append(record)
         else:
             left.append(Left(record.path, f"it holds the same results as {twin.path}"))
-    runs = gathered(kept)
+    runs = gather_runs(kept)
     return (replace(runs[0], left=tuple(left)), *runs[1:])
 
 
-def gathered(records: Sequence[Record]) -> tuple[ReportRun, ...]:
+def gather_runs(records: Sequence[Record]) -> tuple[ReportRun, ...]:
     """The records with their boards. A system has the same number and label in all of them."""
     names = dict.fromkeys(system.name for record in records for system in record.systems)
     numbered = {name: i for i, name in enumerate(names)}
-    called = _called(records)
+    called = _run_titles(records)
     kinds = {
         system.name: system.kind for record in records for system in record.systems if system.kind != "run"
     }
@@ -237,7 +237,7 @@ def _kind_of(system: System, known: Mapping[str, Kind]) -> Kind:
 KINDS_OF_RANKINGS: tuple[Kind, ...] = ("embedding", "classical", "hybrid", "llm")
 
 
-def _called(records: Sequence[Record]) -> list[str]:
+def _run_titles(records: Sequence[Record]) -> list[str]:
     """What each run is called among those of its kind; nothing where it is the only one."""
     called = [""] * len(records)
     for kind in {record.kind for record in records}:
@@ -249,7 +249,7 @@ def _called(records: Sequence[Record]) -> list[str]:
     return called
 
 
-def _same(first: Record, second: Record) -> bool:
+def _is_same(first: Record, second: Record) -> bool:
     """Whether two folders hold the results of one run: something is finished, and all of it is equal."""
     return first.kind == second.kind and bool(first.rows) and first.rows == second.rows
 
@@ -257,7 +257,7 @@ def _same(first: Record, second: Record) -> bool:
 def systems_of(runs: Sequence[ReportRun]) -> tuple[tuple[System, str], ...]:
     """Every system of the report by its number, with its label."""
     by_index = {system.index: system for run in reversed(runs) for system in run.record.systems}
-    label = labels([by_index[index].name for index in sorted(by_index)])
+    label = label_names([by_index[index].name for index in sorted(by_index)])
     return tuple((by_index[index], label[by_index[index].name]) for index in sorted(by_index))
 
 
@@ -270,7 +270,7 @@ def rows_of(runs: Sequence[ReportRun]) -> tuple[Row, ...]:
     return tuple(sorted(by_name.values(), key=lambda row: not row.system.ranked))
 
 
-def _place(record: Record) -> tuple[bool, int, str, str]:
+def _run_order(record: Record) -> tuple[bool, int, str, str]:
     """Runs that have finished something first, then by kind, then by folder."""
     known = KINDS.index(record.kind) if record.kind in KINDS else len(KINDS)
     return not _has_results(record), known, record.kind, str(record.path.absolute())
@@ -290,13 +290,17 @@ SCORE, SUMMARY, FINDINGS = "score.json", "summary.json", "sweep.json"
 def summary_of(run: ReportRun) -> Summary | None:
     """The record of a HUME run; None for another run, or where it is not written yet."""
     path = run.record.path / SUMMARY
-    return _summary(run.record.path, *_state(path)) if run.record.kind == "hume" and path.is_file() else None
+    return (
+        _cached_summary(run.record.path, *_file_state(path))
+        if run.record.kind == "hume" and path.is_file()
+        else None
+    )
 
 
 def score_of(run: ReportRun) -> Score | None:
     """The record of a scoring; None for another run, or where it is not written yet."""
     path = run.record.path / SCORE
-    return _score(path, *_state(path)) if run.record.kind == "score" and path.is_file() else None
+    return _cached_score(path, *_file_state(path)) if run.record.kind == "score" and path.is_file() else None
 
 
 def sweep_of(run: ReportRun) -> Findings | None:
@@ -309,20 +313,20 @@ def sweep_of(run: ReportRun) -> Findings | None:
     return read_findings(path)
 
 
-def _state(path: Path) -> tuple[int, int]:
+def _file_state(path: Path) -> tuple[int, int]:
     state = path.stat()
     return state.st_mtime_ns, state.st_size
 
 
 @lru_cache(maxsize=4)
-def _summary(folder: Path, _written: int, _size: int) -> Summary:
+def _cached_summary(folder: Path, _written: int, _size: int) -> Summary:
     from embassay.protocols.hume.record import read_summary
 
     return read_summary(folder)
 
 
 @lru_cache(maxsize=4)
-def _score(path: Path, _written: int, _size: int) -> Score:
+def _cached_score(path: Path, _written: int, _size: int) -> Score:
     from embassay.protocols.rag.scoring.score import read_score
 
     return read_score(path)

@@ -27,22 +27,22 @@ from embassay.document.blocks import (
     Table,
     Text,
     Words,
-    listed,
-    plain,
+    join_names,
+    plain_text,
 )
-from embassay.document.html import asset, tight
+from embassay.document.html import read_assets, tighten_html
 from embassay.document.marks import CLASSES, LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
-from embassay.report.answers import QUESTIONS, Answer, Contender, answers_of, recommendation, times_of
+from embassay.report.answers import QUESTIONS, Answer, Contender, answers_of, recommend_systems, times_of
 from embassay.report.board import Value
-from embassay.report.html import POLICY_PLACE, STYLE_PLACE, environment, policy
+from embassay.report.html import POLICY_PLACE, STYLE_PLACE, make_environment, security_policy
 from embassay.report.method import OWN, SAMPLE, licence_of
 from embassay.report.notes import gathered_notes
 from embassay.report.overview import run_verdict
-from embassay.report.record import OVERALL, labels
+from embassay.report.record import OVERALL, label_names
 from embassay.report.runs import ReportRun, sweep_of
 from embassay.runs.folder import write_atomic
-from embassay.runs.spending import dollars
+from embassay.runs.spending import format_dollars
 
 STYLES = ("report.css", "answers.css", "summary.css")
 LEFT, WIDE, TALL, TOP = 7, 84, 250, 14
@@ -87,7 +87,7 @@ class Summary:
 
     def short(self, said: str) -> str:
         """A sentence with the labels of long names."""
-        return _short(said, self.labels)
+        return _shorten_names(said, self.labels)
 
     @property
     def is_short(self) -> bool:
@@ -111,18 +111,18 @@ class Traded:
     high: float | None
 
 
-def write(runs: Sequence[ReportRun], target: Path) -> Path:
+def write_page(runs: Sequence[ReportRun], target: Path) -> Path:
     """Write the summary of the runs to `target`, in one step."""
-    write_atomic(target, render(runs))
+    write_atomic(target, render_summary(runs))
     return target
 
 
-def render(runs: Sequence[ReportRun]) -> str:
+def render_summary(runs: Sequence[ReportRun]) -> str:
     """The whole file: style inlined, no script, nothing fetched."""
-    page = tight(environment().get_template("summary.html").render(page=summary_of_runs(runs)))
-    style = asset("embassay.report", STYLES) + marks.places(page)
+    page = tighten_html(make_environment().get_template("summary.html").render(page=summary_of_runs(runs)))
+    style = read_assets("embassay.report", STYLES) + marks.place_rules(page)
     # Before both places stands no text of data, which could hold the same words.
-    return page.replace(POLICY_PLACE, policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
+    return page.replace(POLICY_PLACE, security_policy(style, ""), 1).replace(STYLE_PLACE, style, 1)
 
 
 def summary_of_runs(runs: Sequence[ReportRun]) -> Summary:
@@ -136,62 +136,66 @@ def summary_of_runs(runs: Sequence[ReportRun]) -> Summary:
     notes = len(gathered_notes(runs))
     return Summary(
         head=f"{title} · {numbers.date(updated)}",
-        systems=f"{numbers.counted(len(systems), 'system')} · {plain(listed([run.title for run in runs]))}",
+        systems=f"{numbers.counted(len(systems), 'system')} · {plain_text(join_names([run.title for run in runs]))}",
         foot=f"Embassay {manifest.get('embassay', '')}"
         + (f" · {numbers.counted(notes, 'note')} in the full report" if notes else ""),
         answers=answers,
-        use=recommendation(answers) if answers else _found(runs),
-        first=tuple(_first(runs, answers)),
-        second=tuple(_second(runs, answers)),
-        labels=_labels(answers),
+        use=recommend_systems(answers) if answers else _lone_finding(runs),
+        first=tuple(_first_blocks(runs, answers)),
+        second=tuple(_second_blocks(runs, answers)),
+        labels=_answer_labels(answers),
     )
 
 
-def _labels(answers: Sequence[Answer]) -> Mapping[str, str]:
-    return labels(tuple(dict.fromkeys(contender.name for answer in answers for contender in answer.all)))
+def _answer_labels(answers: Sequence[Answer]) -> Mapping[str, str]:
+    return label_names(tuple(dict.fromkeys(contender.name for answer in answers for contender in answer.all)))
 
 
-def _short(said: str, names: Mapping[str, str]) -> str:
+def _shorten_names(said: str, names: Mapping[str, str]) -> str:
     for name in sorted(names, key=len, reverse=True):
         said = said.replace(name, names[name])
     return said
 
 
-def _found(runs: Sequence[ReportRun]) -> tuple[str, str]:
+def _lone_finding(runs: Sequence[ReportRun]) -> tuple[str, str]:
     """What stands in the place of a recommendation where no question is answered: the finding of the only run."""
     if len(runs) > 1:
         return "No run compares two systems on the six questions of this page. What the runs say:", ""
-    return f"{plain(run_verdict(runs[0]).heading)}.", ""
+    return f"{plain_text(run_verdict(runs[0]).heading)}.", ""
 
 
-def _first(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+def _first_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
     """Below the answers: what time buys where a sweep timed it, else the scores that the answers rest on. Where nothing
     is answered: what the runs found, with their tables."""
     if answers:
-        traded = _traded(runs, answers[-1])
-        yield _trade(runs, traded) if len(traded) > 1 else _scores(answers)
+        traded = _fastest_stacks(runs, answers[-1])
+        yield _trade_figure(runs, traded) if len(traded) > 1 else _scores_table(answers)
         return
     for run in runs:
         verdict = run_verdict(run)
         if len(runs) > 1:
             yield Heading((f"{run.title}: ", *verdict.heading))
         yield Bullets(verdict.lede)
-        yield from _tables(run)
-    traded = _traded(runs, times_of(runs, Answer(QUESTIONS[0], "not run")))
+        yield from _terminal_tables(run)
+    traded = _fastest_stacks(runs, times_of(runs, Answer(QUESTIONS[0], "not run")))
     if len(traded) > 1:
-        yield _trade(runs, traded)
+        yield _trade_figure(runs, traded)
 
 
-def _tables(run: ReportRun) -> Iterator[Block]:
+def _terminal_tables(run: ReportRun) -> Iterator[Block]:
     """What a terminal shows of the run, as far as it fits across a page, and what its signs mean."""
     from embassay.report.terminal import run_view
 
     for table in run_view(run.record.path, wide=True):
         if isinstance(table, Care) and table.more:
-            yield Text(" ".join(plain(said) if not isinstance(said, str) else said for said in table.more))
+            yield Text(
+                " ".join(plain_text(said) if not isinstance(said, str) else said for said in table.more)
+            )
         if isinstance(table, Table) and table.id in TABLES:
             columns = table.columns[:MOST_COLUMNS]
-            lines = tuple(replace(line, entries=_apart(line, columns)) for line in table.lines[:MOST_LINES])
+            lines = tuple(
+                replace(line, entries=_row_entries(line, columns)) for line in table.lines[:MOST_LINES]
+            )
             yield replace(
                 table,
                 id="",
@@ -204,11 +208,11 @@ def _tables(run: ReportRun) -> Iterator[Block]:
             )
 
 
-def _apart(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ...]:
+def _row_entries(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ...]:
     """The cells of a line; an interval stands in brackets behind its value, where a terminal leaves a space."""
     parts = []
     for column, entry in zip(columns, line.entries, strict=False):
-        title = plain(column.title) if isinstance(column, Column) else column
+        title = plain_text(column.title) if isinstance(column, Column) else column
         value, _, interval = (
             entry.text.strip().partition(" ") if isinstance(entry.text, str) else ("", "", "")
         )
@@ -217,7 +221,7 @@ def _apart(line: Line, columns: Sequence[str | Column]) -> tuple[Entry, ...]:
     return tuple(parts)
 
 
-def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
+def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
     """The fastest stack of each encoder of the first sweep, by time."""
     findings = next((swept for run in runs if (swept := sweep_of(run)) is not None), None)
     if findings is None:
@@ -233,7 +237,7 @@ def _traded(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, ...]:
     return tuple(traded)
 
 
-def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
+def _trade_figure(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
     findings = next(swept for run in runs if (swept := sweep_of(run)) is not None)
     asked = findings.asked
     fast, best = traded[0], max(traded, key=lambda row: row.quality)
@@ -248,39 +252,39 @@ def _trade(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
     )
     n = numbers.counted(findings.parts[0].queries, "query")
     small = f"{asked.measure} of each encoder’s fastest stack, {n}. Tick: score; bar: 95% interval."
-    drawing = _drawing(traded, f"ms a query at p{asked.percentile:g} (log scale)")
+    drawing = _draw_trade(traded, f"ms a query at p{asked.percentile:g} (log scale)")
     return Figure(title, Markup(drawing), words, small)
 
 
-def _drawing(traded: Sequence[Traded], across: str) -> str:
+def _draw_trade(traded: Sequence[Traded], across: str) -> str:
     edges = [edge for row in traded for edge in (row.quality, row.low, row.high) if edge is not None]
     y, x = scale_of([0.0, *edges]), log_scale([row.system.value for row in traded])
     rows = "".join(
-        f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_down(y, tick)}" y2="{_down(y, tick)}"/>'
-        f'<text x="{LEFT - 1}%" y="{_down(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        f'<line class="g" x1="{LEFT}%" x2="{LEFT + WIDE}%" y1="{_y_at(y, tick)}" y2="{_y_at(y, tick)}"/>'
+        f'<text x="{LEFT - 1}%" y="{_y_at(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
         for tick in y.ticks
     )
     ticks = "".join(
-        f'<text x="{_across(x, tick):.2f}%" y="{TOP + TALL + 18}" text-anchor="middle">{tick:g}</text>'
+        f'<text x="{_x_at(x, tick):.2f}%" y="{TOP + TALL + 18}" text-anchor="middle">{tick:g}</text>'
         for tick in x.ticks
     )
     middle = (
         f'<text x="{LEFT + WIDE / 2}%" y="{TOP + TALL + 38}" text-anchor="middle">{escape(across)}</text>'
     )
-    bars = "".join(_upright(row, x, y) for row in traded)
+    bars = "".join(_draw_bar(row, x, y) for row in traded)
     return f'<svg class="curve" height="{TOP + TALL + 46}">{rows}{ticks}{middle}{bars}</svg>'
 
 
-def _upright(row: Traded, x: LogScale, y: Scale) -> str:
+def _draw_bar(row: Traded, x: LogScale, y: Scale) -> str:
     """Bar, tick, name and value of a system."""
     at, down, style = (
-        f"{_across(x, row.system.value):.2f}%",
-        _down(y, row.quality),
+        f"{_x_at(x, row.system.value):.2f}%",
+        _y_at(y, row.quality),
         CLASSES[row.system.kind],
     )
     bar = ""
     if row.low is not None and row.high is not None:
-        top, bottom = _down(y, row.high), _down(y, row.low)
+        top, bottom = _y_at(y, row.high), _y_at(y, row.low)
         size = f'width="8" height="{bottom - top:.1f}" transform="translate(-4)"'
         bar = f'<rect class="bar {style}" x="{at}" y="{top}" {size}/>'
     return (
@@ -290,51 +294,51 @@ def _upright(row: Traded, x: LogScale, y: Scale) -> str:
     )
 
 
-def _across(x: LogScale, value: float) -> float:
+def _x_at(x: LogScale, value: float) -> float:
     return LEFT + WIDE * x.at(value) / 100
 
 
-def _down(y: Scale, value: float) -> float:
+def _y_at(y: Scale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * TALL, 1)
 
 
-def _scores(answers: Sequence[Answer]) -> Table:
+def _scores_table(answers: Sequence[Answer]) -> Table:
     """Of each answer the first systems: fewer where long names take the rows."""
-    label, asked = _labels(answers), sum(bool(answer.all) for answer in answers)
-    long = sum(max(0, len(_short(answer.answer, label)) // NAME - 2) for answer in answers)
+    label, asked = _answer_labels(answers), sum(bool(answer.all) for answer in answers)
+    long = sum(max(0, len(_shorten_names(answer.answer, label)) // NAME - 2) for answer in answers)
     lines = [
         Line(
             label[top.name],
-            (_value(answer, top),),
+            (_value_entry(answer, top),),
             kind=None if top.kind == "human" else top.kind,
             group=answer.question.asks,
         )
         for answer in answers
         for top in answer.all[: max(3, (MOST_LINES - 2 * long) // asked)]
     ]
-    return _table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
+    return _plain_table("Scores behind these answers", "System", ("Score, 95% interval",), lines)
 
 
-def _value(answer: Answer, top: Contender) -> Entry:
+def _value_entry(answer: Answer, top: Contender) -> Entry:
     unit = answer.unit
     if top.low is None or top.high is None:
         return Entry(unit.text(top.value))
     return Entry(f"{unit.text(top.value)} ({unit.text(top.low)} to {unit.text(top.high)})")
 
 
-def _table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Line]) -> Table:
+def _plain_table(title: str, heading: str, columns: Sequence[str], lines: Sequence[Line]) -> Table:
     heads = tuple(Column(column, style="") for column in columns)
     return Table("", title, heading, heads, tuple(lines), style="plain", is_sortable=False, export="")
 
 
-def _second(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+def _second_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
     """Conditions, data and cost; then as much as there is room for of a single run's tasks, and of the notes."""
-    head, tail = tuple(_held(runs, answers)), tuple(_ended(runs, answers))
-    room = ROOM - sum(map(_rows, (*head, *tail)))
-    tasks = tuple(_tasks(runs[0], room - 3)) if answers and len(runs) == 1 else ()
+    head, tail = tuple(_condition_blocks(runs, answers)), tuple(_closing_blocks(runs, answers))
+    room = ROOM - sum(map(_count_rows, (*head, *tail)))
+    tasks = tuple(_task_tables(runs[0], room - 3)) if answers and len(runs) == 1 else ()
     notes = gathered_notes(runs)[: MOST_NOTES - MOST_NOTES // 2 * bool(answers)]
-    care = Bullets(tuple(_short(note.plain, _labels(answers)) for note in notes))
-    fits = not answers or _rows(care) + 2 <= room - sum(map(_rows, tasks))
+    care = Bullets(tuple(_shorten_names(note.plain, _answer_labels(answers)) for note in notes))
+    fits = not answers or _count_rows(care) + 2 <= room - sum(map(_count_rows, tasks))
     yield from (*head, *tasks)
     if notes and fits:
         yield Heading("Read with care")
@@ -342,28 +346,28 @@ def _second(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Bl
     yield from tail
 
 
-def _held(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+def _condition_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
     yield Heading("The recommendation holds if" if answers else "This holds if")
-    yield Bullets(tuple(_conditions(runs, answers)))
+    yield Bullets(tuple(_list_conditions(runs, answers)))
     if answers:
         yield Heading("How to read “sure”")
         yield Bullets(
             tuple((Words(word, f"level {level}"), f" {means}") for level, word, means in LEVELS),
             style="levels",
         )
-    yield _tested(runs, answers)
-    if untested := tuple(_untested(runs, answers)):
+    yield _tested_table(runs, answers)
+    if untested := tuple(_untested_bullets(runs, answers)):
         yield Heading("What was not tested")
         yield Bullets(untested)
 
 
-def _ended(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
-    yield _table("What it costs", "Of", ("Time and money",), tuple(_costs(runs, answers)))
+def _closing_blocks(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Block]:
+    yield _plain_table("What it costs", "Of", ("Time and money",), tuple(_cost_lines(runs, answers)))
     yield Heading("Run it again", level=3)
-    yield from _again(runs)
+    yield from _rerun_commands(runs)
 
 
-def _tasks(run: ReportRun, room: int) -> Iterator[Table]:
+def _task_tables(run: ReportRun, room: int) -> Iterator[Table]:
     """Every system on every task, as many as fit: those that may be first on a task are bold, by its paired tests."""
     board = run.board
     rows = [row for row in board.rows if row.system.ranked][: min(MOST_LINES, room)]
@@ -373,50 +377,50 @@ def _tasks(run: ReportRun, room: int) -> Iterator[Table]:
     lines = tuple(
         Line(
             row.label,
-            tuple(_bold(value) for value in (*(row.lead for _ in overall), *row.tasks)[:MOST_TASKS]),
+            tuple(_bold_entry(value) for value in (*(row.lead for _ in overall), *row.tasks)[:MOST_TASKS]),
         )
         for row in rows
     )
     columns = (*overall, *(task.short for task in board.tasks))[:MOST_TASKS]
-    table = _table("Every task", "System", columns, lines)
+    table = _plain_table("Every task", "System", columns, lines)
     yield replace(table, note="Bold: may be first on the task, by its paired tests.")
 
 
-def _bold(value: Value) -> Entry:
+def _bold_entry(value: Value) -> Entry:
     return Entry(value.text, bold=value.best)
 
 
-def _rows(block: Block) -> int:
+def _count_rows(block: Block) -> int:
     """How many rows of the page a block takes, as far as its letters tell."""
     if isinstance(block, Table):
         return 3 + len(block.lines) + bool(block.note)
     if isinstance(block, Bullets):
         return sum(
-            -(-len(plain(item) if isinstance(item, tuple) else item) // LETTERS) for item in block.items
+            -(-len(plain_text(item) if isinstance(item, tuple) else item) // LETTERS) for item in block.items
         )
     if isinstance(block, Text):
-        return -(-len(plain(block.said) if isinstance(block.said, tuple) else block.said) // LETTERS)
+        return -(-len(plain_text(block.said) if isinstance(block.said, tuple) else block.said) // LETTERS)
     return 2
 
 
 def conditions_of(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> tuple[Sentence, ...]:
     """What the recommendation of several runs holds under, then what was not tested, a sentence each."""
-    held = ((f"It holds if {condition}.",) for condition in _conditions(runs, answers))
+    held = ((f"It holds if {condition}.",) for condition in _list_conditions(runs, answers))
     never = (
         ("Not tested: ", *((part,) if isinstance(part, str) else part), ".")
-        for part in _untested(runs, answers)
+        for part in _untested_bullets(runs, answers)
     )
     return (*held, *never)
 
 
-def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[str]:
+def _list_conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[str]:
     """Those that the records give: whose texts, how many questions, how long, on what machine."""
     sample = ", this project’s small sample, which shows how it works and decides nothing for you"
-    yield f"your texts are like those of {_named(_datasets(runs))}{sample if _all_sample(runs) else ''}"
+    yield f"your texts are like those of {_list_names(_list_datasets(runs))}{sample if _all_sample(runs) else ''}"
     for answer in answers:
         if answer.level in ("sure", "likely", "open") and answer.question.name == "search":
             yield f"your questions resemble the {answer.n} that were asked"
-    for name, limit in _limits(runs):
+    for name, limit in _token_limits(runs):
         yield f"your texts are shorter than {numbers.count(limit)} tokens: {name} cuts longer ones"
     if answers and answers[-1].level != "not run":
         hardware = runs[0].record.manifest.get("hardware", {})
@@ -425,17 +429,17 @@ def _conditions(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterato
         yield f"you run on a machine like this one ({machine}); elsewhere, time it again"
 
 
-def _datasets(runs: Sequence[ReportRun]) -> list[str]:
+def _list_datasets(runs: Sequence[ReportRun]) -> list[str]:
     return list(
         dict.fromkeys(dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ()))
     )
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     if not names:
         return "this run"
-    return plain(
-        listed(
+    return plain_text(
+        join_names(
             names
             if len(names) <= MOST_NAMED
             else [*names[: MOST_NAMED - 1], f"{len(names) - MOST_NAMED + 1} more"]
@@ -448,7 +452,7 @@ def _all_sample(runs: Sequence[ReportRun]) -> bool:
     return sources == {"sample"}
 
 
-def _limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
+def _token_limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     """Of the systems that are in an answer: the most tokens that each reads of a text."""
     leading = {name for answer in answers_of(runs) for name in answer.names}
     counts: dict[str, int] = {}
@@ -459,22 +463,22 @@ def _limits(runs: Sequence[ReportRun]) -> list[tuple[str, int]]:
     return list(counts.items())
 
 
-def _tested(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
+def _tested_table(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Table:
     by_slug = {run.slug: run for run in runs}
     lines = []
     for answer in answers:
         if answer.level != "not run":
             noun = "stack" if answer.question.name == "price" else answer.question.noun
-            items, source = numbers.counted(answer.n, noun), _source(by_slug[answer.slug])
+            items, source = numbers.counted(answer.n, noun), _source_words(by_slug[answer.slug])
             lines.append(Line(answer.question.asks, (Entry(items), Entry(source))))
     if not answers:
-        lines = [Line(run.title, (Entry(_items(run)), Entry(_source(run)))) for run in runs]
-    return _table(
+        lines = [Line(run.title, (Entry(_items_words(run)), Entry(_source_words(run)))) for run in runs]
+    return _plain_table(
         "What it was tested on", "Question" if answers else "Run", ("Items", "Data, licence"), lines
     )
 
 
-def _items(run: ReportRun) -> str:
+def _items_words(run: ReportRun) -> str:
     """Items by task, of all datasets."""
     counts: dict[str, int] = {}
     for dataset in run.record.manifest.get("datasets", ()):
@@ -488,7 +492,7 @@ def _items(run: ReportRun) -> str:
 WHOSE = {OWN: "own data", SAMPLE: "the sample of Embassay"}
 
 
-def _source(run: ReportRun) -> str:
+def _source_words(run: ReportRun) -> str:
     """Its dataset with whose it is, or its licence; several are counted."""
     datasets: Sequence[Mapping[str, Any]] = run.record.manifest.get("datasets", ())
     if len(datasets) != 1:
@@ -497,7 +501,7 @@ def _source(run: ReportRun) -> str:
     return f"{datasets[0]['name']}, {WHOSE.get(licence, licence)}"
 
 
-def _untested(
+def _untested_bullets(
     runs: Sequence[ReportRun], answers: Sequence[Answer]
 ) -> Iterator[str | tuple[str | Words, ...]]:
     for answer in answers:
@@ -510,21 +514,21 @@ def _untested(
     )
     if languages and not {"mul", "und"} & set(languages):
         named = dict.fromkeys(LANGUAGES.get(str(language), str(language)) for language in languages)
-        yield f"languages other than {plain(listed([*named]))}"
+        yield f"languages other than {plain_text(join_names([*named]))}"
     if any(run.record.kind in ("score", "sweep", "golden") for run in runs):
         yield "the answers that a language model writes from what was found"
     if any(run.record.kind == "sweep" for run in runs):
         yield "more documents than these: search gets slower and harder as they grow"
 
 
-def _costs(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Line]:
+def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Line]:
     manifests = [run.record.manifest for run in runs]
     seconds = sum(
         session.get("seconds") or 0 for manifest in manifests for session in manifest.get("sessions", ())
     )
     spent = [(manifest.get("spent") or {}).get("usd", 0.0) for manifest in manifests]
     cores = numbers.counted((manifests[0].get("hardware") or {}).get("cores") or 1, "core")
-    money = "price unknown" if None in spent else dollars(sum(spent))
+    money = "price unknown" if None in spent else format_dollars(sum(spent))
     time = f"{numbers.duration(seconds)} on {cores}" if seconds else "time not recorded"
     yield Line("This evaluation", (Entry(f"{time}; {money}"),))
     for answer in answers:
@@ -536,15 +540,15 @@ def _costs(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterator[Lin
         yield Line("In use", (Entry(answers[-1].said),))
 
 
-def _again(runs: Sequence[ReportRun]) -> Iterator[Text]:
+def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[Text]:
     commands = list(dict.fromkeys(run.record.manifest.get("command", "") for run in runs))
     for command in [text for text in commands if text][:MOST_COMMANDS]:
-        yield Text((Words(_cut(command), "command"),))
+        yield Text((Words(_cut_command(command), "command"),))
     if any(len(command) > LONGEST_COMMAND for command in commands):
         yield Text("The whole command: full report, Method.")
     if len(commands) > MOST_COMMANDS:
         yield Text(f"The other {len(commands) - MOST_COMMANDS} commands: full report, Method.")
 
 
-def _cut(command: str) -> str:
+def _cut_command(command: str) -> str:
     return command if len(command) <= LONGEST_COMMAND else f"{command[:LONGEST_COMMAND]} …"

@@ -19,14 +19,14 @@ from embassay.document.blocks import (
     Table,
     Text,
     Words,
-    figures,
-    listed,
-    plain,
+    join_names,
+    number_columns,
+    plain_text,
 )
 from embassay.document.blocks import Verdict as Finding
 from embassay.document.claims import first_in_words
 from embassay.document.marks import scale_of
-from embassay.document.terminal import drawable, folded
+from embassay.document.terminal import drawable_blocks, fold_text
 from embassay.protocols.compare import (
     METHOD,
     Across,
@@ -68,9 +68,9 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
     from embassay.report.notes import notes_of
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
-    from embassay.report.runs import gathered
+    from embassay.report.runs import gather_runs
 
-    shown = gathered((read_record(Path(run)),))[0]
+    shown = gather_runs((read_record(Path(run)),))[0]
     if shown.record.kind == "hume":
         from embassay.report.hume.conclusions import hume_view
 
@@ -81,27 +81,27 @@ def run_view(run: Path, wide: bool = False, price: float | None = None) -> Itera
         from embassay.report.calibration import calibration_view
 
         yield from calibration_view(Path(run), record, board, price)
-        yield from where(Path(run))
+        yield from report_place(Path(run))
         return
     if record.kind == "choose":
         from embassay.report.rag.choice import choice_view
 
         yield from choice_view(Path(run), record, board, wide)
-        yield from where(Path(run))
+        yield from report_place(Path(run))
         return
     yield run_verdict(shown)
     yield from _main_table(record, board, wide)
     if wide:
-        yield from _taken(record, board)
+        yield from _taken_blocks(record, board)
     blocks, why = shown.brought
-    yield from (block for block in drawable(blocks) if not isinstance(block, Finding))
+    yield from (block for block in drawable_blocks(blocks) if not isinstance(block, Finding))
     notes = [why] if why else []
     notes += [f"{row.label}: {row.note}." for row in board.unranked if row.note and board.tasks]
-    yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_references(board)))
-    yield from where(Path(run))
+    yield Care((*notes, *(note.plain for note in notes_of(record))), more=tuple(_reference_lines(board)))
+    yield from report_place(Path(run))
 
 
-def where(run: Path, otherwise: str = "") -> Iterator[Text]:
+def report_place(run: Path, otherwise: str = "") -> Iterator[Text]:
     """Where the report of a run is; `otherwise` what there is in its place."""
     report = run / "report.html"
     if report.exists():
@@ -117,9 +117,9 @@ def verdict_view(run: Path, sentences: int = BRIEFLY) -> Iterator[Block]:
     """
     from embassay.report.overview import run_verdict
     from embassay.report.record import read_record
-    from embassay.report.runs import gathered
+    from embassay.report.runs import gather_runs
 
-    verdict = run_verdict(gathered((read_record(Path(run)),))[0])
+    verdict = run_verdict(gather_runs((read_record(Path(run)),))[0])
     yield replace(verdict, lede=verdict.lede[:sentences])
 
 
@@ -135,7 +135,7 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
     """The answers that runs give, a line each, and what to use; empty where they give none."""
     from rich.text import Text as Styled
 
-    from embassay.report.answers import answers_of, recommendation
+    from embassay.report.answers import answers_of, recommend_systems
 
     answers = answers_of(runs)
     if not answers:
@@ -144,12 +144,12 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
     names = min(max(len(answer.answer) for answer in answers), MOST_NAMES) + 2
     lines = [
         Styled("Answers", style="bold").append(
-            _scope(runs, " · " if unicode else " - "), style="not bold dim"
+            _asked_scope(runs, " · " if unicode else " - "), style="not bold dim"
         )
     ]
     for answer in answers:
         word, colour = LEVELS.get(answer.level, ("", ""))
-        said = folded(f"{word}: {answer.brief}" if word else answer.brief, width - asks - names, unicode)
+        said = fold_text(f"{word}: {answer.brief}" if word else answer.brief, width - asks - names, unicode)
         said[0].highlight_words([f"{word}:"], colour)
         head = Styled(f"  {answer.question.short}".ljust(asks)).append(
             answer.answer.ljust(names), style="bold"
@@ -161,12 +161,12 @@ def render_answers(runs: Sequence[ReportRun], *, width: int = 80, unicode: bool 
             head.append_text(said[0]),
             *(Styled(" " * (asks + names)).append_text(line) for line in said[1:]),
         ]
-    use, rest = recommendation(answers)
-    lines += [Styled(""), *folded(use, width, unicode), *folded(rest, width, unicode)] if use else []
+    use, rest = recommend_systems(answers)
+    lines += [Styled(""), *fold_text(use, width, unicode), *fold_text(rest, width, unicode)] if use else []
     return Styled("\n").join(lines)
 
 
-def _scope(runs: Sequence[ReportRun], dot: str) -> str:
+def _asked_scope(runs: Sequence[ReportRun], dot: str) -> str:
     """How many systems were asked, and on which data, behind the heading of the answers."""
     systems = {system.name for run in runs for system in run.record.ranked_systems}
     datasets = {dataset["name"] for run in runs for dataset in run.record.manifest.get("datasets", ())}
@@ -180,10 +180,10 @@ def _scope(runs: Sequence[ReportRun], dot: str) -> str:
 def care_view(runs: Sequence[ReportRun], most: int = 3) -> Iterator[Block]:
     """The first notes of all runs, those that can change an answer first, under a heading that counts them."""
     from embassay.report.answers import answers_of
-    from embassay.report.notes import gathered_notes, weighed
+    from embassay.report.notes import gathered_notes, weigh_notes
 
     asked = {answer.slug for answer in answers_of(runs) if answer.level != "not run"}
-    notes, _ = weighed(gathered_notes(runs), asked)
+    notes, _ = weigh_notes(gathered_notes(runs), asked)
     if notes:
         yield Finding((f"Read with care ({min(most, len(notes))} of {numbers.counted(len(notes), 'note')})",))
         yield Bullets(tuple(note.plain for note in notes[:most]))
@@ -197,47 +197,52 @@ def _main_table(record: Record, board: Board, wide: bool) -> Iterator[Table]:
         yield profile_view(record, board, wide)
         return
     if record.kind != "pteb" and board.tasks:
-        yield _board(board, wide)
+        yield _board_table(board, wide)
         return
     from embassay.report.pteb.conclusions import drop_table, step_table
 
     yield from (drop_table(record, board, wide),) if record.kind == "pteb" else step_table(record, board)
 
 
-def _taken(record: Record, board: Board) -> Iterator[Block]:
+def _taken_blocks(record: Record, board: Board) -> Iterator[Block]:
     """Time and memory beside the score; nothing where cells tell no time."""
-    from embassay.report.method import taken
+    from embassay.report.method import measure_taken
 
     rows = [
         [row.system, row.score, row.time, row.per_pair, row.memory, row.vector]
-        for row in taken(record, board)
+        for row in measure_taken(record, board)
     ]
     if rows:
         heads: list[str | Column] = [
             "System",
-            *figures(board.lead_title, "Time", "Per pair", "Memory", "Vector"),
+            *number_columns(board.lead_title, "Time", "Per pair", "Memory", "Vector"),
         ]
         yield Table.of("taken", heads, rows)
         yield Text(MEASURED)
 
 
-def _references(board: Board) -> Iterator[str]:
+def _reference_lines(board: Board) -> Iterator[str]:
     names = " and ".join(row.label for row in board.references)
     if board.apart:
-        apart = plain(listed([row.label for row in board.apart]))
+        apart = plain_text(join_names([row.label for row in board.apart]))
         yield f"{APART} {apart} are ranked by themselves: another method stands behind some scores."
     if names and board.tasks:
         yield f"{names} are references, not ranked."
 
 
-def _board(board: Board, wide: bool) -> Table:
+def _board_table(board: Board, wide: bool) -> Table:
     """Rank, system, leading score with its interval, and the other tasks."""
-    from embassay.report.board import ends
+    from embassay.report.board import collect_ends
 
     places = [i for i, task in enumerate(board.tasks) if task.name != board.lead]
-    scale = scale_of(ends(row.lead for row in board.rows))
+    scale = scale_of(collect_ends(row.lead for row in board.rows))
     lead = Column(f"{board.lead_title}, 95%", scale, "num")
-    heads: list[str | Column] = ["Rank", "System", lead, *figures(*(board.tasks[i].short for i in places))]
+    heads: list[str | Column] = [
+        "Rank",
+        "System",
+        lead,
+        *number_columns(*(board.tasks[i].short for i in places)),
+    ]
     return Table.of("board", heads, (_board_row(row, places, wide) for row in board.rows), at=1)
 
 
@@ -264,9 +269,9 @@ def pair_view(pair: PairOfSystems, protocol: str) -> Iterator[Block]:
     unit = numbers.unit_of(protocol)
     first = leading(pair.contrasts)
     claims = () if math.isnan(first.p) else (contrast_claim(first),)
-    yield Finding((verdict(first, unit, pair.among),), claims=claims)
+    yield Finding((contrast_verdict(first, unit, pair.among),), claims=claims)
     yield _pair_table(pair.contrasts, unit)
-    yield Bullets(tuple(_notes(pair, unit)))
+    yield Bullets(tuple(_pair_notes(pair, unit)))
     yield from _next_items(leading(pair.contrasts), unit)
 
 
@@ -286,12 +291,12 @@ def _next_items(contrast: Contrast, unit: numbers.Unit) -> Iterator[Block]:
     yield open_table("What more items would buy", "Items", [found], unit=unit)
 
 
-def verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:
+def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None = None) -> str:
     """The finding in a sentence: *beats* is an adjusted p below 0.05. Where the run's ranks answer otherwise, it names
     their family.
 
     >>> made = Contrast("a", "b", "sts", "", "spearman", 0.8, 0.7, 0.1, 0.05, 0.15, 0.02, 1e-6, 1e-6)
-    >>> verdict(made, numbers.SCORE)
+    >>> contrast_verdict(made, numbers.SCORE)
     'a beats b on sts by 0.100 (0.050–0.150), p <0.001.'
     """
     what = contrast.measure if contrast.task == "score" else contrast.task
@@ -360,7 +365,7 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
     unit = numbers.unit_of(protocol)
     # An overall score that a run of few tasks has not must not come first.
     for field in sorted(found, key=lambda entry: not entry.entrants):
-        yield Finding((_headline(field),), claims=field_claims(field))
+        yield Finding((_field_headline(field),), claims=field_claims(field))
         yield _field_table(field, unit)
         yield Bullets(tuple(_field_notes(field)))
     yield Text(_how_ranked(found))
@@ -371,10 +376,14 @@ def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
     titles = (
         "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks",
     )  # fmt: skip
-    return Table.of("pair", ("Where", *figures(*titles)), ([*_row(contrast, unit)] for contrast in contrasts))
+    return Table.of(
+        "pair",
+        ("Where", *number_columns(*titles)),
+        ([*_contrast_row(contrast, unit)] for contrast in contrasts),
+    )
 
 
-def _row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
+def _contrast_row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
     yield f"{contrast.task} {contrast.dataset}".strip() + (
         f" {contrast.measure}" if contrast.task == "score" else ""
     )
@@ -382,8 +391,8 @@ def _row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
         yield from (
             "n/a",
             "n/a",
-            _value(contrast.value_a, unit),
-            _value(contrast.value_b, unit),
+            _value_words(contrast.value_a, unit),
+            _value_words(contrast.value_b, unit),
             "n/a",
             str(contrast.n),
         )
@@ -391,8 +400,8 @@ def _row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
         certain = not math.isnan(contrast.p)
         change = unit.change(contrast.difference)
         yield f"{change} {unit.interval(contrast.low, contrast.high)}" if certain else change
-        yield _p(contrast.p_adjusted)
-        yield from (_value(contrast.value_a, unit), _value(contrast.value_b, unit))
+        yield _p_words(contrast.p_adjusted)
+        yield from (_value_words(contrast.value_a, unit), _value_words(contrast.value_b, unit))
         yield unit.text(contrast.smallest) if certain else "n/a"
         yield numbers.count(contrast.n)
     items = contrast.by_item
@@ -400,14 +409,14 @@ def _row(contrast: Contrast, unit: numbers.Unit) -> Iterator[str]:
         yield from (numbers.NONE,) * 3
         return
     yield "n/a" if math.isnan(items.effect) else numbers.change(items.effect, 2)
-    yield _p(items.randomization_p)
-    yield _p(items.wilcoxon_p)
+    yield _p_words(items.randomization_p)
+    yield _p_words(items.wilcoxon_p)
 
 
-def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
+def _pair_notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
     how = next(filter(None, (contrast.method for contrast in pair.contrasts)), "")
-    test = f"{how}{_degrees(pair)}" if how else "no test"
-    yield f"Differences are first minus second; {test}. {_families(pair)}"
+    test = f"{how}{_freedom_words(pair)}" if how else "no test"
+    yield f"Differences are first minus second; {test}. {_corrected_together(pair)}"
     yield "Detectable: the least true difference that this test, so corrected, finds with 80% power at 5%."
     if pair.among is not None:
         apart = "tell" if pair.among.apart else "do not tell"
@@ -426,10 +435,10 @@ def _notes(pair: PairOfSystems, unit: numbers.Unit) -> Iterator[str]:
         if contrast.reason:
             yield f"{contrast.task} {contrast.dataset}".strip() + f": {contrast.reason}."
     for several in pair.across:
-        yield _said(several, unit)
+        yield _across_sentence(several, unit)
 
 
-def _families(pair: PairOfSystems) -> str:
+def _corrected_together(pair: PairOfSystems) -> str:
     """Which rows are corrected together."""
     tested = [contrast for contrast in pair.contrasts if not math.isnan(contrast.p)]
     parts = {bool(contrast.dataset): contrast.tests for contrast in tested if contrast.task != OVERALL}
@@ -441,7 +450,7 @@ def _families(pair: PairOfSystems) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else "Nothing is corrected."
 
 
-def _degrees(pair: PairOfSystems) -> str:
+def _freedom_words(pair: PairOfSystems) -> str:
     """How many degrees of freedom the tests have, those of few items the fewest."""
     measured = [row.df for row in pair.contrasts if math.isfinite(row.df) and not math.isnan(row.p)]
     if not measured:
@@ -450,17 +459,17 @@ def _degrees(pair: PairOfSystems) -> str:
     return f", {low} degrees of freedom" if low == high else f", {low} to {high} degrees of freedom"
 
 
-def _said(across: Across, unit: numbers.Unit) -> str:
+def _across_sentence(across: Across, unit: numbers.Unit) -> str:
     text = (
         f"{across.task} over {across.datasets} datasets: shift {unit.change(across.shift.estimate)} (Hodges-Lehmann), "
-        f"Wilcoxon p {_p(across.test.p)}"
+        f"Wilcoxon p {_p_words(across.test.p)}"
     )
     if across.mean.low == across.mean.low:
         text += f"; for further datasets the mean is {unit.interval(across.mean.low, across.mean.high)}"
     return text + (f". {across.datasets} datasets cannot reach p 0.05." if across.datasets <= _FEW else ".")
 
 
-def _headline(field: Field) -> str:
+def _field_headline(field: Field) -> str:
     where = field.task if not field.dataset else f"{field.task}, {field.dataset}"
     title = where if field.measure == field.task else f"{where}: {field.measure}"
     claims = field_claims(field)
@@ -469,13 +478,19 @@ def _headline(field: Field) -> str:
     if not claims:
         return f"{title}. No ranks: {field.reason or 'no system has a value'}."
     if len(claims) == 1:
-        return f"{title}. {plain(first_in_words(claims, str, ''))}."
+        return f"{title}. {plain_text(first_in_words(claims, str, ''))}."
     names = [claim.subject for claim in claims]
     return f"{title}. {', '.join(names[:-1])} and {names[-1]} may be first."
 
 
 def _field_table(field: Field, unit: numbers.Unit) -> Table:
-    heads: list[str | Column] = ["Rank", "System", *figures("Value, 95%", "Best"), "Group", *figures("n")]
+    heads: list[str | Column] = [
+        "Rank",
+        "System",
+        *number_columns("Value, 95%", "Best"),
+        "Group",
+        *number_columns("n"),
+    ]
     rows = (_field_row(field, place, unit) for place in range(len(field.entrants)))
     return Table.of("field", heads, rows, at=1)
 
@@ -484,7 +499,7 @@ def _field_row(field: Field, place: int, unit: numbers.Unit) -> list[Said | Entr
     entrant = field.entrants[place]
     letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
-        _rank(entrant), entrant.system, Entry(_interval(entrant, unit), bold=entrant.rank_low == 1),
+        _entrant_rank(entrant), entrant.system, Entry(_entrant_interval(entrant, unit), bold=entrant.rank_low == 1),
         numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
         numbers.count(entrant.n),
     ]  # fmt: skip
@@ -494,31 +509,31 @@ def _field_notes(field: Field) -> Iterable[str]:
     return [f"{system} has no value: {reason}." for system, reason in field.missing]
 
 
-def _rank(entrant: Entrant) -> str:
+def _entrant_rank(entrant: Entrant) -> str:
     if entrant.rank_low is None or entrant.rank_high is None:
         return numbers.NONE
     return numbers.rank(entrant.rank_low, entrant.rank_high)
 
 
-def _interval(entrant: Entrant, unit: numbers.Unit) -> str:
+def _entrant_interval(entrant: Entrant, unit: numbers.Unit) -> str:
     text = unit.text(entrant.value)
     if entrant.low is None or entrant.high is None:
         return text
     return f"{text} {unit.interval(entrant.low, entrant.high)}"
 
 
-def _value(value: float | None, unit: numbers.Unit) -> str:
+def _value_words(value: float | None, unit: numbers.Unit) -> str:
     return "n/a" if value is None else unit.text(value)
 
 
-def _p(p: float) -> str:
+def _p_words(p: float) -> str:
     return "n/a" if math.isnan(p) else numbers.p_value(p)
 
 
 def gate_view(verdicts: Sequence[Verdict], judge: Sequence[str] = ()) -> Iterator[Block]:
     """The verdicts, a row each, why one has none, and where the `judge` is off."""
     yield Finding((f"{summary(verdicts)}.",), claims=state_verdicts(verdicts))
-    heads: list[str | Column] = ["Threshold", "Verdict", *figures("Value, 95%", "n")]
+    heads: list[str | Column] = ["Threshold", "Verdict", *number_columns("Value, 95%", "n")]
     stops = {True: "state failed", False: ""}
     rows: list[list[Said | Entry]] = [
         [row.bar, Entry(word(row), style=stops[row.stops]), value_text(row), numbers.count(row.n)]

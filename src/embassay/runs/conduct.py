@@ -123,9 +123,9 @@ class Conduct:
     ) -> Iterator[str]:
         # A half shows both faults for a third of the price; all of them are asked for again only to tell which it is.
         half = max(1, len(texts) // 2)
-        if not _differing(before[:half], encoder.encode(texts[:half], role=role)):
+        if not _differs(before[:half], encoder.encode(texts[:half], role=role)):
             return
-        if half == len(texts) or _differing(before, encoder.encode(texts, role=role)):
+        if half == len(texts) or _differs(before, encoder.encode(texts, role=role)):
             yield (
                 f"{encoder.name}: the same {len(texts)} texts got other vectors when they were encoded again; its "
                 "scores cannot be repeated"
@@ -137,14 +137,14 @@ class Conduct:
             )
 
 
-def _differing(before: Any, after: Any) -> bool:
+def _differs(before: Any, after: Any) -> bool:
     before, after = before.astype(np.float64), after.astype(np.float64)
     apart = np.linalg.norm(before - after, axis=1)
     # 1e-30: two zero vectors do not differ
     return bool((apart > _CLOSE * np.linalg.norm(before, axis=1) + 1e-30).any())
 
 
-def outlined(rows: Ragged) -> Vectors:
+def mean_rows(rows: Ragged) -> Vectors:
     """The mean row of each text, (n, width): enough to see whether two answers are the same."""
     return np.array([row.sum(axis=0) / max(1, len(row)) for row in rows], dtype=np.float32)
 
@@ -156,7 +156,7 @@ class _Outlined:
         self.name, self._encoder = encoder.name, encoder
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
-        return outlined(self._encoder.encode(texts, role=role))
+        return mean_rows(self._encoder.encode(texts, role=role))
 
 
 class RaggedConduct(Conduct):
@@ -164,11 +164,11 @@ class RaggedConduct(Conduct):
 
     def saw(self, texts: Sequence[str], vectors: Any) -> None:
         """The rows of distinct texts."""
-        super().saw(texts, outlined(vectors))
+        super().saw(texts, mean_rows(vectors))
 
     def made(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
         """What one call of `encode` gave."""
-        super().made(texts, role, outlined(vectors))
+        super().made(texts, role, mean_rows(vectors))
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
         """In words, as of other encoders."""

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Encoder, Ragged, Role, ragged
 from embassay.errors import ModelError, TextRefused
 from embassay.runs.conduct import Conduct, RaggedConduct
-from embassay.runs.memory import Footprint, check
-from embassay.runs.store import Store, seal
+from embassay.runs.memory import Footprint, check_memory
+from embassay.runs.store import Store, make_seal
 
 
 class RememberedEncoder:
@@ -120,7 +120,7 @@ class EmbeddingCache(Store):
         texts, dim, checksum, content = row
         expected = shape[0], dim if shape[1] is None else shape[1]
         # The key is sealed in as well: an intact row under another key would be vectors of other texts.
-        if (texts, dim) != expected or checksum != seal(key, content) or len(content) != 4 * texts * dim:
+        if (texts, dim) != expected or checksum != make_seal(key, content) or len(content) != 4 * texts * dim:
             self.drop(key)
             return None
         return np.frombuffer(content, dtype="<f4").reshape(expected)
@@ -134,7 +134,7 @@ class EmbeddingCache(Store):
         content = np.ascontiguousarray(vectors, dtype="<f4").data.cast("B")
         self._change(
             "INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-            key, encoder, *vectors.shape, seal(key, content), content,
+            key, encoder, *vectors.shape, make_seal(key, content), content,
         )  # fmt: skip
 
     def read_cut(self, key: bytes) -> int | None:
@@ -288,7 +288,7 @@ class CachedEncoder:
     def _room(self, distinct: int, texts: int) -> Vectors:
         """Where the vectors of so many distinct texts go."""
         # As they are made, and in the order of the texts.
-        check(Footprint({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim}))
+        check_memory(Footprint({f"the vectors of {texts:,} texts": 4 * (distinct + texts) * self.dim}))
         return np.empty((distinct, self.dim), dtype=np.float32)
 
     def _read(self, key: bytes, n: int) -> Vectors | None:
@@ -468,7 +468,7 @@ class CachedEncoder:
         return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
-def packed(rows: Ragged) -> Vectors:
+def pack_ragged(rows: Ragged) -> Vectors:
     """Ragged vectors as one array (n, floats of one text on average): how many rows each text has, all rows, and
     zeros."""
     counts = np.array([len(row) for row in rows], dtype=np.float32)  # exact up to 2^24 rows
@@ -479,8 +479,8 @@ def packed(rows: Ragged) -> Vectors:
     return whole.reshape(len(rows), width)
 
 
-def unpacked(kept: Vectors, width: int) -> Ragged | None:
-    """What `packed` was made of, with rows of this width; None where it cannot be."""
+def unpack_ragged(kept: Vectors, width: int) -> Ragged | None:
+    """What `pack_ragged` was made of, with rows of this width; None where it cannot be."""
     n = len(kept)
     flat = kept.ravel()
     counts = flat[:n].astype(np.int64)
@@ -527,15 +527,15 @@ class CachedRagged(CachedEncoder):
             yield [i for i, _ in rows], ragged([vector for _, vector in rows])
 
     def _room(self, distinct: int, texts: int) -> Ragged:
-        check(Footprint({f"the vectors of {texts:,} texts": 4 * distinct * self.floats}))
+        check_memory(Footprint({f"the vectors of {texts:,} texts": 4 * distinct * self.floats}))
         return np.empty(distinct, dtype=object)
 
     def _read(self, key: bytes, n: int) -> Ragged | None:
         flat = self.cache.read(key, (n, None))
-        return None if flat is None else unpacked(flat, self.width)
+        return None if flat is None else unpack_ragged(flat, self.width)
 
     def _write(self, key: bytes, vectors: Ragged) -> None:
-        self.cache.write(key, self.identity, packed(vectors))
+        self.cache.write(key, self.identity, pack_ragged(vectors))
 
     def _lost(self) -> Ragged:
         return ragged([np.full((1, self.width), np.nan, dtype=np.float32)])

@@ -26,7 +26,7 @@ from embassay.errors import BudgetExceeded, EmbassayError, ModelError, TextRefus
 from embassay.machine import HANGUP
 from embassay.records import TaskOutcome
 from embassay.registry import place_of_added
-from embassay.runs.folder import Cell, CellRecord, RunFolder, failed, finished, write_columns
+from embassay.runs.folder import Cell, CellRecord, RunFolder, failed_record, finished_record, write_columns
 from embassay.runs.memory import PeakMemory
 
 T = TypeVar("T")
@@ -85,7 +85,7 @@ async def all_of(
             # After an error nothing is begun any more, but what is in flight may be paid for: it is heard out.
             if stop.error is None:
                 for position, job in islice(waiting, at_once - len(running)):
-                    task: asyncio.Task[T] = asyncio.ensure_future(_begun(job))
+                    task: asyncio.Task[T] = asyncio.ensure_future(_await_job(job))
                     task.add_done_callback(ended.put_nowait)
                     running[task] = position, perf_counter()
             if not running:
@@ -107,7 +107,7 @@ async def all_of(
         raise stop.error
 
 
-async def _begun(job: Callable[[], Awaitable[T]]) -> T:
+async def _await_job(job: Callable[[], Awaitable[T]]) -> T:
     return await job()  # what a job raises as it is called is its task's, too
 
 
@@ -185,7 +185,7 @@ Workers = int | Processes | Ray
 """Who does the cells; a number is so many processes of this machine."""
 
 
-def crew(workers: Workers) -> Processes | Ray:
+def make_crew(workers: Workers) -> Processes | Ray:
     """The same in its long form. UsageError for fewer than one process."""
     chosen = Processes(workers) if isinstance(workers, int) else workers
     if isinstance(chosen, Processes) and chosen.count < 1:
@@ -205,7 +205,7 @@ class Attempt:
     peak_bytes: int | None = None
 
 
-def attempt(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any) -> Attempt:
+def try_cell(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how: Any) -> Attempt:
     """Evaluate a cell. A failure is an attempt too, the end of the money is not."""
     start, memory = time.perf_counter(), PeakMemory()
     try:
@@ -217,12 +217,12 @@ def attempt(work: Callable[..., TaskOutcome], job: Any, advance: Advance, **how:
     return Attempt(outcome, "", "", time.perf_counter() - start, memory.bytes)
 
 
-def keep(cell: Cell, tried: Attempt, folder: RunFolder) -> CellRecord:
+def keep_cell(cell: Cell, tried: Attempt, folder: RunFolder) -> CellRecord:
     """Write the items of a cell and its record, or the log of its failure and the record of that. OSError where the
     folder takes no more: that is no failure of the cell."""
     if tried.outcome is not None:
         try:
-            record = finished(cell, tried.outcome, tried.seconds, tried.peak_bytes)
+            record = finished_record(cell, tried.outcome, tried.seconds, tried.peak_bytes)
             _write_items(cell, tried.outcome, folder)
             folder.write_cell(cell, record)
             return record
@@ -231,12 +231,12 @@ def keep(cell: Cell, tried: Attempt, folder: RunFolder) -> CellRecord:
         except Exception as error:
             tried = _without_outcome(error, tried.seconds)
     folder.write_log(cell, tried.log)
-    record = failed(cell, tried.reason, tried.seconds)
+    record = failed_record(cell, tried.reason, tried.seconds)
     folder.write_cell(cell, record)
     return record
 
 
-def lost(reason: str) -> Attempt:
+def lost_attempt(reason: str) -> Attempt:
     """A cell whose process died, or whose machines did, without a word."""
     return Attempt(None, reason, f"{reason}\n", 0.0)
 
@@ -275,7 +275,7 @@ class InThisProcess:
         """The records, in the order of the cells."""
         for cell in cells:
             listener.started(cell)
-            record = keep(cell, attempt(work, cell.job, partial(listener.advanced, cell)), self._folder)
+            record = keep_cell(cell, try_cell(work, cell.job, partial(listener.advanced, cell)), self._folder)
             listener.ended(cell, record)
             yield record
 
@@ -323,7 +323,7 @@ class Crew:
         files: Sequence[Path] = (),
         identities: Mapping[str, str] = _NONE,
     ) -> None:
-        self.chosen, self._folder = crew(workers), folder
+        self.chosen, self._folder = make_crew(workers), folder
         self._files, self._identities = files, identities
         self._facts: dict[str, Any] = {}
         self._held = ExitStack()
@@ -403,7 +403,7 @@ class InProcesses:
                     yield record
             if pool.broken and size == 1:
                 cell = todo.pop(0)
-                record = keep(cell, lost(DIED), self._folder)
+                record = keep_cell(cell, lost_attempt(DIED), self._folder)
                 listener.ended(cell, record)
                 yield record
             size = 1 if pool.broken else size
@@ -507,5 +507,5 @@ def _end_with_parent() -> None:
 def _do_in_worker(cell: Cell) -> CellRecord:
     events = _worker["events"]
     events.put((cell.key, None))
-    tried = attempt(_worker["work"], cell.job, lambda texts: events.put((cell.key, texts)))
-    return keep(cell, tried, _worker["folder"])
+    tried = try_cell(_worker["work"], cell.job, lambda texts: events.put((cell.key, texts)))
+    return keep_cell(cell, tried, _worker["folder"])

@@ -35,13 +35,13 @@ RANKINGS = ".rankings"
 _PARQUET = b"PAR1"
 
 
-def tails(folders: Sequence[Path]) -> tuple[str, ...]:
+def folder_tails(folders: Sequence[Path]) -> tuple[str, ...]:
     """The name of each folder, with as many of the folders above it as tell them apart; equal for a folder that is
     given twice.
 
-    >>> tails([Path("runs/may"), Path("runs/june")])
+    >>> folder_tails([Path("runs/may"), Path("runs/june")])
     ('may', 'june')
-    >>> tails([Path("may/sage"), Path("june/sage")])
+    >>> folder_tails([Path("may/sage"), Path("june/sage")])
     ('may/sage', 'june/sage')
     """
     parts = [folder.absolute().parts for folder in folders]
@@ -108,21 +108,21 @@ def to_json(value: Any, *, indent: int | None = None) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
 
 
-def digest(value: Any) -> str:
+def digest_json(value: Any) -> str:
     """A short, stable fingerprint of a JSON-able value: 32 hexadecimal digits."""
     # In ASCII, as half of a surrogate pair has no bytes of its own.
     canonical = json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
     return hashlib.blake2b(canonical.encode(), digest_size=16).hexdigest()
 
 
-def slug(name: str) -> str:
+def slugify_name(name: str) -> str:
     """`name` as a file name; a short hash is appended when something had to change.
 
-    >>> slug("bm25"), slug("st:ORG/MODEL")
+    >>> slugify_name("bm25"), slugify_name("st:ORG/MODEL")
     ('bm25', 'st_ORG_MODEL-ba67ad2a')
     """
     safe = re.sub(r"[^A-Za-z0-9._-]", "_", name).lstrip(".")[:60]
-    return safe if safe and safe == name else f"{safe}-{digest(name)[:8]}"
+    return safe if safe and safe == name else f"{safe}-{digest_json(name)[:8]}"
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,9 @@ class CellRecord:
         return self.status == "done"
 
 
-def finished(cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int | None = None) -> CellRecord:
+def finished_record(
+    cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int | None = None
+) -> CellRecord:
     """The record of a cell that was evaluated. ModelError for a score or a part of it that is NaN or infinite: what
     has no value is None, with its reason."""
     numbers = {f"the score {score.measure} {score.variant}".strip(): score.value for score in outcome.scores}
@@ -184,7 +186,7 @@ def finished(cell: Cell, outcome: TaskOutcome, seconds: float, peak_bytes: int |
     )  # fmt: skip
 
 
-def failed(cell: Cell, reason: str, seconds: float) -> CellRecord:
+def failed_record(cell: Cell, reason: str, seconds: float) -> CellRecord:
     """The record of a cell that could not be evaluated, with the reason in plain words."""
     return CellRecord(
         cell.key,
@@ -216,13 +218,13 @@ def record_to_json(record: CellRecord) -> dict[str, Any]:
     # Without the components: asdict would copy every replicate of them.
     plain = asdict(CellRecord(**{**vars(record), "components": {}}))
     whole = {**plain, "components": components, "counts": dict(record.counts)}
-    return {**whole, "checksum": digest(whole)}
+    return {**whole, "checksum": digest_json(whole)}
 
 
 def record_from_json(plain: Mapping[str, Any]) -> CellRecord:
     """The inverse of `record_to_json`; KeyError, TypeError or ValueError if `plain` is not one, or not as it was."""
     plain = dict(plain)
-    if plain.pop("checksum") != digest(plain):
+    if plain.pop("checksum") != digest_json(plain):
         raise ValueError("the checksum is that of another record")
     components = {
         name: Component(
@@ -259,17 +261,17 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def hardware() -> dict[str, Any]:
+def hardware_facts() -> dict[str, Any]:
     """Processor, cores, memory and platform; what cannot be found is None."""
     return {
-        "cpu": _processor(),
+        "cpu": _processor_name(),
         "cores": os.cpu_count(),
         "memory_gib": _memory_gib(),
         "platform": f"{platform.system()} {platform.machine()}",
     }
 
 
-def versions() -> dict[str, str]:
+def list_versions() -> dict[str, str]:
     """Versions of Python and of the packages that results depend on."""
     packages = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -280,7 +282,7 @@ def versions() -> dict[str, str]:
     return packages
 
 
-def _processor() -> str | None:
+def _processor_name() -> str | None:
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -288,7 +290,7 @@ def _processor() -> str | None:
     return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), None)
 
 
-def memory() -> int | None:
+def built_in_memory() -> int | None:
     """The memory that is built in, in bytes; None where the system does not tell."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -297,7 +299,7 @@ def memory() -> int | None:
 
 
 def _memory_gib() -> float | None:
-    built_in = memory()
+    built_in = built_in_memory()
     return None if built_in is None else round(built_in / 2**30, 1)
 
 
@@ -325,7 +327,7 @@ _PARTS: _Kinds = {
 def check_shape(manifest: Mapping[str, Any]) -> None:
     """ValueError, with the place, where a part that others rely on is of another kind than it should be, or where a
     system, a dataset or a cell lacks what names it. What is not there at all is allowed, and so is null."""
-    _check(manifest, _WHOLE, "")
+    _check_types(manifest, _WHOLE, "")
     for name, needed in _NEEDED.items():
         for position, part in enumerate(manifest.get(name) or ()):
             where = f"{name}[{position}]"
@@ -334,10 +336,10 @@ def check_shape(manifest: Mapping[str, Any]) -> None:
             missing = [key for key in needed if not isinstance(part.get(key), str)]
             if missing:
                 raise ValueError(f"{where} has no {missing[0]}")
-            _check(part, _PARTS, f"{where}.")
+            _check_types(part, _PARTS, f"{where}.")
 
 
-def _check(part: Mapping[str, Any], kinds: _Kinds, where: str) -> None:
+def _check_types(part: Mapping[str, Any], kinds: _Kinds, where: str) -> None:
     for key, kind in kinds.items():
         value = part.get(key)
         if value is not None and not isinstance(value, kind):
@@ -463,16 +465,16 @@ class RunFolder:
         self, task: str, dataset: str, system: str, suffix: str = "", *, variant: str = ""
     ) -> Path:
         """Where the per-item values of a cell are; those of a variant in a folder of the system."""
-        path = self.path / "items" / task / slug(dataset) / slug(system)
+        path = self.path / "items" / task / slugify_name(dataset) / slugify_name(system)
         return (
-            path / f"{slug(variant)}{suffix}.parquet"
+            path / f"{slugify_name(variant)}{suffix}.parquet"
             if variant
             else path.with_name(f"{path.name}{suffix}.parquet")
         )
 
     def texts_path(self, task: str, dataset: str) -> Path:
         """Where the texts that a task judged on a dataset are."""
-        return self.path / "texts" / task / f"{slug(dataset)}.parquet"
+        return self.path / "texts" / task / f"{slugify_name(dataset)}.parquet"
 
     def keep_texts(self, task: str, dataset: str, columns: Callable[[], Mapping[str, Sequence[Any]]]) -> None:
         """Write the texts that a task judges on a dataset, unless they are there: then `columns` is not called."""
@@ -499,7 +501,7 @@ class RunFolder:
         rows = []
         for number, line in enumerate(read_bounded(self.results, WHOLE).splitlines(), start=1):
             try:
-                rows.append(_result(record_json(line)))
+                rows.append(_parse_result(record_json(line)))
             except (ValueError, TypeError) as error:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
@@ -513,7 +515,7 @@ class RunFolder:
         write_atomic(self.path / "logs" / f"{cell.key}.txt", text)
 
 
-def _result(plain: Any) -> Result:
+def _parse_result(plain: Any) -> Result:
     """A row from its JSON; TypeError where a column is of another type than it should be, ValueError for half of a
     surrogate pair, which no file could hold again."""
     row = Result(**plain)
@@ -584,37 +586,37 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
             expected=f"schema {schema}", found=f"schema {written}", mend=mend,
         )  # fmt: skip
     try:
-        return made(cls, plain)
+        return make_record(cls, plain)
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
         raise DataError(
             f"the record of {what} is not whole", path=path, found=str(error), mend=mend
         ) from error
 
 
-def made(cls: type[T], plain: Mapping[str, Any]) -> T:
+def make_record(cls: type[T], plain: Mapping[str, Any]) -> T:
     """A dataclass from its plain values: lists become tuples, and mappings the dataclasses they stand for.
 
     TypeError for a field that it does not have, or that it needs and is not there.
     """
     kind: Any = cls
-    hints = _hints(kind)
+    hints = _field_types(kind)
     unknown = [name for name in plain if name not in hints]
     if unknown:
         raise TypeError(f"{cls.__name__} has no field {unknown[0]!r}")
-    return cls(**{name: _value(hints[name], value) for name, value in plain.items()})
+    return cls(**{name: _typed_value(hints[name], value) for name, value in plain.items()})
 
 
 @lru_cache
-def _hints(cls: type) -> dict[str, Any]:
+def _field_types(cls: type) -> dict[str, Any]:
     """The types of a dataclass's fields: a record has thousands of a few classes."""
     return get_type_hints(cls)
 
 
-def _value(hint: Any, value: Any) -> Any:
+def _typed_value(hint: Any, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(hint, UnionType):
-        return _value(next(part for part in get_args(hint) if part is not type(None)), value)
+        return _typed_value(next(part for part in get_args(hint) if part is not type(None)), value)
     if get_origin(hint) is tuple:
-        return tuple(_value(get_args(hint)[0], part) for part in value)
-    return made(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value
+        return tuple(_typed_value(get_args(hint)[0], part) for part in value)
+    return make_record(hint, value) if isinstance(hint, type) and is_dataclass(hint) else value

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from embassay.contracts import Encoder, Kind, Ranked, RemoteEncoder, Role, Spread, Tokenizer
 from embassay.runs.embeddings import CachedEncoder, EmbeddingCache
 from embassay.runs.memory import in_words as size_in_words
-from embassay.runs.memory import limit
-from embassay.runs.spending import dollars
+from embassay.runs.memory import memory_promise
+from embassay.runs.spending import format_dollars
 
 COUNTED, SAMPLED = 20_000, 200
 """Texts of a call whose tokens are counted where they cost money, and where they do not; the rest goes by length."""
@@ -55,7 +55,7 @@ class Forecast:
     fetched: bool = True
 
 
-def summed(system: str, cells: Iterable[Forecast]) -> Forecast:
+def sum_forecasts(system: str, cells: Iterable[Forecast]) -> Forecast:
     """The forecast of all of a system's cells together."""
     total = Forecast("", "", system, 0, 0, 0, exact=True)
     for cell in cells:
@@ -89,7 +89,9 @@ class Forecasts:
     def by_system(self) -> tuple[Forecast, ...]:
         """One sum per system, in the order of the run."""
         names = dict.fromkeys(cell.system for cell in self.cells)
-        return tuple(summed(name, [cell for cell in self.cells if cell.system == name]) for name in names)
+        return tuple(
+            sum_forecasts(name, [cell for cell in self.cells if cell.system == name]) for name in names
+        )
 
     @property
     def seconds(self) -> float:
@@ -99,7 +101,7 @@ class Forecasts:
     @property
     def usd(self) -> float | None:
         """All that is to be paid; None if a price is not known."""
-        return summed("", self.cells).usd
+        return sum_forecasts("", self.cells).usd
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json` and the manifest."""
@@ -130,16 +132,18 @@ class Outlook:
     def in_words(self, most: float | None = None) -> str:
         """A line of it, and where a limit of `most` dollars will end the work."""
         line = (
-            f"{self.done:,} of {self.total:,} cost {dollars(self.usd)}; expected {dollars(self.expected)} in all, "
-            f"{dollars(self.low)} to {dollars(self.high)}"
+            f"{self.done:,} of {self.total:,} cost {format_dollars(self.usd)}; expected "
+            f"{format_dollars(self.expected)} in all, {format_dollars(self.low)} to {format_dollars(self.high)}"
         )
         if most is None or self.high <= most:
             return line
         reached = round(self.total * most / self.expected) if self.expected else self.total
-        return f"{line}. The limit of {dollars(most)} may end it after about {min(reached, self.total):,}"
+        return (
+            f"{line}. The limit of {format_dollars(most)} may end it after about {min(reached, self.total):,}"
+        )
 
 
-def outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
+def make_outlook(costs: Sequence[float], total: int, usd: float) -> Outlook:
     """Of `total` parts, the first of which cost `usd` dollars. `costs` are those of the answers to each, as far
     as they can be told apart: they say how much parts vary."""
     done = len(costs)
@@ -232,7 +236,7 @@ def tokens_of(
     return round(counted / share) if share else counted, False
 
 
-def served(system: object) -> RemoteEncoder | None:
+def encoder_behind(system: object) -> RemoteEncoder | None:
     """The encoder behind a server that is inside `system`; None where all is done on this machine."""
     part = getattr(system, "encoder", None)
     while part is not None and not hasattr(part, "encode_chunks"):
@@ -252,14 +256,14 @@ def remote_seconds(model: RemoteEncoder, requests: int, tokens: int, written: in
     return max([requests * ANSWER_SECONDS / AT_ONCE, *by_limits])
 
 
-def table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
+def forecast_table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
     """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
     titles = [
         "task", "dataset", "system", "texts", "tokens", "cost", "time", "requests", "kept", "items", "disk", "memory",
     ]  # fmt: skip
     return titles, [
         [cell.task, cell.dataset, cell.system, f"{cell.texts:,}",
-         ("" if cell.exact else "~") + f"{cell.tokens:,}", dollars(cell.usd),
+         ("" if cell.exact else "~") + f"{cell.tokens:,}", format_dollars(cell.usd),
          "?" if cell.seconds is None else f"{cell.seconds:,.1f} s",
          "" if cell.requests is None else f"{cell.requests:,}", f"{cell.cached:,}", f"{cell.items:,}",
          f"{cell.disk_bytes / 1e6:,.1f} MB", size_in_words(cell.memory_bytes) if cell.memory_bytes else ""]
@@ -276,14 +280,14 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
         yield (
             f"{forecast.system}: {forecast.requests or 0:,} requests, {about}{forecast.tokens:,} tokens, "
             + (
-                f"{about}{dollars(forecast.usd)}."
+                f"{about}{format_dollars(forecast.usd)}."
                 if forecast.usd is not None
                 else "price unknown: give price=."
             )
         )
     disk = sum(cell.disk_bytes for cell in forecasts.cells) / 1e6
     free = "$0: every system runs here" if forecasts.cells else "$0"
-    money = f"{dollars(forecasts.usd)} in all" if paid else free
+    money = f"{format_dollars(forecasts.usd)} in all" if paid else free
     yield (
         f"{len(forecasts.cells)} cells, about {forecasts.seconds:,.0f} s on one worker, at most {disk:,.0f} MB "
         f"of embeddings, {money}."
@@ -301,7 +305,7 @@ def in_words(forecasts: Forecasts) -> Iterator[str]:
 
 def _of_memory(most: int) -> Iterator[str]:
     """What a cell holds at most, and whether that is what was promised."""
-    promised = limit()
+    promised = memory_promise()
     holds = f"A cell holds {size_in_words(most)} of memory at most"
     if promised is None:
         yield f"{holds}, by estimate."

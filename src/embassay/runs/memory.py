@@ -44,7 +44,7 @@ class PeakMemory:
     def bytes(self) -> int | None:
         """So far; None where the system does not tell."""
         # Some sandboxes tell what is held now in the place of the peak.
-        self._most = max(self._most, (_since_begun() if self._begun else None) or _ever() or 0)
+        self._most = max(self._most, (_since_begun() if self._begun else None) or _peak_memory() or 0)
         return self._most or None
 
 
@@ -57,7 +57,7 @@ def _since_begun() -> int | None:
     return next((int(kib) * 1024 for kib in peaks), None)
 
 
-def _ever() -> int | None:
+def _peak_memory() -> int | None:
     try:
         import resource
     except ImportError:  # not POSIX
@@ -66,7 +66,7 @@ def _ever() -> int | None:
     return peak if sys.platform == "darwin" else peak * 1024
 
 
-def resident(process: int | None = None) -> int | None:
+def resident_memory(process: int | None = None) -> int | None:
     """The bytes of memory that a process (by default this one) holds now; None where the system does not tell, or the
     process is gone."""
     try:
@@ -100,10 +100,12 @@ class Watch:
 
     def look(self) -> None:
         """Look once."""
-        below = sum(resident(process) or 0 for process in _children(Path("/proc/self")))
+        below = sum(resident_memory(process) or 0 for process in _child_processes(Path("/proc/self")))
         # The system remembers this process's peak, which may lie between two looks.
         self.most = max(
-            self.most, (resident() or 0) + below, (_since_begun() or _ever() or 0) if not below else 0
+            self.most,
+            (resident_memory() or 0) + below,
+            (_since_begun() or _peak_memory() or 0) if not below else 0,
         )
 
     def _go_on(self) -> None:
@@ -116,7 +118,7 @@ class Watch:
                 return
 
 
-def _children(process: Path) -> list[int]:
+def _child_processes(process: Path) -> list[int]:
     """The ids of the processes below one."""
     ids: list[int] = []
     try:
@@ -124,7 +126,7 @@ def _children(process: Path) -> list[int]:
             ids += map(int, (thread / "children").read_text().split())
     except OSError:
         return ids
-    return ids + [below for child in ids for below in _children(Path("/proc", str(child)))]
+    return ids + [below for child in ids for below in _child_processes(Path("/proc", str(child)))]
 
 
 _GLANCE = 0.005
@@ -164,7 +166,7 @@ class Claims:
 
     def _sum(self, claims: dict[str, int]) -> int:
         return sum(
-            max(claim, resident(int(process)) or 0)
+            max(claim, resident_memory(int(process)) or 0)
             for process, claim in claims.items()
             if process != self._own
         )
@@ -173,7 +175,9 @@ class Claims:
     def _read(file: IO[str]) -> dict[str, int]:
         """The claims of processes that live."""
         claims: dict[str, int] = json.loads(file.read() or "{}")
-        return {process: claim for process, claim in claims.items() if resident(int(process)) is not None}
+        return {
+            process: claim for process, claim in claims.items() if resident_memory(int(process)) is not None
+        }
 
     @staticmethod
     def _put(file: IO[str], claims: dict[str, int]) -> None:
@@ -223,11 +227,11 @@ class Footprint:
         return ", ".join(f"{in_words(size)} for {purpose}" for purpose, size in shown)
 
 
-def size(text: str) -> int:
+def parse_size(text: str) -> int:
     """The bytes of `4GiB`, `512MiB` or `2GB`, whatever the case. UsageError for what is no size, and for one too small
     for any run.
 
-    >>> size("4GiB"), size("1.5 gb")
+    >>> parse_size("4GiB"), parse_size("1.5 gb")
     (4294967296, 1500000000)
     """
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([a-z]+)", text.strip(), re.IGNORECASE)
@@ -254,19 +258,19 @@ def in_words(amount: int) -> str:
     return f"{amount / 2**30:.3g} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"
 
 
-def limit() -> int | None:
+def memory_promise() -> int | None:
     """What is promised in this process, in bytes; None without a promise."""
     value = os.environ.get(LIMIT, "")
     if not value:
         return None
-    return int(value) if value.isdecimal() else size(value)
+    return int(value) if value.isdecimal() else parse_size(value)
 
 
 _watch: Watch | None = None
 
 
 @contextmanager
-def promised(most: int | None, *, stop: bool = False) -> Iterator[None]:
+def promise_memory(most: int | None, *, stop: bool = False) -> Iterator[None]:
     """Inside, this process and those that it starts together hold no more than `most` bytes; None promises nothing.
 
     What estimates its cells keeps the promise by that. Other work is to `stop` where it holds more: it is interrupted
@@ -289,10 +293,10 @@ def promised(most: int | None, *, stop: bool = False) -> Iterator[None]:
     except (KeyboardInterrupt, Interrupted) as error:
         if not stopper.stopped:
             raise
-        raise _beyond(watch.most, most, kept=isinstance(error, Interrupted)) from None
+        raise _broken_promise(watch.most, most, kept=isinstance(error, Interrupted)) from None
     else:
         if stopper.stopped:  # a server that has come down
-            raise _beyond(watch.most, most)
+            raise _broken_promise(watch.most, most)
     finally:
         for name, value in before.items():
             os.environ.pop(name, None) if value is None else os.environ.update({name: value})
@@ -329,7 +333,7 @@ class _Stopper:
             self._ended = True
 
 
-def _beyond(held: int, most: int, *, kept: bool = False) -> UsageError:
+def _broken_promise(held: int, most: int, *, kept: bool = False) -> UsageError:
     return UsageError(
         f"It came to hold {in_words(held)}, more than the {in_words(most)} promised, and was stopped."
         + (" Finished work is kept." if kept else ""),
@@ -341,12 +345,12 @@ def _beyond(held: int, most: int, *, kept: bool = False) -> UsageError:
 def room_for(need: Footprint) -> Iterator[None]:
     """Inside, the work has the room that it needs; it is waited for while other processes of the run hold it.
     UsageError, with the figure, where the work does not fit even alone."""
-    most = limit()
+    most = memory_promise()
     if most is None:
         yield
         return
-    check(need)
-    held = resident() or 0
+    check_memory(need)
+    held = resident_memory() or 0
     path = Path(os.environ.get(CLAIMS, ""))
     if not path.is_file():
         yield
@@ -367,10 +371,10 @@ def room_for(need: Footprint) -> Iterator[None]:
         claims.write(0)
 
 
-def check(need: Footprint) -> None:
+def check_memory(need: Footprint) -> None:
     """UsageError, with the figure, where work that is about to begin would break the promise by itself."""
-    most = limit()
-    if most is not None and (held := resident() or 0) + need.bytes > most:
+    most = memory_promise()
+    if most is not None and (held := resident_memory() or 0) + need.bytes > most:
         raise _too_much(need, held, most)
 
 
@@ -382,16 +386,16 @@ def _too_much(need: Footprint, held: int, most: int) -> UsageError:
     )
 
 
-def kept() -> dict[str, Any] | None:
+def memory_kept() -> dict[str, Any] | None:
     """What was promised, and the most that the processes of this run have held together so far; None without a
     promise."""
-    most = limit()
+    most = memory_promise()
     if most is None or _watch is None:
         return None
     return {"promised_bytes": most, "held_bytes": _watch.most, "kept": _watch.most <= most}
 
 
-def warning(told: Mapping[str, Any] | None) -> str:
+def memory_warning(told: Mapping[str, Any] | None) -> str:
     """What is to be said of a broken promise; empty where it was kept, or none was made."""
     if told is None or told["kept"]:
         return ""

@@ -45,14 +45,14 @@ class Spent:
     estimated: int = 0
 
     def __add__(self, other: Spent) -> Spent:
-        return _combined(self, other, 1)
+        return _combine_spent(self, other, 1)
 
     def since(self, before: Spent) -> Spent:
         """What was spent after `before`, an earlier state of the same account."""
-        return _combined(self, before, -1)
+        return _combine_spent(self, before, -1)
 
 
-def _combined(spent: Spent, other: Spent, sign: int) -> Spent:
+def _combine_spent(spent: Spent, other: Spent, sign: int) -> Spent:
     """Field by field; an unknown price makes an unknown sum."""
     pairs = {field.name: (getattr(spent, field.name), getattr(other, field.name)) for field in fields(Spent)}
     sums: dict[str, Any] = {
@@ -75,7 +75,7 @@ class Spending:
     def __init__(self, path: Path, session: str) -> None:
         self.path, self.session = path, session
         self.account = ""
-        self._book: Book = _folded(_read(path))
+        self._book: Book = _fold_ledger(_read_ledger(path))
         self._open: dict[int, tuple[str, float]] = {}
         self._file: int | None = None
         self._begun = False
@@ -174,7 +174,7 @@ class Spending:
     def _enter(self, line: dict[str, Any]) -> None:
         key = self.session, line["account"]
         with self._lock:
-            self._book[key] = self._book.get(key, Spent()) + _spent(line)
+            self._book[key] = self._book.get(key, Spent()) + _read_spent(line)
             self._write(line)
 
     def _write(self, line: Mapping[str, Any]) -> None:
@@ -189,7 +189,7 @@ class Spending:
             os.write(self._file, (to_json(line) + "\n").encode())
 
 
-def _read(path: Path) -> Iterator[dict[str, Any]]:
+def _read_ledger(path: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
     for line in path.read_bytes().splitlines():
@@ -212,7 +212,7 @@ def _is_whole(line: Mapping[str, Any]) -> bool:
     return "open" not in line or {"account", "usd"} <= line.keys()
 
 
-def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:
+def _fold_ledger(lines: Iterable[Mapping[str, Any]]) -> Book:
     """The book that the lines of dead sessions add up to."""
     book: Book = {}
     session, in_flight = "", dict[int, Mapping[str, Any]]()
@@ -235,12 +235,12 @@ def _folded(lines: Iterable[Mapping[str, Any]]) -> Book:
             continue
         in_flight.pop(line.get("closed", 0), None)
         if "account" in line:
-            enter(line["account"], _spent(line))
+            enter(line["account"], _read_spent(line))
     bury()
     return book
 
 
-def _spent(line: Mapping[str, Any]) -> Spent:
+def _read_spent(line: Mapping[str, Any]) -> Spent:
     return Spent(**{name: line[name] for name in asdict(Spent()) if name in line})
 
 
@@ -256,8 +256,8 @@ def in_one_line(spent: Mapping[str, Any]) -> str:
     tokens = sum(
         system["input_tokens"] + system.get("output_tokens", 0) for system in spent["systems"].values()
     )
-    limit = f" of {dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
-    money = "an unknown amount (give price=)" if spent["usd"] is None else dollars(spent["usd"])
+    limit = f" of {format_dollars(spent['max_usd'])}" if spent["max_usd"] is not None else ""
+    money = "an unknown amount (give price=)" if spent["usd"] is None else format_dollars(spent["usd"])
     estimated = sum(system.get("estimated", 0) for system in spent["systems"].values())
     about = "about " if estimated else ""
     if estimated and spent["usd"]:
@@ -271,19 +271,19 @@ def in_one_line(spent: Mapping[str, Any]) -> str:
     died = f", {unsettled} of them in flight when a process died" if unsettled else ""
     if possible := spent.get("possible_usd", 0.0):
         unsure = "requests without a usable answer" + (" or a count of their tokens" if estimated else "")
-        sentences.append(f"Up to {dollars(possible)} more may be billed, for {unsure}{died}.")
+        sentences.append(f"Up to {format_dollars(possible)} more may be billed, for {unsure}{died}.")
     elif died:
         sentences.append(f"{unsettled} were in flight when a process died.")
     if reserved := spent.get("reserved_usd", 0.0):
-        sentences.append(f"{dollars(reserved)} is held aside for requests in flight.")
+        sentences.append(f"{format_dollars(reserved)} is held aside for requests in flight.")
     return " ".join(sentences)
 
 
-def dollars(usd: float | None) -> str:
+def format_dollars(usd: float | None) -> str:
     """An amount of money, fine where it is small; `price unknown` for None.
 
-    >>> dollars(0.0), dollars(0.00001), dollars(0.00123), dollars(12.5), dollars(None)
-    ('$0', 'under $0.0001', '$0.0012', '$12.50', 'price unknown')
+    >>> [format_dollars(usd) for usd in (0.0, 0.00001, 0.00123, 12.5, None)]
+    ['$0', 'under $0.0001', '$0.0012', '$12.50', 'price unknown']
     """
     if usd is None:
         return "price unknown"

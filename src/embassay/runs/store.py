@@ -37,7 +37,7 @@ def index_folder() -> Path:
     return cache_folder() / "indexes"
 
 
-def seal(key: bytes, content: bytes | memoryview) -> bytes:
+def make_seal(key: bytes, content: bytes | memoryview) -> bytes:
     """16 bytes that hold for this content under this key only."""
     return hashlib.blake2b(content, digest_size=16, key=key).digest()
 
@@ -84,7 +84,7 @@ class Store:
             return store
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _opened, (type(self), self.path)
+        return _open_store, (type(self), self.path)
 
     def drop(self, key: bytes) -> None:
         """Forget what is kept under `key`."""
@@ -236,7 +236,7 @@ class Store:
 
 
 @lru_cache(maxsize=4)
-def _opened(kind: type[Store], path: Path) -> Store:
+def _open_store(kind: type[Store], path: Path) -> Store:
     """The store that was sent to this process as its path, opened once."""
     return kind.open(path)
 
@@ -283,7 +283,7 @@ class PairCache(Store):
             for key, checksum, content in self._all(
                 f"SELECT key, checksum, CAST(scores AS BLOB) FROM scores WHERE key IN ({marks})", *part
             ):
-                if checksum == seal(key, content) and len(content) == 4 * n:
+                if checksum == make_seal(key, content) and len(content) == 4 * n:
                     scores[key] = np.frombuffer(content, dtype="<f4")
                 else:
                     self.drop(key)
@@ -300,7 +300,7 @@ class PairCache(Store):
             part = rows[start : start + _PER_STATEMENT]
             for key, row in part:
                 content = np.ascontiguousarray(row, dtype="<f4").tobytes()
-                values += [key, reranker, seal(key, content), content]
+                values += [key, reranker, make_seal(key, content), content]
             marks = ",".join(["(?, ?, ?, ?)"] * len(part))
             self._change(f"INSERT OR IGNORE INTO scores VALUES {marks}", *values)
 
@@ -465,11 +465,11 @@ class AnswerCache(Store):
         if row is None:
             return None
         checksum, content = row
-        if checksum != seal(key, content):
+        if checksum != make_seal(key, content):
             self.drop(key)
             return None
         try:
-            return _completion(json.loads(content))
+            return _read_completion(json.loads(content))
         except (ValueError, LookupError, TypeError, RecursionError):
             self.drop(key)  # sealed by something that is not this class
             return None
@@ -484,7 +484,7 @@ class AnswerCache(Store):
         }
         content = json.dumps(plain).encode()
         self._change(
-            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", key, model, seal(key, content), content
+            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", key, model, make_seal(key, content), content
         )
 
     def info(self) -> AnswersInfo:
@@ -493,7 +493,7 @@ class AnswerCache(Store):
         return AnswersInfo(self.path, self._size(), sum(n for _, n in rows), dict(rows))
 
 
-def _completion(kept: Any) -> Completion:
+def _read_completion(kept: Any) -> Completion:
     """The answer that was written; LookupError, TypeError or ValueError for anything else."""
     words = kept["text"], kept["model"], kept["finish"]
     if not all(isinstance(word, str) for word in words):
@@ -651,12 +651,12 @@ async def ask_all(
     model that cannot be had (8 since the last answer that are no matter of their question), are raised after what is in
     flight has been yielded.
     """
-    jobs = (partial(_asked, chat, question) for question in questions)
+    jobs = (partial(_ask_model, chat, question) for question in questions)
     async for position, outcome in all_of(jobs, at_once=at_once, progress=progress):
         yield position, outcome
 
 
-async def _asked(chat: CachedChat, question: Question) -> Completion:
+async def _ask_model(chat: CachedChat, question: Question) -> Completion:
     return await chat.complete(
         question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
     )

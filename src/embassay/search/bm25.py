@@ -34,19 +34,19 @@ class Hit:
     score: float
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a text: runs of letters with their marks, digits and underscores of any script, or single signs of
     one that has no spaces; composed (NFC) and case-folded.
 
-    >>> words("Die Straße, ΣΊΣΥΦΟΣ! हिन्दी 日本")
+    >>> split_words("Die Straße, ΣΊΣΥΦΟΣ! हिन्दी 日本")
     ['die', 'strasse', 'σίσυφοσ', 'हिन्दी', '日', '本']
     """
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    return _word().findall(folded)
+    return _word_pattern().findall(folded)
 
 
 @cache
-def _word() -> re.Pattern[str]:
+def _word_pattern() -> re.Pattern[str]:
     # Python's \w lacks the vowel signs of Indic scripts and the points of Hebrew and Arabic.
     marks = "".join(sign for sign in map(chr, range(0x300, 0x10000)) if unicodedata.category(sign)[0] == "M")
     return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+")
@@ -64,7 +64,7 @@ class _Rows(Sequence[Sequence[int]]):
         for done, place in enumerate(places):
             if hear is not None and not done % _TOLD:
                 hear("words", done, len(places))
-            terms = words(texts[int(place)])
+            terms = split_words(texts[int(place)])
             for word in terms:
                 term = word if asked is None or word in asked else ""
                 self._words.append(self.vocab.setdefault(term, len(self.vocab)))
@@ -131,7 +131,7 @@ class BM25Index:
             raise UsageError("Two documents have one id.", mend="Give every document an id of its own.")
         # In the order of ids, so that the tie rule of a search by columns is that of ids.
         order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
-        kept = None if asked is None else frozenset(word for query in asked for word in words(query))
+        kept = None if asked is None else frozenset(word for query in asked for word in split_words(query))
         rows = _Rows(texts, order, kept, hear)
         index = None
         if rows.some:
@@ -141,7 +141,7 @@ class BM25Index:
 
     def search(self, query: str, k: int) -> list[Hit]:
         """The k documents that score highest, best first, ties by id; fewer where fewer share a word with the query."""
-        scores = self._scores(words(query))
+        scores = self._scores(split_words(query))
         places = np.flatnonzero(scores > 0)
         best = places[np.lexsort((places, -scores[places]))[:k]]
         return [Hit(self.ids[place], float(scores[place])) for place in best]
@@ -149,7 +149,7 @@ class BM25Index:
     def scores(self, query: str, ids: Sequence[str]) -> NDArray[np.float64]:
         """The scores of the documents `ids`, (n,), 0 where one shares no word with the query. UsageError for an id that
         is not there."""
-        return self._scores(words(query))[np.array([self._row(id) for id in ids], dtype=np.int64)]
+        return self._scores(split_words(query))[np.array([self._row(id) for id in ids], dtype=np.int64)]
 
     def place(self, one: str) -> int:
         """Where the document called `one` stands among those that the index was made of. UsageError where it is not

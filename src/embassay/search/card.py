@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError
-from embassay.search.exact import SCORE_DECIMALS, blocks
+from embassay.search.exact import SCORE_DECIMALS, cut_blocks
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,7 +45,7 @@ _LARGEST = float(np.finfo(np.float32).max)
 _TURN = Lock()
 
 
-def worth(queries: int, vectors: int) -> bool:
+def is_worthwhile(queries: int, vectors: int) -> bool:
     """Whether a search is enough work to carry the vectors to a card, which takes longer than the search there."""
     return queries >= _WORTH_QUERIES and queries * vectors >= _WORTH_PRODUCTS
 
@@ -59,7 +59,7 @@ def search_on_card(
 
     while cells >= _FEWEST_CELLS:
         try:
-            return _searched(queries, _blocks(device, vectors, cells), before, offset, cells)
+            return _search_blocks(queries, _blocks_on_card(device, vectors, cells), before, offset, cells)
         except torch.OutOfMemoryError:
             cells //= 4
         # Outside of the handler, which still holds what did not fit.
@@ -72,12 +72,12 @@ class OnCard:
 
     def __init__(self, device: str, vectors: Floats, *, cells: int = CELLS) -> None:
         self._cells = cells
-        self._blocks = list(_blocks(device, vectors, cells))
+        self._blocks = list(_blocks_on_card(device, vectors, cells))
 
     def search(self, queries: Floats, k: int) -> Ranked:
         """As `exact_search`."""
         none = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
-        return _searched(queries, self._blocks, none, 0, self._cells)
+        return _search_blocks(queries, self._blocks, none, 0, self._cells)
 
 
 @dataclass(frozen=True)
@@ -117,37 +117,37 @@ class _Best:
     scores: Tensor
 
 
-def _blocks(device: str, vectors: Floats, cells: int) -> Iterator[_Block]:
+def _blocks_on_card(device: str, vectors: Floats, cells: int) -> Iterator[_Block]:
     """The vectors on the card, one block at a time: read where they lie, once."""
     size = max(1, min(_ROWS, cells, _VALUES // max(1, vectors.shape[1])))
-    for part in blocks(len(vectors), size):
-        rows = _carried(vectors[part], device)
-        scale = float(_scales(rows).max(initial=0.0)) or 1.0
-        halves, lengths, lost = _halved(rows, 1 / scale)
+    for part in cut_blocks(len(vectors), size):
+        rows = _carry_vectors(vectors[part], device)
+        scale = float(_row_scales(rows).max(initial=0.0)) or 1.0
+        halves, lengths, lost = _halve_rows(rows, 1 / scale)
         yield _Block(rows, halves, part.start, scale, float(lengths.max()), float(lost.max()))
 
 
-def _asked(device: Any, queries: Floats) -> _Asked:
+def _carry_queries(device: Any, queries: Floats) -> _Asked:
     import torch
 
-    rows = _carried(queries, device)
-    scales = torch.from_numpy(_scales(rows)).to(device)
+    rows = _carry_vectors(queries, device)
+    scales = torch.from_numpy(_row_scales(rows)).to(device)
     return _Asked(rows, *_with_scales(rows, scales))
 
 
 def _with_scales(rows: Tensor, scales: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    halves, lengths, lost = _halved(rows, (1 / scales).float()[:, None])
+    halves, lengths, lost = _halve_rows(rows, (1 / scales).float()[:, None])
     return halves, scales, lengths, lost
 
 
-def _carried(vectors: Floats, device: Any) -> Tensor:
+def _carry_vectors(vectors: Floats, device: Any) -> Tensor:
     import torch
 
     # A copy: torch takes no memory that cannot be written to.
     return torch.from_numpy(np.array(vectors, dtype=np.float32, order="C")).to(device)
 
 
-def _scales(rows: Tensor) -> NDArray[np.float64]:
+def _row_scales(rows: Tensor) -> NDArray[np.float64]:
     """For each row (n, d) a power of two that is at least its length. ModelError for values that are not finite."""
     import torch
 
@@ -159,7 +159,7 @@ def _scales(rows: Tensor) -> NDArray[np.float64]:
     return np.asarray(np.ldexp(1.0, np.where(largest > 0, exponents, 0)))
 
 
-def _halved(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
+def _halve_rows(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Rows times a power of two as float16, and for each, rounded up, its length there and how far it is from the
     float16: float64."""
     import torch
@@ -174,7 +174,9 @@ def _halved(rows: Tensor, factor: Any) -> tuple[Tensor, Tensor, Tensor]:
     return halves, lengths, lost + _TINY * _HALF
 
 
-def _searched(queries: Floats, stored: Iterable[_Block], before: Ranked, offset: int, cells: int) -> Ranked:
+def _search_blocks(
+    queries: Floats, stored: Iterable[_Block], before: Ranked, offset: int, cells: int
+) -> Ranked:
     """Every block of vectors against every block of queries: a block is on the card once."""
     import torch
 
@@ -183,19 +185,21 @@ def _searched(queries: Floats, stored: Iterable[_Block], before: Ranked, offset:
     parts: list[slice] = []
     for block in stored if len(queries) else ():
         if asked is None:
-            asked = _asked(block.rows.device, queries)
-            parts = list(blocks(len(queries), max(1, cells // len(block.rows))))
-            whole = _before(before, block.rows.device)
+            asked = _carry_queries(block.rows.device, queries)
+            parts = list(cut_blocks(len(queries), max(1, cells // len(block.rows))))
+            whole = _carry_best(before, block.rows.device)
             best = [_Best(whole.indices[part], whole.scores[part]) for part in parts]
         _check_products(asked, block)
-        best = [_better(asked.part(part), block, top, offset) for part, top in zip(parts, best, strict=True)]
+        best = [
+            _improve_best(asked.part(part), block, top, offset) for part, top in zip(parts, best, strict=True)
+        ]
     if not best:
         return before
     indices, scores = (torch.cat([getattr(top, name) for top in best]) for name in ("indices", "scores"))
     return Ranked(indices.cpu().numpy(), scores.cpu().numpy())
 
 
-def _before(ranked: Ranked, device: Any) -> _Best:
+def _carry_best(ranked: Ranked, device: Any) -> _Best:
     import torch
 
     return _Best(*(torch.from_numpy(array.copy()).to(device) for array in (ranked.indices, ranked.scores)))
@@ -207,7 +211,7 @@ def _check_products(asked: _Asked, block: _Block) -> None:
         raise ModelError("The vectors to search are too long: their products are beyond float32.")
 
 
-def _better(asked: _Asked, block: _Block, best: _Best, offset: int) -> _Best:
+def _improve_best(asked: _Asked, block: _Block, best: _Best, offset: int) -> _Best:
     """The best so far with what the block has that is better."""
     k = best.scores.shape[1]
     with _full_sums():
@@ -222,8 +226,8 @@ def _better(asked: _Asked, block: _Block, best: _Best, offset: int) -> _Best:
     bars = (floor - _UNIT) / scale - error
     rows, columns = (products >= _rounded_down(bars)[:, None]).nonzero(as_tuple=True)
     del products
-    scores = _scores(asked.rows, rows, block.rows, columns)
-    return _merged(best, rows, columns + (offset + block.first), scores)
+    scores = _pair_products(asked.rows, rows, block.rows, columns)
+    return _merge_best(best, rows, columns + (offset + block.first), scores)
 
 
 def _product_error(asked: _Asked, block: _Block) -> Tensor:
@@ -243,7 +247,7 @@ def _rounded_down(values: Tensor) -> Tensor:
     return torch.nextafter(near, torch.full_like(near, -math.inf))
 
 
-def _scores(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
+def _pair_products(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> Tensor:
     """The float64 product of each pair, rounded, in the order of `kernels.products_of_pairs`: eight sums, of every
     eighth product each. A product of two float32 is exact in float64, so the order of additions is all there is."""
     import torch
@@ -251,7 +255,7 @@ def _scores(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> 
     d = queries.shape[1]
     whole = d - d % 8
     products = []
-    for part in blocks(len(rows), max(1, _PAIR_VALUES // max(1, d))):
+    for part in cut_blocks(len(rows), max(1, _PAIR_VALUES // max(1, d))):
         left, right = queries[rows[part]], vectors[columns[part]]
         sums = torch.zeros(len(left), 8, dtype=torch.float64, device=left.device)
         for j in range(0, whole, 8):
@@ -267,7 +271,7 @@ def _scores(queries: Tensor, rows: Tensor, vectors: Tensor, columns: Tensor) -> 
     return torch.round(exact * unit) / unit + 0.0
 
 
-def _merged(best: _Best, rows: Tensor, indices: Tensor, scores: Tensor) -> _Best:
+def _merge_best(best: _Best, rows: Tensor, indices: Tensor, scores: Tensor) -> _Best:
     """The best k of each query from the best so far and new pairs, ties to the lower index."""
     import torch
 

@@ -29,7 +29,7 @@ def top_k(scores: NDArray[np.floating[Any]], k: int) -> Ranked:
     size = min(k, n)
     columns = np.broadcast_to(np.arange(n), (queries, n)) if size == n else _best_columns(scores, size)
     values = np.take_along_axis(scores, columns, axis=1).astype(np.float64)
-    return _sorted(columns, values, k)
+    return _sort_first(columns, values, k)
 
 
 def merge(ranked: Sequence[Ranked], offsets: Sequence[int], k: int) -> Ranked:
@@ -49,7 +49,7 @@ def merge(ranked: Sequence[Ranked], offsets: Sequence[int], k: int) -> Ranked:
         np.where(shard.indices < 0, -1, shard.indices + offset)
         for shard, offset in zip(ranked, offsets, strict=True)
     ]
-    return _sorted(np.concatenate(indices, axis=1), np.concatenate([s.scores for s in ranked], axis=1), k)
+    return _sort_first(np.concatenate(indices, axis=1), np.concatenate([s.scores for s in ranked], axis=1), k)
 
 
 def _check_scores(scores: NDArray[np.floating[Any]], k: int) -> None:
@@ -76,7 +76,7 @@ def _best_columns(scores: NDArray[np.floating[Any]], k: int) -> NDArray[np.int64
     return np.nonzero(chosen)[1].reshape(len(scores), k)
 
 
-def _sorted(indices: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> Ranked:
+def _sort_first(indices: NDArray[np.int64], scores: NDArray[np.float64], k: int) -> Ranked:
     """The first k of each row by score, ties as they stand, filled up with -1 and -inf."""
     order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     scores = np.take_along_axis(scores, order, axis=1)
@@ -94,7 +94,7 @@ CANDIDATE_BLOCK = 32_768
 _BLOCK_CELLS = 2**19
 
 
-def blocks(n: int, size: int) -> Iterator[slice]:
+def cut_blocks(n: int, size: int) -> Iterator[slice]:
     """Slices of at most `size` that cover `range(n)` in order."""
     return (slice(start, min(start + size, n)) for start in range(0, n, size))
 
@@ -107,7 +107,7 @@ def in_threads(work: Callable[[slice], T], parts: Sequence[slice], threads: int)
         return list(pool.map(work, parts))
 
 
-def stack(ranked: Sequence[Ranked]) -> Ranked:
+def stack_rankings(ranked: Sequence[Ranked]) -> Ranked:
     """Rankings of consecutive queries as one."""
     return Ranked(
         np.concatenate([part.indices for part in ranked]), np.concatenate([part.scores for part in ranked])
@@ -122,17 +122,17 @@ def ranked_blocks(
     `prepare(candidates)` returns a function from a slice of queries to their scores (rows, candidates).
     """
     queries, n = shape
-    parts = list(blocks(n, CANDIDATE_BLOCK)) or [slice(0, 0)]
+    parts = list(cut_blocks(n, CANDIDATE_BLOCK)) or [slice(0, 0)]
     rankings = []
     for candidates in parts:
         score = prepare(candidates)
         rows = max(1, _BLOCK_CELLS // max(1, candidates.stop - candidates.start))
-        rankings.append(_ranked(score, list(blocks(queries, rows)) or [slice(0, 0)], k, threads))
+        rankings.append(_rank_parts(score, list(cut_blocks(queries, rows)) or [slice(0, 0)], k, threads))
     return merge(rankings, [part.start for part in parts], k)
 
 
-def _ranked(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> Ranked:
-    return stack(in_threads(lambda rows: top_k(score(rows), k), parts, threads))
+def _rank_parts(score: RowScores, parts: Sequence[slice], k: int, threads: int) -> Ranked:
+    return stack_rankings(in_threads(lambda rows: top_k(score(rows), k), parts, threads))
 
 
 def condensed_blocks(distances: RowScores, n: int, *, threads: int) -> NDArray[np.float32]:
@@ -149,7 +149,7 @@ def condensed_blocks(distances: RowScores, n: int, *, threads: int) -> NDArray[n
             start = row * (2 * n - row - 1) // 2
             out[start : start + n - 1 - row] = block[place, place + 1 :]
 
-    in_threads(fill, list(blocks(n, max(1, _BLOCK_CELLS // max(1, n)))), threads)
+    in_threads(fill, list(cut_blocks(n, max(1, _BLOCK_CELLS // max(1, n)))), threads)
     return np.maximum(out, 0, out=out)
 
 
@@ -160,13 +160,13 @@ SHARD = 32_768
 """Documents of a shard, in the order of the corpus; the last one has what is left."""
 
 
-def cut(documents: int) -> list[slice]:
+def cut_shards(documents: int) -> list[slice]:
     """The shards of a corpus: one, of nothing, where it is empty.
 
-    >>> cut(40_000)
+    >>> cut_shards(40_000)
     [slice(0, 32768, None), slice(32768, 40000, None)]
     """
-    return list(blocks(documents, SHARD)) or [slice(0, 0)]
+    return list(cut_blocks(documents, SHARD)) or [slice(0, 0)]
 
 
 def over_shards(work: Callable[[A], B], shards: Iterable[A], spread: Spread | None) -> Iterator[B]:
@@ -209,8 +209,8 @@ class Candidates:
     ) -> Candidates:
         """Those that are the best `before` this array."""
         q, k = before.indices.shape
-        columns = np.empty((q, room(k)), dtype=np.int64)
-        scores = np.empty((q, room(k)))
+        columns = np.empty((q, candidate_room(k)), dtype=np.int64)
+        scores = np.empty((q, candidate_room(k)))
         # Ascending, what is none (-1) behind.
         order = np.argsort(before.indices.astype(np.uint64), axis=1)
         columns[:, :k] = np.take_along_axis(before.indices, order, axis=1)
@@ -221,12 +221,12 @@ class Candidates:
 
     def add(self, products: Floats, first: int) -> None:
         """The products (q, block) with the vectors from number `first` of the array on."""
-        from embassay.search.kernels import scan
+        from embassay.search.kernels import scan_products
 
         places = np.zeros(len(products), dtype=np.int64)
 
         def work(rows: slice) -> None:
-            scan(products[rows], self.offset + first, places[rows], self._of(rows), self.k)
+            scan_products(products[rows], self.offset + first, places[rows], self._of(rows), self.k)
 
         while True:
             self._in_parts(work, products.shape[1])
@@ -247,7 +247,7 @@ class Candidates:
     def _in_parts(self, work: Callable[[slice], None], width: int) -> None:
         rows = len(self.queries)
         threads = min(self.threads, max(1, rows * width // _LEAST_WORK))
-        in_threads(work, list(blocks(rows, -(-rows // threads) or 1)), threads)
+        in_threads(work, list(cut_blocks(rows, -(-rows // threads) or 1)), threads)
 
     def _of(self, rows: slice) -> tuple[NDArray[Any], ...]:
         return self.columns[rows], self.scores[rows], self.counts[rows], self.best[rows], self.margins[rows]
@@ -277,7 +277,7 @@ class Candidates:
             vectors = np.asarray(self.vectors[columns[part]], dtype=np.float32)
             products_of_pairs(self.queries, rows[part], vectors, out[part])
 
-        parts = list(blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1]))))
+        parts = list(cut_blocks(len(rows), max(1, _DECIDED_CELLS // max(1, self.queries.shape[1]))))
         in_threads(work, parts, self.threads)
         return out
 
@@ -291,7 +291,7 @@ class Candidates:
         return Ranked(np.take_along_axis(columns, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
 
-def room(k: int) -> int:
+def candidate_room(k: int) -> int:
     """The candidates that a query can have before they are looked through: the best k, and as many again."""
     return 2 * k + 256
 
@@ -336,7 +336,7 @@ def exact_search_shards(
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     _check_vectors(queries, queries, k)
     nothing = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
-    lengths = _lengths(queries)
+    lengths = _row_lengths(queries)
     offset = 0
     for shard in shards:
         _check_vectors(queries, shard, k)
@@ -344,8 +344,10 @@ def exact_search_shards(
         ahead = _on_card(queries, vectors, nothing, offset)
         if ahead is None:
             search = _Search(queries, lengths, vectors, nothing, offset, longest, block)
-            parts = _over_queries(search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // room(k))))
-            ahead = stack(parts) if parts else nothing
+            parts = _over_queries(
+                search, len(queries), max(1, min(_QUERY_BLOCK, _ROOM_CELLS // candidate_room(k)))
+            )
+            ahead = stack_rankings(parts) if parts else nothing
         nothing = ahead
         offset += len(vectors)
     return nothing
@@ -355,7 +357,7 @@ def _on_card(queries: Floats, vectors: Floats, before: Ranked, offset: int) -> R
     """The same from a CUDA card; None where there is none, it is not worth the way, or it has no room."""
     from embassay.search import card as on_card
 
-    device = card() if on_card.worth(len(queries), len(vectors)) else None
+    device = card() if on_card.is_worthwhile(len(queries), len(vectors)) else None
     return None if device is None else on_card.search_on_card(device, queries, vectors, before, offset)
 
 
@@ -364,8 +366,8 @@ def _over_queries(search: _Search, queries: int, size: int) -> list[Ranked]:
     in turns with looking through the products; a few, or while another search does that, one after the other."""
     with side_by_side(enough=queries >= cores() * _LEAST_QUERIES) as threads:
         if threads == 1:
-            return [search(rows, _PRODUCTS, cores()) for rows in blocks(queries, size)]
-        parts = list(blocks(queries, min(size, -(-queries // threads))))
+            return [search(rows, _PRODUCTS, cores()) for rows in cut_blocks(queries, size)]
+        parts = list(cut_blocks(queries, min(size, -(-queries // threads))))
         return in_threads(lambda rows: search(rows, _PRODUCTS // threads, 1), parts, threads)
 
 
@@ -393,7 +395,9 @@ def longest_of(vectors: Floats) -> float:
     >>> longest_of(np.array([[3, 4], [0, 0]], np.float32)) - 5 < 1e-5
     True
     """
-    return max((float(_lengths(vectors[rows]).max()) for rows in blocks(len(vectors), 16_384)), default=0.0)
+    return max(
+        (float(_row_lengths(vectors[rows]).max()) for rows in cut_blocks(len(vectors), 16_384)), default=0.0
+    )
 
 
 @dataclass(frozen=True)
@@ -417,10 +421,10 @@ class _Search:
         size = self.block or max(1024, most // len(queries))
         buffer = np.empty(len(queries) * min(size, len(vectors)), dtype=np.float32)
         longest = self.known or 0.0
-        for columns in blocks(len(vectors), size):
+        for columns in cut_blocks(len(vectors), size):
             rows = vectors[columns]
             if self.known is None:
-                longest = max(longest, float(_lengths(rows).max()))
+                longest = max(longest, float(_row_lengths(rows).max()))
             # Two true scores that round to one value differ by at most one unit; a score is off by at most the error of
             # its product, or by half a unit once decided.
             candidates.margins = 2 * 10.0**-SCORE_DECIMALS + 2 * _product_error(
@@ -441,7 +445,7 @@ def _product_error(lengths: NDArray[np.float64], longest: float, dim: int) -> ND
     return np.asarray(lengths * (longest * roundoff / (1 - roundoff)))
 
 
-def _lengths(vectors: Floats) -> NDArray[np.float64]:
+def _row_lengths(vectors: Floats) -> NDArray[np.float64]:
     """The length of each vector, rounded up. ModelError for values that are not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         squares = np.einsum("nd,nd->n", vectors, vectors)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Reranker
 from embassay.errors import ModelError, UsageError
-from embassay.search.bm25 import words
+from embassay.search.bm25 import split_words
 
 Shingle = tuple[str, ...]
 
@@ -27,14 +27,14 @@ class Distinct:
     copies: Mapping[int, int]
 
 
-def distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Distinct:
+def keep_distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Distinct:
     """Keep the first of near copies: a text goes whose similarity with an earlier kept one is at least `threshold`.
 
     Similarity is `jaccard` of word shingles, in [0, 1], so a threshold above 1 drops none. UsageError for a threshold
     that is not above 0 and a size below 1. Source: RAG spec, section 9 (near-duplicate removal before reranking); it
     names no measure, this is Broder's resemblance (Compression and Complexity of Sequences, 1997).
 
-    >>> distinct(["a b c d", "e f g h", "a b c d!"], 0.8)
+    >>> keep_distinct(["a b c d", "e f g h", "a b c d!"], 0.8)
     Distinct(kept=(0, 1), copies={2: 0})
     """
     if not threshold > 0 or size < 1:
@@ -47,7 +47,7 @@ def distinct(texts: Sequence[str], threshold: float, size: int = 3) -> Distinct:
     having: dict[Shingle, list[int]] = defaultdict(list)
     for position, text in enumerate(texts):
         grams = shingles(text, size)
-        similarity, earlier = _nearest(grams, having, sizes)
+        similarity, earlier = _nearest_kept(grams, having, sizes)
         if similarity >= threshold:
             copies[position] = earlier
             continue
@@ -72,11 +72,11 @@ def shingles(text: str, size: int = 3) -> frozenset[Shingle]:
 
     Words are those of our BM25: case and punctuation make no difference. A text without words has one empty run.
     """
-    terms = words(text)
+    terms = split_words(text)
     return frozenset(tuple(terms[start : start + size]) for start in range(max(1, len(terms) - size + 1)))
 
 
-def _nearest(
+def _nearest_kept(
     grams: frozenset[Shingle], having: Mapping[Shingle, Sequence[int]], sizes: Mapping[int, int]
 ) -> tuple[float, int]:
     """The highest similarity with a kept text and which one it is; (-inf, -1) where none has a shingle in common."""
@@ -114,7 +114,7 @@ def rrf(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[Fused]:
     """
     if not (c >= 0 and math.isfinite(c)):
         raise UsageError(f"The constant of RRF is {c}.", mend="Use a number from 0, usually 60.")
-    places = [_ranks(ranking) for ranking in rankings]
+    places = [_rank_ids(ranking) for ranking in rankings]
     ids = dict.fromkeys(key for ranking in rankings for key in ranking)
     fused = [Fused(key, 0.0, tuple(ranks.get(key) for ranks in places)) for key in ids]
     # One exact sum: the order of the lists must not decide what ties.
@@ -124,14 +124,16 @@ def rrf(rankings: Sequence[Sequence[str]], c: float = 60.0) -> list[Fused]:
     return sorted(scored, key=lambda hit: (-hit.score, *(rank or MISSING for rank in hit.ranks), hit.id))
 
 
-def _ranks(ranking: Sequence[str]) -> dict[str, int]:
+def _rank_ids(ranking: Sequence[str]) -> dict[str, int]:
     return {key: rank for rank, key in enumerate(dict.fromkeys(ranking), start=1)}
 
 
 Scores = NDArray[np.float64]
 
 
-def boosted(scores: NDArray[np.floating[Any]], words: NDArray[np.floating[Any]], weight: float) -> Scores:
+def boost_scores(
+    scores: NDArray[np.floating[Any]], words: NDArray[np.floating[Any]], weight: float
+) -> Scores:
     """`standardised(scores) + weight * standardised(words)` over one query's candidates, (n,), in [0, 1 + weight].
 
     `scores` are a reranker's or inner products, higher is better; `words` is the BM25 score of each candidate, 0 where
@@ -139,7 +141,7 @@ def boosted(scores: NDArray[np.floating[Any]], words: NDArray[np.floating[Any]],
     a weight that is negative or no number and lists that are not as long, ModelError for scores that are not finite.
     Source: RAG spec, section 9 (BM25 feature added to rerank scores); how both are brought to one scale is ours.
 
-    >>> boosted(np.array([2.0, 4.0, 3.0]), np.array([9.0, 0.0, 0.0]), 0.5).tolist()
+    >>> boost_scores(np.array([2.0, 4.0, 3.0]), np.array([9.0, 0.0, 0.0]), 0.5).tolist()
     [0.5, 1.0, 0.5]
     """
     if not (weight >= 0 and math.isfinite(weight)):
@@ -153,15 +155,15 @@ def boosted(scores: NDArray[np.floating[Any]], words: NDArray[np.floating[Any]],
         raise ModelError("The scores of candidates are not all finite.")
     if weight == 0:
         return np.asarray(scores, dtype=np.float64)
-    return np.asarray(standardised(scores) + weight * standardised(words), dtype=np.float64)
+    return np.asarray(standardise_scores(scores) + weight * standardise_scores(words), dtype=np.float64)
 
 
-def standardised(scores: NDArray[np.floating[Any]]) -> Scores:
+def standardise_scores(scores: NDArray[np.floating[Any]]) -> Scores:
     """Scores from 0 (the list's lowest) to 1 (its highest), linearly; all 0 where they are all equal.
 
     A list without differences says nothing of which candidate is better, so it must not move any.
 
-    >>> standardised(np.array([3.0, 5.0, 4.0])).tolist()
+    >>> standardise_scores(np.array([3.0, 5.0, 4.0])).tolist()
     [0.0, 1.0, 0.5]
     """
     values = np.asarray(scores, dtype=np.float64)

@@ -41,7 +41,7 @@ def _any_reaches(stride: Array, bar: float) -> bool:
 
 
 @compiled
-def narrow(columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float) -> float:
+def narrow_row(columns: Array, scores: Array, counts: Array, row: int, k: int, margin: float) -> float:
     """Drop the candidates of a row that are further than `margin` below its k-th best; the k-th best score, -inf where
     there are fewer."""
     count = counts[row]
@@ -84,14 +84,14 @@ def _kth_highest(values: Array, k: int) -> Any:
 
 @compiled
 def narrow_all(candidates: tuple[Array, ...], k: int) -> None:
-    """`narrow` in every row of `candidates` (see `scan`)."""
+    """`narrow_row` in every row of `candidates` (see `scan_products`)."""
     columns, scores, counts, best, margins = candidates
     for row in range(len(counts)):
-        best[row] = max(best[row], narrow(columns, scores, counts, row, k, margins[row]))
+        best[row] = max(best[row], narrow_row(columns, scores, counts, row, k, margins[row]))
 
 
 @compiled
-def scan(products: Array, first: int, places: Array, candidates: tuple[Array, ...], k: int) -> None:
+def scan_products(products: Array, first: int, places: Array, candidates: tuple[Array, ...], k: int) -> None:
     """Add to each row's candidates the `products` (rows, block) that are not more than its margin below its k-th best.
 
     `candidates` are `columns`, `scores`, `counts`, the k-th best scores so far and the margins. `first` is the number
@@ -111,7 +111,7 @@ def scan(products: Array, first: int, places: Array, candidates: tuple[Array, ..
                 continue
             if count + _STRIDE > room:
                 counts[row] = count
-                best[row] = max(best[row], narrow(columns, scores, counts, row, k, margins[row]))
+                best[row] = max(best[row], narrow_row(columns, scores, counts, row, k, margins[row]))
                 bar, count = _rounded_down(best[row] - margins[row]), counts[row]
                 if 2 * count > k + room:
                     break

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
-from embassay.search.exact import SCORE_DECIMALS, blocks, in_threads, side_by_side
+from embassay.search.exact import SCORE_DECIMALS, cut_blocks, in_threads, side_by_side
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
@@ -87,14 +87,14 @@ def maxsim_pairs(left: TokenVectors, right: TokenVectors, a: Ints, b: Ints) -> N
             out[i] = maxsim(left.tokens(a[i]), right.tokens(b[i]))
 
     with side_by_side(enough=len(a) > 64) as threads:
-        in_threads(work, list(blocks(len(a), 64)), threads)
+        in_threads(work, list(cut_blocks(len(a), 64)), threads)
     return out
 
 
 def maxsim_matrix(queries: TokenVectors, documents: TokenVectors) -> Floats:
     """The scores of every query and every document, (queries, documents), in float32."""
     out = np.empty((len(queries), len(documents)), dtype=np.float32)
-    _fill(out, queries, documents)
+    _fill_scores(out, queries, documents)
     return out
 
 
@@ -108,7 +108,7 @@ def maxsim_search(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVecto
     if k < 1:
         raise UsageError(f"Cannot search for the best {k}.", mend="k is at least 1.")
     ranked = Ranked(np.full((len(queries), k), -1, dtype=np.int64), np.full((len(queries), k), -np.inf))
-    errors = _errors(queries)
+    errors = _error_bounds(queries)
     for places, part in corpus:
         if part.values.shape[1] != queries.values.shape[1]:
             raise UsageError(
@@ -116,11 +116,11 @@ def maxsim_search(queries: TokenVectors, corpus: Iterable[tuple[Ints, TokenVecto
                 f"{part.values.shape[1]}."
             )
         if len(part):
-            ranked = _with(ranked, queries, places, part, errors)
+            ranked = _merge_part(ranked, queries, places, part, errors)
     return ranked
 
 
-def _errors(queries: TokenVectors) -> NDArray[np.float64]:
+def _error_bounds(queries: TokenVectors) -> NDArray[np.float64]:
     """A bound on the rounding error of each query's float32 score with vectors of length 1, whatever the order of
     additions (Higham, Accuracy and Stability, section 3.1), and a unit of the last digit that counts."""
     dim, lengths = queries.values.shape[1], queries.lengths
@@ -128,12 +128,12 @@ def _errors(queries: TokenVectors) -> NDArray[np.float64]:
     return np.asarray(lengths * roundoff / (1 - roundoff) + 10.0**-SCORE_DECIMALS)
 
 
-def _with(
+def _merge_part(
     before: Ranked, queries: TokenVectors, places: Ints, part: TokenVectors, errors: NDArray[np.float64]
 ) -> Ranked:
     """The best so far, and those of one part more."""
     longest = float(np.sqrt(np.einsum("td,td->t", part.values, part.values).max(initial=1.0)))
-    margin = 2 * errors * max(1.0, longest * _longest(queries))
+    margin = 2 * errors * max(1.0, longest * _longest_vector(queries))
     rough, k = maxsim_matrix(queries, part), before.indices.shape[1]
     size = min(k, len(part))
     least = np.partition(rough, len(part) - size, axis=1)[:, len(part) - size] if size == k else -np.inf
@@ -151,11 +151,11 @@ def _with(
     return Ranked(np.take_along_axis(indices, order, axis=1), np.take_along_axis(scores, order, axis=1))
 
 
-def _longest(vectors: TokenVectors) -> float:
+def _longest_vector(vectors: TokenVectors) -> float:
     return float(np.sqrt(np.einsum("td,td->t", vectors.values, vectors.values).max(initial=0.0)))
 
 
-def _fill(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
+def _fill_scores(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
     """Every score, in float32; a block of queries and one of documents is the work of one thread."""
     from embassay.search.kernels import sums_of_largest
 
@@ -168,7 +168,7 @@ def _fill(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
 
     def work(part: slice) -> None:
         for rows, columns in tasks[part]:
-            asked, values = _values(queries, rows), _values(documents, columns)
+            asked, values = _values_of(queries, rows), _values_of(documents, columns)
             products = values @ asked.T
             starts = (
                 queries.starts[rows.start : rows.stop + 1],
@@ -177,8 +177,8 @@ def _fill(out: Floats, queries: TokenVectors, documents: TokenVectors) -> None:
             sums_of_largest(products, starts[0] - starts[0][0], starts[1] - starts[1][0], out[rows, columns])
 
     with side_by_side(enough=len(tasks) > 1) as threads:
-        in_threads(work, list(blocks(len(tasks), 1)), threads)
+        in_threads(work, list(cut_blocks(len(tasks), 1)), threads)
 
 
-def _values(vectors: TokenVectors, texts: slice) -> Floats:
+def _values_of(vectors: TokenVectors, texts: slice) -> Floats:
     return vectors.values[vectors.starts[texts.start] : vectors.starts[texts.stop]]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Ranked
 from embassay.errors import ModelError, UsageError
 from embassay.machine import cores
-from embassay.search.exact import CANDIDATE_BLOCK, SCORE_DECIMALS, RowScores, blocks, ranked_blocks
+from embassay.search.exact import CANDIDATE_BLOCK, SCORE_DECIMALS, RowScores, cut_blocks, ranked_blocks
 
 Summed = Literal["overlaps", "products"]
 """What the terms that two texts share add up to: repetitions clipped, or products of weights."""
@@ -71,7 +71,7 @@ class Sparse:
         return Sparse(starts - starts[0], self.places[part], self.weights[part], self.width)
 
 
-def accumulate(
+def accumulate_sums(
     what: Summed, queries: Sparse, index: Sparse, rows: slice, *, above_diagonal: bool = False
 ) -> NDArray[Any]:
     """Sums for the given rows and every row of the indexed texts, shape (rows, index.width).
@@ -115,7 +115,7 @@ class InvertedIndex:
         """ModelError for weights that are not finite."""
         if not np.isfinite(corpus.weights).all():
             raise ModelError("The sparse vectors to search hold weights that are not finite.")
-        parts = tuple(corpus.take(part).inverted() for part in blocks(len(corpus), CANDIDATE_BLOCK))
+        parts = tuple(corpus.take(part).inverted() for part in cut_blocks(len(corpus), CANDIDATE_BLOCK))
         return cls(parts, len(corpus), corpus.width)
 
     @property
@@ -137,6 +137,6 @@ class InvertedIndex:
             if not self.parts:
                 return lambda rows: np.empty((rows.stop - rows.start, 0))
             index = self.parts[candidates.start // CANDIDATE_BLOCK]
-            return lambda rows: np.round(accumulate("products", queries, index, rows), SCORE_DECIMALS)
+            return lambda rows: np.round(accumulate_sums("products", queries, index, rows), SCORE_DECIMALS)
 
         return ranked_blocks(prepare, (len(queries), self.n), k, threads=cores())

@@ -233,14 +233,14 @@ def open_system(
         open_system, tokenizer=tokenizer, wrap=wrap, seed=seed, ledger=ledger, pair_corpus=pair_corpus
     )
     away = _made_elsewhere(model, elsewhere)
-    built = away or _made(
+    built = away or _make_model(
         model, ledger, tokenizer=tokenizer, seed=seed, pair_corpus=pair_corpus, opened=opened
     )
     if hasattr(built, "encode"):
         encoder = cast(Encoder, built)
         if cleanup.steps and away is None:
             encoder = _clean_encoder(encoder, model, cleanup)
-        return _compared(wrap(encoder), encoder, spec, transform, compared)
+        return _similarity_by(wrap(encoder), encoder, spec, transform, compared)
     if model != rest:
         raise UsageError(
             f"{', '.join(rest.params.keys() - model.params.keys())} is for vectors, and {spec.name!r} has none.",
@@ -257,12 +257,12 @@ def _clean_encoder(encoder: Encoder, model: Spec, cleanup: Cleanup) -> Encoder:
     return CleanEncoder(encoder, cleanup, name=SYSTEMS.format(replace(model, params=params)))
 
 
-def _compared(
+def _similarity_by(
     encoder: Encoder, made: Encoder, spec: Spec, transform: Transform, compared: Compared
 ) -> Similarity:
     """The similarity of an encoder's vectors; `made` is the encoder without what it was wrapped in."""
     if hasattr(made, "width"):
-        return _ragged(encoder, made, spec, transform)
+        return _ragged_similarity(encoder, made, spec, transform)
     changed: Encoder = Transformed(encoder, transform) if transform.changes else encoder
     by = own_similarity(changed) if compared == "own" else COSINE
     if by == COSINE:
@@ -270,7 +270,7 @@ def _compared(
     return ByOwn(changed, by, name=SYSTEMS.format(spec))
 
 
-def _ragged(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:
+def _ragged_similarity(encoder: Any, model: Any, spec: Spec, transform: Transform) -> Similarity:
     """The similarity of an encoder that gives many vectors for a text."""
     from embassay.systems.multivector import similarity_of
 
@@ -331,7 +331,7 @@ def _made_elsewhere(model: Spec, elsewhere: Callable[[bool], Encoder | None]) ->
     return elsewhere(any(extra in facts.get("needs", "") for extra in ("[torch]", "[mteb]")))
 
 
-def _made(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Similarity:
+def _make_model(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Similarity:
     """What `model` names; an encoder that was made before is the same one."""
     entry = SYSTEMS.get(model.name)
     pays = "ledger" in signature(entry.load()).parameters
@@ -347,7 +347,7 @@ def _made(model: Spec, ledger: Ledger | None, **context: Any) -> Encoder | Simil
         # A run over several tasks has the weights in memory once.
         plain = replace(model, params={key: value for key, value in model.params.items() if key != "task"})
         SYSTEMS.check_values(model)
-        shared: Any = _made(plain, ledger, **context)
+        shared: Any = _make_model(plain, ledger, **context)
         _encoders[key] = shared.for_task(model.params["task"], SYSTEMS.format(model))
         return _encoders[key]
     also = ("clean",) if dict(entry.facts).get("kind") in WITHOUT_VECTORS else (*PARAMETERS, "clean")

@@ -49,11 +49,11 @@ def plain_unicode(text: str) -> str:
     folded = text
     if not text.isascii():
         folded = unicodedata.normalize("NFKC", text.translate(_PLAIN)).translate(_PLAIN)
-    return _invisible().sub("", folded)
+    return _invisible_pattern().sub("", folded)
 
 
 @cache
-def _invisible() -> re.Pattern[str]:
+def _invisible_pattern() -> re.Pattern[str]:
     """Control and format characters, but tabs and line ends."""
     characters = (c for c in map(chr, range(sys.maxunicode + 1)) if unicodedata.category(c) in ("Cc", "Cf"))
     return re.compile(f"[{''.join(re.escape(c) for c in characters if c not in _KEPT)}]")
@@ -108,7 +108,7 @@ class Speller:
             read = (word.lower().translate(letters) for letters in _LETTERS)
             word_read = next((w for w in read if w.isalpha() and self._known(w)), "")
             if word_read:
-                return _cased(word_read, word)
+                return _match_case(word_read, word)
             mended = word.lower().translate(_LETTERS[0])
         else:
             mended = word.lower()
@@ -117,10 +117,10 @@ class Speller:
             return word
         reach = 2 if len(mended) >= _LONG else 1
         nearest = self._list.lookup(mended, self._nearest, max_edit_distance=reach)
-        return _cased(nearest[0].term, word) if nearest else word
+        return _match_case(nearest[0].term, word) if nearest else word
 
 
-def _cased(made: str, word: str) -> str:
+def _match_case(made: str, word: str) -> str:
     """The word in the case of the one that it replaces."""
     if len(word) > 1 and word.isupper():
         return made.upper()
@@ -128,7 +128,7 @@ def _cased(made: str, word: str) -> str:
 
 
 @lru_cache(maxsize=1)
-def _speller() -> Speller:
+def _shared_speller() -> Speller:
     return Speller()
 
 
@@ -156,7 +156,7 @@ class Cleanup:
     @cached_property
     def identity(self) -> str:
         """Everything that a cleaned text depends on. ModelError where the words are not to be had."""
-        words = f" {_speller().version}" if "spelling" in self.steps else ""
+        words = f" {_shared_speller().version}" if "spelling" in self.steps else ""
         return f"clean/{VERSION}({','.join(self.steps)}){words} unicode={unicodedata.unidata_version}"
 
     def __call__(self, text: str) -> str:
@@ -165,7 +165,7 @@ class Cleanup:
         >>> Cleanup("case,whitespace")("Two  Words ")
         'two words'
         """
-        return _cleaned(self.steps, text)
+        return _clean_text(self.steps, text)
 
     def all(self, texts: Sequence[str]) -> list[str]:
         """Each of the texts, cleaned."""
@@ -177,12 +177,12 @@ class Cleanup:
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)
-def _cleaned(steps: tuple[str, ...], text: str) -> str:
+def _clean_text(steps: tuple[str, ...], text: str) -> str:
     doing: dict[str, Callable[[str], str]] = {
         "unicode": plain_unicode, "whitespace": plain_whitespace, "case": str.lower,
     }  # fmt: skip
     for step in steps:
-        text = _speller()(text) if step == "spelling" else doing[step](text)
+        text = _shared_speller()(text) if step == "spelling" else doing[step](text)
     return text
 
 

@@ -37,12 +37,12 @@ class Transform:
         """The vectors, (n, d), as (n, dims): float32, whatever the precision their values are rounded to."""
         shorter = vectors[:, : self.dims]
         if self.normalize:
-            shorter = unit(shorter)
+            shorter = scale_rows(shorter)
         if self.quantize == "float16":
-            return unit(shorter).astype(np.float16).astype(np.float32)
+            return scale_rows(shorter).astype(np.float16).astype(np.float32)
         if self.quantize == "int8":
             # A scale for each text, as no collection is at hand to fit one to; the cosine does not mind scales.
-            scaled = _divided(shorter, np.abs(shorter).max(axis=1, initial=0)) * np.float32(127)
+            scaled = _divide_rows(shorter, np.abs(shorter).max(axis=1, initial=0)) * np.float32(127)
             return np.asarray(np.rint(scaled), dtype=np.float32)
         if self.quantize == "binary":
             # A zero vector has no direction, and NaN marks a text that could not be encoded: both stay.
@@ -106,10 +106,10 @@ class Transformed:
         return getattr(self.encoder, name)
 
 
-def unit(vectors: Vectors) -> Vectors:
+def scale_rows(vectors: Vectors) -> Vectors:
     """Each row (n, d) at length 1; zero rows stay zero, NaN stays NaN.
 
-    >>> unit(np.array([[3.0, 4.0]], dtype=np.float32)).round(2).tolist()
+    >>> scale_rows(np.array([[3.0, 4.0]], dtype=np.float32)).round(2).tolist()
     [[0.6000000238418579, 0.800000011920929]]
     """
     lengths = lengths_of(vectors)
@@ -118,7 +118,7 @@ def unit(vectors: Vectors) -> Vectors:
         if beyond.any():
             vectors = np.where(beyond[:, None], vectors * np.float32(factor), vectors)
             lengths = lengths_of(vectors)
-    return _divided(vectors, lengths.astype(np.float32))
+    return _divide_rows(vectors, lengths.astype(np.float32))
 
 
 def lengths_of(vectors: Vectors) -> NDArray[np.float64]:
@@ -126,7 +126,7 @@ def lengths_of(vectors: Vectors) -> NDArray[np.float64]:
     return np.asarray(np.sqrt(np.einsum("nd,nd->n", vectors, vectors, dtype=np.float64)))
 
 
-def _divided(vectors: Vectors, scales: Vectors) -> Vectors:
+def _divide_rows(vectors: Vectors, scales: Vectors) -> Vectors:
     """Each row over its scale; zero rows stay zero."""
     return np.asarray(vectors / np.where(scales == 0, 1, scales)[:, None], dtype=np.float32)
 
@@ -167,7 +167,7 @@ class Cosine:
         # Two calls, so that originals compared with many variants are the same chunks to the cache each time.
         left, right = self._unit(a), self._unit(b)
         equal = np.array([x == y for x, y in zip(a, b, strict=True)], dtype=bool)
-        return _cosines(left, right, np.arange(len(a)), np.arange(len(b)), equal)
+        return _pair_products(left, right, np.arange(len(a)), np.arange(len(b)), equal)
 
     def between(
         self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
@@ -175,7 +175,7 @@ class Cosine:
         """Cosine of `texts[left[i]]` and `texts[right[i]]`, shape (n,), as `pairs` has it; each of the texts, which
         are distinct, is encoded once, however many pairs it is in."""
         vectors = self._unit(texts)
-        return _cosines(vectors, vectors, left, right, left == right)
+        return _pair_products(vectors, vectors, left, right, left == right)
 
     def vectors(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors as the encoder gives them, (n, dim), not normalised: what a classifier learns from. Zeros
@@ -229,7 +229,7 @@ class Cosine:
     def _unit(self, texts: Sequence[str], role: Role | None = None) -> NDArray[np.float32]:
         """The texts' vectors at length 1; zero vectors, and those of empty texts, are zero; NaN where it failed."""
         vectors = np.asarray(self.encoder.encode(texts, role=role), dtype=np.float32)
-        units = unit(vectors)
+        units = scale_rows(vectors)
         units[np.array([not text for text in texts], dtype=bool)] = 0
         return units
 
@@ -263,7 +263,7 @@ def part_with(name: str, encoder: Any) -> Any:
     return encoder
 
 
-def _cosines(
+def _pair_products(
     left: NDArray[np.float32],
     right: NDArray[np.float32],
     rows_left: NDArray[np.int64],

@@ -102,7 +102,7 @@ class Ensemble:
         specs = [part for part in target.split("+") if part]
         if len(specs) < 2:
             raise UsageError("An ensemble has two members or more.", mend="Write ensemble:minilm+bm25.")
-        self.weights = _weights(str(weights), len(specs))
+        self.weights = _parse_weights(str(weights), len(specs))
         self.members = [opened(spec) for spec in specs]
         for member in self.members:
             if part_with("price", getattr(member, "encoder", None)) is not None:
@@ -158,7 +158,8 @@ class Ensemble:
         """`search` in each shard; scores are those of all shards as one corpus."""
         depth = max(_DEPTH, 10 * k)
         ranked = [
-            list(_called(member.search_shards, queries, shards, depth, spread)) for member in self.members
+            list(_call_search(member.search_shards, queries, shards, depth, spread))
+            for member in self.members
         ]
         yield from self._fused(ranked, [len(shard) for shard in shards], k)
 
@@ -179,7 +180,7 @@ class Ensemble:
             if search is not None:
                 by_member.append(list(search(queries, shards, each, depth, spread=spread)))
             else:
-                apart = list(_called(member.search_shards, queries, shards, depth, spread))
+                apart = list(_call_search(member.search_shards, queries, shards, depth, spread))
                 # Without statistics of a corpus, scores in one and in all of them are the same.
                 by_member.append(apart + apart)
         for first in range(0, n, each):
@@ -203,7 +204,7 @@ class Ensemble:
     @cached_property
     def scales(self) -> list[Scale]:
         """The members' scales, measured once. UsageError for a member to which all texts are alike."""
-        return [_scale(member) for member in self.members]
+        return [_member_scale(member) for member in self.members]
 
     def _fused(self, found: Sequence[Sequence[Ranked]], sizes: Sequence[int], k: int) -> Iterator[Ranked]:
         """The best k of each shard, from what each member found in it."""
@@ -248,7 +249,7 @@ class Ensemble:
         return ids[order], total[order]
 
 
-def _called(
+def _call_search(
     search: Callable[..., Iterator[Ranked]],
     queries: Sequence[str],
     shards: Any,
@@ -260,7 +261,7 @@ def _called(
     return search(queries, shards, k, **more)
 
 
-def _weights(text: str, members: int) -> tuple[float, ...]:
+def _parse_weights(text: str, members: int) -> tuple[float, ...]:
     """One positive number for each member; equal ones where none are given."""
     if not text:
         return (1.0,) * members
@@ -276,18 +277,18 @@ def _weights(text: str, members: int) -> tuple[float, ...]:
     return numbers
 
 
-def _mixed(text: list[str], other: list[str], share: float) -> str:
+def _mix_texts(text: list[str], other: list[str], share: float) -> str:
     """The first share of a text, and the rest of another."""
     place = round(share * len(text))
     return " ".join([*text[:place], *other[place:]])
 
 
-def _scale(member: Similarity) -> Scale:
+def _member_scale(member: Similarity) -> Scale:
     pairs = list(combinations(range(len(_SCALE)), 2))
     a = [_SCALE[i] for i, _ in pairs]
     b = [_SCALE[j] for _, j in pairs]
     mixed = [
-        (text, _mixed(text.split(), other.split(), share))
+        (text, _mix_texts(text.split(), other.split(), share))
         for text, other in zip(_SCALE, _SCALE[1:] + _SCALE[:1], strict=True)
         for share in _SHARES
     ]

@@ -122,7 +122,7 @@ def advice(text: str) -> str:
     >>> advice("minilm,bm25")
     'Every system has its own -s: -s minilm -s bm25. '
     """
-    if meant := _on_disk(text) or _called_otherwise(text) or _together(text):
+    if meant := _on_disk(text) or _called_otherwise(text) or _suggest_together(text):
         return meant
     names = [name.strip() for name in text.split(",")]
     if len(names) > 1 and all(names) and "?" not in text:
@@ -133,7 +133,10 @@ def advice(text: str) -> str:
     model = known_model(text.partition("?")[0])
     if model is not None and model.vendor in SPECS:
         if model.dims is None:
-            return f"{model.name} writes texts and makes no vectors; {model.vendor}'s encoders are {_encoders(model)}. "
+            encoders = _encoder_names(model)
+            return (
+                f"{model.name} writes texts and makes no vectors; {model.vendor}'s encoders are {encoders}. "
+            )
         return f"A model of {model.vendor} is -s {SPECS[model.vendor]}:{text}. "
     if model is not None or text.count("/") == 1:
         name = model.name if model and "/" not in text else text
@@ -195,7 +198,7 @@ def _called_otherwise(text: str) -> str:
     return ""
 
 
-def _together(text: str) -> str:
+def _suggest_together(text: str) -> str:
     from embassay.systems import SYSTEMS
 
     fused, _, members = text.partition(":") if text.partition(":")[0] in FUSED else ("", "", text)
@@ -222,7 +225,7 @@ def chat_advice(text: str) -> str:
 TAG = re.compile(r"\d+(x\d+)?(\.\d+)?[bm]\b|latest\b")
 
 
-def _encoders(model: KnownModel) -> str:
+def _encoder_names(model: KnownModel) -> str:
     return ", ".join(
         f"{SPECS[row.vendor]}:{row.name}" for row in known_models() if row.vendor == model.vendor and row.dims
     )
@@ -234,10 +237,10 @@ def known_models() -> tuple[KnownModel, ...]:
     import tomllib
 
     text = files("embassay.systems").joinpath("models.toml").read_text("utf-8")
-    return tuple(_model(group, row) for group in tomllib.loads(text)["group"] for row in group["models"])
+    return tuple(_make_model(group, row) for group in tomllib.loads(text)["group"] for row in group["models"])
 
 
-def _model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModel:
+def _make_model(group: Mapping[str, Any], row: Mapping[str, Any]) -> KnownModel:
     fields: dict[str, Any] = {key: value for key, value in (*group.items(), *row.items()) if key != "models"}
     for key in ("dimensions", "aliases"):
         fields[key] = tuple(fields.get(key, ()))
@@ -257,17 +260,17 @@ def wordllama() -> Tokenizer:
     """wordllama's own tokenizer; ModelError when its files cannot be read."""
     from embassay.systems.encoders.wordllama import WordLlama
 
-    return _own(WordLlama())
+    return _own_tokenizer_of(WordLlama())
 
 
 def minilm() -> Tokenizer:
     """minilm's own tokenizer; ModelError when its packages are missing."""
     from embassay.systems.encoders.minilm import MiniLM
 
-    return _own(MiniLM())
+    return _own_tokenizer_of(MiniLM())
 
 
-def _own(encoder: object) -> Tokenizer:
+def _own_tokenizer_of(encoder: object) -> Tokenizer:
     from embassay.text.tokenizers import EncoderTokenizer
 
     return EncoderTokenizer(encoder.name, encoder.tokenizer)  # type: ignore[attr-defined]
@@ -329,7 +332,7 @@ def package_folder(package: str, *, encoder: str, mend: str) -> Path:
     return Path(spec.submodule_search_locations[0])
 
 
-def verified(path: Path, checksum: str, *, encoder: str, mend: str) -> bytes:
+def read_verified(path: Path, checksum: str, *, encoder: str, mend: str) -> bytes:
     """The file's bytes; ModelError with `mend` when it cannot be read or its SHA-256 is not `checksum`."""
     try:
         content = path.read_bytes()
@@ -389,11 +392,11 @@ def find_weights(target: str, revision: str | None = None, *, system: str) -> We
             f"{target!r} is neither a folder nor the name of a model.",
             mend=f"Write {system}:ORG/MODEL or {system}:./folder.",
         )
-    commit, cached = _commit(repository, revision, system)
+    commit, cached = _find_commit(repository, revision, system)
     return Weights(repository, f"{repository}@{commit}", commit, cached)
 
 
-def fetched(weights: Weights, files: Sequence[str]) -> Path:
+def fetch_weights(weights: Weights, files: Sequence[str]) -> Path:
     """The folder of the weights; of a repository, the cache's, with those `files` (patterns) that it has.
     ModelError when they cannot be had."""
     if weights.folder is not None:
@@ -417,10 +420,10 @@ OF_LIBRARY = "config_sentence_transformers.json"
 """Where sentence-transformers keeps a model's prompts and how its vectors are compared."""
 
 
-def configuration(weights: Weights, name: str = "config.json") -> dict[str, Any]:
+def read_configuration(weights: Weights, name: str = "config.json") -> dict[str, Any]:
     """What a file of the model's configuration holds; nothing where there is no such file. ModelError where it cannot
     be read."""
-    path = fetched(weights, (name,)) / name
+    path = fetch_weights(weights, (name,)) / name
     try:
         held = bounded_json(path.read_text("utf-8"), halves=True) if path.is_file() else {}
     except (OSError, ValueError, RecursionError) as error:
@@ -430,7 +433,7 @@ def configuration(weights: Weights, name: str = "config.json") -> dict[str, Any]
 
 def foreign_code(weights: Weights) -> tuple[str, ...]:
     """The repositories other than its own that a model's configuration takes code from."""
-    path = fetched(weights, ("config.json",)) / "config.json"
+    path = fetch_weights(weights, ("config.json",)) / "config.json"
     if not path.is_file():
         return ()
     try:
@@ -447,28 +450,28 @@ def folder_identity(folder: Path) -> str:
     if (blocked := forbidden(folder)) is not None:
         raise ModelError(f"You may not read {blocked}.", mend=permission_mend(blocked))
     digest = hashlib.sha256()
-    files = [path for path in sorted(bounded_entries(folder.rglob("*"), folder)) if _counts(path, folder)]
+    files = [path for path in sorted(bounded_entries(folder.rglob("*"), folder)) if _is_counted(path, folder)]
     if not files:
         raise ModelError(f"The folder {folder} is empty.", mend="Put the model's files into it.")
     for path in files:
         status = path.stat()
-        checksum = _checksum(path, status.st_size, status.st_mtime_ns)
+        checksum = _file_checksum(path, status.st_size, status.st_mtime_ns)
         digest.update(f"{path.relative_to(folder).as_posix()}\0{checksum}\0".encode())
     return f"sha256={digest.hexdigest()[:32]}"
 
 
-def _counts(path: Path, folder: Path) -> bool:
+def _is_counted(path: Path, folder: Path) -> bool:
     hidden = any(part.startswith((".", "__")) for part in path.relative_to(folder).parts)
     return not hidden and path.suffix.lower() not in _BESIDE_THE_POINT and path.is_file()
 
 
 @cache
-def _checksum(path: Path, size: int, changed: int) -> str:  # noqa: ARG001 - they tell a changed file
+def _file_checksum(path: Path, size: int, changed: int) -> str:  # noqa: ARG001 - they tell a changed file
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _commit(repository: str, revision: str | None, system: str) -> tuple[str, bool]:
+def _find_commit(repository: str, revision: str | None, system: str) -> tuple[str, bool]:
     """The commit that a revision is now, and whether only the cache can give it."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError, RevisionNotFoundError

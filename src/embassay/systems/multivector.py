@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import IndexFacts, Ragged, RaggedEncoder, Ranked, Role, Spread, ragged
-from embassay.search.exact import RowScores, blocks, condensed_blocks
+from embassay.search.exact import RowScores, condensed_blocks, cut_blocks
 from embassay.search.maxsim import PART_TOKENS, TokenVectors, maxsim_matrix, maxsim_pairs, maxsim_search
-from embassay.search.sparse import InvertedIndex, Sparse, accumulate, products_of_rows
-from embassay.systems.cosine import failed_texts, part_with, unit
+from embassay.search.sparse import InvertedIndex, Sparse, accumulate_sums, products_of_rows
+from embassay.systems.cosine import failed_texts, part_with, scale_rows
 from embassay.systems.lexical.bags import check_pairs
 
 Ints = NDArray[np.int64]
@@ -62,18 +62,18 @@ class RaggedSimilarity(ABC):
         check_pairs(a, b)
         left, right = self.rows(a), self.rows(b)
         values = np.empty(len(a))
-        for part in blocks(len(a), 16 * _BLOCK):
+        for part in cut_blocks(len(a), 16 * _BLOCK):
             values[part] = self._compared(left[part], right[part])
         # Where both are empty they are equal.
         values[[not x or not y for x, y in zip(a, b, strict=True)]] = 0
         values[[x == y for x, y in zip(a, b, strict=True)]] = 1
-        values[lost(left) | lost(right)] = np.nan
+        values[lost_texts(left) | lost_texts(right)] = np.nan
         return values.astype(np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed; equal texts have exactly 0."""
         rows = self.rows(texts)
-        gone, similar = lost(rows), self._similar(rows)
+        gone, similar = lost_texts(rows), self._similar(rows)
         empty = np.array([not text for text in texts], dtype=bool)
         number = {text: i for i, text in enumerate(dict.fromkeys(texts))}
         which = np.array([number[text] for text in texts], dtype=np.int64)
@@ -115,7 +115,7 @@ class RaggedSimilarity(ABC):
             for places, rows in cached.stream(texts, role):
                 yield places, self._without_empty([texts[place] for place in places], rows)
             return
-        for part in blocks(len(texts), _BLOCK):
+        for part in cut_blocks(len(texts), _BLOCK):
             yield list(range(part.start, part.stop)), self.rows(texts[part], role)
 
     def _without_empty(self, texts: Sequence[str], rows: Ragged) -> Ragged:
@@ -148,8 +148,8 @@ class _ShardSearch:
     k: int
 
     def __call__(self, shard: Sequence[str]) -> Ranked:
-        readable = np.flatnonzero(~lost(self.queries))
-        documents = _known(self.system.stream(list(shard), "document"))
+        readable = np.flatnonzero(~lost_texts(self.queries))
+        documents = _without_lost(self.system.stream(list(shard), "document"))
         part = self.system.searched(self.queries[readable], documents, len(shard), self.k)
         indices = np.full((len(self.queries), self.k), -1, dtype=np.int64)
         scores = np.full((len(self.queries), self.k), -np.inf)
@@ -188,13 +188,13 @@ class MaxSim(RaggedSimilarity):
     def _compared(self, left: Ragged, right: Ragged) -> Floats:
         left_units, right_units = self._units(left), self._units(right)
         rows = np.arange(len(left))
-        return (_means(left_units, right_units, rows) + _means(right_units, left_units, rows)) / 2
+        return (_mean_maxima(left_units, right_units, rows) + _mean_maxima(right_units, left_units, rows)) / 2
 
     def _similar(self, rows: Ragged) -> RowScores:
         tokens = self._units(rows)
 
         def similar(part: slice) -> NDArray[np.float32]:
-            these, rest = _texts(tokens, part), _texts(tokens, slice(part.start, len(tokens)))
+            these, rest = (_tokens_of(tokens, part), _tokens_of(tokens, slice(part.start, len(tokens))))
             forward = maxsim_matrix(these, rest) / np.maximum(these.lengths, 1)[:, None]
             back = maxsim_matrix(rest, these).T / np.maximum(rest.lengths, 1)[None, :]
             return np.asarray((forward + back) / 2, dtype=np.float32)
@@ -205,7 +205,7 @@ class MaxSim(RaggedSimilarity):
         """The token vectors as they are."""
         began, places = perf_counter(), np.arange(len(rows))
         tokens = TokenVectors.of(list(rows), self.model.width)
-        parts = [(places[part], _texts(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
+        parts = [(places[part], _tokens_of(tokens, part)) for part in tokens.blocks(PART_TOKENS)]
 
         def find(queries: Ragged, k: int) -> Ranked:
             return self._scaled(TokenVectors.of(list(queries), self.model.width), parts, k)
@@ -219,7 +219,7 @@ class MaxSim(RaggedSimilarity):
         """Part by part, none of which is kept."""
         del n
         tokens = TokenVectors.of(list(queries), self.model.width)
-        return self._scaled(tokens, _parts(found, self.model.width), k)
+        return self._scaled(tokens, _gather_parts(found, self.model.width), k)
 
     def _scaled(self, queries: TokenVectors, parts: Iterable[tuple[Ints, TokenVectors]], k: int) -> Ranked:
         """The best k, with scores as the model has them."""
@@ -232,19 +232,19 @@ class MaxSim(RaggedSimilarity):
         """Token vectors at length 1; a text that was lost has none."""
         width = self.model.width
         vectors = TokenVectors.of([row[~np.isnan(row[:, 0])] for row in rows], width)
-        return TokenVectors(vectors.starts, unit(vectors.values))
+        return TokenVectors(vectors.starts, scale_rows(vectors.values))
 
 
-def _means(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
+def _mean_maxima(left: TokenVectors, right: TokenVectors, both: Ints) -> Floats:
     return np.asarray(maxsim_pairs(left, right, both, both) / np.maximum(left.lengths, 1))
 
 
-def _texts(tokens: TokenVectors, part: slice) -> TokenVectors:
+def _tokens_of(tokens: TokenVectors, part: slice) -> TokenVectors:
     starts = tokens.starts[part.start : part.stop + 1]
     return TokenVectors(starts - starts[0], tokens.values[starts[0] : starts[-1]])
 
 
-def _parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVectors]]:
+def _gather_parts(found: Iterator[Found], width: int) -> Iterator[tuple[Ints, TokenVectors]]:
     """What comes, gathered until it is worth multiplying."""
     places: list[int] = []
     rows: list[NDArray[np.float32]] = []
@@ -276,7 +276,7 @@ class SparseProduct(RaggedSimilarity):
         index = weights.inverted()
 
         def similar(part: slice) -> Floats:
-            products: Floats = accumulate("products", weights, index, part, above_diagonal=True)
+            products: Floats = accumulate_sums("products", weights, index, part, above_diagonal=True)
             return np.clip(products[:, part.start :], -1, 1)
 
         return similar
@@ -320,13 +320,13 @@ def similarity_of(encoder: Any, model: Any, *, name: str) -> RaggedSimilarity:
     return of(cast(RaggedEncoder, encoder), model=model, name=name)
 
 
-def lost(rows: Ragged) -> NDArray[np.bool_]:
+def lost_texts(rows: Ragged) -> NDArray[np.bool_]:
     """Which texts could not be encoded, (n,)."""
     return np.array([len(row) > 0 and bool(np.isnan(row[0, 0])) for row in rows], dtype=bool)
 
 
-def _known(found: Iterator[Found]) -> Iterator[Found]:
+def _without_lost(found: Iterator[Found]) -> Iterator[Found]:
     """What comes, without texts that were lost."""
     for places, rows in found:
-        readable = np.flatnonzero(~lost(rows)).tolist()
+        readable = np.flatnonzero(~lost_texts(rows)).tolist()
         yield [places[row] for row in readable], rows[readable]

@@ -16,7 +16,7 @@ from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
 from embassay.registry import place_of
 
-__all__ = ["GivenEncoder", "given", "open_given"]
+__all__ = ["GivenEncoder", "open_given", "register_objects"]
 
 NAME = re.compile(r"[^A-Za-z0-9_.-]+")
 _given: dict[str, GivenEncoder] = {}
@@ -37,10 +37,10 @@ class GivenEncoder:
     def __init__(self, model: Any, name: str) -> None:
         self.name = f"own:{name}"
         self.model = model
-        self._call = _callable(model)
-        self._takes_role = "role" in _parameters(self._call)
+        self._call = _encode_of(model)
+        self._takes_role = "role" in _parameter_names(self._call)
         self._by_role = {} if self._takes_role else _calls_by_role(model)
-        self.identity = f"{self.name}/{_identity(model)}"
+        self.identity = f"{self.name}/{_object_identity(model)}"
         self.max_tokens: int | None = getattr(model, "max_seq_length", None) or getattr(
             model, "max_tokens", None
         )
@@ -67,7 +67,7 @@ class GivenEncoder:
         try:
             more = {"role": role} if self._takes_role else {}
             handed = list(texts)
-            vectors = _array(self._by_role.get(role, self._call)(handed, **more))
+            vectors = _as_vectors(self._by_role.get(role, self._call)(handed, **more))
         except (
             Exception,
             SystemExit,
@@ -115,7 +115,7 @@ class GivenEncoder:
         return sum(len(row) > self.max_tokens for row in ids)
 
 
-def _array(made: Any) -> NDArray[np.float32]:
+def _as_vectors(made: Any) -> NDArray[np.float32]:
     """What an object gave as an array. TypeError that says what it is, where that is none."""
     if inspect.iscoroutine(made):
         made.close()
@@ -130,7 +130,7 @@ def _array(made: Any) -> NDArray[np.float32]:
     return np.array(list(made) if inspect.isgenerator(made) else made, dtype=np.float32)
 
 
-def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
+def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
     """The spec strings of systems as a caller gives them: strings as they are; of objects `own:NAME`, by which this
     process finds them. A mapping names them; else a name is the object's own (`name`, `__name__`) or its class's.
 
@@ -152,10 +152,10 @@ def given(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:
             continue
         if workers != 1:
             raise UsageError(
-                f"{_name(model, name)} is an object of this process, which other workers do not have.",
+                f"{_object_name(model, name)} is an object of this process, which other workers do not have.",
                 mend="Leave workers out, or name a system that they can open: st:FOLDER, onnx:FOLDER.",
             )
-        specs.append(_kept(model, _name(model, name)))
+        specs.append(_keep_object(model, _object_name(model, name)))
     if not specs:
         raise UsageError("There is no system to run.", mend="Name one or more: ['minilm', 'bm25'].")
     twice = {spec for spec in specs if spec.startswith("own:") and specs.count(spec) > 1}
@@ -176,7 +176,7 @@ def open_given(target: str) -> GivenEncoder:
     return _given[target]
 
 
-def _kept(model: Any, name: str) -> str:
+def _keep_object(model: Any, name: str) -> str:
     kept = _given.get(name)
     if kept is None or kept.model is not model:
         from embassay.systems import forget
@@ -186,7 +186,7 @@ def _kept(model: Any, name: str) -> str:
     return f"own:{name}"
 
 
-def _name(model: Any, name: str) -> str:
+def _object_name(model: Any, name: str) -> str:
     title = name or next(
         (
             attribute
@@ -198,7 +198,7 @@ def _name(model: Any, name: str) -> str:
     return NAME.sub("-", title or type(model).__name__).strip("-") or type(model).__name__
 
 
-def _callable(model: Any) -> Callable[..., Any]:
+def _encode_of(model: Any) -> Callable[..., Any]:
     encode = None if inspect.isclass(model) else getattr(model, "encode", None)
     if callable(encode):
         return encode  # type: ignore[no-any-return]
@@ -229,20 +229,20 @@ def _calls_by_role(model: Any) -> dict[Role | None, Callable[..., Any]]:
     return methods if all(map(callable, methods.values())) else {}
 
 
-def _parameters(call: Callable[..., Any]) -> Sequence[str]:
+def _parameter_names(call: Callable[..., Any]) -> Sequence[str]:
     try:
         return tuple(inspect.signature(call).parameters)
     except (TypeError, ValueError):
         return ()
 
 
-def _identity(model: Any) -> str:
+def _object_identity(model: Any) -> str:
     stated = getattr(model, "identity", None)
     if isinstance(stated, str) and stated:
         return stated
     state = getattr(model, "state_dict", None)
     if callable(state):
-        digest = hashlib.sha256(_settings(model).encode("utf-8", "surrogatepass"))
+        digest = hashlib.sha256(_object_settings(model).encode("utf-8", "surrogatepass"))
         for key, tensor in sorted(state().items()):
             digest.update(key.encode())
             # By key, since a state_dict has the order in which modules were made.
@@ -255,7 +255,7 @@ _SETTINGS = ("prompts", "default_prompt_name", "max_seq_length", "truncate_dim")
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
 
-def _settings(model: Any) -> str:
+def _object_settings(model: Any) -> str:
     """What the vectors depend on beside the weights: the parts of a model, and what goes before its texts. A method of
     its own for queries is one too: vectors that were made without it are others."""
     named = {name: getattr(model, name, None) for name in _SETTINGS}

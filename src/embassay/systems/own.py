@@ -13,7 +13,15 @@ from embassay.contracts import Encoder, Ranked, Spread
 from embassay.errors import UsageError
 from embassay.search import exact_search
 from embassay.search.exact import top_k
-from embassay.systems.cosine import Cosine, Transform, Vectors, lengths_of, part_with, ranked_among_all, unit
+from embassay.systems.cosine import (
+    Cosine,
+    Transform,
+    Vectors,
+    lengths_of,
+    part_with,
+    ranked_among_all,
+    scale_rows,
+)
 
 Floats = NDArray[np.float64]
 COSINE = "cosine"
@@ -48,24 +56,24 @@ def cosines_of_others(system: Any) -> dict[str, str]:
     return others
 
 
-def compared(by: str, left: Any, right: Any) -> Floats:
+def compare_rows(by: str, left: Any, right: Any) -> Floats:
     """Similarity of the rows of two arrays, (n, d) and (m, d) -> (n, m), by a name of `NAMES` or the cosine. Distances
     are below 0. To six digits of the largest, so that float noise decides nothing.
 
-    >>> compared("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
+    >>> compare_rows("dot", np.array([[1.0, 2.0]]), np.array([[3.0, 0.5]])).tolist()
     [[4.0]]
     """
     from scipy.spatial.distance import cdist  # slow to import
 
     a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
     if by in ("euclidean", "manhattan"):
-        return rounded(-cdist(a, b, "euclidean" if by == "euclidean" else "cityblock"))
+        return round_scores(-cdist(a, b, "euclidean" if by == "euclidean" else "cityblock"))
     if by != "dot":
         a, b = (side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in (a, b))
-    return rounded(a @ b.T)
+    return round_scores(a @ b.T)
 
 
-def rounded(scores: Floats) -> Floats:
+def round_scores(scores: Floats) -> Floats:
     """To six digits after those of the largest; a power of two, so that equal scores stay equal."""
     largest = np.abs(scores).max(initial=0, where=np.isfinite(scores))
     unit = 1.0 if not largest else 2.0 ** np.ceil(np.log2(largest))
@@ -95,14 +103,14 @@ class ByOwn(Cosine):
         """Similarity of `a[i]` and `b[i]`, (n,)."""
         if len(a) != len(b):
             raise UsageError(f"pairs() needs as many texts in a as in b, found {len(a)} and {len(b)}.")
-        return _scaled(_paired(self.by, self.vectors(a), self.vectors(b)))
+        return _scale_to_float32(_pair_similarity(self.by, self.vectors(a), self.vectors(b)))
 
     def between(
         self, texts: Sequence[str], left: NDArray[np.int64], right: NDArray[np.int64]
     ) -> NDArray[np.float32]:
         """Similarity of `texts[left[i]]` and `texts[right[i]]`, (n,)."""
         vectors = self.vectors(texts)
-        return _scaled(_paired(self.by, vectors[left], vectors[right]))
+        return _scale_to_float32(_pair_similarity(self.by, vectors[left], vectors[right]))
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:  # noqa: ARG002 - there are none
         """UsageError."""
@@ -119,24 +127,26 @@ class ByOwn(Cosine):
         """The k best of each shard, in order; ties to the lower index."""
         asked = self.vectors(queries, "query")
         for shard in shards:
-            yield nearest(self.by, asked, self.vectors(list(shard), "document"), k)
+            yield find_nearest(self.by, asked, self.vectors(list(shard), "document"), k)
 
 
-def nearest(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
+def find_nearest(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
     """The k best of the corpus for each query by a similarity of `NAMES`; rows of NaN are not found, and find
     nothing."""
     left, right = (np.flatnonzero(~np.isnan(rows).any(axis=1)) for rows in (queries, corpus))
-    best = _exact(by, queries[left], corpus[right], k)
+    best = _search_exactly(by, queries[left], corpus[right], k)
     return ranked_among_all(best, left, right, len(queries))
 
 
-def _exact(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
+def _search_exactly(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
     if by == "dot":
         # Scores are rounded to 1e-6 there: at lengths about 1 that is float noise, and nothing else.
         units = power_of_two(queries), power_of_two(corpus)
-        best = exact_search(_float32(queries / units[0]), _float32(corpus / units[1]), k)
+        best = exact_search(_as_float32(queries / units[0]), _as_float32(corpus / units[1]), k)
         return Ranked(best.indices, best.scores * units[0] * units[1])
-    parts = [top_k(compared(by, queries[at : at + _ROWS], corpus), k) for at in range(0, len(queries), _ROWS)]
+    parts = [
+        top_k(compare_rows(by, queries[at : at + _ROWS], corpus), k) for at in range(0, len(queries), _ROWS)
+    ]
     if not parts:
         return Ranked(np.empty((0, k), dtype=np.int64), np.empty((0, k)))
     return Ranked(
@@ -144,7 +154,7 @@ def _exact(by: str, queries: Vectors, corpus: Vectors, k: int) -> Ranked:
     )
 
 
-def _paired(by: str, left: Vectors, right: Vectors) -> Floats:
+def _pair_similarity(by: str, left: Vectors, right: Vectors) -> Floats:
     a, b = (np.asarray(side, dtype=np.float64) for side in (left, right))
     if by == "dot":
         return np.asarray(np.einsum("nd,nd->n", a, b))
@@ -152,7 +162,7 @@ def _paired(by: str, left: Vectors, right: Vectors) -> Floats:
     return np.asarray(-apart.sum(axis=1) if by == "manhattan" else -np.sqrt(np.square(apart).sum(axis=1)))
 
 
-def _scaled(values: Floats) -> NDArray[np.float32]:
+def _scale_to_float32(values: Floats) -> NDArray[np.float32]:
     largest = float(np.nanmax(np.abs(values), initial=0)) if len(values) else 0.0
     return np.asarray(values / (largest or 1.0), dtype=np.float32)
 
@@ -192,7 +202,7 @@ class Layout:
     def queries(self, vectors: Vectors) -> Vectors:
         """Queries (n, d), as they are searched for."""
         if self.by == COSINE:
-            return unit(vectors)
+            return scale_rows(vectors)
         if self.by == "dot":
             return _at_length_1(vectors)
         away = (np.asarray(vectors, np.float64) - self.middle) / self.unit
@@ -201,10 +211,10 @@ class Layout:
 
 def _at_length_1(vectors: Any) -> Vectors:
     """The longest at about 1, and the others by the same power of two: scores are rounded to 1e-6 in a search."""
-    return _float32(vectors / power_of_two(vectors))
+    return _as_float32(vectors / power_of_two(vectors))
 
 
-def _float32(values: Any) -> Vectors:
+def _as_float32(values: Any) -> Vectors:
     return np.asarray(values, dtype=np.float32)
 
 

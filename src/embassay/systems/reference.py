@@ -89,13 +89,13 @@ class RandomScores:
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
         check_pairs(a, b)
-        return _similarity(self._hashes(a), self._hashes(b)).astype(np.float32)
+        return _hash_similarity(self._hashes(a), self._hashes(b)).astype(np.float32)
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
         hashes = self._hashes(texts)
         return condensed_blocks(
-            lambda rows: 1 - _similarity(hashes[rows, None], hashes[None, rows.start :]),
+            lambda rows: 1 - _hash_similarity(hashes[rows, None], hashes[None, rows.start :]),
             len(texts),
             threads=cores(),
         )
@@ -120,7 +120,7 @@ class RandomScores:
         right = self._hashes(corpus)
 
         def prepare(columns: slice) -> RowScores:
-            return lambda rows: _similarity(left[rows], right[columns])
+            return lambda rows: _hash_similarity(left[rows], right[columns])
 
         return ranked_blocks(prepare, (len(left), len(right)), k, threads=cores())
 
@@ -129,7 +129,7 @@ class RandomScores:
         return np.frombuffer(digests, dtype="<u8").astype(np.uint64)
 
 
-def _similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
+def _hash_similarity(a: NDArray[np.uint64], b: NDArray[np.uint64]) -> NDArray[np.float64]:
     """Uniform in [0, 1) per pair of hashes, broadcast together; 1 where they are equal."""
     # A sum does not know which text came first; unsigned numbers overflow without harm.
     mixed = a + b

@@ -87,11 +87,11 @@ def _starts_line(text: str, place: int) -> bool:
 _FENCE = re.compile(r"^ {0,3}(?P<marks>`{3,}|~{3,})[^\n]*$", re.MULTILINE)
 
 
-def fenced(text: str) -> list[tuple[int, int]]:
+def find_fences(text: str) -> list[tuple[int, int]]:
     """Where fenced code begins and ends in Markdown, with the lines of its marks; to the end of the text where it is
     not closed.
 
-    >>> fenced("Run:\\n```sh\\nmake\\n```\\nDone.")
+    >>> find_fences("Run:\\n```sh\\nmake\\n```\\nDone.")
     [(5, 19)]
     """
     places: list[tuple[int, int]] = []
@@ -105,7 +105,7 @@ def fenced(text: str) -> list[tuple[int, int]]:
     return [*places, (start, len(text))] if start >= 0 else places
 
 
-def _outside(ends: Iterator[int], fences: Sequence[tuple[int, int]]) -> Iterator[int]:
+def _ends_outside(ends: Iterator[int], fences: Sequence[tuple[int, int]]) -> Iterator[int]:
     """The ends of sentences that are not within a fence: code is one sentence, and cut only where it is too long."""
     waiting = iter(fences)
     start, end = next(waiting, (-1, -1))
@@ -156,7 +156,7 @@ def split_sections(text: str, headings: Headings = "markdown") -> list[Section]:
     sections: list[Section] = []
     start, path, levels = 0, (), ()  # type: tuple[int, tuple[str, ...], tuple[int, ...]]
     written = 0  # where the last heading ended: nothing but it may be in the section so far
-    for heading in _headings(text, headings):
+    for heading in _find_headings(text, headings):
         if text[written : heading.place].strip():
             sections.append(Section(start, heading.place, path))
             start = heading.place
@@ -169,7 +169,7 @@ def split_sections(text: str, headings: Headings = "markdown") -> list[Section]:
     return [*sections, Section(last.start, len(text), last.path)]
 
 
-def _headings(text: str, kind: Headings) -> list[_Heading]:
+def _find_headings(text: str, kind: Headings) -> list[_Heading]:
     if kind == "none":
         return []
     if kind == "capitals":
@@ -200,15 +200,15 @@ class Breadcrumb:
         >>> str(Breadcrumb("jet-noise", ("Results", "Far field"), "On jets", "A. Lee", "1961"))
         'jet-noise > Results > Far field > On jets, A. Lee, 1961'
         """
-        source = ", ".join(filter(None, map(_line, (self.title, self.authors, self.date))))
-        return " > ".join(filter(None, (*map(_line, (self.paper, *self.sections)), source)))
+        source = ", ".join(filter(None, map(_one_line, (self.title, self.authors, self.date))))
+        return " > ".join(filter(None, (*map(_one_line, (self.paper, *self.sections)), source)))
 
     def inside(self, path: tuple[str, ...]) -> Breadcrumb:
         """The breadcrumb of a section of the text."""
         return Breadcrumb(self.paper, (*self.sections, *path), self.title, self.authors, self.date)
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -277,14 +277,14 @@ def chunk(
     return [
         piece
         for section in split_sections(text, chunking.headings)
-        for piece in _chunks(text, section, str(crumb.inside(section.path)), _Cutter(tokens, chunking))
+        for piece in _chunk_section(text, section, str(crumb.inside(section.path)), _Cutter(tokens, chunking))
     ]
 
 
-def _chunks(text: str, section: Section, crumb: str, cutter: _Cutter) -> list[Chunk]:
+def _chunk_section(text: str, section: Section, crumb: str, cutter: _Cutter) -> list[Chunk]:
     part = text[section.start : section.end]
-    fences = fenced(part) if cutter.chunking.headings == "markdown" else []
-    cuts = cutter.units([0, *_outside(sentence_ends(part), fences)], section.start)
+    fences = find_fences(part) if cutter.chunking.headings == "markdown" else []
+    cuts = cutter.units([0, *_ends_outside(sentence_ends(part), fences)], section.start)
     counts = cutter.before(cuts)
     chunks: list[Chunk] = []
     start = section.start

@@ -88,10 +88,10 @@ def needle_text(words: int) -> str:
     ('Lorem ipsum dolor sit amet,', True)
     """
     generated = max(0, words - len(_OPENING.split()))
-    return " ".join([_OPENING, *_sentences(generated)])
+    return " ".join([_OPENING, *_draw_sentences(generated)])
 
 
-def needle(tokenizer: Tokenizer, count: int) -> str:
+def make_needle(tokenizer: Tokenizer, count: int) -> str:
     """The first `count` tokens of the needle, at least one."""
     # Every tokenizer gives at least one token per word, and the lengths are powers of two: what a document
     # gets depends on its own length only, not on the documents before it.
@@ -130,7 +130,7 @@ def text_digest(text: str) -> str:
     return hashlib.blake2b(as_utf8(text), digest_size=8).hexdigest()
 
 
-def _sentences(words: int) -> list[str]:
+def _draw_sentences(words: int) -> list[str]:
     """Sentences of random words, `words` or a few more in all."""
     stream = random_bytes((words + _LONGEST) * _BYTES_PER_WORD, NEEDLE_VERSION, "needle")
     sentences: list[str] = []
@@ -138,7 +138,7 @@ def _sentences(words: int) -> list[str]:
     for at in range(0, len(stream), _BYTES_PER_WORD):
         if at >= words * _BYTES_PER_WORD and not sentence:
             break
-        sentence.append(_word(int.from_bytes(stream[at : at + 2], "little")))
+        sentence.append(_draw_word(int.from_bytes(stream[at : at + 2], "little")))
         chance = stream[at + 2]
         if len(sentence) == _LONGEST or (len(sentence) >= _SHORTEST and chance < 32):
             sentences.append(" ".join(sentence).capitalize() + ".")
@@ -148,7 +148,7 @@ def _sentences(words: int) -> list[str]:
     return sentences
 
 
-def _word(draw: int) -> str:
+def _draw_word(draw: int) -> str:
     """The word for a draw from 0 to 65535; squared, so that the first words are the frequent ones."""
     return _VOCABULARY[(draw * draw * len(_VOCABULARY)) >> 32]
 
@@ -170,7 +170,7 @@ def insert_needle(text: str, tokenizer: Tokenizer, p: float, q: float, given: st
     """
     count = max(1, floor_share(p, len(piece_ends(tokenizer)(text))))
     at = floor_share(q, len(text))
-    inserted = needle_of(given, tokenizer, count) if given else needle(tokenizer, count)
+    inserted = needle_of(given, tokenizer, count) if given else make_needle(tokenizer, count)
     return text[:at] + inserted + text[at:]
 
 
@@ -238,14 +238,14 @@ def capitalize(text: str, draw: Draw) -> str:
     0. A character whose upper case is longer than one character (sharp s, ligatures) stays.
     """
     drawn = np.frombuffer(draw((len(text) + 3) // 4), np.uint8)
-    return _raised(text, _RAISED_BY.take(drawn, mode="clip").view(np.uint8)[: len(text)])
+    return _raise_case(text, _RAISED_BY.take(drawn, mode="clip").view(np.uint8)[: len(text)])
 
 
 def capitalize_exactly(text: str, draw: Draw) -> str:
     """A quarter of the characters, rounded down, drawn without replacement, become upper case [A24]."""
     case_bits = np.zeros(len(text), np.uint8)
     case_bits[permutation(len(text), draw)[: len(text) // 4]] = _CASE_BIT
-    return _raised(text, case_bits)
+    return _raise_case(text, case_bits)
 
 
 _CASE_BIT = 0x20  # tells an ASCII letter from its upper case
@@ -256,7 +256,7 @@ _RAISED_BY: NDArray[np.uint32] = (
 ).ravel()
 
 
-def _raised(text: str, case_bits: NDArray[np.uint8]) -> str:
+def _raise_case(text: str, case_bits: NDArray[np.uint8]) -> str:
     """`text` with the characters whose `case_bits`, (characters,), are set in upper case."""
     if not text.isascii():
         return _raised_unicode(text, case_bits)
@@ -342,25 +342,25 @@ def numerize(text: str, _draw: Draw, both_cases: bool = False) -> str:
 
 def shuffle_words(text: str, draw: Draw) -> str:
     """The words (split at whitespace) in random order, joined by one space (SAGE, section 5)."""
-    return " ".join(_shuffled(text.split(), draw))
+    return " ".join(_shuffle_parts(text.split(), draw))
 
 
 def shuffle_sentences(text: str, draw: Draw) -> str:
     """The sentences in random order, joined by one space (SAGE, section 5); see `split_sentences`."""
-    return " ".join(_shuffled(split_sentences(text), draw))
+    return " ".join(_shuffle_parts(split_sentences(text), draw))
 
 
 def shuffle_words_at_spaces(text: str, draw: Draw) -> str:
     """What stands between single spaces in random order: line ends stay within their word [A16]."""
-    return " ".join(_shuffled(text.split(" "), draw))
+    return " ".join(_shuffle_parts(text.split(" "), draw))
 
 
 def shuffle_sentences_of_lines(text: str, draw: Draw) -> str:
     """The sentences by `sentences_of_lines` in random order, joined by a blank line [A16]."""
-    return "\n\n".join(_shuffled(sentences_of_lines(text), draw))
+    return "\n\n".join(_shuffle_parts(sentences_of_lines(text), draw))
 
 
-def _shuffled(parts: list[str], draw: Draw) -> Sequence[str]:
+def _shuffle_parts(parts: list[str], draw: Draw) -> Sequence[str]:
     """The parts in random order; under two parts take nothing from the stream."""
     if len(parts) < 2:
         return parts
@@ -411,7 +411,7 @@ PERTURBATIONS: Registry[Perturbation] = Registry("perturbation", COLON, [["apply
 
 def perturb(perturbation: Perturbation, text: str, *, seed: int, text_id: str) -> str:
     """`text` perturbed: the same bytes for the same perturbation, text, seed and id, on every platform."""
-    return perturbation.apply(text, partial(_stream, seed, perturbation.name, text_id))
+    return perturbation.apply(text, partial(_random_stream, seed, perturbation.name, text_id))
 
 
 def perturb_all(perturbation: Perturbation, texts: Sequence[str], ids: Sequence[str], seed: int) -> list[str]:
@@ -428,12 +428,12 @@ def insertion_variants(shares: Sequence[float]) -> tuple[str, ...]:
     >>> insertion_variants([0.15])
     ('insertion:p=0.15,q=0', 'insertion:p=0.15,q=0.5', 'insertion:p=0.15,q=1')
     """
-    return tuple(_spelled("insertion", p=p, q=q) for p in shares for q in POSITIONS)
+    return tuple(_spell_name("insertion", p=p, q=q) for p in shares for q in POSITIONS)
 
 
 def removal_variants(shares: Sequence[float]) -> tuple[str, ...]:
     """The removals of each share at the start, in the middle and at the end."""
-    return tuple(_spelled("removal", p=p, q=q) for p in shares for q in POSITIONS)
+    return tuple(_spell_name("removal", p=p, q=q) for p in shares for q in POSITIONS)
 
 
 def retrieval_variants() -> tuple[str, ...]:
@@ -441,15 +441,15 @@ def retrieval_variants() -> tuple[str, ...]:
     return (*SUPERFICIAL, *SEMANTIC, *insertion_variants((0.15, 0.5)), *removal_variants((0.15, 0.5)))
 
 
-def _stream(seed: int, name: str, text_id: str, n: int) -> bytes:
+def _random_stream(seed: int, name: str, text_id: str, n: int) -> bytes:
     return random_bytes(n, seed, name, text_id)
 
 
-def _spelled(name: str, **parameters: Value) -> str:
+def _spell_name(name: str, **parameters: Value) -> str:
     return PERTURBATIONS.format(Spec(name, params=parameters))
 
 
-def _unicode(name: str) -> str:
+def _unicode_identity(name: str) -> str:
     """The identity of an edit that depends on the letters this Python knows."""
     return f"{name}/1/unicode-{unicodedata.unidata_version}"
 
@@ -460,9 +460,9 @@ def _without_draws(edit: Callable[[str], str]) -> Callable[[str, Draw], str]:
 
 @PERTURBATIONS.register("capitalize", "each character upper case with probability 1/4", kind="superficial")
 def _capitalize(exact: bool = False) -> Perturbation:
-    name = _spelled("capitalize", exact=True) if exact else "capitalize"
+    name = _spell_name("capitalize", exact=True) if exact else "capitalize"
     edit = capitalize_exactly if exact else capitalize
-    return Perturbation(name, "superficial", _unicode(name), edit)
+    return Perturbation(name, "superficial", _unicode_identity(name), edit)
 
 
 @PERTURBATIONS.register("delete10", "every tenth character removed, spaces kept", kind="superficial")
@@ -470,23 +470,23 @@ def _delete10(
     spaces: Literal["keep", "next"] = "keep", within: Literal["text", "sentences"] = "text"
 ) -> Perturbation:
     if within == "sentences":
-        name = _spelled("delete10", within=within)
+        name = _spell_name("delete10", within=within)
         return Perturbation(name, "superficial", f"{name}/1", delete_tenth_of_sentences)
     if spaces == "keep":
         return Perturbation("delete10", "superficial", "delete10/1", delete_tenth)
-    name = _spelled("delete10", spaces=spaces)
+    name = _spell_name("delete10", spaces=spaces)
     return Perturbation(name, "superficial", f"{name}/1", delete_tenth_or_next)
 
 
 @PERTURBATIONS.register("numerize", "e, i, a and o become 3, 1, 4 and 0", kind="superficial")
 def _numerize(both_cases: bool = False) -> Perturbation:
-    name = _spelled("numerize", both_cases=True) if both_cases else "numerize"
+    name = _spell_name("numerize", both_cases=True) if both_cases else "numerize"
     return Perturbation(name, "superficial", f"{name}/1", partial(numerize, both_cases=both_cases))
 
 
 @PERTURBATIONS.register("negate", "auxiliaries negated, negated ones affirmed", kind="semantic")
 def _negate(lang: str = "") -> Perturbation:
-    name = _spelled("negate", lang=lang) if lang else "negate"
+    name = _spell_name("negate", lang=lang) if lang else "negate"
     return Perturbation(
         name, "semantic", f"{name}/{RULES_VERSION}", _without_draws(partial(negate_in, lang=lang))
     )
@@ -494,14 +494,14 @@ def _negate(lang: str = "") -> Perturbation:
 
 @PERTURBATIONS.register("sentence_shuffle", "the sentences in random order", kind="semantic")
 def _sentence_shuffle(split: Literal["marks", "lines"] = "marks") -> Perturbation:
-    name = "sentence_shuffle" if split == "marks" else _spelled("sentence_shuffle", split=split)
+    name = "sentence_shuffle" if split == "marks" else _spell_name("sentence_shuffle", split=split)
     edit = shuffle_sentences if split == "marks" else shuffle_sentences_of_lines
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
 
 @PERTURBATIONS.register("word_shuffle", "the words in random order", kind="semantic")
 def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Perturbation:
-    name = "word_shuffle" if split == "whitespace" else _spelled("word_shuffle", split=split)
+    name = "word_shuffle" if split == "whitespace" else _spell_name("word_shuffle", split=split)
     edit = shuffle_words if split == "whitespace" else shuffle_words_at_spaces
     return Perturbation(name, "semantic", f"{name}/1", edit)
 
@@ -522,8 +522,8 @@ def _facts() -> Perturbation:
 def _insertion(
     tokenizer: Tokenizer, p: float | None = None, q: float | None = None, needle_text: str = ""
 ) -> Perturbation:
-    p, q = _checked("insertion", "p", p, inf), _checked("insertion", "q", q, 1)
-    name = _spelled("insertion", p=p, q=q)
+    p, q = _check_share("insertion", "p", p, inf), _check_share("insertion", "q", q, 1)
+    name = _spell_name("insertion", p=p, q=q)
     edit = partial(insert_needle, tokenizer=tokenizer, p=p, q=q, given=needle_text)
     whose = f"needle-{text_digest(needle_text)}" if needle_text else f"needle-{NEEDLE_VERSION}"
     identity = f"{name}/{whose}/{tokenizer.identity}"
@@ -532,13 +532,13 @@ def _insertion(
 
 @PERTURBATIONS.register("removal", "p of its tokens removed at q", kind="removal")
 def _removal(tokenizer: Tokenizer, p: float | None = None, q: float | None = None) -> Perturbation:
-    p, q = _checked("removal", "p", p, 1), _checked("removal", "q", q, 1)
-    name = _spelled("removal", p=p, q=q)
+    p, q = _check_share("removal", "p", p, 1), _check_share("removal", "q", q, 1)
+    name = _spell_name("removal", p=p, q=q)
     edit = partial(remove_span, tokenizer=tokenizer, p=p, q=q)
     return Perturbation(name, "removal", f"{name}/1/{tokenizer.identity}", _without_draws(edit))
 
 
-def _checked(edit: str, parameter: str, share: float | None, most: float) -> float:
+def _check_share(edit: str, parameter: str, share: float | None, most: float) -> float:
     if share is None or not 0 <= share <= most or share == inf:
         allowed = "a finite number of at least 0" if most == inf else f"a number from 0 to {most:g}"
         raise UsageError(

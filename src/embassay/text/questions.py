@@ -152,53 +152,55 @@ class _Making:
             if len(names) > depth:
                 key = (text.document or text.id, *names[: depth + 1])
                 under.setdefault(key, []).append(i)
-                owners.setdefault(_plain(names[depth]), set()).add(key)
+                owners.setdefault(_plain_words(names[depth]), set()).add(key)
         for key, places in under.items():
             if len(_WORD.findall(key[-1])) < 2:
                 rejected["fewer than two words"] += 1
-            elif len(owners[_plain(key[-1])]) > 1:
+            elif len(owners[_plain_words(key[-1])]) > 1:
                 rejected["in two places"] += 1
             else:
                 ids = tuple(self.given[i].id for i in places)
                 yield PseudoQuestion("heading" if depth else "title", key[-1], ids), places[0]
 
     def _faqs(self, rejected: Counter[str]) -> Iterator[Found]:
-        times = Counter(_plain(match["asked"]) for text in self.given for match in _ASKED.finditer(text.body))
+        times = Counter(
+            _plain_words(match["asked"]) for text in self.given for match in _ASKED.finditer(text.body)
+        )
         for i, text in enumerate(self.given):
             for match, following in pairwise([*_ASKED.finditer(text.body), None]):
                 assert match is not None
                 end = len(text.body) if following is None else following.start()
-                if times[_plain(match["asked"])] > 1:
+                if times[_plain_words(match["asked"])] > 1:
                     rejected["in two places"] += 1
                 elif len(_WORD.findall(text.body[match.end() : end])) < _LEFT:
                     rejected["too little would be left"] += 1
                 else:
-                    yield _of(text, "faq", match.start("asked"), match.end("asked")), i
+                    yield _make_question(text, "faq", match.start("asked"), match.end("asked")), i
 
     def _sentences(self, rejected: Counter[str]) -> Iterator[Found]:
         spans = [list(_sentence_spans(text.body)) for text in self.given]
         times = Counter(
             key
             for text, inside in zip(self.given, spans, strict=True)
-            for key in {_plain(text.body[a:b]) for a, b in inside}
+            for key in {_plain_words(text.body[a:b]) for a, b in inside}
         )
         for i, (text, inside) in enumerate(zip(self.given, spans, strict=True)):
             fit = [
                 (a, b) for a, b in inside if _LEAST_WORDS <= len(_WORD.findall(text.body[a:b])) <= _MOST_WORDS
             ]
-            once = [(a, b) for a, b in fit if times[_plain(text.body[a:b])] == 1]
+            once = [(a, b) for a, b in fit if times[_plain_words(text.body[a:b])] == 1]
             if not once:
                 rejected["no sentence of its own of 6 to 40 words"] += 1
                 continue
             drawn = int.from_bytes(random_bytes(8, self.seed, "sentence", text.id), "big") % len(once)
-            yield _of(text, "sentence", *once[drawn]), i
+            yield _make_question(text, "sentence", *once[drawn]), i
 
     def _take_out(self, question: PseudoQuestion, i: int) -> bool:
         """Take it out of the passages it finds; False, and nothing is changed, where too little would be left."""
         if question.start is None:
             places = [self._at[answer] for answer in question.answers]
-            return self._replace(places, lambda text: _untitled(text, question.text))
-        if i in self._taken or not self._replace([i], lambda text: _cut(text, question.text)):
+            return self._replace(places, lambda text: _without_title(text, question.text))
+        if i in self._taken or not self._replace([i], lambda text: _cut_asked(text, question.text)):
             return False
         self._taken.add(i)
         return True
@@ -212,7 +214,7 @@ class _Making:
         return True
 
 
-def _of(text: Text, kind: str, start: int, end: int) -> PseudoQuestion:
+def _make_question(text: Text, kind: str, start: int, end: int) -> PseudoQuestion:
     return PseudoQuestion(kind, text.body[start:end].strip(), (text.id,), start, end)
 
 
@@ -226,23 +228,23 @@ def _sentence_spans(body: str) -> Iterator[tuple[int, int]]:
             yield begin, begin + len(prose)
 
 
-def _plain(text: str) -> str:
+def _plain_words(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _cut(text: Text, asked: str) -> Text:
+def _cut_asked(text: Text, asked: str) -> Text:
     """Without the line or sentence; where it was, a space."""
-    return replace(text, body=_joined(text.body, asked))
+    return replace(text, body=_join_around(text.body, asked))
 
 
-def _joined(body: str, asked: str) -> str:
+def _join_around(body: str, asked: str) -> str:
     before, _, after = body.partition(asked)
     return f"{before.rstrip(' ')} {after.lstrip(' ')}".strip()
 
 
-def _untitled(text: Text, name: str) -> Text:
+def _without_title(text: Text, name: str) -> Text:
     """Without this name in its title and as a heading in its body."""
     names = [part for part in text.title.split(CRUMBS) if part != name]
-    plain = _plain(name)
-    body = _HASHES.sub(lambda match: "" if _plain(match["title"]) == plain else match[0], text.body)
+    plain = _plain_words(name)
+    body = _HASHES.sub(lambda match: "" if _plain_words(match["title"]) == plain else match[0], text.body)
     return replace(text, title=CRUMBS.join(names), body=body.strip())

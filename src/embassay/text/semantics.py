@@ -22,10 +22,10 @@ AUXILIARIES = (
 """Each takes ` not` and loses ` not`, `n't` and ` n't`; `can` has rules of its own."""
 
 
-def rules() -> dict[str, str]:
+def negation_rules() -> dict[str, str]:
     """The table in lower case, as shown in the documentation: what is found, and what takes its place.
 
-    >>> rules()["is"], rules()["isn't"], rules()["can"], rules()["won't"]
+    >>> negation_rules()["is"], negation_rules()["isn't"], negation_rules()["can"], negation_rules()["won't"]
     ('is not', 'is', 'cannot', 'will')
     """
     table = {"can": "cannot", "cannot": "can", "can not": "can", "can't": "can"}
@@ -39,12 +39,12 @@ _AFFIRMATIVE = {"ca": "can", "wo": "will"}  # what n't leaves of can't and won't
 _NT = r"\s?[nN]['’][tT]"
 
 
-def _spellings(word: str) -> tuple[str, ...]:
+def _spell_cases(word: str) -> tuple[str, ...]:
     """In lower case, with an initial capital, in capitals."""
     return word, word.capitalize(), word.upper()
 
 
-def _stems() -> str:
+def _stem_pattern() -> str:
     """Every stem in every spelling as one alternation, longest first.
 
     Grouped by the first letter, and with the word boundary in front checked behind the stem, so that the
@@ -54,14 +54,14 @@ def _stems() -> str:
     groups: dict[str, list[str]] = {}
     for stem in (*_AFFIRMATIVE, *stems):
         only_before = rf"(?={_NT}\b)" if stem in _AFFIRMATIVE else ""
-        for form in _spellings(stem):
+        for form in _spell_cases(stem):
             boundary = rf"(?<!\w{'.' * len(form)})"
             groups.setdefault(form[0], []).append(form[1:] + only_before + boundary)
     return "|".join(f"{first}(?:{'|'.join(rest)})" for first, rest in groups.items())
 
 
-_NOT = "(?:" + "|".join(_spellings("not")) + ")"
-_PATTERN = re.compile(rf"({_stems()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][nN]){_NOT})?\b")
+_NOT = "(?:" + "|".join(_spell_cases("not")) + ")"
+_PATTERN = re.compile(rf"({_stem_pattern()})(\s+{_NOT}|{_NT}|(?<=[cC][aA][nN]){_NOT})?\b")
 
 
 def negate(text: str) -> str:
@@ -74,10 +74,10 @@ def negate(text: str) -> str:
     >>> negate("It is cold. Can't you see? They did not.")
     'It is not cold. Can you see? They did.'
     """
-    return _PATTERN.sub(_replacement, text)
+    return _PATTERN.sub(_replace_match, text)
 
 
-def _replacement(match: re.Match[str]) -> str:
+def _replace_match(match: re.Match[str]) -> str:
     stem, negation = match.groups()
     lower = stem.lower()
     if not negation:
@@ -123,7 +123,7 @@ class _Grammar:
 _CLAUSE = re.compile(r"[^.,;:!?…()\[\]«»“”„\"\n]+")
 
 
-def _without(clause: str, *spans: tuple[int, int]) -> str:
+def _drop_parts(clause: str, *spans: tuple[int, int]) -> str:
     """The clause without these parts, from left to right; a capital that goes is passed on to what follows."""
     for start, end in reversed(spans):
         rest = clause[end:]
@@ -133,7 +133,7 @@ def _without(clause: str, *spans: tuple[int, int]) -> str:
     return clause
 
 
-def _before(clause: str, at: int, word: str) -> str:
+def _put_before(clause: str, at: int, word: str) -> str:
     """The clause with `word` put in at a position, with the capital of what stood there."""
     rest = clause[at:]
     if rest[:1].isupper():
@@ -141,10 +141,10 @@ def _before(clause: str, at: int, word: str) -> str:
     return clause[:at] + word + rest
 
 
-def _german(clause: str, verb: re.Pattern[str]) -> str:
+def _negate_german(clause: str, verb: re.Pattern[str]) -> str:
     """`nicht` goes, or stands after the first verb: before one at the end of its clause."""
     if match := re.search(r"\s+nicht\b|\b[Nn]icht\s+", clause):
-        return _without(clause, match.span())
+        return _drop_parts(clause, match.span())
     if not (match := verb.search(clause)):
         return clause
     # The pronoun of a question keeps its place: "Kann er nicht?"
@@ -152,23 +152,23 @@ def _german(clause: str, verb: re.Pattern[str]) -> str:
     at = match.end() + (pronoun.end() if pronoun else 0)
     if clause[at:].strip() or pronoun or not clause[: match.start()].strip():
         return f"{clause[:at]} nicht{clause[at:]}"
-    return _before(clause, match.start(), "nicht ")
+    return _put_before(clause, match.start(), "nicht ")
 
 
 _ES_CLITICS = r"(?:\b(?:[MmTtSs]e|[Ll][eo]|[Ll]es|[NnOo]s|[Nn]os)\s+){0,2}$"
 
 
-def _spanish(clause: str, verb: re.Pattern[str]) -> str:
+def _negate_spanish(clause: str, verb: re.Pattern[str]) -> str:
     """`no` goes, or stands before the first verb and its pronouns."""
     if match := re.search(r"\b[Nn]o\s+", clause):
-        return _without(clause, match.span())
+        return _drop_parts(clause, match.span())
     for match in verb.finditer(clause):
         ahead = clause[: match.start()]
         # "la era", "una era": a noun.
         if match[0].lower() == "era" and re.search(r"\b(?:la|una|esta|nueva)\s+$", ahead, re.IGNORECASE):
             continue
         pronouns = re.search(_ES_CLITICS, ahead)
-        return _before(clause, pronouns.start() if pronouns else match.start(), "no ")
+        return _put_before(clause, pronouns.start() if pronouns else match.start(), "no ")
     return clause
 
 
@@ -177,14 +177,14 @@ _FR_FULL = re.compile(r"\b([CcJj])e\s+(?=[aeiouéêy])")
 _FR_INVERTED = re.compile(r"(?:-t)?-(?:ils?|elles?|on|ce|je|tu|nous|vous)\b")
 
 
-def _french(clause: str, verb: re.Pattern[str]) -> str:
+def _negate_french(clause: str, verb: re.Pattern[str]) -> str:
     """`ne ... pas` goes, or stands around the first verb with its pronouns: before it, and after those inverted."""
     if match := re.search(r"\b[Nn](?:e\s+|['’])", clause):
         second = re.search(r"\s+pas\b", clause[match.end() :])
         if second is None:
             return clause
         at = match.end()
-        rest = _without(clause, match.span(), (at + second.start(), at + second.end()))
+        rest = _drop_parts(clause, match.span(), (at + second.start(), at + second.end()))
         return _FR_FULL.sub(r"\1'", rest)
     for match in verb.finditer(clause):
         if spoken := re.match(r"\s+pas\b", clause[match.end() :]):
@@ -206,7 +206,7 @@ def _french(clause: str, verb: re.Pattern[str]) -> str:
         pronouns = re.search(_FR_CLITICS, clause[: match.start()])
         start = pronouns.start() if pronouns else match.start()
         ne = "n'" if clause[start].lower() in "aeiouéêy" else "ne "
-        return _before(f"{clause[:end]} pas{clause[end:]}", start, ne)
+        return _put_before(f"{clause[:end]} pas{clause[end:]}", start, ne)
     return clause
 
 
@@ -219,7 +219,7 @@ _GRAMMARS = {
         "der die das und ist nicht ein eine einen einem einer mit von zu zum zur den dem des im auf für sich "
         "auch es sie er wir ich ihr uns wird sind haben kann werden oder aber als bei nach um noch "
         "nur wenn wie kein keine dass",
-        _german,
+        _negate_german,
     ),
     "es": _Grammar(
         "es son era eran fue fueron será serán sería serían soy eres somos está están estaba estaban estuvo "
@@ -229,7 +229,7 @@ _GRAMMARS = {
         "nunca jamás nadie nada ningún ninguna ninguno tampoco",
         "el los las del y que en es un una por con para no se su sus al lo como más son está ha fue pero la "
         "de este esta o muy también ser hay puede",
-        _spanish,
+        _negate_spanish,
     ),
     "fr": _Grammar(
         "est sont était étaient sera seront serait seraient fut furent suis sommes êtes a ont avait avaient "
@@ -239,7 +239,7 @@ _GRAMMARS = {
         "jamais personne rien aucun aucune nulle",
         "le la les des du de et est une un dans que qui pour pas sur au aux ne ce cette il elle nous vous "
         "avec sont par plus se en je ils elles mais ou son sa ses leur été",
-        _french,
+        _negate_french,
     ),
 }
 """Tables of grammar terms of each language; a form that is also a common noun is left out (`fait`)."""
@@ -352,7 +352,7 @@ _WORD = re.compile(r"[A-Za-z]+")
 
 
 @cache
-def _synonyms() -> Mapping[str, str]:
+def _synonym_table() -> Mapping[str, str]:
     """Each word and the one that may stand for it; the first in the list wins."""
     partners: dict[str, str] = {}
     for pair in _ALIKE.replace("\n", ",").split(","):
@@ -367,22 +367,26 @@ def _synonyms() -> Mapping[str, str]:
 def replace_synonyms(text: str, draw: Draw) -> str:
     """Every word of the list by its synonym, in the case of the word; each with probability 1/2, and the first one if
     none was drawn."""
-    matches = [match for match in _WORD.finditer(text) if match[0].lower() in _synonyms()]
+    matches = [match for match in _WORD.finditer(text) if match[0].lower() in _synonym_table()]
     drawn = draw(len(matches)) if matches else b""
     chosen = [match for match, byte in zip(matches, drawn, strict=True) if byte < 128] or matches[:1]
-    return _rewritten(
-        text, [(match.start(), match.end(), _as(_synonyms()[match[0].lower()], match[0])) for match in chosen]
+    return _apply_edits(
+        text,
+        [
+            (match.start(), match.end(), _match_case(_synonym_table()[match[0].lower()], match[0]))
+            for match in chosen
+        ],
     )
 
 
-def _as(word: str, like: str) -> str:
+def _match_case(word: str, like: str) -> str:
     """In the case of another word."""
     if len(like) > 1 and like.isupper():
         return word.upper()
     return word.capitalize() if like[0].isupper() else word
 
 
-def _rewritten(text: str, edits: list[tuple[int, int, str]]) -> str:
+def _apply_edits(text: str, edits: list[tuple[int, int, str]]) -> str:
     """The text with these spans replaced, which do not overlap and come in order."""
     parts, at = [], 0
     for start, end, new in edits:
@@ -447,16 +451,20 @@ def change_facts(text: str, draw: Draw) -> str:
     *May* and *March* only beside a number. A name is a word with a capital that does not begin a sentence; the names of
     a text change places in a random order, and a single one becomes one of nobody's.
     """
-    facts = list(_facts(text))
+    facts = list(_find_facts(text))
     distinct = list(dict.fromkeys((kind, words) for _, _, kind, words in facts))
     drawn = draw(4 * len(distinct)) if distinct else b""
     keys = [int.from_bytes(drawn[4 * i : 4 * i + 4], "little") for i in range(len(distinct))]
-    new = {fact: _other(*fact, key) for fact, key in zip(distinct, keys, strict=True) if fact[0] != "name"}
-    new |= _exchanged([(fact[1], key) for fact, key in zip(distinct, keys, strict=True) if fact[0] == "name"])
-    return _rewritten(text, [(start, end, new[kind, words]) for start, end, kind, words in facts])
+    new = {
+        fact: _other_fact(*fact, key) for fact, key in zip(distinct, keys, strict=True) if fact[0] != "name"
+    }
+    new |= _exchange_names(
+        [(fact[1], key) for fact, key in zip(distinct, keys, strict=True) if fact[0] == "name"]
+    )
+    return _apply_edits(text, [(start, end, new[kind, words]) for start, end, kind, words in facts])
 
 
-def _facts(text: str) -> Iterator[tuple[int, int, str, str]]:
+def _find_facts(text: str) -> Iterator[tuple[int, int, str, str]]:
     """Where each fact stands, its kind and its words."""
     for match in _FACT.finditer(text):
         kind, words = str(match.lastgroup), match[0]
@@ -472,7 +480,7 @@ def _facts(text: str) -> Iterator[tuple[int, int, str, str]]:
         yield match.start(), match.end(), kind, words
 
 
-def _other(kind: str, text: str, key: int) -> str:
+def _other_fact(kind: str, text: str, key: int) -> str:
     """Another number, or another word of the same list."""
     if kind == "listed":
         words = next(listed for listed in _LISTS if text in listed)
@@ -488,7 +496,7 @@ def _other(kind: str, text: str, key: int) -> str:
     return digits[(digits.index(first) + 1 + key % (len(digits) - 1)) % len(digits)] + rest
 
 
-def _exchanged(names: list[tuple[str, int]]) -> dict[tuple[str, str], str]:
+def _exchange_names(names: list[tuple[str, int]]) -> dict[tuple[str, str], str]:
     """Each name and the one in its place: the next one in a random order."""
     if len(names) == 1:
         name, key = names[0]

@@ -40,10 +40,10 @@ def as_utf8(text: str) -> bytes:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").encode()
 
 
-def cut(text: str, ends: list[int]) -> list[bytes]:
+def cut_at_ends(text: str, ends: list[int]) -> list[bytes]:
     """The text cut after each of `ends`, in UTF-8; the last piece takes the rest, an empty text has no piece.
 
-    >>> cut("one two ", [3, 7])
+    >>> cut_at_ends("one two ", [3, 7])
     [b'one', b' two ']
     """
     if not text:
@@ -113,7 +113,7 @@ def word_ends(text: str) -> NDArray[np.int64]:
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     kinds = _KINDS[points]
     if not kinds.all():
-        _learn(np.unique(points[kinds == _UNKNOWN]))
+        _learn_kinds(np.unique(points[kinds == _UNKNOWN]))
         kinds = _KINDS[points]
     is_word = kinds == _LETTERS
     ends = kinds == _OTHER
@@ -141,13 +141,13 @@ def passage_ends(text: str) -> NDArray[np.int64]:
     kinds = _KINDS[points]
     kinds[_is_unspaced(points) & (kinds == _LETTERS)] = _UNSPACED
     more = [
-        _parts(kinds == kind, size, least)
+        _part_ends(kinds == kind, size, least)
         for kind, size, least in ((_LETTERS, _PART, _NO_WORD), (_UNSPACED, _SIGNS_OF_A_WORD, 0))
     ]
     return np.unique(np.concatenate([ends, *more])) if any(map(len, more)) else ends
 
 
-def _parts(mine: NDArray[np.bool_], size: int, least: int) -> NDArray[np.int64]:
+def _part_ends(mine: NDArray[np.bool_], size: int, least: int) -> NDArray[np.int64]:
     """The ends of the parts of `size` characters, the last being what is left, of the runs of `mine` longer than
     `least`."""
     edges = np.flatnonzero(np.diff(mine, prepend=False, append=False))
@@ -166,7 +166,7 @@ def _is_unspaced(points: NDArray[np.uint32]) -> NDArray[np.bool_]:
     return inside | (points >= 0x20000) & (points <= 0x3FFFF)
 
 
-def _learn(points: NDArray[np.uint32]) -> None:
+def _learn_kinds(points: NDArray[np.uint32]) -> None:
     # `\w` is what str.isalnum says, and the underscore; `\s` is str.isspace.
     for point in points.tolist():
         letter = chr(point)
@@ -239,7 +239,7 @@ class Words:
     def pieces(self, text: str) -> list[bytes]:
         """The bytes of each token with the whitespace before it; joined they are the text."""
         text = as_utf8(text).decode()
-        return cut(text, [match.end() for match in _WORD.finditer(text)] or [len(text)])
+        return cut_at_ends(text, [match.end() for match in _WORD.finditer(text)] or [len(text)])
 
 
 class _Ids(dict[str, int]):
@@ -285,7 +285,7 @@ class EncoderTokenizer:
         """The bytes of each token with what the encoder drops before it; joined they are the text."""
         text = as_utf8(text).decode()
         offsets = self._tokenizer.encode(text, add_special_tokens=False).offsets
-        return cut(text, [end for _, end in offsets] or [len(text)])
+        return cut_at_ends(text, [end for _, end in offsets] or [len(text)])
 
 
 _ADDRESS = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
@@ -307,10 +307,10 @@ class Cl100k:
     name = "cl100k"
 
     def __init__(self) -> None:
-        self.identity = f"cl100k_base/{_SHA256[:16]}/tiktoken-{_version()}"
+        self.identity = f"cl100k_base/{_SHA256[:16]}/tiktoken-{_tiktoken_version()}"
 
     def __reduce__(self) -> tuple[Callable[[], Cl100k], tuple[()]]:
-        return _shared, ()
+        return _shared_cl100k, ()
 
     @cached_property
     def _encoding(self) -> tiktoken.Encoding:
@@ -331,7 +331,7 @@ class Cl100k:
 
 
 @cache
-def _shared() -> Cl100k:
+def _shared_cl100k() -> Cl100k:
     """The tokenizer in a process that it was sent to."""
     return Cl100k()
 
@@ -342,7 +342,7 @@ def at_hand() -> bool:
     return path is not None and path.exists()
 
 
-def _version() -> str:
+def _tiktoken_version() -> str:
     import tiktoken
 
     return tiktoken.__version__
@@ -367,18 +367,18 @@ def _open_encoding() -> tiktoken.Encoding:
             requests.head(_ADDRESS, timeout=_CONNECT_SECONDS).raise_for_status()
         elif hashlib.sha256(path.read_bytes()).hexdigest() != _SHA256:
             # tiktoken would delete a file that does not match, which may be the user's only copy.
-            raise ModelError(f"The vocabulary file {path} of cl100k_base is damaged.", mend=_mend())
+            raise ModelError(f"The vocabulary file {path} of cl100k_base is damaged.", mend=_download_mend())
         return tiktoken.get_encoding("cl100k_base")
     except (OSError, ValueError) as error:
         where = f"readable at {path}" if path else "cached (TIKTOKEN_CACHE_DIR is empty)"
         raise ModelError(
             f"The tokenizer cl100k needs the vocabulary file of cl100k_base, which is neither {where} nor "
             f"to be downloaded ({type(error).__name__}).",
-            mend=_mend(),
+            mend=_download_mend(),
         ) from None
 
 
-def _mend() -> str:
+def _download_mend() -> str:
     return (
         f"Download {_ADDRESS} once, save it as {_FILE} in a folder and set TIKTOKEN_CACHE_DIR to that "
         f"folder; or use `--tokenizer words`, whose scores are not those of the paper."
@@ -401,12 +401,12 @@ def open_tokenizer(name: str, *, later: bool = False) -> Tokenizer:
 
     Raises UsageError for an unknown name, ModelError where the tokenizer's files cannot be had.
     """
-    tokenizer = _made(name)
+    tokenizer = _build_tokenizer(name)
     if not later:
         tokenizer.encode("")
     return tokenizer
 
 
 @cache
-def _made(name: str) -> Tokenizer:
+def _build_tokenizer(name: str) -> Tokenizer:
     return TOKENIZERS.build(name)

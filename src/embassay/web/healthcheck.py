@@ -29,11 +29,11 @@ def port_of(command: Sequence[str]) -> int | None:
     words = [word for word in options if not word.startswith("-")]
     for path, port in PORTS.items():
         if tuple(words[: len(path)]) == path:
-            return _named(options) or port
+            return _named_port(options) or port
     return None
 
 
-def _named(options: Sequence[str]) -> int | None:
+def _named_port(options: Sequence[str]) -> int | None:
     for place, word in enumerate(options):
         name, _, value = word.partition("=")
         if name == "--port":

@@ -69,16 +69,16 @@ class Guard:
             await self._app(scope, receive, send)
             return
         answer = _with_headers(self._headers(scope["path"]), send)
-        if not self._is_host(_header(scope, b"host")):
-            await refuse(answer, 421, "This server does not answer to that name.")
+        if not self._is_host(_read_header(scope, b"host")):
+            await send_refusal(answer, 421, "This server does not answer to that name.")
             return
         try:
             body = await asyncio.wait_for(self._read(scope, receive), self._options.body_seconds)
         except TimeoutError:
-            await refuse(answer, 408, "The request took too long to arrive.")
+            await send_refusal(answer, 408, "The request took too long to arrive.")
             return
         if body is None:
-            await refuse(answer, 413, f"A request has at most {self._options.most_bytes} bytes.")
+            await send_refusal(answer, 413, f"A request has at most {self._options.most_bytes} bytes.")
             return
         await self._app(scope, _again(body, receive), answer)
 
@@ -87,7 +87,7 @@ class Guard:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes | None:
         """The body; None where it is too long, by what it says of itself or by what it is."""
-        announced = _header(scope, b"content-length")
+        announced = _read_header(scope, b"content-length")
         if announced.isdecimal() and int(announced[:12]) > self._options.most_bytes:
             return None
         parts, size, more = [], 0, True
@@ -140,7 +140,7 @@ def _with_headers(headers: Mapping[str, str], send: Send) -> Send:
     return sent
 
 
-async def refuse(send: Send, status: int, sentence: str) -> None:
+async def send_refusal(send: Send, status: int, sentence: str) -> None:
     """Answer with a status and a sentence."""
     body = json.dumps({"error": sentence}).encode()
     headers = [
@@ -152,7 +152,7 @@ async def refuse(send: Send, status: int, sentence: str) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def _header(scope: Scope, name: bytes) -> str:
+def _read_header(scope: Scope, name: bytes) -> str:
     return next((value.decode("latin-1") for key, value in scope["headers"] if key == name), "")
 
 
@@ -220,18 +220,18 @@ def is_local(host: str) -> bool:
     return host in LOCAL_NAMES or host.startswith("127.")
 
 
-def listen(host: str, port: int) -> socket.socket:
+def open_socket(host: str, port: int) -> socket.socket:
     """A socket on `host` and `port` (0: any free one). Raises UsageError where it cannot be had, in one sentence."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        return _listening(family, kind, protocol, address)
+        return _listening_socket(family, kind, protocol, address)
     except OSError as error:
         raise _cannot_listen(host, port, error) from None
 
 
-def _listening(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
+def _listening_socket(family: int, kind: int, protocol: int, address: Any) -> socket.socket:
     sock = socket.socket(family, kind, protocol)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -287,9 +287,9 @@ def serve(
     FORWARDED_ALLOW_IPS. Raises ModelError, naming `command`, where the extra `web` is missing.
     """
     stops = [signal.SIGTERM, *(number for number in HANGUP if signal.getsignal(number) != signal.SIG_IGN)]
-    before = {number: signal.signal(number, _interrupted) for number in stops}
+    before = {number: signal.signal(number, _raise_interrupt) for number in stops}
     try:
-        server = _server(make_app, command, proxy_headers)
+        server = _make_server(make_app, command, proxy_headers)
         ready()
         server.run(sockets=[listening])
     except KeyboardInterrupt:
@@ -299,7 +299,7 @@ def serve(
             signal.signal(number, answer)
 
 
-def _server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> Any:
+def _make_server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> Any:
     try:
         import uvicorn
 
@@ -311,7 +311,7 @@ def _server(make_app: Callable[[], Any], command: str, proxy_headers: bool) -> A
         ) from error
     # No log of requests: paths may hold what is not for everybody.
     config = uvicorn.Config(
-        app, http=_impatient(), log_level="warning", access_log=False, server_header=False, backlog=_AT_ONCE,
+        app, http=_impatient_protocol(), log_level="warning", access_log=False, server_header=False, backlog=_AT_ONCE,
         proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
     )  # fmt: skip
     return type("Server", (_Frugal, uvicorn.Server), {})(config)
@@ -388,7 +388,7 @@ class _Impatient:
             self._timer = None
 
 
-def _impatient() -> type[Any]:
+def _impatient_protocol() -> type[Any]:
     from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
     return type("Impatient", (_Impatient, AutoHTTPProtocol), {"most": max(8, _files_allowed() - _OWN_FILES)})
@@ -408,7 +408,7 @@ def _files_allowed() -> int:
     return _MOST_FILES if soft == resource.RLIM_INFINITY else soft
 
 
-def _interrupted(*_: object) -> None:
+def _raise_interrupt(*_: object) -> None:
     raise KeyboardInterrupt
 
 

@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from embassay.protocols.hume.llms.annotator import shown
+from embassay.protocols.hume.llms.annotator import show_item
 from embassay.protocols.hume.study import read_study
 from embassay.randomness import random_bytes
 from hume_small import LABELS, small_study
@@ -54,7 +54,7 @@ def kept_rows(study):
 def questions(study, rows):
     """What was sent for them: the item as shown, and the seed of the run."""
     folder = read_study(study)
-    items = {item.id: shown(folder.study.task(item.task), item.payload) for item in folder.items}
+    items = {item.id: show_item(folder.study.task(item.task), item.payload) for item in folder.items}
     seeds = [int.from_bytes(random_bytes(4, 1337, "hume llm", str(run), "0")) >> 1 for run in range(2)]
     return {(items[item], seeds[run]) for item, run in rows}
 

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from embassay.cli.main import app
-from embassay.data.catalogue.suites import suites
+from embassay.data.catalogue.suites import all_suites
 from embassay.errors import UsageError
-from embassay.protocols.hume.collection import collected
+from embassay.protocols.hume.collection import collect_annotations
 from embassay.protocols.hume.sampling import NothingAtHand
 from embassay.protocols.hume.study import read_study
 
@@ -38,7 +38,7 @@ def test_a_study_from_the_sample_data(embassay, tmp_path) -> None:
     assert "144 answers of 3 simulated annotators" in done
     assert "Nobody annotated" in done
     folder = read_study(tmp_path / "study")
-    answers = collected(folder)
+    answers = collect_annotations(folder)
     assert {one.kind for one in answers} == {"simulated"}
     assert len({(one.annotator_id, one.item_id) for one in answers}) == len(answers) == 3 * len(folder.items)
 
@@ -72,7 +72,7 @@ def test_a_suite_of_which_nothing_is_here_is_planned_but_not_drawn(name, tmp_pat
     """The plan has every set in its size, as those of the runs do; a study of nothing is an error still."""
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "none"))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    missing = {one.dataset for one in suites()[name].members}
+    missing = {one.dataset for one in all_suites()[name].members}
     planned = CliRunner().invoke(app, ["hume", "sample", "-d", name, "--dry-run", "--json"])
     assert planned.exit_code == 0, planned.output
     assert "embassay-plan" not in planned.stdout

@@ -13,7 +13,7 @@ import yaml
 
 import made_mirror
 from embassay.data.catalogue.entries import EntryRecord
-from embassay.data.catalogue.hub import Place, _loaded
+from embassay.data.catalogue.hub import Place, _load_tables
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def hub(
     def local(place: Place, *, streamed: bool) -> list[Any]:
         if not (repositories.root / place.repo).is_dir():
             raise ConnectionError(f"no {place.repo}")
-        return _loaded(datasets, replace(place, repo=str(repositories.root / place.repo)), streamed)
+        return _load_tables(datasets, replace(place, repo=str(repositories.root / place.repo)), streamed)
 
     monkeypatch.setattr("embassay.data.catalogue.hub.hub_splits", local)
     datasets.disable_progress_bars()

@@ -11,7 +11,7 @@ import pytest
 from embassay.data import SHAPES, open_dataset
 from embassay.data.check import Check
 from embassay.data.check import figures as texts
-from embassay.data.check.figures import balance, off_scale, spread
+from embassay.data.check.figures import count_values, off_scale, spread_of
 from embassay.data.check.files import Stops
 from embassay.data.check.inspection import TASKS, near_misses
 from embassay.errors import DataError, UsageError
@@ -181,9 +181,9 @@ def test_one_fault_many_places() -> None:
 
 def test_figures() -> None:
     """1, 2, 3, 10: median 2.5, mean 4; of 21 scores one is off the scale 0 to 1; b is there twice."""
-    told = spread(np.array([10, 1, 2, 3, np.nan]))
+    told = spread_of(np.array([10, 1, 2, 3, np.nan]))
     assert (told.n, told.least, told.median, told.most, told.mean) == (4, 1, 2.5, 10, 4)
     assert off_scale([0.5] * 20 + [40]) == ((0, 1), 1)
     assert off_scale([0.1, 0.9]) is None
     assert off_scale(np.array([np.nan])) is None
-    assert list(balance(["a", "b", "b"]).counts.items()) == [("b", 2), ("a", 1)]
+    assert list(count_values(["a", "b", "b"]).counts.items()) == [("b", 2), ("a", 1)]

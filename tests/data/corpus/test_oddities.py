@@ -7,7 +7,7 @@ from array import array
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.column import oddities, repeats
+from embassay.data.column import find_oddities, find_repeats
 from embassay.data.intake import Tally
 from embassay.data.views import Draw, drawn_places
 
@@ -18,8 +18,8 @@ FEW = st.sampled_from(["", "a", "b", "c", "dd", "e" * 12])
 def test_repeats(texts: list[str], kinds: int) -> None:
     """Exact whatever the hash: one with collisions finds the same places."""
     expected = [place for place, text in enumerate(texts) if text in texts[:place]]
-    assert repeats(array("q", map(hash, texts)), texts.__getitem__) == expected
-    assert repeats(array("q", (len(text) % kinds for text in texts)), texts.__getitem__) == expected
+    assert find_repeats(array("q", map(hash, texts)), texts.__getitem__) == expected
+    assert find_repeats(array("q", (len(text) % kinds for text in texts)), texts.__getitem__) == expected
 
 
 @given(st.lists(FEW, max_size=30))
@@ -33,7 +33,7 @@ def test_same_warnings_as_one_by_one(texts: list[str]) -> None:
     for place, text in enumerate(texts):
         if text and text in texts[:place]:
             one_by_one.note("repeats of an earlier text", ids[place])
-    at_once.take(noted=oddities(ids, texts))
+    at_once.take(noted=find_oddities(ids, texts))
     assert at_once.warnings() == one_by_one.warnings()
 
 

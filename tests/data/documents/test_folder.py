@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.data import open_dataset
 from embassay.data.documents import Document, Folder, passages_in
-from embassay.data.documents.folder import identifier, survey
+from embassay.data.documents.folder import path_id, scan_folder
 from embassay.data.documents.passages import parse_chunking
 from embassay.errors import DataError, UsageError
 from embassay.text.chunking import Chunking
@@ -136,7 +136,7 @@ def test_a_folder_that_may_not_be_read_is_counted(folder: Path, monkeypatch: pyt
         return scanned(path)
 
     monkeypatch.setattr(os, "scandir", refusing)
-    found = survey(folder)
+    found = scan_folder(folder)
     assert "sub%20dir/note.txt" not in {one.id for one in found.entries}
     left = {one.reason: (one.count, one.examples) for one in open_dataset(folder).load("documents").skipped}
     assert list(left).index("folders that cannot be read") < list(left).index("hidden files and folders")
@@ -220,7 +220,7 @@ def test_options_of_tables_are_refused(folder: Path) -> None:
     [("a b/c#d%.md", "a%20b/c%23d%25.md"), ("tab\there", "tab%09here"), ("größe.md", "größe.md")],
 )
 def test_ids_can_stand_in_a_run(name: str, shown: str) -> None:
-    assert identifier(name) == shown
+    assert path_id(name) == shown
     assert shown.split() == [shown]
 
 
@@ -238,7 +238,7 @@ def test_passages_cover_all_but_whitespace(text: str, limit: int) -> None:
 def test_the_survey_opens_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Kinds are told by names."""
     monkeypatch.setattr(Path, "open", lambda *_: pytest.fail("opened"))
-    found = survey(folder)
+    found = scan_folder(folder)
     assert [one.kind for one in found.entries if one.path.suffix == ".html"] == ["HTML"]
 
 

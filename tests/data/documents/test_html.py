@@ -78,9 +78,9 @@ def test_a_refusal_is_remembered(tmp_path, monkeypatch):
         return {"refused": "files that take more memory or time than is allowed"}
 
     monkeypatch.setenv("EMBASSAY_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(conversion, "_asked", refuse)
+    monkeypatch.setattr(conversion, "_make_request", refuse)
     for name in ("one.html", "same.html"):
         (tmp_path / name).write_text("<p>a")
         with pytest.raises(Unread, match="more memory or time"):
-            conversion.convert(tmp_path / name, "HTML")
+            conversion.convert_document(tmp_path / name, "HTML")
     assert len(asked) == 1

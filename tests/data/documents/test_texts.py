@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from embassay.data.documents.markup import (
     Unread,
-    cleaned,
+    clean_text,
     declared_charset,
-    decoded,
+    decode_text,
     front_matter,
     html_text,
-    markdown,
+    read_markdown,
 )
 
 WORDS = "Größe, Mühe, Straße und viele Vögel über der Brücke; später schöne Äpfel für die Gäste."
@@ -23,7 +23,7 @@ WORDS = "Größe, Mühe, Straße und viele Vögel über der Brücke; später sch
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
 def test_encodings_are_told(encoding: str) -> None:
-    assert decoded(WORDS.encode(encoding))[0] == WORDS
+    assert decode_text(WORDS.encode(encoding))[0] == WORDS
 
 
 @pytest.mark.parametrize(
@@ -40,13 +40,13 @@ def test_encodings_are_told(encoding: str) -> None:
 )
 def test_old_encodings_of_the_west_and_of_the_middle_of_europe(encoding: str, text: str) -> None:
     """Many bytes are a letter in both, so a detector finds them equal and named the Czech letters."""
-    assert decoded(text.encode(encoding)) == (text, encoding)
+    assert decode_text(text.encode(encoding)) == (text, encoding)
 
 
 @pytest.mark.parametrize("content", [b"a\0b", b"\x01\x02\x03\x04abc", b"\xff\xfe\x00"])
 def test_what_is_no_text_is_unread(content: bytes) -> None:
     with pytest.raises(Unread):
-        decoded(content)
+        decode_text(content)
 
 
 @pytest.mark.parametrize(
@@ -70,13 +70,13 @@ def test_front_matter_that_cannot_be_read_stays_text(inside: str) -> None:
 
 
 def test_titles_are_the_first_heading_where_nothing_says_more() -> None:
-    assert markdown(b"# One #\n\nText.", Path("a.md")).title == "One"
-    assert markdown(b"One\n===\nText.", Path("a.md")).title == "One"
-    assert markdown(b"Text.\n# One", Path("a.md")).title == ""
+    assert read_markdown(b"# One #\n\nText.", Path("a.md")).title == "One"
+    assert read_markdown(b"One\n===\nText.", Path("a.md")).title == "One"
+    assert read_markdown(b"Text.\n# One", Path("a.md")).title == ""
 
 
 def test_pictures_in_letters_are_cut() -> None:
-    text = cleaned(f"![x](data:image/png;base64,{'A' * 500})\r\nText.")
+    text = clean_text(f"![x](data:image/png;base64,{'A' * 500})\r\nText.")
     assert text == "![x](data:image/png;base64,...)\nText."
 
 

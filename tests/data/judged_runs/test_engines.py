@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from embassay.data.judged_runs import Entries, Known, entries_of, read_run
 from embassay.data.judged_runs.engines import hits_of
 from embassay.data.judged_runs.spans import are_spans, by_evidence, qrels_of, read_spans
-from embassay.data.judged_runs.texts import _spaced
+from embassay.data.judged_runs.texts import _normalise_blanks
 from embassay.errors import DataError
 
 REFUND = "A refund takes five days, and is asked for in the shop on weekdays."
@@ -242,7 +242,7 @@ def test_what_is_no_answer_is_named(content: str, said: str, tmp_path: Path) -> 
 def test_texts_are_found_whatever_their_spaces(text: str) -> None:
     """A text that nobody sees is equal to none."""
     known = Known({"d": text})
-    assert known.passage(f"  {text}\n") == ("d" if _spaced(text) else None)
+    assert known.passage(f"  {text}\n") == ("d" if _normalise_blanks(text) else None)
 
 
 SPANS = [

@@ -14,7 +14,7 @@ import embassay as eb
 from embassay.errors import DataError, UsageError
 from embassay.protocols.calibration import CalibrationOptions, translations
 from embassay.protocols.calibration.probability import read_pairs
-from embassay.protocols.calibration.slices import KnownPairs, slices
+from embassay.protocols.calibration.slices import KnownPairs, find_slices
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import LabelledPairs, Result
@@ -428,14 +428,14 @@ def test_a_cell_is_fitted_once_and_resampled_in_one_pass(
         "resample_means",
         lambda columns, **more: passes.append(len(columns)) or drawn(columns, **more),
     )
-    protocol._fitted.cache_clear()
+    protocol._fit_dataset.cache_clear()
     data = tmp_path / "pairs.jsonl"
     data.write_text("".join(json.dumps(row) + "\n" for row in rows()))
     options = CalibrationOptions(edits=False, resamples=100)
     made = eb.calibrate(
         ["jaccard"], datasets=[str(data)], out=tmp_path / "run", tokenizer="words", options=options,
     )  # fmt: skip
-    kept = protocol._fitted.cache_info()
+    kept = protocol._fit_dataset.cache_info()
     assert (kept.misses, kept.hits) == (3, 3)
     assert passes == [240, 240] * 3
     alone = found(made, "gap", subset="short pairs")
@@ -593,5 +593,5 @@ def test_where_nothing_can_be_calibrated_the_data_are_at_fault(tmp_path: Path) -
 def test_a_negation_is_one_with_either_apostrophe(negated: str) -> None:
     """The kinds of pairs that are looked at by themselves: one side denies, whatever the apostrophe."""
     pairs = LabelledPairs(("a", "b"), ("It is low.",) * 2, (negated, "It was low."), np.array([0, 1]))
-    kinds = dict(slices(KnownPairs(pairs, {}), np.arange(2)))
+    kinds = dict(find_slices(KnownPairs(pairs, {}), np.arange(2)))
     assert kinds["pairs with one negation"].tolist() == [True, False]

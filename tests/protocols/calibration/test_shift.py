@@ -18,7 +18,7 @@ from embassay.protocols.calibration.shift import (
     WATCHED,
     Watch,
     compare_pairs,
-    features,
+    pair_features,
     reference_of,
 )
 
@@ -61,7 +61,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_features_by_hand() -> None:
     """Of "Ab c1" and "ab": 8 characters with a blank, 5 letters with a capital, a digit, one of three words common."""
-    found = features(np.array([0.5]), ["Ab c1"], ["ab"])
+    found = pair_features(np.array([0.5]), ["Ab c1"], ["ab"])
     expected = {
         "similarity": 0.5, "length": 3.5, "ratio": 0.4, "common": 0.5, "word": 6 / 3, "capitals": 1 / 5,
         "digits": 1 / 7, "marks": 0.0, "foreign": 0.0,

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 import embassay as eb
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.choose import ChoiceOptions
-from embassay.protocols.choose.conclusions import Answers, shipped, standing
+from embassay.protocols.choose.conclusions import Answers, make_standing, shipped_fit
 from embassay.protocols.choose.questions import FITTED, asked_of, cell_options
 from embassay.protocols.kernel.outcome import Run
 from embassay.records import Result
@@ -152,7 +152,7 @@ def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: 
     ten = {name: {one: frozenset(map(str, range(10))) for one in asked} for name in FITTED}
     ranks = {name: dict.fromkeys(asked, place) for name in FITTED}
     same = Answers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
-    found = standing("d", "en", {"a": same, "b": same}, 0.03, 1)
+    found = make_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
     assert (found.is_sure, found.found) == (sure, pytest.approx(place))
 
 
@@ -398,7 +398,7 @@ def test_a_golden_set_goes_on_from_a_choice(run: Run, folder: Path) -> None:
 
 def test_the_shipped_weights_are_those_of_the_signals() -> None:
     """And name what they were fitted on."""
-    fit = shipped()
+    fit = shipped_fit()
     assert fit.weights.weights.shape == (1,)
     assert fit.weights.weights[0] > 0
     assert len(fit.collections) >= 8

@@ -8,9 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
-from embassay.protocols.choose.questions import TIED, gains, mistyped, probe, ranks, taken_out, told_apart
+from embassay.protocols.choose.questions import (
+    TIED,
+    mistype_word,
+    passage_gains,
+    passage_ranks,
+    take_sentences,
+    taken_out,
+    told_apart,
+)
 from embassay.randomness import generator
-from embassay.search.bm25 import words
+from embassay.search.bm25 import split_words
 
 HARBOUR = (
     "The harbour master keeps a log of every vessel that enters. Each vessel pays a toll by its length. "
@@ -28,7 +36,7 @@ def test_a_sentence_leaves_its_passage_and_nothing_else_does() -> None:
     """Question and rest together have the passage's words."""
     asked, rest, halved = taken_out(HARBOUR, generator(1, "x")) or ("", "", True)
     assert not halved
-    assert sorted(words(asked) + words(rest)) == sorted(words(HARBOUR))
+    assert sorted(split_words(asked) + split_words(rest)) == sorted(split_words(HARBOUR))
     assert asked in HARBOUR
     assert asked not in rest
 
@@ -61,29 +69,29 @@ def test_tables_code_and_headings_are_not_asked() -> None:
 
 def test_what_is_asked_apart_shares_no_rare_word_with_its_passage() -> None:
     """And half of it shares fewer than the sentence."""
-    found = probe(TEXTS, [""] * len(TEXTS), 20, 7)
+    found = take_sentences(TEXTS, [""] * len(TEXTS), 20, 7)
     frequency: dict[str, int] = {}
     for text in found.texts:
-        for word in set(words(text)):
+        for word in set(split_words(text)):
             frequency[word] = frequency.get(word, 0) + 1
     for question in found.questions["apart"]:
-        own = set(words(found.texts[question.row]))
-        assert all(frequency[word] > 1 for word in set(words(question.text)) & own)
-    whole = {one.row: len(words(one.text)) for one in found.questions["sentence"]}
-    assert all(len(words(one.text)) <= whole[one.row] for one in found.questions["half"])
+        own = set(split_words(found.texts[question.row]))
+        assert all(frequency[word] > 1 for word in set(split_words(question.text)) & own)
+    whole = {one.row: len(split_words(one.text)) for one in found.questions["sentence"]}
+    assert all(len(split_words(one.text)) <= whole[one.row] for one in found.questions["half"])
 
 
 def test_titles_are_asked_and_taken_out() -> None:
     """A passage that begins with its title is searched without it where it asks."""
     texts = [f"Of harbours. {HARBOUR}", f"Of bread. {BAKERY}", *FILLER]
-    found = probe(texts, ["Of harbours", "Of bread", *[""] * len(FILLER)], 20, 7)
+    found = take_sentences(texts, ["Of harbours", "Of bread", *[""] * len(FILLER)], 20, 7)
     assert sorted(one.text for one in found.questions["title"]) == ["Of bread", "Of harbours"]
     assert not any("Of harbours" in text for text in found.texts)
 
 
 def test_the_same_seed_asks_the_same() -> None:
     """Another seed does not."""
-    first, again, other = (probe(TEXTS, [""] * len(TEXTS), 5, seed) for seed in (7, 7, 8))
+    first, again, other = (take_sentences(TEXTS, [""] * len(TEXTS), 5, seed) for seed in (7, 7, 8))
     assert first == again
     assert first != other
     assert len(first.questions["sentence"]) == 5
@@ -92,9 +100,9 @@ def test_the_same_seed_asks_the_same() -> None:
 def test_ranks_and_gains_by_hand() -> None:
     """Found first, third, and not at all; -1 fills up short rankings."""
     top = np.array([[4, 1, 2], [4, 1, 2], [4, 1, -1]])
-    places = ranks(top, np.array([4, 2, 9]))
+    places = passage_ranks(top, np.array([4, 2, 9]))
     assert places.tolist() == [1, 3, 0]
-    assert gains(places).tolist() == [1.0, 0.5, 0.0]
+    assert passage_gains(places).tolist() == [1.0, 0.5, 0.0]
 
 
 def test_what_stands_by_the_order_of_documents_is_not_found() -> None:
@@ -108,13 +116,13 @@ def test_what_stands_by_the_order_of_documents_is_not_found() -> None:
     indices[3, -2:], scores[3, -2:] = -1, -np.inf
     found = told_apart(Ranked(indices, scores))
     assert (found >= 0).sum(axis=1).tolist() == [4, n, n, 0]
-    assert ranks(found, np.array([0, 0, 0, 0])).tolist() == [1, 1, 1, 0]
+    assert passage_ranks(found, np.array([0, 0, 0, 0])).tolist() == [1, 1, 1, 0]
 
 
 @given(st.text(min_size=4, max_size=20), st.integers(0, 2**32))
 def test_a_typing_error_changes_at_most_one_letter_more_or_less(word: str, seed: int) -> None:
     """Lost, doubled or exchanged."""
-    changed = mistyped(word, generator(seed, "x"))
+    changed = mistype_word(word, generator(seed, "x"))
     assert abs(len(changed) - len(word)) <= 1
     assert set(changed) <= set(word)
 
@@ -122,7 +130,7 @@ def test_a_typing_error_changes_at_most_one_letter_more_or_less(word: str, seed:
 @given(st.lists(st.text(max_size=80), max_size=8))
 def test_any_texts_can_be_probed(texts: list[str]) -> None:
     """Whatever they hold: rows are those of texts, and no passage is lost."""
-    found = probe(texts, [""] * len(texts), 5, 1)
+    found = take_sentences(texts, [""] * len(texts), 5, 1)
     assert len(found.texts) == len(texts)
     for some in found.questions.values():
         assert all(0 <= one.row < len(texts) and one.text.strip() for one in some)
@@ -131,7 +139,7 @@ def test_any_texts_can_be_probed(texts: list[str]) -> None:
 @pytest.mark.parametrize("n", [0, 1])
 def test_hardly_any_text_asks_hardly_anything(n: int) -> None:
     """No passage, or one: nothing fails."""
-    found = probe([HARBOUR] * n, [""] * n, 5, 1)
+    found = take_sentences([HARBOUR] * n, [""] * n, 5, 1)
     assert len(found.questions.get("sentence", ())) == n
 
 
@@ -169,6 +177,6 @@ def test_people_are_asked_about_prose_alone() -> None:
 def test_what_is_no_prose_asks_nothing(body: str) -> None:
     """Nor does a half of it; and it is counted."""
     assert taken_out(body, generator(1, "x")) is None
-    found = probe([body, HARBOUR], ["", ""], 20, 7)
+    found = take_sentences([body, HARBOUR], ["", ""], 20, 7)
     assert found.unasked == 1
     assert {question.row for group in found.questions.values() for question in group} == {1}

@@ -8,7 +8,7 @@ import embassay as eb
 from embassay.protocols.compare import compare_systems, fields, read_values
 from embassay.protocols.compare_claims import contrast_claim, field_claims
 from embassay.protocols.kernel.tables import SCORE
-from embassay.report.terminal import verdict
+from embassay.report.terminal import contrast_verdict
 
 
 def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     assert one.p_adjusted < 0.05
     assert one.judged_less == "new"
     assert contrast_claim(one).relation == "higher"
-    said = verdict(one, SCORE, found.among)
+    said = contrast_verdict(one, SCORE, found.among)
     assert said.startswith("old scores higher than new")
     assert "missing labels" in said
     field = next(iter(fields(run, measures=["nDCG@10"])))

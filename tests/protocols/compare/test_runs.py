@@ -23,7 +23,7 @@ from embassay.protocols.kernel.comparisons import (
     write_standings,
 )
 from embassay.protocols.kernel.tables import SCORE
-from embassay.report.terminal import verdict
+from embassay.report.terminal import contrast_verdict
 from embassay.stats import hodges_lehmann, holm, resample_means, wilcoxon
 from written_runs import MEASURE, TASK, write_run
 
@@ -102,7 +102,7 @@ def test_one_question_has_one_answer_or_names_the_family(tmp_path: Path) -> None
     assert found.contrasts[0].p == pytest.approx(same["p"])
     assert found.among.p_adjusted == pytest.approx(same["p_adjusted"])
     assert found.contrasts[0].p_adjusted < 0.05 < found.among.p_adjusted
-    said = verdict(found.contrasts[0], SCORE, found.among)
+    said = contrast_verdict(found.contrasts[0], SCORE, found.among)
     assert "beats" in said
     assert "15 pairs of the run no" in said
 

@@ -9,8 +9,8 @@ import pytest
 
 import embassay as eb
 import made_mirror
-from embassay.data.catalogue.entries import entry
-from embassay.data.catalogue.suites import suites
+from embassay.data.catalogue.entries import find_entry
+from embassay.data.catalogue.suites import all_suites
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.hteb.exchange import export, import_
 from embassay.protocols.hteb.options import (
@@ -422,7 +422,7 @@ def test_the_english_suite_has_semrel_in_english_or_as_the_reference_in_all_lang
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in ("semrel2024", "biosses", "stsbenchmark", "sts17", "indic-sts"):
-        made_mirror.write_mirror(entry(name), tmp_path, told=made_mirror.sentences)
+        made_mirror.write_mirror(find_entry(name), tmp_path, told=made_mirror.sentences)
     options = HtebOptions(semrel=semrel)
     for suite, expected in (("hteb-en", languages), ("hteb-multi", 14), ("hteb", 14)):
         request = Request((), datasets=(suite,), tasks=("sts",), options=options)
@@ -435,7 +435,7 @@ def test_the_english_suite_has_semrel_in_english_or_as_the_reference_in_all_lang
 def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transformer, tmp_path, monkeypatch):
     """All 31 from a small mirror; each is scored, and its files have the paper's name, revision and clustering."""
     monkeypatch.setenv("EMBASSAY_DATA", str(tmp_path / "mirror"))
-    for one in suites()["hteb"].members:
+    for one in all_suites()["hteb"].members:
         made_mirror.write_mirror(one.record, tmp_path / "mirror", size=6, told=made_mirror.sentences)
     _, model = transformer()
     more = {"transformations": ("translation",), "options": HtebOptions(resamples=20)}
@@ -453,7 +453,7 @@ def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transfo
     request = Request((), datasets=("hteb",), options=more["options"])
     written = export(ParaphraseSet.open(done.path), request, tmp_path / "files", generator="org/model")
     found = [strict(one.path, one.path.with_name("metadata.JSON"))[0] for one in written]
-    assert {one["dataset"] for one in found} == {one.title for one in suites()["hteb"].members}
+    assert {one["dataset"] for one in found} == {one.title for one in all_suites()["hteb"].members}
     formats = [listed()[one["dataset"]].get("format") for one in found]
     assert [one.get("clustering_format") for one in found] == formats
     assert len(import_(tmp_path / "files", tmp_path / "set").texts) == 31

@@ -11,7 +11,7 @@ import pytest
 from embassay.data import open_dataset
 from embassay.errors import UsageError
 from embassay.protocols import hume, pteb
-from embassay.protocols.hume.adjudication import corrections, disputes, export_gold
+from embassay.protocols.hume.adjudication import correct_gold, export_gold, find_disputes
 from embassay.protocols.hume.collection import all_rows
 from embassay.protocols.hume.options import GoldKind
 from embassay.protocols.hume.store import AnswerStore, Draft, open_store, stored_annotations
@@ -51,11 +51,11 @@ class Case:
         self.say(who, self.items[place], value, flag, comment, "adjudicator")
 
     def disputes(self) -> list[Any]:
-        return list(disputes(self.folder, self.task, all_rows(self.folder)))
+        return list(find_disputes(self.folder, self.task, all_rows(self.folder)))
 
     def corrections(self, kind: GoldKind = "adjudicated") -> dict[int, Any]:
         made = self.store.decisions()
-        found = corrections(self.folder, self.task, self.gold, all_rows(self.folder), made, kind)
+        found = correct_gold(self.folder, self.task, self.gold, all_rows(self.folder), made, kind)
         return {self.items.index(one.item): one for one in found}
 
 
@@ -140,14 +140,14 @@ def test_scripts_that_answer_are_no_people(tmp_path: Path) -> None:
     case.annotate("one")
     case.annotate("two", i0=_other(case, 0), i1=_other(case, 1))
     rows = [row.model_copy(update={"kind": "simulated"}) for row in all_rows(case.folder)]
-    assert [one.simulated for one in disputes(case.folder, case.task, rows)] == [True, True]
+    assert [one.simulated for one in find_disputes(case.folder, case.task, rows)] == [True, True]
     rows = [
         row.model_copy(update={"kind": "person"})
         if (row.annotator_id, row.item_id) == ("one", case.items[0])
         else row
         for row in rows
     ]
-    found = {one.item: one.simulated for one in disputes(case.folder, case.task, rows)}
+    found = {one.item: one.simulated for one in find_disputes(case.folder, case.task, rows)}
     assert found == {case.items[0]: False, case.items[1]: True}
 
 

@@ -22,7 +22,7 @@ from embassay.protocols.hume.profiles import (
     checked_profile,
     profile_table,
     profiles_of,
-    withheld,
+    withheld_groups,
     write_profiles,
 )
 from embassay.protocols.hume.store import Draft, open_store
@@ -130,7 +130,7 @@ def test_small_groups_are_withheld_and_cannot_be_reckoned(tmp_path: Path) -> Non
 @given(st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 12)), st.integers(2, 6))
 def test_what_is_withheld_is_never_one_group_beside_others(sizes: dict[str, int], smallest: int) -> None:
     """Every group that is too small is in it, and it is alone only where there is no other."""
-    hidden = withheld(sizes, smallest)
+    hidden = withheld_groups(sizes, smallest)
     assert {name for name, n in sizes.items() if n < smallest} <= set(hidden)
     assert len(hidden) != 1 or len(sizes) == 1
 

@@ -17,7 +17,7 @@ from embassay.protocols.hume.collection import (
     KIND,
     check_nobody_answered,
     on_scale,
-    simulated,
+    simulate_rows,
     simulated_rows,
 )
 from embassay.protocols.hume.sampling import SampleRequest, TaskRequest, sample
@@ -59,14 +59,14 @@ def _gold(family: Family, n: int = N) -> dict[str, Any]:
 def _values(
     family: Family, noise: float, who: str = "s-1", seed: int = 1, n: int = N, **more: Any
 ) -> list[Any]:
-    rows = simulated(_task(family, **more), _gold(family, n), who, noise=noise, seed=seed)
+    rows = simulate_rows(_task(family, **more), _gold(family, n), who, noise=noise, seed=seed)
     return [row.value for row in rows]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_answer_is_marked(family: Family) -> None:
     """As simulated, by whom, with a time that a person could have taken; one answer an item, in order."""
-    rows = simulated(_task(family), _gold(family, 30), "s-1", noise=0.2, seed=1)
+    rows = simulate_rows(_task(family), _gold(family, 30), "s-1", noise=0.2, seed=1)
     assert [row.item_id for row in rows] == list(_gold(family, 30))
     assert {(row.kind, row.annotator_id, row.ts) for row in rows} == {("simulated", "s-1", "")}
     assert all(row.seconds is not None and 3 <= row.seconds <= 30 for row in rows)
@@ -100,7 +100,7 @@ def test_ratings_err_by_a_share_of_the_scale() -> None:
     """Noise .1 of a scale of 0 to 20: a standard deviation of 2, besides rounding (1/12); no bias; on whole steps."""
     scale = Scale(low=0, high=20)
     gold = {f"i{k}": 10 for k in range(N)}
-    values = [row.value for row in simulated(_task("sts", scale), gold, "s", noise=0.1, seed=3)]
+    values = [row.value for row in simulate_rows(_task("sts", scale), gold, "s", noise=0.1, seed=3)]
     assert abs(fmean(values) - 10) < 0.15
     assert abs(pstdev(values) - (4 + 1 / 12) ** 0.5) < 0.1
     assert all(value == int(value) for value in values)
@@ -128,14 +128,16 @@ def test_annotators_and_seeds_err_apart_and_again(family: Family) -> None:
     assert own != _values(family, 0.3, seed=2, n=60)
     if family != "clustering":
         gold = dict(reversed(_gold(family, 60).items()))
-        assert own[::-1] == [row.value for row in simulated(_task(family), gold, "s-1", noise=0.3, seed=1)]
+        assert own[::-1] == [
+            row.value for row in simulate_rows(_task(family), gold, "s-1", noise=0.3, seed=1)
+        ]
 
 
 @pytest.mark.parametrize("noise", [-0.1, 1.01, float("nan")])
 def test_noise_is_a_share(noise: float) -> None:
     """Anything else is refused."""
     with pytest.raises(UsageError, match="noise"):
-        simulated(_task("sts"), {}, "s", noise=noise, seed=1)
+        simulate_rows(_task("sts"), {}, "s", noise=noise, seed=1)
 
 
 def test_scripts_never_stand_beside_people(tmp_path: Path) -> None:

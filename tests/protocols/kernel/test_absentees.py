@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app, with_commands
 from embassay.data import open_dataset
-from embassay.data.catalogue.entries import EntryRecord, entries
-from embassay.data.catalogue.miniature import Amounts, amounts, density, shape_of, write_miniature
-from embassay.data.catalogue.suites import suites
+from embassay.data.catalogue.entries import EntryRecord, all_entries
+from embassay.data.catalogue.miniature import Amounts, count_items, shape_of, token_density, write_miniature
+from embassay.data.catalogue.suites import all_suites
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.absentees import Absent
 from embassay.protocols.sage.options import Request, SageOptions
@@ -42,10 +42,10 @@ def _planned(command: list[str]) -> dict:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("name", suites())
+@pytest.mark.parametrize("name", all_suites())
 def test_every_suite_is_planned_with_nothing_at_hand(name: str) -> None:
     """Each of its sets is in the plan of its protocol, with items and tokens, and named as not fetched."""
-    suite = suites()[name]
+    suite = all_suites()[name]
     for command in COMMANDS[suite.protocol]:
         words = [] if suite.protocol == "hume" else ["--tokenizer", "words"]
         told = _planned([*command, "-d", name, *words])
@@ -70,7 +70,7 @@ def test_documents_are_counted_as_documents() -> None:
     assert constant.texts == 19 * 8_841_823
     # A limit draws documents; those that are relevant to a query stay.
     limited = next(c for c in Sage().foreseen(replace(request, limit=500)).cells if c.system == "constant")
-    assert limited.items == entries()["msmarco"].relevant == 7_433
+    assert limited.items == all_entries()["msmarco"].relevant == 7_433
 
 
 def test_what_is_here_is_planned_as_it_is() -> None:
@@ -105,10 +105,10 @@ def test_a_price_follows_the_figures() -> None:
     assert cells["arxiv-s2s"].tokens / cells["medrxiv-s2s"].tokens == pytest.approx(12.6, rel=0.15)
 
 
-@pytest.mark.parametrize("name", entries())
+@pytest.mark.parametrize("name", all_entries())
 def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
     """It opens as the dataset would, with as many rows as were wanted, and texts as long as the record says."""
-    record = entries()[name]
+    record = all_entries()[name]
     size = Absent(record).sizes[0]
     opened = open_dataset(str(write_miniature(record, (), size, tmp_path)))
     shape = shape_of(record)
@@ -120,18 +120,18 @@ def test_a_miniature_is_of_its_shape(name: str, tmp_path: Path) -> None:
 
 def test_amounts_follow_languages_limits_and_sets() -> None:
     """Of some languages their share; a limit holds for each language and set."""
-    known = entries()
-    assert amounts(known["sts17"]) == Amounts(5_346)
-    assert amounts(known["sts17"], ("en-en", "es-es")) == Amounts(500)
-    assert amounts(known["sts17"], ("en-en", "ko-ko"), 100) == Amounts(200)
-    assert amounts(known["arxiv-p2p"], (), 500) == Amounts(31 * 500)
-    assert amounts(known["askubuntu"], (), 10).other == 10
-    assert amounts(known["banking77"]) == Amounts(3_080, 10_003)
+    known = all_entries()
+    assert count_items(known["sts17"]) == Amounts(5_346)
+    assert count_items(known["sts17"], ("en-en", "es-es")) == Amounts(500)
+    assert count_items(known["sts17"], ("en-en", "ko-ko"), 100) == Amounts(200)
+    assert count_items(known["arxiv-p2p"], (), 500) == Amounts(31 * 500)
+    assert count_items(known["askubuntu"], (), 10).other == 10
+    assert count_items(known["banking77"]) == Amounts(3_080, 10_003)
 
 
 def test_every_record_says_how_long_its_texts_are() -> None:
     """Of each part that has texts; and nothing that is not a part."""
-    for record in entries().values():
+    for record in all_entries().values():
         assert record.chars, record.name
         assert set(record.chars) <= _texts_of(record), record.name
         assert set(record.by_lang) <= set(record.langs), record.name
@@ -144,4 +144,4 @@ def _texts_of(record: EntryRecord) -> set[str]:
 
 def test_scripts_differ_in_tokens() -> None:
     """A character of Chinese is about as many tokens as five of English."""
-    assert density("eng") < density("fr") < density("ru") < density("zho")
+    assert token_density("eng") < token_density("fr") < token_density("ru") < token_density("zho")

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import made_mirror
-from embassay.data.catalogue.suites import suites
+from embassay.data.catalogue.suites import all_suites
 from embassay.errors import DataError, UsageError
 from embassay.protocols import pteb, sage
 from embassay.protocols.kernel import inputs
@@ -29,7 +29,7 @@ from embassay.report.record import read_record
 def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Every dataset of SAGE's and PTEB's suites, with six rows per table, as the one mirror there is."""
     root = tmp_path_factory.mktemp("mirror")
-    for suite in (suites()["sage"], suites()["pteb"]):
+    for suite in (all_suites()["sage"], all_suites()["pteb"]):
         for one in suite.members:
             assert one.record is not None
             made_mirror.write_mirror(one.record, root, size=6, told=made_mirror.sentences)
@@ -43,7 +43,7 @@ def part(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the mirror in which sets may be missing."""
     root = tmp_path / "part"
     for suite in ("beir", "pteb-multi"):
-        for one in suites()[suite].members:
+        for one in all_suites()[suite].members:
             if not (root / one.dataset).exists():
                 shutil.copytree(mirror / one.dataset, root / one.dataset)
     monkeypatch.setenv("EMBASSAY_DATA", str(root))
@@ -112,7 +112,7 @@ def test_sage_counts_its_sets(whole_sage: Run) -> None:
 @pytest.mark.slow
 def test_pteb_has_the_papers_rows(whole_pteb: Run) -> None:
     """Table 6 of the nine STS sets, table 9 of the seven tasks in English, table 10 of the six multilingual sets."""
-    names = [one.title for one in suites()["pteb-sts"].members]
+    names = [one.title for one in all_suites()["pteb-sts"].members]
     assert [row[0] for row in _firsts(whole_pteb, "pteb_table6", 1)] == [*names, "Average"]
     assert _firsts(whole_pteb, "pteb_table9", 2) == [
         ("sts", "9 datasets"), ("classification", "Banking77"), ("clustering", "TwentyNewsgroups"),
@@ -190,7 +190,7 @@ def test_nothing_of_a_suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     request = Request(("jaccard",), datasets=("cqadupstack", "sample"), tokenizer="words",
                       options=sage.SageOptions())  # fmt: skip
     foreseen = Sage().foreseen(request)
-    members = {member.dataset for member in suites()["cqadupstack"].members}
+    members = {member.dataset for member in all_suites()["cqadupstack"].members}
     assert {cell.dataset for cell in foreseen.cells if cell.fetched} == {"sample"}
     assert {cell.dataset for cell in foreseen.cells if not cell.fetched} == members
     alone = Sage().foreseen(replace(request, datasets=("cqadupstack",)))

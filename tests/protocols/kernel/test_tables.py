@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.data.rows import inert, meant
+from embassay.data.rows import escape_formula, unescape_formula
 from embassay.protocols.kernel.tables import (
     Column,
     ColumnTable,
@@ -116,8 +116,10 @@ def test_a_table_is_kept_in_three_forms(tmp_path):
 def test_csv_is_read_as_it_was_written(rows):
     """Commas, quotes and line ends in names included; what a spreadsheet would compute is kept from it."""
     read = list(csv.reader(io.StringIO(csv_text(rows), newline="")))
-    assert [[meant(cell) for cell in row] for row in read] == [[meant(cell) for cell in row] for row in rows]
-    assert read == [[inert(cell) for cell in row] for row in rows]
+    assert [[unescape_formula(cell) for cell in row] for row in read] == [
+        [unescape_formula(cell) for cell in row] for row in rows
+    ]
+    assert read == [[escape_formula(cell) for cell in row] for row in rows]
 
 
 def test_numbers_of_numpy_are_digits_in_a_table() -> None:

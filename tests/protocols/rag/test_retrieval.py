@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.scoring.inputs import fused, retrieve, write_trec
+from embassay.protocols.rag.scoring.inputs import fuse_runs, retrieve, write_trec
 from embassay.text import open_tokenizer
 
 PASSAGES = {"a": "jet noise near the nozzle", "b": "bread and cheese", "c": "noise of a jet in flight"}
@@ -25,7 +25,7 @@ def test_retrieve() -> None:
 def test_fused() -> None:
     """By reciprocal rank, the first k."""
     one, two = {"q": [("a", 3.0), ("b", 2.0)]}, {"q": [("b", 9.0), ("c", 1.0)]}
-    assert [key for key, _ in fused([one, two], 2)["q"]] == ["b", "a"]
+    assert [key for key, _ in fuse_runs([one, two], 2)["q"]] == ["b", "a"]
 
 
 def test_written_runs_keep_their_order(tmp_path: Path) -> None:

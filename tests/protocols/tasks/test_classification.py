@@ -51,7 +51,7 @@ def test_neighbours_vote():
     texts in the order of the data."""
     train = side(["a b c", "a b", "a", "b c d", "d"], ["x", "y", "y", "x", "z"], "t")
     test = side(["a b c", "d", "q"], ["x", "z", "x"], "q")
-    vote = lambda k: classification.neighbours(Overlap(), Classification(train, test), k).tolist()  # noqa: E731
+    vote = lambda k: classification.classify_by_neighbours(Overlap(), Classification(train, test), k).tolist()  # noqa: E731
     # "a b c": nearest are t0 (x, 3), then t1 (y) and t3 (x) with 2. "d": t3 (x) and t4 (z) with 1. "q": all 0.
     assert vote(1) == ["x", "x", "x"]
     assert vote(2) == ["x", "x", "x"]
@@ -81,7 +81,7 @@ def test_a_classifier_that_did_not_converge_says_so():
     labels = np.array([str(i % 30) for i in range(300)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        predicted, notes = classification.regression(train, labels, train[:5], 1337)
+        predicted, notes = classification.classify_by_regression(train, labels, train[:5], 1337)
     assert predicted.shape == (5,)
     assert len(notes) == 1
     assert notes[0].startswith("logistic regression: lbfgs failed to converge")

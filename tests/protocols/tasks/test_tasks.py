@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from embassay.data import SHAPES, open_dataset
 from embassay.errors import UsageError
 from embassay.protocols.tasks import TASK_NAMES, TASKS
-from embassay.protocols.tasks.task import NOT_ENCODED, PtebOptions, encoded
+from embassay.protocols.tasks.task import NOT_ENCODED, PtebOptions, without_failed
 from embassay.runs.forecast import Rehearsal
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -246,7 +246,7 @@ def test_what_cannot_be_encoded_in_one_wording_counts_in_neither(task, data, bag
     system = bag("unreadable", own)
     for side in (both.original, both.paraphrased):
         task.evaluate(system, side, context())
-    rest = encoded(task, both, system.failures)
+    rest = without_failed(task, both, system.failures)
     assert not rest.whole
     assert any(left.reason == NOT_ENCODED for left in rest.lost)
     # Places are numbered anew where candidates drop out, on both sides alike.
@@ -256,4 +256,4 @@ def test_what_cannot_be_encoded_in_one_wording_counts_in_neither(task, data, bag
     rows = [task.evaluate(system, side, context()).scores[0] for side in (rest.original, rest.paraphrased)]
     assert rows[0].n == rows[1].n
     assert not task.evaluate(system, rest.paraphrased, context()).skipped
-    assert encoded(task, both, {}) is both
+    assert without_failed(task, both, {}) is both

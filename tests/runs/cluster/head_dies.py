@@ -11,7 +11,7 @@ from cluster_work import started, work
 from embassay.errors import EmbassayError
 from embassay.runs.cluster import connection as pulse
 from embassay.runs.cluster import engine
-from embassay.runs.cluster.connection import library
+from embassay.runs.cluster.connection import import_ray
 from embassay.runs.execution import Ray
 from embassay.runs.folder import Cell, RunFolder
 
@@ -34,7 +34,7 @@ class Killer:
 
 
 def main():
-    library()
+    import_ray()
 
     pulse.SILENCE = 3.0
     cluster = started(num_cpus=2)

@@ -14,7 +14,13 @@ from cluster_work import TEXTS, started, work  # noqa: E402
 
 from embassay.runs.cluster import engine  # noqa: E402
 from embassay.runs.cluster import pools as losses  # noqa: E402
-from embassay.runs.cluster.connection import check, connected, library, look, nodes  # noqa: E402
+from embassay.runs.cluster.connection import (  # noqa: E402
+    check_nodes,
+    connect_cluster,
+    import_ray,
+    list_nodes,
+    look_at_nodes,
+)
 from embassay.runs.cluster.engine import OverRay  # noqa: E402
 from embassay.runs.execution import InThisProcess, Ray  # noqa: E402
 from embassay.runs.folder import Cell, RunFolder  # noqa: E402
@@ -26,9 +32,9 @@ STORE = 100 * 2**20
 @pytest.fixture(scope="module")
 def cluster():
     """A cluster of one node with one CPU, which tests add nodes to."""
-    library()
+    import_ray()
     found = started(num_cpus=1)
-    with connected(Ray(found.address)):
+    with connect_cluster(Ray(found.address)):
         yield found
     found.shutdown()
 
@@ -207,11 +213,11 @@ def test_a_node_that_does_not_see_a_file_says_so(cluster, tmp_path):
     """One line with the machine, the file and the mend."""
     from embassay.errors import UsageError
 
-    seen = look(ray, nodes(ray), [tmp_path, tmp_path / "corpus.jsonl"])
+    seen = look_at_nodes(ray, list_nodes(ray), [tmp_path, tmp_path / "corpus.jsonl"])
     with pytest.raises(UsageError, match=r"does not see .*corpus.jsonl") as caught:
-        check(seen)
+        check_nodes(seen)
     assert "file system" in caught.value.mend
-    check(look(ray, nodes(ray), [tmp_path]))
+    check_nodes(look_at_nodes(ray, list_nodes(ray), [tmp_path]))
 
 
 def test_an_encoder_that_is_another_on_the_nodes(cluster, tmp_path):

@@ -11,9 +11,18 @@ from typer.testing import CliRunner
 
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.runs.cluster import connection as address
-from embassay.runs.cluster.connection import Node, Seen, check, check_address, cpus, library, look, threads
-from embassay.runs.cluster.pools import seats
-from embassay.runs.execution import Processes, Ray, crew
+from embassay.runs.cluster.connection import (
+    Node,
+    Seen,
+    check_address,
+    check_nodes,
+    count_cpus,
+    import_ray,
+    look_at_nodes,
+    thread_settings,
+)
+from embassay.runs.cluster.pools import plan_seats
+from embassay.runs.execution import Processes, Ray, make_crew
 
 
 def node(cpus=4, gpus=0.0, name="a"):
@@ -67,7 +76,7 @@ def test_the_extra_is_missing(monkeypatch):
     """The line that installs it."""
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(UsageError, match="needs the package ray") as caught:
-        library()
+        import_ray()
     assert "pip install 'embassay[ray]'" in caught.value.mend
 
 
@@ -86,12 +95,14 @@ def test_a_node_that_goes_while_it_is_asked(monkeypatch):
     monkeypatch.setattr(address, "on_node", lambda *_: None)
     monkeypatch.setattr(
         address,
-        "_seen",
+        "_collect_seen",
         lambda _, asked, __: Seen(asked, **fine, error="" if asked.id == "a" else "no answer"),
     )
     for there, told in (("ab", ["a", "b"]), ("a", ["a"])):
-        monkeypatch.setattr(address, "nodes", lambda _, there=there: tuple(node(name=one) for one in there))
-        assert [one.node.id for one in look(ray, (node(name="a"), node(name="b")))] == told
+        monkeypatch.setattr(
+            address, "list_nodes", lambda _, there=there: tuple(node(name=one) for one in there)
+        )
+        assert [one.node.id for one in look_at_nodes(ray, (node(name="a"), node(name="b")))] == told
 
 
 def test_a_node_of_another_version_or_without_embassay():
@@ -99,11 +110,11 @@ def test_a_node_of_another_version_or_without_embassay():
     from embassay import __version__
 
     fine = Seen(node(), "3.11.7", __version__, "2.60.0")
-    check([fine])
+    check_nodes([fine])
     with pytest.raises(UsageError, match=r"node b has Embassay 0\.0\.1"):
-        check([fine, Seen(node(name="b"), "3.11.7", "0.0.1", "2.60.0")])
+        check_nodes([fine, Seen(node(name="b"), "3.11.7", "0.0.1", "2.60.0")])
     with pytest.raises(UsageError, match="node b cannot do the work: ModuleNotFoundError"):
-        check(
+        check_nodes(
             [
                 Seen(
                     node(name="b"),
@@ -115,7 +126,7 @@ def test_a_node_of_another_version_or_without_embassay():
             ]
         )
     with pytest.raises(UsageError, match="no CPU"):
-        cpus([node(cpus=0)])
+        count_cpus([node(cpus=0)])
 
 
 @pytest.mark.parametrize(
@@ -134,7 +145,7 @@ def test_a_node_of_another_version_or_without_embassay():
 )
 def test_every_model_has_a_seat(found, accelerated, models, expected):
     """However many models there are, each has at least one actor, and all together no more than fit on the GPUs."""
-    taken = seats(found, accelerated, models)
+    taken = plan_seats(found, accelerated, models)
     assert [one.node for one in taken] == expected
     for one in found:
         share = sum(seat.gpus for seat in taken if seat.node == one.id)
@@ -143,18 +154,18 @@ def test_every_model_has_a_seat(found, accelerated, models, expected):
 
 def test_the_long_form_of_workers():
     """A number is so many processes."""
-    assert crew(3) == Processes(3)
-    assert crew(Ray("auto")) == Ray("auto")
+    assert make_crew(3) == Processes(3)
+    assert make_crew(Ray("auto")) == Ray("auto")
     with pytest.raises(UsageError, match="0 workers"):
-        crew(0)
+        make_crew(0)
 
 
 def test_numeric_libraries_have_as_many_threads_as_here(monkeypatch):
     """What is set here is set there; Ray would set its own."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    assert int(threads()["OMP_NUM_THREADS"]) >= 1
+    assert int(thread_settings()["OMP_NUM_THREADS"]) >= 1
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    assert threads()["OMP_NUM_THREADS"] == "7"
+    assert thread_settings()["OMP_NUM_THREADS"] == "7"
 
 
 @pytest.mark.parametrize("error", [

@@ -18,7 +18,14 @@ from hypothesis import strategies as st
 from embassay.errors import ModelError, UsageError
 from embassay.search import exact_search
 from embassay.search.indexes import open_index
-from embassay.search.indexes.elasticsearch import MOST, DenseLayout, hits, inner_product, knn, mapping
+from embassay.search.indexes.elasticsearch import (
+    MOST,
+    DenseLayout,
+    index_mapping,
+    inner_product,
+    knn_request,
+    read_hits,
+)
 from stub.elastic import ElasticStub, Refusal
 
 pytest.importorskip("elasticsearch")
@@ -176,17 +183,17 @@ def test_what_is_sent(stub, opened, corpus, queries):
 def test_candidates_are_at_least_as_many_as_asked_for():
     """And never more than the server takes."""
     query = np.zeros(2, np.float32)
-    assert knn(query, 100, 50)["num_candidates"] == 100
-    assert knn(query, 100, 500)["num_candidates"] == 500
-    assert knn(query, MOST, MOST)["num_candidates"] == MOST
+    assert knn_request(query, 100, 50)["num_candidates"] == 100
+    assert knn_request(query, 100, 500)["num_candidates"] == 500
+    assert knn_request(query, MOST, MOST)["num_candidates"] == MOST
     with pytest.raises(UsageError, match="at most 10000"):
-        knn(query, MOST + 1, 50)
+        knn_request(query, MOST + 1, 50)
 
 
 @pytest.mark.parametrize("kind", ["flat", "int8_flat"])
 def test_a_scan_has_no_graph(kind):
     """Its options would be refused, and its name says nothing of them."""
-    assert mapping(DenseLayout(kind), 3)["properties"]["embedding"]["index_options"] == {"type": kind}
+    assert index_mapping(DenseLayout(kind), 3)["properties"]["embedding"]["index_options"] == {"type": kind}
     assert DenseLayout(kind, m=8).name("d") == DenseLayout(kind, m=16).name("d")
     assert DenseLayout("hnsw", m=8).name("d") != DenseLayout("hnsw", m=16).name("d")
 
@@ -215,7 +222,7 @@ def test_scores_lead_back_to_inner_products(product):
 def test_an_answer_that_is_none_or_only_a_part(answer):
     """Is an error, never a shorter ranking."""
     with pytest.raises((LookupError, TypeError, ValueError)):
-        hits(answer, "max_inner_product")
+        read_hits(answer, "max_inner_product")
 
 
 def test_a_part_of_an_answer_is_told(stub, opened, corpus, queries, monkeypatch):

@@ -12,7 +12,7 @@ from embassay.search import exact as exact_module
 from embassay.search.exact import exact_search
 from embassay.search.indexes import open_index
 from embassay.search.indexes.faiss_index import LEAST_MEMORY, Flat
-from embassay.search.indexes.store import forget
+from embassay.search.indexes.store import forget_rows
 
 
 def vectors(n=500, d=12, seed=1):
@@ -80,13 +80,13 @@ def test_pages_that_were_forgotten_are_read_again(tmp_path):
     np.save(tmp_path / "v.npy", kept)
     mapped = np.load(tmp_path / "v.npy", mmap_mode="r")
     for part in (mapped, mapped[1:2000], mapped[7:9, ::2], np.asarray(mapped)[5:], mapped[:0]):
-        forget(part)
+        forget_rows(part)
     np.testing.assert_array_equal(mapped, kept)
     private = np.load(tmp_path / "v.npy", mmap_mode="c")
     private[3] = 5
-    forget(private)
+    forget_rows(private)
     assert (private[3] == 5).all()
-    forget(kept)
+    forget_rows(kept)
 
 
 def test_says_what_it_cannot_do():

@@ -220,14 +220,14 @@ def test_whoever_waits_finds_what_was_made_meanwhile(opened, corpus, beforehand,
     if beforehand:
         opened(corpus[:5])
     for name, together in ((tables.SCHEMA, Barrier(2)), ("v_", Barrier(2))):
-        locked = tables._lock
+        locked = tables._lock_name
 
         def wait(connection, what, name=name, together=together, locked=locked):
             if what.startswith(name):
                 together.wait(20)
             locked(connection, what)
 
-        monkeypatch.setattr(tables, "_lock", wait)
+        monkeypatch.setattr(tables, "_lock_name", wait)
     with ThreadPoolExecutor(2) as pool:
         made = list(pool.map(opened, [corpus, corpus]))
     assert sorted(one.facts.found for one in made) == [False, True]

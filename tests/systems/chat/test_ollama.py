@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from embassay.contracts import Message, Sampling
 from embassay.errors import ModelError, TextRefused, UsageError
 from embassay.systems.chat import open_chat
-from embassay.systems.chat.ollama import read
+from embassay.systems.chat.ollama import read_reply
 from embassay.systems.remote import Ledger, Malformed
 from stub import Faults, StubServer
 from stub.chat import Reply, scripted
@@ -144,13 +144,13 @@ def test_answers_may_take_long():
 def test_an_answer_of_another_shape(answer):
     """Asked again like one that broke on the way."""
     with pytest.raises(Malformed):
-        read(answer)
+        read_reply(answer)
 
 
 def test_an_answer_that_is_not_done():
     """A stream's first piece is no answer."""
     with pytest.raises(Malformed, match="not whole"):
-        read({"message": {"content": "a"}, "done": False})
+        read_reply({"message": {"content": "a"}, "done": False})
 
 
 def test_an_unknown_parameter():
@@ -192,4 +192,4 @@ def test_how_long_the_server_worked():
         "eval_duration": 1_000_000_000,
     }
     answer = {"message": {"content": "x"}, "done": True, "total_duration": 9_000_000_000, **durations}
-    assert read(answer).worked == 1.2
+    assert read_reply(answer).worked == 1.2

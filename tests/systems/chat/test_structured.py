@@ -14,7 +14,7 @@ from embassay.systems.chat.answers import (
     without_fence,
     without_thinking,
 )
-from embassay.systems.chat.server import checked, is_strict, json_schema, with_schema
+from embassay.systems.chat.server import is_strict, json_schema, parse_checked, with_schema
 
 
 class Inner(BaseModel):
@@ -106,9 +106,11 @@ def test_blocks_are_taken_out_anywhere():
 
 def test_what_does_not_fit_is_said():
     """Field by field, so that the model can mend it."""
-    assert checked('{"grade": 3, "inner": {"word": "x"}}', Grade) == Grade(grade=3, inner=Inner(word="x"))
+    assert parse_checked('{"grade": 3, "inner": {"word": "x"}}', Grade) == Grade(
+        grade=3, inner=Inner(word="x")
+    )
     with pytest.raises(Unfit, match=r"grade: Input should be less than or equal to 4.*inner: Field required"):
-        checked('{"grade": 7}', Grade)
+        parse_checked('{"grade": 7}', Grade)
 
 
 def test_schemas_are_closed_and_known_to_be_strict():

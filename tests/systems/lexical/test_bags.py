@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.systems.lexical import bags as module
-from embassay.systems.lexical.bags import Tokens, bigrams, invert, token_sets, unigrams
+from embassay.systems.lexical.bags import Tokens, bigrams, invert_bags, token_sets, unigrams
 
 VOCABULARY = 4
 ROWS = st.lists(st.lists(st.integers(0, VOCABULARY - 1), max_size=7), max_size=7)
@@ -54,7 +54,7 @@ def test_taken_rows_are_the_rows(rows, data):
 def test_the_index_lists_the_rows_of_each_term(rows, terms):
     """Rows ascending with their counts; terms outside the vocabulary are left out."""
     bags, vocabulary = unigrams(ragged(rows)), np.array(sorted(terms), dtype=np.int64)
-    index = invert(bags, bags.counts, vocabulary)
+    index = invert_bags(bags, bags.counts, vocabulary)
     assert index.width == len(rows)
     for place, term in enumerate(vocabulary):
         span = slice(index.starts[place], index.starts[place + 1])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from embassay.systems.remote.calls import Malformed, Refused, asked_wait, classify, message
+from embassay.systems.remote.calls import Malformed, Refused, asked_wait, classify_error, error_message
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from embassay.systems.remote.calls import Malformed, Refused, asked_wait, classi
 def test_statuses(status, body, kind, of_texts):
     """Pushback, passing or final; a refusal of the texts is told from one of the account; behind a gateway that gave up
     the server may have read the request."""
-    failure = classify(Refused(status, {}, body))
+    failure = classify_error(Refused(status, {}, body))
     assert (failure.kind, failure.of_texts, failure.charged) == (kind, of_texts, status == 504)
     assert failure.reason.startswith(f"status {status}")
 
@@ -53,14 +53,14 @@ def test_statuses(status, body, kind, of_texts):
 def test_what_may_pass(error, charged):
     """Broken answers and connections are tried again; the server may want its money for all but those that it
     never saw."""
-    failure = classify(error)
+    failure = classify_error(error)
     assert (failure.kind, failure.charged) == ("passing", charged)
 
 
 def test_a_bug_is_no_failure():
     """What no server causes is not tried again."""
-    assert classify(KeyError("x")) is None
-    assert classify(ValueError("x")) is None
+    assert classify_error(KeyError("x")) is None
+    assert classify_error(ValueError("x")) is None
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_how_long_to_wait(headers, seconds):
 def test_how_long_google_wants_to_wait():
     """In the body."""
     body = {"error": {"code": 429, "details": [{"@type": "RetryInfo", "retryDelay": "17.5s"}]}}
-    assert classify(Refused(429, {}, body)).wait == 17.5
+    assert classify_error(Refused(429, {}, body)).wait == 17.5
 
 
 @pytest.mark.parametrize(
@@ -100,10 +100,12 @@ def test_how_long_google_wants_to_wait():
 )
 def test_what_vendors_say(body, said):
     """Each puts it elsewhere; one line comes out."""
-    assert message(body) == said
+    assert error_message(body) == said
 
 
 def test_no_key_in_a_reason():
     """Servers repeat the key they were shown."""
-    failure = classify(Refused(401, {}, {"error": {"message": "Incorrect API key: sk-abcdefgh12345678"}}))
+    failure = classify_error(
+        Refused(401, {}, {"error": {"message": "Incorrect API key: sk-abcdefgh12345678"}})
+    )
     assert "abcdefgh" not in failure.reason

@@ -10,7 +10,7 @@ import pytest
 from embassay.errors import TextRefused, UsageError
 from embassay.systems.remote import Ledger
 from embassay.systems.rerankers import open_reranker
-from embassay.systems.rerankers.listwise import completed, ranking_of, windows
+from embassay.systems.rerankers.listwise import complete_ranking, list_windows, ranking_of
 from embassay.text import open_tokenizer
 from stub import StubServer
 
@@ -65,7 +65,7 @@ def test_the_best_moves_through_the_windows():
 )
 def test_windows(n, parts):
     """From the end to the start; the last one ends where it should, and one document needs no question."""
-    assert [(part.start, part.stop) for part in windows(n, 20, 10)] == parts
+    assert [(part.start, part.stop) for part in list_windows(n, 20, 10)] == parts
 
 
 def test_what_is_left_out_comes_after_and_is_counted():
@@ -165,7 +165,7 @@ def test_a_parameter_that_nobody_has():
 
 def test_pure_parts():
     """Numbers become positions; the schema bounds them."""
-    assert completed([2, 3, 1], 3) == ([1, 2, 0], 0)
-    assert completed([], 2) == ([0, 1], 2)
+    assert complete_ranking([2, 3, 1], 3) == ([1, 2, 0], 0)
+    assert complete_ranking([], 2) == ([0, 1], 2)
     schema = ranking_of(5).model_json_schema()
     assert schema["properties"]["ranking"]["items"] == {"maximum": 5, "minimum": 1, "type": "integer"}

@@ -9,13 +9,13 @@ import pytest
 
 from embassay.errors import UsageError
 from embassay.measures import agreement_band
-from embassay.protocols.hume.collection import annotation_of, collected
+from embassay.protocols.hume.collection import annotation_of, collect_annotations
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.store import Browsers, Exposure, check_independent
 from embassay.protocols.hume.study import AnnotationRow, read_study
-from embassay.web.annotation.overview import overview
+from embassay.web.annotation.overview import make_overview
 from hume_small import small_study
 
 from .conftest import Page, page_of
@@ -125,7 +125,7 @@ def test_export_is_what_is_collected_and_can_be_imported(ann, bob, owner, study,
     ann.answer("mood-01", 2, 1, comment="=1+1")
     bob.answer("search-00", MARKS[0], 1, flag='a, "b"\nc')
     bob.answer("topics-00", "-a", 2)
-    found = collected(read_study(study))
+    found = collect_annotations(read_study(study))
     rows = [AnnotationRow(**json.loads(line)) for line in owner.get("annotations.jsonl").text.splitlines()]
     assert [annotation_of(row) for row in rows] == list(found)
     assert len(found) == 3
@@ -139,7 +139,7 @@ def test_export_is_what_is_collected_and_can_be_imported(ann, bob, owner, study,
         file.write_bytes(owner.get(f"annotations.{kind}").content)
         other = small_study(tmp_path / kind, 3)
         import_files(other, [file])
-        taken = {(one.annotator_id, one.item_id): one for one in collected(read_study(other))}
+        taken = {(one.annotator_id, one.item_id): one for one in collect_annotations(read_study(other))}
         for one in found:
             back = taken[one.annotator_id, one.item_id]
             assert (back.value, back.flag, back.comment) == (one.value, one.flag, one.comment)
@@ -208,7 +208,7 @@ def test_an_owner_who_only_looks_exposes_nobody(service, ann, bob, owner) -> Non
 
 def test_an_overview_of_nobody() -> None:
     """A study whose annotators are still to come."""
-    found = overview([], {}, [], {}, {})
+    found = make_overview([], {}, [], {}, {})
     assert (found.wanted, found.decided, found.last_saved_at) == (0, 0, None)
 
 
@@ -251,7 +251,7 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
     from dataclasses import replace
 
     from embassay.protocols.calibration.probability import Calibration, Curve, Probability
-    from embassay.web.annotation.overview import doubts
+    from embassay.web.annotation.overview import find_doubts
 
     curve = Curve("beta", 100, 50, 100, (0.0, 1.0), (0.05, 0.95), (0.0, 0.9), (0.1, 1.0), ())
     made = Calibration("jaccard", "jaccard", "", "pairs", "", "words", 1, None, curve)
@@ -259,11 +259,11 @@ def test_the_owner_sees_answers_that_a_calibration_did_not_expect(service, ann, 
     object.__setattr__(made, "probability", lambda first, second: [likely[len(one) % 3] for one in first])
     task = next(one for one in service.folder.study.tasks if one.family == "sts")
     items = service.items_by_task[task.name][:3]
-    assert doubts(made, service.items_by_task, service.folder.study.tasks, {}) == ()
+    assert find_doubts(made, service.items_by_task, service.folder.study.tasks, {}) == ()
     for seq, item in enumerate(items, 1):
         ann.answer(item.id, 0, seq)
     answers = service.store.all_answers()
-    found = doubts(made, service.items_by_task, service.folder.study.tasks, answers)
+    found = find_doubts(made, service.items_by_task, service.folder.study.tasks, answers)
     expected = {item.id for item in items if len(str(item.payload["text1"])) % 3 == 0}
     assert {one.item_id for one in found} == expected
     held = replace(service, calibration=made)

@@ -20,9 +20,9 @@ def base(service):
     """The address of the service, really served."""
     uvicorn = pytest.importorskip("uvicorn")
     from embassay.web.annotation.app import make_app
-    from embassay.web.server import listen
+    from embassay.web.server import open_socket
 
-    listening = listen("127.0.0.1", 0)
+    listening = open_socket("127.0.0.1", 0)
     server = uvicorn.Server(uvicorn.Config(make_app(service), log_level="error", timeout_graceful_shutdown=2))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
     thread.start()

@@ -15,7 +15,7 @@ from embassay.protocols.kernel.comparisons import read_standings
 from embassay.runs.folder import RunFolder
 from embassay.web.leaderboard.board import facts_of
 from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.page.rows import leading
+from embassay.web.leaderboard.page.rows import lead_systems
 from embassay.web.leaderboard.routes import Service
 from embassay.web.leaderboard.table import Entrant
 from leaderboard_runs import STUDY, write_hume
@@ -95,7 +95,7 @@ def test_a_rank_says_how_few_items_are_behind_it(tmp_path, items, few):
     The datasets' columns say theirs."""
     write_hume(tmp_path / "a", LEVELS, TRUST, items=items)
     service, board = _service(tmp_path)
-    assert leading(board).few == few
+    assert lead_systems(board).few == few
     page = service.page(board.id).body.decode()
     ranked = sum(rank is not None for rank in board.ranks[board.lead])
     assert page.count(f"<small>n = {4 * items}</small>") == (ranked if few else 0)

@@ -11,7 +11,7 @@ from embassay.protocols.compare import pairing
 from embassay.web.leaderboard import library as library_module
 from embassay.web.leaderboard.folders import find_folders, read_run, title_of, version_of
 from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.table import cell_of, columns_of, entrants
+from embassay.web.leaderboard.table import cell_of, columns_of, find_entrants
 from leaderboard_runs import EARLY, LATE, TASKS, Running, write_sage
 
 
@@ -170,7 +170,7 @@ def test_states_of_cells(tmp_path) -> None:
     running.fail_cell("s", "retrieval", "no memory")
     run = _read(tmp_path / "r")
     columns = {one.key: one for one in columns_of("sage", [run])}
-    first, second = entrants([run])
+    first, second = find_entrants([run])
     assert cell_of(first, columns["preference"]).state == "done"
     assert cell_of(first, columns["preference"])[:4] == cell_of(first, columns["preference/sample"])[:4]
     assert cell_of(first, columns["retrieval"])[4:] == ("failed", "no memory")
@@ -184,7 +184,7 @@ def test_a_finished_run_counts_before_a_newer_one_that_failed(tmp_path) -> None:
     write_sage(tmp_path / "a", {"s": 0.4}, updated=EARLY)
     write_sage(tmp_path / "b", {"s": 0.5}, updated="2026-11-10T00:00:00+00:00")
     write_sage(tmp_path / "c", {"s": 0.6}, updated=LATE, failing=[("s", "retrieval")])
-    (one,) = entrants([read_run(folder) for folder in find_folders(tmp_path)])
+    (one,) = find_entrants([read_run(folder) for folder in find_folders(tmp_path)])
     assert one.run.name == "b"
     assert [run.name for run in one.others] == ["c", "a"]
 

@@ -16,8 +16,17 @@ from embassay.records import Result
 from embassay.runs.folder import RunFolder
 from embassay.web.leaderboard.contract import Cell, as_plain
 from embassay.web.leaderboard.library import Library
-from embassay.web.leaderboard.page.rows import leading
-from embassay.web.leaderboard.routes import MOST_BYTES, Kept, Service, as_csv, as_tex, changes, is_known, pack
+from embassay.web.leaderboard.page.rows import lead_systems
+from embassay.web.leaderboard.routes import (
+    MOST_BYTES,
+    Kept,
+    Service,
+    as_csv,
+    as_tex,
+    find_changes,
+    is_known,
+    pack_body,
+)
 from leaderboard_example import example_board
 from leaderboard_runs import LATE, write_sage
 
@@ -71,7 +80,7 @@ def _applied(known, update):
 @given(boards(), boards())
 def test_an_update_applied_gives_the_new_board(old, new) -> None:
     """Whatever moved, came, went or changed."""
-    update = changes(old, new, old.stamp)
+    update = find_changes(old, new, old.stamp)
     if old.stamp == new.stamp:
         assert (update.order, update.cells) == (None, {})
         return
@@ -90,10 +99,10 @@ def test_an_update_is_never_large() -> None:
     new = replace(
         old, systems=many, stamp="s", cells=cells, ranks={}, best={}, top=dict.fromkeys(old.top, ())
     )  # fmt: skip
-    update = changes(old, new, old.stamp)
+    update = find_changes(old, new, old.stamp)
     assert update.whole
     assert len(gzip.compress(json.dumps(as_plain(update)).encode())) < MOST_BYTES
-    assert changes(None, new, "unknown").whole
+    assert find_changes(None, new, "unknown").whole
 
 
 def test_what_is_kept_is_bounded_and_made_once() -> None:
@@ -101,7 +110,7 @@ def test_what_is_kept_is_bounded_and_made_once() -> None:
     kept, made = Kept(most_bytes=250), []
 
     def make(name):
-        return lambda: made.append(name) or pack(name * 100, "text/plain")
+        return lambda: made.append(name) or pack_body(name * 100, "text/plain")
 
     for name in "abcab":
         kept.get(name, make(name))
@@ -117,7 +126,7 @@ def test_what_is_kept_is_bounded_and_made_once() -> None:
 )
 def test_tags_are_found_in_a_list(tags) -> None:
     """Weak or strong, alone or among others."""
-    own = pack("x", "text/plain").etag
+    own = pack_body("x", "text/plain").etag
     asked = ", ".join([f'"{tag}"' for tag in tags] + [own])
     assert is_known(own, asked)
     assert is_known(own, asked.replace("W/", ""))
@@ -227,7 +236,7 @@ def test_a_folder_with_several_boards_opens_on_what_each_says(tmp_path):
     rows = page.partition("</table>")[0]
     for one in lines:
         assert f"b/{one.id}/" in page
-        lead = leading(library.board(one.id).board)
+        lead = lead_systems(library.board(one.id).board)
         assert (f"b/{one.id}/" in rows) == (one.newer is None)
         if one.newer is None:
             assert all(row.label in rows for row in lead.rows[:2])
@@ -245,7 +254,7 @@ def test_how_sure_a_board_is():
     def told(ranks, best):
         own = dict(zip(ranked, ranks, strict=False))
         shares = dict(zip(ranked, best, strict=False))
-        return leading(replace(
+        return lead_systems(replace(
             board,
             ranks={lead: tuple(own.get(one.index) for one in board.systems)},
             best={lead: tuple(shares.get(one.index) for one in board.systems)},
@@ -259,7 +268,7 @@ def test_how_sure_a_board_is():
     assert told([(1, 2), (1, 2)], [0.85, 0.15]).level == "open"
     undecided = told([(1, 2), (1, 2)], [0.6, 0.4])
     assert (undecided.level, len(undecided.rows)) == ("open", 2)
-    assert leading(replace(board, ranks={lead: tuple(None for _ in board.systems)})).rows == ()
+    assert lead_systems(replace(board, ranks={lead: tuple(None for _ in board.systems)})).rows == ()
 
 
 def test_how_well_people_agree_stands_with_the_columns_of_a_dataset(tmp_path):

@@ -51,13 +51,13 @@ def score(
     crew = 1 if running.dry_run else running.crew()
     wanted = scoring.keywords
     if published.keywords["results"]:
-        _refuse(
+        _refuse_options(
             "--from-mteb", study=study, task=wanted.get("tasks"), answers=wanted.get("answers"),
             human_ap_mode=wanted.get("human_ap_mode"), no_give_k="give_k" in wanted, label_price=running.price,
         )  # fmt: skip
         of_files(_published_request(published), running, display, crew)
         return
-    _refuse("a study", llm_scores=published.keywords.get("llm_scores"))
+    _refuse_options("a study", llm_scores=published.keywords.get("llm_scores"))
     if study is None:
         raise UsageError(
             "There is nothing to score.",
@@ -76,7 +76,7 @@ def run_published(request: PublishedRequest, out: Path, display: Display, *, rep
     from embassay.protocols.hume.published.protocol import run_published as carry_out_published
 
     run = carry_out_published(request, out, shlex.join(["embassay", *sys.argv[1:]]))
-    _show(run.path, display, report)
+    _show_scored(run.path, display, report)
 
 
 def of_files(request: PublishedRequest, running: Spread, display: Display, crew: Any) -> None:
@@ -84,7 +84,7 @@ def of_files(request: PublishedRequest, running: Spread, display: Display, crew:
     them among people and published models, or show what that would take."""
     out = running.out
     if not request.systems:
-        _refuse(
+        _refuse_options(
             "--from-mteb without -s", samples_per_label=request.samples_per_label, dry_run=running.dry_run,
             max_cost=running.max_cost,
         )  # fmt: skip
@@ -96,7 +96,7 @@ def of_files(request: PublishedRequest, running: Spread, display: Display, crew:
     from embassay.cli.session import carry_out
     from embassay.protocols.hume.published.protocol import read_published
     from embassay.protocols.hume.published.protocol import run_published as carry_out_published
-    from embassay.protocols.hume.results.protocol import evaluated
+    from embassay.protocols.hume.results.protocol import evaluate_systems
 
     if out is None:
         raise UsageError(
@@ -105,10 +105,10 @@ def of_files(request: PublishedRequest, running: Spread, display: Display, crew:
     read_published(request)  # what is wrong with the files is said before anything is evaluated
 
     def whole(*, out: Path, command: str, **more: Any) -> Run:
-        evaluated_run = evaluated(request, out, command=command, **more)
+        evaluated_run = evaluate_systems(request, out, command=command, **more)
         return carry_out_published(request, out, command, evaluated_run)
 
-    carry_out(whole, out, display=display, show=_show, workers=crew, max_usd=running.max_cost)
+    carry_out(whole, out, display=display, show=_show_scored, workers=crew, max_usd=running.max_cost)
 
 
 def plan_own(request: PublishedRequest, display: Display) -> None:
@@ -140,7 +140,7 @@ def run_study(
 
     carry_out(
         partial(Scoring().carry_out, request), out, display=display, report=report,
-        show=partial(_show, price=price), **arguments,
+        show=partial(_show_scored, price=price), **arguments,
     )  # fmt: skip
 
 
@@ -152,7 +152,7 @@ def plan_study(request: StudyRequest, out: Path, display: Display) -> None:  # n
     show_plan(partial(Scoring().foreseen, request), display)
 
 
-def _show(path: Path, display: Display, report: bool, price: float | None = None) -> None:
+def _show_scored(path: Path, display: Display, report: bool, price: float | None = None) -> None:
     from embassay.cli.session import show_run
     from embassay.report.hume.conclusions import hume_view
 
@@ -165,7 +165,7 @@ def _published_request(published: partial[PublishedRequest]) -> PublishedRequest
     return published(**{**usual, **published.keywords})
 
 
-def _refuse(beside: str, **arguments: Any) -> None:
+def _refuse_options(beside: str, **arguments: Any) -> None:
     """UsageError for an option that means nothing here."""
     wrong = [name for name, value in arguments.items() if value not in (None, False, [])]
     if wrong:

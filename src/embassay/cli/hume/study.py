@@ -81,7 +81,7 @@ def sample(asked: DataOptions, writing: Writing) -> None:
     if absent:
         typer.echo(f"{say_planned(absent)}.")
     typer.echo("")
-    typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next(out, study))
+    typer.echo("Nothing is written (--dry-run)." if out is None or dry_run else _next_step(out, study))
 
 
 def _sample_request(asked: DataOptions, name: str) -> SampleRequest:
@@ -103,15 +103,15 @@ def _show_sampled(sampled: Sampled, wide: bool, absent: Sequence[str]) -> None:
     from embassay.cli.terminal import show_table
 
     tasks = sampled.study.tasks
-    rows = [[task.name, task.family, task.lang, str(task.n), _source(task, absent)] for task in tasks]
+    rows = [[task.name, task.family, task.lang, str(task.n), _task_source(task, absent)] for task in tasks]
     show_table(["task", "family", "lang", "n", "source"], rows, wide=wide)
     # Not in a column: a narrow screen would hide them, or fold them letter by letter.
     for task in tasks:
-        if notes := _notes(sampled, task, absent):
+        if notes := _sample_notes(sampled, task, absent):
             typer.echo(f"{task.name}: {'; '.join(notes)}.")
 
 
-def _source(task: Task, absent: Sequence[str]) -> str:
+def _task_source(task: Task, absent: Sequence[str]) -> str:
     """The dataset that a task is drawn from; of one that is not here its name, and not the miniature's path."""
     name = Path(task.source.dataset).stem
     if name in absent:
@@ -120,12 +120,12 @@ def _source(task: Task, absent: Sequence[str]) -> str:
     return f"{task.source.dataset} ({split})" if split else task.source.dataset
 
 
-def _notes(sampled: Sampled, task: Task, absent: Sequence[str]) -> list[str]:
+def _sample_notes(sampled: Sampled, task: Task, absent: Sequence[str]) -> list[str]:
     """What is to be known of a task's items; of a set that is not here only the sizes are."""
-    return [] if _source(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
+    return [] if _task_source(task, absent) in absent else [*sampled.about_gold[task.name], *task.notes]
 
 
-def _next(out: Path, sampled: Sampled) -> str:
+def _next_step(out: Path, sampled: Sampled) -> str:
     return (
         f"Written to {out}: study.json and items.jsonl for people, gold.jsonl apart. "
         f"Guidelines {sampled.study.guidelines_version}.\n"
@@ -139,8 +139,8 @@ def _print_json(out: Path | None, sampled: Sampled, absent: Sequence[str]) -> No
     tasks = [
         {
             "task": task.name, "family": task.family, "lang": task.lang, "n": task.n,
-            "source": name if (name := _source(task, absent)) in absent else task.source.dataset,
-            "notes": _notes(sampled, task, absent),
+            "source": name if (name := _task_source(task, absent)) in absent else task.source.dataset,
+            "notes": _sample_notes(sampled, task, absent),
         }
         for task in sampled.study.tasks
     ]  # fmt: skip
@@ -202,20 +202,20 @@ def serve(study: Study, server: Server, people: People) -> None:
     from embassay.web.annotation.service import ServeOptions, serve_study
 
     host = server.host
-    public = _base(people.public_url) if people.public_url else None
+    public = _check_address(people.public_url) if people.public_url else None
     options = ServeOptions(
         hosts=serving.hosts_answered(host, public, server.allow_host),
         origins=(serving.origin_of(public),) if public else (),
         public_url=public,
     )
     with ExitStack() as held:
-        listening = held.enter_context(serving.listen(host, server.port))
-        service = held.enter_context(closing(_opened(study, people, options)))
-        shown = _linked(service, public or serving.base_url(host, listening), renew=people.new_links)
+        listening = held.enter_context(serving.open_socket(host, server.port))
+        service = held.enter_context(closing(_open_study(study, people, options)))
+        shown = _make_links(service, public or serving.base_url(host, listening), renew=people.new_links)
 
         def ready() -> None:
             _show_links(shown, people.json)
-            _say(service, host, public)
+            _say_served(service, host, public)
             if server.open:
                 typer.launch(shown.owner)
 
@@ -232,12 +232,12 @@ def links(study: Study, people: People) -> None:
 
     Example: embassay hume links study -a ann
     """
-    with closing(_opened(study, people)) as service:
-        base = _base(people.public_url or "")
-        _show_links(_linked(service, base, renew=people.new_links), people.json)
+    with closing(_open_study(study, people)) as service:
+        base = _check_address(people.public_url or "")
+        _show_links(_make_links(service, base, renew=people.new_links), people.json)
 
 
-def _opened(study: Path, people: People, options: ServeOptions | None = None) -> Service:
+def _open_study(study: Path, people: People, options: ServeOptions | None = None) -> Service:
     """Ready for annotators, scripts and adjudicators."""
     from embassay.protocols.rag.decision.protocol import TERMS
     from embassay.web.annotation.service import open_service
@@ -251,7 +251,7 @@ def _opened(study: Path, people: People, options: ServeOptions | None = None) ->
     )  # fmt: skip
 
 
-def _linked(service: Service, base: str, *, renew: bool) -> Links:
+def _make_links(service: Service, base: str, *, renew: bool) -> Links:
     people = tuple(
         (annotator.id, annotator.kind, base + service.annotator_link(annotator.id, renew=renew))
         for annotator in (*service.store.annotators(), *service.store.adjudicators())
@@ -280,7 +280,7 @@ def _show_links(links: Links, json: bool) -> None:
         typer.echo(f"{name:<{width}}  {link}")
 
 
-def _say(service: Service, host: str, public_url: str | None) -> None:
+def _say_served(service: Service, host: str, public_url: str | None) -> None:
     from embassay.web.server import is_local
 
     study = service.folder.study
@@ -294,7 +294,7 @@ def _say(service: Service, host: str, public_url: str | None) -> None:
     typer.echo("Ctrl-C stops it: what was answered is kept, and the links stay the same.", err=True)
 
 
-def _base(public_url: str) -> str:
+def _check_address(public_url: str) -> str:
     """A base address without its last stroke. Raises UsageError for what is none."""
     from urllib.parse import urlsplit
 
@@ -354,10 +354,10 @@ def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> Non
     """
     replace, json, wide = running.replace, running.json, running.wide
     if running.dry_run:
-        _plan(study, request, replace=replace, json=json, wide=wide)
+        _show_plan_of(study, request, replace=replace, json=json, wide=wide)
         return
     outcome = _carried_out(study, request, replace=replace, max_usd=running.max_cost)
-    _show(outcome, json=json, wide=wide)
+    _show_outcome(outcome, json=json, wide=wide)
     if outcome.failed:
         from embassay.protocols.kernel.tables import counted
 
@@ -367,26 +367,28 @@ def annotate(study: Study, request: AnnotateRequest, running: Annotating) -> Non
         )
 
 
-def _plan(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
+def _show_plan_of(study: Path, request: AnnotateRequest, *, replace: bool, json: bool, wide: bool) -> None:
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.hume.llms.protocol import forecast, plan_work
+    from embassay.protocols.hume.llms.protocol import forecast_annotation, plan_work
     from embassay.protocols.hume.study import read_study
 
-    show_plan(lambda ledger: forecast(study, request, ledger, replace=replace), Display(json, wide))
+    show_plan(
+        lambda ledger: forecast_annotation(study, request, ledger, replace=replace), Display(json, wide)
+    )
     _say_left_out([task.name for task in plan_work(read_study(study), request).left_out])
 
 
 def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_usd: float | None) -> Outcome:
     """The session, with what to type to go on where it is stopped."""
-    from embassay.cli.progress import listener
-    from embassay.cli.session import stopping
+    from embassay.cli.progress import make_listener
+    from embassay.cli.session import stop_on_signal
     from embassay.protocols.hume.llms.protocol import annotate
 
     command = shlex.join(["embassay", *(word for word in sys.argv[1:] if word not in ONCE)])
     kept = f"Answers are kept in {study / 'llm'}."
-    heard = listener()
+    heard = make_listener()
     try:
-        with stopping(kept, command):
+        with stop_on_signal(kept, command):
             return annotate(study, request, listener=heard, max_usd=max_usd, replace=replace)
     except BudgetExceeded as error:
         raise BudgetExceeded(
@@ -396,8 +398,8 @@ def _carried_out(study: Path, request: AnnotateRequest, *, replace: bool, max_us
         getattr(heard, "stop", lambda: None)()
 
 
-def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
-    from embassay.runs.spending import dollars, in_one_line
+def _show_outcome(outcome: Outcome, *, json: bool, wide: bool) -> None:
+    from embassay.runs.spending import format_dollars, in_one_line
 
     if json:
         from embassay.runs.folder import to_json
@@ -411,7 +413,7 @@ def _show(outcome: Outcome, *, json: bool, wide: bool) -> None:
         names = ("ok", "completed", "unparsed", "failed")
         rows_shown = [
             [row.model, row.task, row.family, f"{row.asked:,}", *(f"{row.statuses.get(name, 0):,}" for name in names),  # type: ignore[call-overload]
-             f"{row.tokens:,}", dollars(row.usd)]
+             f"{row.tokens:,}", format_dollars(row.usd)]
             for row in outcome.annotated
         ]  # fmt: skip
         show_table(titles, rows_shown, wide=wide, numbers=True)
@@ -447,7 +449,7 @@ def hybrid(study: Study, asked: Splitting) -> None:
     Example: embassay hume hybrid study --check 0.3
     """
     from embassay.cli.terminal import show_blocks
-    from embassay.protocols.hume.llms.protocol import divided, study_hybrid, write_hybrid
+    from embassay.protocols.hume.llms.protocol import divided_record, study_hybrid, write_hybrid
     from embassay.protocols.hume.record import write_divided
     from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import divided_view
@@ -455,7 +457,7 @@ def hybrid(study: Study, asked: Splitting) -> None:
     splits = study_hybrid(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
     write_hybrid(path, splits)
-    rows = divided(splits)
+    rows = divided_record(splits)
     write_divided(study, rows)
     if asked.json:
         from dataclasses import asdict

@@ -56,10 +56,12 @@ def golden(chosen: Mapping[str, Any], sources: Sources, redoing: Redoing, runnin
     Example: embassay rag golden -d sample -s minilm -j ollama:gemma3:27b
     """
     from embassay.cli.session import Display, show_plan
-    from embassay.protocols.rag.golden.options import request_of, resolve
+    from embassay.protocols.rag.golden.options import request_of, resolve_settings
     from embassay.protocols.rag.golden.protocol import Making
 
-    settings = resolve(chosen, environment=os.environ, config=sources.config, profile=sources.profile)
+    settings = resolve_settings(
+        chosen, environment=os.environ, config=sources.config, profile=sources.profile
+    )
     request, display = request_of(settings), Display(running.json, running.wide)
     out = running.out or Path("runs") / f"{datetime.now().astimezone():%Y-%m-%d_%H%M%S}"
     if running.dry_run:
@@ -85,7 +87,16 @@ def run_golden(
     from embassay.protocols.rag.golden.protocol import Making
 
     do = partial(Making(**how).carry_out, request)
-    carry_out(do, out, display=display, report=report, once=ONCE, check=_check, show=_show, max_usd=max_usd)
+    carry_out(
+        do,
+        out,
+        display=display,
+        report=report,
+        once=ONCE,
+        check=_check_failures,
+        show=_show_golden,
+        max_usd=max_usd,
+    )
 
 
 _MORE = (
@@ -95,7 +106,7 @@ _MORE = (
 )
 
 
-def _check(run: RunOnDisk, out: Path) -> None:
+def _check_failures(run: RunOnDisk, out: Path) -> None:
     """ModelError if questions failed, loudly if many did."""
     from embassay.errors import ModelError
     from embassay.protocols.rag.golden.conclusions import FAILED_LOUDLY
@@ -115,7 +126,7 @@ def _check(run: RunOnDisk, out: Path) -> None:
     )
 
 
-def _show(path: Path, display: Display, report: bool) -> None:
+def _show_golden(path: Path, display: Display, report: bool) -> None:
     """The results as JSON, or the verdict and what stands behind it."""
     from embassay.protocols.rag.golden.summary import read_golden
     from embassay.report import write_report
@@ -221,14 +232,14 @@ def score(
         typer.echo(to_json(asdict(check)))
         return
     _show_check(check, shown.wide)
-    _own(run)
+    _say_own(run)
 
 
-def _own(run: Path) -> None:
+def _say_own(run: Path) -> None:
     """What the engine claims is another matter: say so, and where it claims nothing."""
     from embassay.protocols.rag.golden.summary import read_golden
     from embassay.protocols.rag.golden.trust import judge_warnings
-    from embassay.report.rag.golden import doubts
+    from embassay.report.rag.golden import say_doubts
 
     if not (record := run / "golden.json").exists():
         return
@@ -239,18 +250,18 @@ def _own(run: Path) -> None:
         typer.echo(
             "\nThis shows how near the judge is to people. The run's own claims are about the judge alone."
         )
-    if doubt := doubts(golden):
+    if doubt := say_doubts(golden):
         typer.echo(doubt)
 
 
 def _show_check(check: HumanCheck, wide: bool) -> None:
     from embassay.cli.terminal import show_table
 
-    typer.echo(_verdict(check))
+    typer.echo(_check_verdict(check))
     if _is_untouched(check):
         return
     typer.echo()
-    show_table(["Order and grades", "Person against judge", "95%", "n"], list(_rows(check)), wide=wide)
+    show_table(["Order and grades", "Person against judge", "95%", "n"], list(_check_rows(check)), wide=wide)
     if check.table:
         typer.echo("\nGrades of the judge (rows) and of the person (columns):\n")
         rows = [[str(grade), *map(str, check.table[grade - 1])] for grade in (5, 4, 3, 2, 1)]
@@ -273,7 +284,7 @@ def _show_corrected(check: HumanCheck, wide: bool) -> None:
     show_blocks(quantities_blocks(check.corrected, check.off, "All final lists"), wide)
 
 
-def _verdict(check: HumanCheck) -> str:
+def _check_verdict(check: HumanCheck) -> str:
     head = f"{check.queries:,} questions, {check.items:,} passages"
     if _is_untouched(check):
         return f"{head}: nothing was changed, so all is confirmed, if somebody looked at it."
@@ -288,7 +299,7 @@ def _is_untouched(check: HumanCheck) -> bool:
     return not (check.moved or check.changed or check.remarks or check.blind)
 
 
-def _rows(check: HumanCheck) -> Iterator[list[str]]:
+def _check_rows(check: HumanCheck) -> Iterator[list[str]]:
     from embassay.protocols.kernel import tables as numbers
 
     def row(name: str, figure: Figure, *, percent: bool = False) -> list[str]:
@@ -321,15 +332,15 @@ def prompts(shown: Shown) -> None:
 
     Example: embassay rag prompts
     """
-    from embassay.protocols.rag.judges.chat import KINDS, prompt
+    from embassay.protocols.rag.judges.chat import KINDS, judge_prompt
 
     if shown.json:
         from json import dumps
 
-        typer.echo(dumps([prompt(kind).as_dict() for kind in KINDS], ensure_ascii=False))
+        typer.echo(dumps([judge_prompt(kind).as_dict() for kind in KINDS], ensure_ascii=False))
         return
     for kind in KINDS:
-        text = prompt(kind)
+        text = judge_prompt(kind)
         typer.echo(f"{text.identity}\n\n{text.text}\n")
 
 
@@ -372,8 +383,8 @@ def judges(asked: Judges, shown: Shown) -> None:
         return
     from embassay.cli.terminal import show_table
 
-    typer.echo(panels.verdict(panel))
-    for titles, rows in panels.views(panel):
+    typer.echo(panels.panel_verdict(panel))
+    for titles, rows in panels.panel_views(panel):
         typer.echo("")
         show_table(titles, rows, wide=shown.wide, numbers=True)
     if written is not None:

@@ -31,7 +31,7 @@ def names(request: NamesRequest, running: Spread) -> None:
 
     Example: embassay rag probe names -s minilm
     """
-    _run(request, running, "names")
+    _run_named(request, running, "names")
 
 
 @app.command("noise")
@@ -45,10 +45,10 @@ def noise(request: NoiseRequest, running: Spread) -> None:
 
     Example: embassay rag probe noise -s minilm --rewriter rules
     """
-    _run(request, running, "noise")
+    _run_named(request, running, "noise")
 
 
-def _run(request: NamesRequest | NoiseRequest, running: Spread, name: str) -> None:
+def _run_named(request: NamesRequest | NoiseRequest, running: Spread, name: str) -> None:
     from embassay.cli.session import Display
 
     display, out = Display(running.json, running.wide), running.out or default_out(name)

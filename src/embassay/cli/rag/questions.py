@@ -25,13 +25,13 @@ def questions(request: QuestionsRequest, running: Running) -> None:
 
     Example: embassay rag questions --corpus docs --llm ollama:gemma3:27b
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.rag.questions.protocol import Questioning
 
-    do(Questioning(), request, running, "questions", show=_show_questions, check=_check)
+    run_session(Questioning(), request, running, "questions", show=_show_questions, check=_check_questions)
 
 
-def _check(run: RunOnDisk, out: Path) -> None:
+def _check_questions(run: RunOnDisk, out: Path) -> None:
     """ModelError if a cell failed, DataError if there is no question."""
     from embassay.cli.session import check_cells
 
@@ -60,10 +60,10 @@ def answer(request: AnswerRequest, running: Running) -> None:
 
     Example: embassay rag answer -d sample --run mine.trec -g ollama:gemma3:4b -j ollama:gemma3:27b
     """
-    from embassay.cli.session import do
+    from embassay.cli.session import run_session
     from embassay.protocols.rag.answers.protocol import Answering
 
-    do(Answering(), request, running, "answers", report=False, show=_show_answers)
+    run_session(Answering(), request, running, "answers", report=False, show=_show_answers)
 
 
 def _show_answers(path: Path, display: Display, report: bool) -> None:

@@ -61,28 +61,28 @@ def score(
     """
     asked = decision.keywords
     if until_decided:
-        measure = _one(scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ()))
+        measure = _deciding_measure(scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ()))
         run_decision(
             decision(measure=measure), printing.out, json=printing.json, wide=printing.wide,
             max_usd=printing.max_cost,
         )  # fmt: skip
         return
     _only_until_decided({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
-    _score(scoring(), printing, asked.get("price"))
+    _score_runs(scoring(), printing, asked.get("price"))
 
 
-def _score(request: ScoreRequest, printing: Printing, price: float | None) -> None:
+def _score_runs(request: ScoreRequest, printing: Printing, price: float | None) -> None:
     from embassay.protocols.rag.scoring.protocol import score_request
 
     out, per_query = printing.out, printing.per_query
     if not printing.json:
         run_score(request, out, per_query=bool(per_query), wide=printing.wide, report=True, price=price)
         return
-    scored = score_request(request, out, _command())
-    _print_json(scored, None if out is None else _report(out), per_query=per_query is not False)
+    scored = score_request(request, out, _command_line())
+    _print_json(scored, None if out is None else _write_page(out), per_query=per_query is not False)
 
 
-def _one(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
+def _deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
     """The measure that decides. UsageError for several: each would be another question."""
     from embassay.errors import UsageError
 
@@ -113,11 +113,11 @@ def run_decision(
 ) -> None:
     """Say what is decided, or what to grade next."""
     from embassay.cli.terminal import show_blocks
-    from embassay.protocols.rag.decision.protocol import decide
+    from embassay.protocols.rag.decision.protocol import run_decision
     from embassay.report.rag.decision import decision_view
     from embassay.runs.folder import to_json
 
-    decision = decide(request, out, max_usd=max_usd)
+    decision = run_decision(request, out, max_usd=max_usd)
     if json:
         typer.echo(to_json(decision.as_dict()))
         return
@@ -139,22 +139,22 @@ def run_score(
     """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
     from embassay.protocols.rag.scoring.protocol import score_request
 
-    _print(score_request(request, out, _command()), per_query=per_query, wide=wide, price=price)
+    _show_scored(score_request(request, out, _command_line()), per_query=per_query, wide=wide, price=price)
     if out is not None and report:
-        typer.echo(f"\nReport: {_report(out)}")
+        typer.echo(f"\nReport: {_write_page(out)}")
 
 
-def _report(out: Path) -> Path:
+def _write_page(out: Path) -> Path:
     from embassay.report import write_report
 
     return write_report(out)
 
 
-def _command() -> str:
+def _command_line() -> str:
     return shlex.join(["embassay", *sys.argv[1:]])
 
 
-def _print(scored: Scored, *, per_query: bool, wide: bool, price: float | None = None) -> None:
+def _show_scored(scored: Scored, *, per_query: bool, wide: bool, price: float | None = None) -> None:
     from embassay.cli.terminal import show_blocks, show_table
     from embassay.report.rag.decision import undecided_blocks
     from embassay.report.rag.tables import per_query_lines, score_view

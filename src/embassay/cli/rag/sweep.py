@@ -63,9 +63,9 @@ def sweep(config: Config, asked: Overrides, running: Sweeps) -> None:
     """
     from embassay.cli.session import Display
     from embassay.protocols.rag.sweep.config import read_config
-    from embassay.protocols.rag.sweep.protocol import overridden
+    from embassay.protocols.rag.sweep.protocol import override_request
 
-    request = overridden(read_config(config), **vars(asked))
+    request = override_request(read_config(config), **vars(asked))
     display = Display(running.json, running.wide)
     if running.dry_run:
         _show_plan(request, display)
@@ -89,11 +89,11 @@ def run_sweep(
     from embassay.protocols.rag.sweep.protocol import Sweeping
 
     do = partial(Sweeping(**how).carry_out, request)
-    show = _show if price is None else partial(_show, labels=_labels(request), price=price)
+    show = _show_sweep if price is None else partial(_show_sweep, labels=_mean_labels(request), price=price)
     carry_out(do, out, display=display, report=report, once=ONCE, show=show, max_usd=max_usd)
 
 
-def _labels(request: SweepRequest) -> float:
+def _mean_labels(request: SweepRequest) -> float:
     """How many judged passages a query has, over the datasets."""
     from embassay.protocols.rag.sweep.collection import read_collection
 
@@ -105,7 +105,7 @@ def _labels(request: SweepRequest) -> float:
 def _show_plan(request: SweepRequest, display: Display) -> None:
     """What would be measured and what it takes; nothing is sent."""
     from embassay.protocols.rag.sweep.grid import forecast_of
-    from embassay.runs.forecast import in_words, table
+    from embassay.runs.forecast import forecast_table, in_words
     from embassay.systems.remote import NoCalls, keyless
 
     with keyless():
@@ -117,13 +117,13 @@ def _show_plan(request: SweepRequest, display: Display) -> None:
         return
     from embassay.cli.terminal import show_table
 
-    show_table(*table(forecast.work), wide=display.wide, numbers=True)
+    show_table(*forecast_table(forecast.work), wide=display.wide, numbers=True)
     typer.echo("")
     for line in (*forecast.in_words(), *in_words(forecast.work)):
         typer.echo(line)
 
 
-def _show(
+def _show_sweep(
     path: Path, display: Display, report: bool, *, labels: float = 0.0, price: float | None = None
 ) -> None:
     """The results as JSON, or the recommendation and what stands behind it; nothing where all has failed."""

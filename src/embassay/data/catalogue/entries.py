@@ -16,7 +16,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from embassay.data.catalogue import DATASETS
 from embassay.data.dataset import Dataset
-from embassay.data.rows import Source, nearest
+from embassay.data.rows import Source, nearest_name
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES, TASKS, axis_columns
 from embassay.data.tables import FORMATS, known_suffix
 from embassay.data.yaml import read_yaml
@@ -208,7 +208,7 @@ class EntryRecord(Record):
 
 
 @cache
-def entries() -> Mapping[str, EntryRecord]:
+def all_entries() -> Mapping[str, EntryRecord]:
     """Name -> record, in the order of the files: sts, classification, clustering, and so on."""
 
     files = sorted(Path(__file__).parent.glob("*.yaml"))
@@ -216,22 +216,22 @@ def entries() -> Mapping[str, EntryRecord]:
     return {record.name: record for record in records}
 
 
-def entry(name: str) -> EntryRecord:
+def find_entry(name: str) -> EntryRecord:
     """The record called `name`; UsageError, with the nearest name, for a dataset without one."""
-    if name not in entries():
-        near = nearest(name, entries())
+    if name not in all_entries():
+        near = nearest_name(name, all_entries())
         raise UsageError(
             f"The dataset {name!r} has no record.",
             mend=f"{f'Did you mean {near}? ' if near else ''}`embassay data list` shows all.",
         )
-    return entries()[name]
+    return all_entries()[name]
 
 
 def register_all(registry: Registry[Dataset]) -> None:
     """Give the registry a factory for every record, nothing of which is opened."""
     from embassay.data.catalogue.hub import open_entry
 
-    for record in entries().values():
+    for record in all_entries().values():
         lang = record.lang or "mul"
         registry.add(
             record.name,
@@ -303,9 +303,9 @@ class Overview:
     revision: str = ""
 
 
-def overviews(protocol: str = "", task: str = "") -> Iterator[Overview]:
+def list_overviews(protocol: str = "", task: str = "") -> Iterator[Overview]:
     """One per dataset that the protocol uses for the task; the sample, which serves all, is always among them."""
-    known = entries()
+    known = all_entries()
     for dataset in DATASETS:
         record = known.get(dataset.name)
         if record is None:
@@ -316,25 +316,26 @@ def overviews(protocol: str = "", task: str = "") -> Iterator[Overview]:
                 dataset.name, where, 0, (), dataset.summary, shapes=shapes, lang=facts.get("lang", "")
             )
         elif _is_used(record, protocol, task):
-            yield overview(record)
+            yield make_overview(record)
 
 
-def overview(record: EntryRecord) -> Overview:
+def make_overview(record: EntryRecord) -> Overview:
     """The record in one line."""
     return Overview(
-        record.name, place(record), record.size, record.tasks, record.title, tuple(record.protocols), record.all_shapes,
+        record.name, reading_place(record), record.size, record.tasks, record.title, tuple(record.protocols),
+        record.all_shapes,
         record.lang or " ".join(record.langs), record.licence, record.hub, record.revision,
     )  # fmt: skip
 
 
-def place(record: EntryRecord) -> str:
+def reading_place(record: EntryRecord) -> str:
     """Where it would be read from now; looks at names of files and folders only."""
     folder = mirror_folder() / record.name
     if folder.is_dir():
         return "mirror" if _is_whole(record, folder) else "part of mirror"
     if not record.hub:
         return "by hand"
-    return "cache" if any(path.is_dir() for path in _cached(record.hub)) else "hub"
+    return "cache" if any(path.is_dir() for path in _cache_folders(record.hub)) else "hub"
 
 
 def _is_whole(record: EntryRecord, folder: Path) -> bool:
@@ -345,7 +346,7 @@ def _is_whole(record: EntryRecord, folder: Path) -> bool:
     return tables or all(table_files(folder, shape, "", ()) for shape in record.all_shapes)
 
 
-def _cached(repo: str) -> Iterator[Path]:
+def _cache_folders(repo: str) -> Iterator[Path]:
     """The folders that the libraries of the hub would keep `repo` in; they are not asked, as that loads them."""
     home = Path(
         os.environ.get("HF_HOME") or Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")) / "huggingface"
@@ -392,33 +393,33 @@ class Card:
                 yield "  " + "  ".join(f"{name}={value}" for name, value in row.items())
 
 
-def card(spec: str) -> Card:
+def make_card(spec: str) -> Card:
     """The card of a catalogue name or a path. Only `hub:` reads from the network.
 
     UsageError for a spec that is neither.
     """
-    from embassay.data.catalogue.hub import layout
+    from embassay.data.catalogue.hub import mirror_layout
 
     name = re.split("[:?]", spec, maxsplit=1)[0]
-    record = entries().get(name)
-    at_hand = record is None or "mirror" in place(record)
-    dataset = _opened(spec) if at_hand else None
-    facts = _known(record) if record else {}
+    record = all_entries().get(name)
+    at_hand = record is None or "mirror" in reading_place(record)
+    dataset = _open_spec(spec) if at_hand else None
+    facts = _known_facts(record) if record else {}
     shapes = dataset.shapes() if dataset else record.all_shapes if record else ()
-    facts |= {"shapes": " ".join(shapes), "tasks": _tasks(shapes)}
+    facts |= {"shapes": " ".join(shapes), "tasks": _task_words(shapes)}
     if dataset:
         facts["language"] = " ".join(dataset.langs) or dataset.lang
-    rows = {part: _first(part, dataset.parts[part]) for part in _shown(dataset)} if dataset else {}
-    return Card(name if record else spec, facts, tuple(layout(record)) if record else (), rows)
+    rows = {part: _top_rows(part, dataset.parts[part]) for part in _shown_shapes(dataset)} if dataset else {}
+    return Card(name if record else spec, facts, tuple(mirror_layout(record)) if record else (), rows)
 
 
-def _opened(spec: str) -> Dataset:
+def _open_spec(spec: str) -> Dataset:
     from embassay.data.sources import open_dataset
 
     return open_dataset(spec)
 
 
-def _known(record: EntryRecord) -> dict[str, str]:
+def _known_facts(record: EntryRecord) -> dict[str, str]:
     pinned = record.revision if record.is_pinned else f"{record.revision} (not pinned: it may change)"
     folder = mirror_folder() / record.name
     come_from = {
@@ -430,7 +431,7 @@ def _known(record: EntryRecord) -> dict[str, str]:
     }
     facts = {
         "what": record.title,
-        "read from": come_from[place(record)],
+        "read from": come_from[reading_place(record)],
         "hub": f"{record.hub} at {pinned}" if record.hub else "",
         "licence": record.licence,
         "language": record.lang or " ".join(record.langs),
@@ -442,26 +443,26 @@ def _known(record: EntryRecord) -> dict[str, str]:
     return {name: value for name, value in facts.items() if value}
 
 
-def _tasks(shapes: tuple[str, ...]) -> str:
+def _task_words(shapes: tuple[str, ...]) -> str:
     return " ".join(dict.fromkeys(TASKS[shape] for shape in shapes if shape in TASKS))
 
 
-def _shown(dataset: Dataset) -> list[str]:
+def _shown_shapes(dataset: Dataset) -> list[str]:
     retrieval = () if dataset.missing("retrieval") else RETRIEVAL_PARTS
     return [*(shape for shape in dataset.shapes() if shape != "retrieval"), *retrieval]
 
 
-def _first(part: str, source: Source) -> list[dict[str, str]]:
+def _top_rows(part: str, source: Source) -> list[dict[str, str]]:
     needed = {*(PARTS.get(part) or SHAPES[part]), *OTHERWISE.get(part, ()), "id", "set", "lang"}
     axes = axis_columns(source.columns()).values() if part == "ratings" else ()
     columns = [name for name in source.columns() if name in needed or name in axes]
     rows = islice(source.rows(columns), ROWS)
     return [
-        {name: _short(value) for name in columns if (value := row.cells.get(name)) is not None}
+        {name: _cut_value(value) for name in columns if (value := row.cells.get(name)) is not None}
         for row in rows
     ]
 
 
-def _short(value: Any) -> str:
+def _cut_value(value: Any) -> str:
     text = " ".join(str(value).split())
     return text if len(text) <= WIDTH else text[: WIDTH - 3] + "..."

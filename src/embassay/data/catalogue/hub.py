@@ -24,10 +24,10 @@ from embassay.data.dataset import Dataset
 from embassay.data.retrieval import Gains
 from embassay.data.rows import Origin, Row, Source
 from embassay.data.shapes import OTHERWISE, PARTS, RETRIEVAL_PARTS, SHAPES
-from embassay.data.sources import assembled, parts_of_table
+from embassay.data.sources import assemble_parts, parts_of_table
 from embassay.data.tables import FORMATS
-from embassay.data.tables import table as open_table
-from embassay.data.views import ALIASES, Chained, Filtered, Prefixed, Stated, Titled, View, distinct
+from embassay.data.tables import open_table as open_table
+from embassay.data.views import ALIASES, Chained, Filtered, Prefixed, Stated, Titled, View, distinct_columns
 from embassay.errors import AbsentData, DataError, UsageError
 
 _EXTRA = "pip install 'embassay[hub]'"
@@ -68,10 +68,10 @@ def hub_splits(place: Place, *, streamed: bool) -> list[Any]:
         ) from None
     datasets.disable_progress_bars()
     with _quick_to_see_no_network():
-        return _loaded(datasets, place, streamed)
+        return _load_tables(datasets, place, streamed)
 
 
-def _loaded(datasets: Any, place: Place, streamed: bool) -> list[Any]:
+def _load_tables(datasets: Any, place: Place, streamed: bool) -> list[Any]:
     at: dict[str, Any] = {"path": place.repo, "revision": place.revision}
     config = place.configs[0] if place.configs else None
     if len(place.configs) > 1:
@@ -220,18 +220,18 @@ class Mapped(View):
     def columns(self) -> tuple[str, ...]:
         """The targets that can be read, and the source's own columns."""
         names = self.source.columns()
-        targets = distinct((*self.paths, *(ALIASES if self._is_of_a_set else ())))
+        targets = distinct_columns((*self.paths, *(ALIASES if self._is_of_a_set else ())))
         readable = tuple(target for target in targets if self._roots(target, names))
         hidden = set() if self._is_of_a_set or "id" in self.paths else {"id"}
-        return tuple(name for name in distinct((*readable, *names)) if name not in hidden)
+        return tuple(name for name in distinct_columns((*readable, *names)) if name not in hidden)
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """The rows under canonical names."""
         names = self.source.columns()
-        roots = distinct(root for target in columns for root in self._roots(target, names))
+        roots = distinct_columns(root for target in columns for root in self._roots(target, names))
         places = {target: self._places(target) for target in columns}
         for path, line, cells in self.source.rows(roots):
-            yield Row(path, line, {target: _first(cells, where) for target, where in places.items()})
+            yield Row(path, line, {target: _first_value(cells, where) for target, where in places.items()})
 
     @property
     def _is_of_a_set(self) -> bool:
@@ -246,18 +246,18 @@ class Mapped(View):
         return tuple(root for root in roots if root in own)
 
 
-def _first(cells: Mapping[str, Any], places: tuple[str, ...]) -> Any:
+def _first_value(cells: Mapping[str, Any], places: tuple[str, ...]) -> Any:
     for path in places:
-        value = cells[path] if path in cells else _inside(cells, path)
+        value = cells[path] if path in cells else _nested_value(cells, path)
         if value is not None and value != "":
             return value
     return None
 
 
-def _inside(cell: Any, place: str) -> Any:
+def _nested_value(cell: Any, place: str) -> Any:
     """What `place` leads to in nested cells, None where it leads nowhere.
 
-    >>> _inside({"info": {"tags": ["a", "b"]}}, "info.tags.1")
+    >>> _nested_value({"info": {"tags": ["a", "b"]}}, "info.tags.1")
     'b'
     """
     for step in place.split("."):
@@ -307,7 +307,7 @@ class Fetched:
     rows: int | None
 
 
-def fetch(record: EntryRecord, advance: Advance) -> list[Fetched]:
+def fetch_tables(record: EntryRecord, advance: Advance) -> list[Fetched]:
     """Every table of the record as a file of the mirror; those that are there are left alone.
 
     A file appears when it is whole. DataError for what no hub holds, a hub that does not answer, and, once all
@@ -330,7 +330,7 @@ def fetch(record: EntryRecord, advance: Advance) -> list[Fetched]:
                 continue
             path = folder / f"{name}.jsonl.gz"
             try:
-                rows = _fetched(source, path, _hearing(advance, record, name, table.rows))
+                rows = _fetch_file(source, path, _count_rows(advance, record, name, table.rows))
             except OSError as error:
                 raise DataError(
                     "the mirror cannot be written", path=path, found=str(error),
@@ -343,11 +343,13 @@ def fetch(record: EntryRecord, advance: Advance) -> list[Fetched]:
     return fetched
 
 
-def _hearing(advance: Advance, record: EntryRecord, name: str, expected: int | None) -> Callable[[int], None]:
+def _count_rows(
+    advance: Advance, record: EntryRecord, name: str, expected: int | None
+) -> Callable[[int], None]:
     return lambda rows: advance(f"{record.name} {name}", rows, None if record.langs else expected)
 
 
-def _fetched(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
+def _fetch_file(source: HubTable, path: Path, advance: Callable[[int], None]) -> int:
     """Write the file; how many rows it has. Whole pieces wait beside it, in a folder named for what they are of."""
     origin = hashlib.sha256(source.address.encode()).hexdigest()[:8]
     pieces = path.with_name(f".{path.name.removesuffix('.jsonl.gz')}.{origin}.part")
@@ -355,22 +357,22 @@ def _fetched(source: HubTable, path: Path, advance: Callable[[int], None]) -> in
     whole = sorted(pieces.glob("*.gz"))
     rows = len(whole) * PIECE
     advance(rows)
-    for piece in _pieces(source.read(skip=rows)):
-        _write(pieces / f"{len(whole):06}.gz", piece)
+    for piece in _cut_pieces(source.read(skip=rows)):
+        _write_piece(pieces / f"{len(whole):06}.gz", piece)
         whole.append(pieces / f"{len(whole):06}.gz")
         rows += len(piece)
         advance(rows)
-    _joined(whole, path)
+    _join_pieces(whole, path)
     shutil.rmtree(pieces)
     return rows
 
 
-def _pieces(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _cut_pieces(rows: Iterator[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
     while piece := list(islice(rows, PIECE)):
         yield piece
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+def _write_piece(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     part = path.with_suffix(".new")
     # Without name and time in its head: the same rows are the same bytes.
     with part.open("wb") as file, gzip.GzipFile("", "wb", fileobj=file, mtime=0) as stream:
@@ -379,7 +381,7 @@ def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     part.replace(path)
 
 
-def _joined(pieces: list[Path], path: Path) -> None:
+def _join_pieces(pieces: list[Path], path: Path) -> None:
     """One file of all pieces: gzip files one after the other are a gzip file."""
     part = path.with_name(f".{path.name}.new")
     with part.open("wb") as stream:
@@ -433,13 +435,13 @@ def open_entry(
     `split` stands in for its test split; `lang` is one of its languages or several with commas between them.
     UsageError for a language it does not have; DataError where it is neither in the mirror nor to be had.
     """
-    langs = _chosen(record, lang)
+    langs = _choose_langs(record, lang)
     record = record if split is None else _with_split(record, split)
     folder = mirror_folder() / record.name
-    tables = _mirrored(record, folder, langs) if folder.is_dir() else _on_hub(record, folder, langs)
+    tables = _mirror_tables(record, folder, langs) if folder.is_dir() else _on_hub(record, folder, langs)
     parts: dict[str, list[Source]] = {}
     for code, listed in tables.items():
-        for part, source in assembled(listed).items():
+        for part, source in assemble_parts(listed).items():
             parts.setdefault(part, []).append(_of_language(source, code))
     return Dataset(
         record.name,
@@ -453,7 +455,7 @@ def open_entry(
             "tables": [table.model_dump(exclude={"rows", "exact"}) for table in record.all_tables],
             **{"split": split, "grades": grades, "lang": lang},
         },
-        notes=_absent(record, langs, tables),
+        notes=_absent_langs(record, langs, tables),
         group=record.group,
         tasks={protocol: tuple(tasks) for protocol, tasks in record.protocols.items()},
     )
@@ -463,7 +465,7 @@ def hub_tables(
     record: EntryRecord, langs: tuple[str, ...], *, streamed: bool = False
 ) -> Iterator[tuple[TableRecord, str, HubTable]]:
     """Every table of the record on the hub, once per language that is a configuration of its own."""
-    instead = _instead(record, mirror_folder() / record.name)
+    instead = _say_mirror(record, mirror_folder() / record.name)
     for table in record.all_tables:
         for lang in langs if record.langs else ("",):
             only = table.is_of_a_set and not table.exact
@@ -471,11 +473,11 @@ def hub_tables(
             yield (
                 table,
                 lang,
-                HubTable(place, wanted(table), streamed=streamed or table.is_large, instead=instead),
+                HubTable(place, wanted_columns(table), streamed=streamed or table.is_large, instead=instead),
             )
 
 
-def wanted(record: TableRecord) -> frozenset[str]:
+def wanted_columns(record: TableRecord) -> frozenset[str]:
     """The columns of a table that can matter: what its map names, canonical names, and BEIR's for them."""
     mapped = {name for places in record.map.values() for name in places}
     canonical = {name for parts in (SHAPES, OTHERWISE, PARTS) for needed in parts.values() for name in needed}
@@ -485,7 +487,7 @@ def wanted(record: TableRecord) -> frozenset[str]:
     )
 
 
-def layout(record: EntryRecord) -> list[str]:
+def mirror_layout(record: EntryRecord) -> list[str]:
     """The files of the record's folder in a mirror, with their columns: what to put there by hand."""
     lines: dict[str, list[str]] = {}
     for table in record.all_tables:
@@ -497,7 +499,7 @@ def layout(record: EntryRecord) -> list[str]:
     return [f"{part}{within}.jsonl ({', '.join(names)})" for part, names in lines.items()]
 
 
-def _chosen(record: EntryRecord, lang: str) -> tuple[str, ...]:
+def _choose_langs(record: EntryRecord, lang: str) -> tuple[str, ...]:
     every = tuple(record.langs) or (record.lang,)
     if not lang:
         return every
@@ -521,7 +523,7 @@ def _with_split(record: EntryRecord, split: str) -> EntryRecord:
     return record.model_copy(update={"layout": "", "tables": tables})
 
 
-def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
+def _mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables:
     tables: dict[str, list[tuple[list[str], Source]]] = {}
     theirs = {table.part for table in record.all_tables}
     ours = [TableRecord(part=name, shapes=[name]) for name in record.all_shapes if name not in theirs]
@@ -534,11 +536,11 @@ def _mirrored(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tabl
             source = sources[0] if len(sources) == 1 else Chained(sources)
             if not lang and record.langs and "lang" in source.columns() and len(langs) < len(record.langs):
                 source = Filtered(source, {"lang": frozenset(langs)})
-            tables.setdefault(lang, []).append((table_record.shapes, _canonical(table_record, source)))
+            tables.setdefault(lang, []).append((table_record.shapes, _map_columns(table_record, source)))
     if not tables:
         raise AbsentData(
             f"the mirror of {record.name!r} holds none of its tables", path=folder,
-            expected="; ".join(layout(record)) + f" or another of {', '.join(FORMATS)}",
+            expected="; ".join(mirror_layout(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
             mend=f"`embassay data fetch {record.name}` fills it, or you by hand (see {PAGE}).",
         )  # fmt: skip
@@ -549,17 +551,17 @@ def _on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables
     if not record.hub:
         raise AbsentData(
             f"the dataset {record.name!r} is not on a hub", expected=f"the folder {folder}",
-            mend=f"{record.by_hand} {_instead(record, folder)}",
+            mend=f"{record.by_hand} {_say_mirror(record, folder)}",
         )  # fmt: skip
     tables: dict[str, list[tuple[list[str], Source]]] = {}
     by_address: dict[str, HubTable] = {}
     for table, lang, source in hub_tables(record, langs):
         same = by_address.setdefault(source.address, source)
-        tables.setdefault(lang, []).append((table.shapes, _canonical(table, same)))
+        tables.setdefault(lang, []).append((table.shapes, _map_columns(table, same)))
     return tables
 
 
-def _canonical(record: TableRecord, source: Source) -> Source:
+def _map_columns(record: TableRecord, source: Source) -> Source:
     paths = {target: tuple(places) for target, places in record.map.items()}
     mapped = Mapped(source, paths, record.part)
     titled = "title" in record.map or "corpus" in record.shapes
@@ -574,7 +576,7 @@ def _of_language(source: Source, lang: str) -> Source:
     return Stated(Prefixed(source, lang), {"lang": lang, **apart})
 
 
-def _absent(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
+def _absent_langs(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -> tuple[str, ...]:
     if not record.langs or "" in tables:
         return ()
     absent = [lang for lang in langs if lang not in tables]
@@ -583,5 +585,5 @@ def _absent(record: EntryRecord, langs: tuple[str, ...], tables: Tables) -> tupl
     )
 
 
-def _instead(record: EntryRecord, folder: Path) -> str:
-    return f"Fill the folder {folder} with {'; '.join(layout(record))}: see {PAGE}."
+def _say_mirror(record: EntryRecord, folder: Path) -> str:
+    return f"Fill the folder {folder} with {'; '.join(mirror_layout(record))}: see {PAGE}."

@@ -63,13 +63,13 @@ def _in_one_table(record: EntryRecord) -> bool:
     )
 
 
-def amounts(record: EntryRecord, langs: Iterable[str] = (), limit: int | None = None) -> Amounts:
+def count_items(record: EntryRecord, langs: Iterable[str] = (), limit: int | None = None) -> Amounts:
     """What of a dataset is in some of its languages (by default all), with `limit` items of each language and set at
     most: documents of a corpus (all relevant ones stay), queries to rerank, texts, pairs."""
     chosen = tuple(langs) or tuple(record.langs) or (record.lang,)
     most = float("inf") if limit is None else limit * record.sets
     shape = shape_of(record)
-    by_lang = [_items(record, shape, lang) for lang in chosen]
+    by_lang = [_items_of_lang(record, shape, lang) for lang in chosen]
     main = sum(min(items, most) for items in by_lang)
     share = len(chosen) / max(1, len(record.langs))
     if _in_one_table(record):
@@ -80,20 +80,20 @@ def amounts(record: EntryRecord, langs: Iterable[str] = (), limit: int | None = 
         )
         return Amounts(main, min(train * share, most * len(chosen)))
     if shape == "reranking":
-        candidates = _corpus(record) * share * main / max(1, sum(by_lang))
+        candidates = _corpus_size(record) * share * main / max(1, sum(by_lang))
         return Amounts(candidates, main)
-    documents = _corpus(record) * share
+    documents = _corpus_size(record) * share
     kept = documents if limit is None else max(limit, record.relevant or documents)
     return Amounts(min(documents, kept), record.size * share)
 
 
-def _items(record: EntryRecord, shape: str, lang: str) -> float:
+def _items_of_lang(record: EntryRecord, shape: str, lang: str) -> float:
     if shape == "summaries":
         return record.all_tables[0].rows or record.size
     return record.by_lang.get(lang) or record.size / max(1, len(record.langs))
 
 
-def _corpus(record: EntryRecord) -> float:
+def _corpus_size(record: EntryRecord) -> float:
     known = next((table.rows for table in record.all_tables if table.part == "corpus"), None)
     return known or record.size * sum(record.each.values())
 
@@ -105,36 +105,38 @@ def write_miniature(record: EntryRecord, langs: Iterable[str], size: Amounts, fo
     shape = shape_of(record)
     main, other = int(size.main), int(size.other)
     if _in_one_table(record):
-        return _write(folder / f"{record.name}.jsonl", (author.row(shape, number) for number in range(main)))
+        return _write_rows(
+            folder / f"{record.name}.jsonl", (author.row(shape, number) for number in range(main))
+        )
     place = folder / record.name
     if shape == "classification":
-        _write(place / "train.jsonl", (author.labelled("train", number) for number in range(other)))
-        _write(place / "test.jsonl", (author.labelled("test", number) for number in range(main)))
+        _write_rows(place / "train.jsonl", (author.labelled("train", number) for number in range(other)))
+        _write_rows(place / "test.jsonl", (author.labelled("test", number) for number in range(main)))
         return place
-    _write(place / "corpus.jsonl", (author.text_of("corpus", number) for number in range(main)))
-    _write(place / "queries.jsonl", (author.text_of("queries", number) for number in range(other)))
+    _write_rows(place / "corpus.jsonl", (author.text_of("corpus", number) for number in range(main)))
+    _write_rows(place / "queries.jsonl", (author.text_of("queries", number) for number in range(other)))
     pairs = [(f"queries{number % other}", f"corpus{number}") for number in range(main)]
     judged = pairs if shape == "reranking" else pairs[: 3 * other]
-    _write(
+    _write_rows(
         place / "qrels.jsonl",
-        (_judgement(query, doc, number < other) for number, (query, doc) in enumerate(judged)),
+        (_make_judgement(query, doc, number < other) for number, (query, doc) in enumerate(judged)),
     )
     if shape == "reranking":
         ranked: dict[str, list[str]] = {}
         for query, doc in pairs:
             ranked.setdefault(query, []).append(doc)
-        _write(
+        _write_rows(
             place / "top_ranked.jsonl",
             ({"query_id": query, "doc_ids": docs} for query, docs in ranked.items()),
         )
     return place
 
 
-def _judgement(query: str, doc: str, relevant: bool) -> dict[str, Any]:
+def _make_judgement(query: str, doc: str, relevant: bool) -> dict[str, Any]:
     return {"query_id": query, "doc_id": doc, "relevance": int(relevant)}
 
 
-def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
+def _write_rows(path: Path, rows: Iterable[Mapping[str, Any]]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
     return path
@@ -190,7 +192,7 @@ class _Author:
 
     def _text(self, what: str, number: int, length: float) -> str:
         """Words of about as many tokens as a text of `length` characters has, no two texts alike."""
-        wanted = length * density(self._lang(number))
+        wanted = length * token_density(self._lang(number))
         salt = sum(map(ord, what))
         first = (number * 7 + salt) % len(_SENTENCES)
         told = " ".join((*_SENTENCES[first:], *_SENTENCES[:first]))
@@ -203,10 +205,10 @@ class _Author:
         return text
 
 
-def density(lang: str) -> float:
+def token_density(lang: str) -> float:
     """Tokens of cl100k in a character of a language, in units of English's.
 
-    >>> density("en"), density("de"), density("zh"), density("en-ar")
+    >>> token_density("en"), token_density("de"), token_density("zh"), token_density("en-ar")
     (1.0, 1.5, 5.0, 3.3)
     """
     from langcodes import Language

@@ -15,8 +15,16 @@ from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
 
-from embassay.data.catalogue.entries import EntryRecord, Names, Protocol, Record, entries, entry, place
-from embassay.data.rows import LIKE, nearest, shown
+from embassay.data.catalogue.entries import (
+    EntryRecord,
+    Names,
+    Protocol,
+    Record,
+    all_entries,
+    find_entry,
+    reading_place,
+)
+from embassay.data.rows import LIKE, nearest_name, show_value
 from embassay.data.sources import chosen_tasks
 from embassay.data.yaml import read_yaml
 from embassay.errors import DataError, UsageError
@@ -73,7 +81,7 @@ class Member:
     @property
     def record(self) -> EntryRecord | None:
         """Its record in the catalogue; None for a path."""
-        return entries().get(self.dataset)
+        return all_entries().get(self.dataset)
 
     @property
     def set(self) -> str:
@@ -96,12 +104,12 @@ class Member:
         splits = {table.part: list(table.splits) for table in record.all_tables} if record else {}
         return {
             "dataset": self.dataset, "title": self.title, "tasks": list(self.tasks), "langs": list(langs),
-            "split": self.split or _scored(splits), "group": "" if self.set == self.dataset else self.set,
-            "place": place(record) if record else "file",
+            "split": self.split or _scored_split(splits), "group": "" if self.set == self.dataset else self.set,
+            "place": reading_place(record) if record else "file",
         }  # fmt: skip
 
 
-def _scored(splits: Mapping[str, Sequence[str]]) -> str:
+def _scored_split(splits: Mapping[str, Sequence[str]]) -> str:
     """The split that is scored: of judgements, or of the one table that is neither trained on nor searched."""
     parts = [
         part for part in ("qrels", *splits) if part in splits and part not in ("train", "corpus", "queries")
@@ -129,10 +137,10 @@ class Suite:
     def of_tasks(self, tasks: Iterable[str]) -> Suite:
         """What it has for some tasks; UsageError if that is nothing."""
         wanted = tuple(tasks)
-        members = tuple(narrowed(self.members, wanted))
+        members = tuple(narrow_members(self.members, wanted))
         if not members:
             known = dict.fromkeys(task for member in self.members for task in member.tasks)
-            alike = ((name, task) for name in wanted if (task := nearest(name, known, LIKE)))
+            alike = ((name, task) for name in wanted if (task := nearest_name(name, known, LIKE)))
             asked, near = next(alike, ("", ""))
             meant = f" Did you mean {near}?" if len(wanted) == 1 else f" Should {near} be {asked}?"
             raise UsageError(
@@ -142,7 +150,7 @@ class Suite:
         return replace(self, members=members)
 
 
-def narrowed(members: Iterable[Member], tasks: Sequence[str]) -> Iterator[Member]:
+def narrow_members(members: Iterable[Member], tasks: Sequence[str]) -> Iterator[Member]:
     """The members for one of the tasks, with those tasks alone; one that names no task stays as it is."""
     for member in members:
         common = tuple(task for task in member.tasks if task in tasks)
@@ -151,12 +159,12 @@ def narrowed(members: Iterable[Member], tasks: Sequence[str]) -> Iterator[Member
 
 
 @cache
-def suites() -> Mapping[str, Suite]:
+def all_suites() -> Mapping[str, Suite]:
     """Name -> suite of a paper, in the order of the files."""
     files = sorted((Path(__file__).parent / "suites").glob("*.yaml"))
     written = [SuiteRecord.model_validate(facts) for file in files for facts in read_yaml(file)]
     records = {record.name: record for record in written}
-    return {name: _suite(record, records, None) for name, record in records.items()}
+    return {name: _make_suite(record, records, None) for name, record in records.items()}
 
 
 def suite_of(source: str) -> Suite | None:
@@ -166,7 +174,7 @@ def suite_of(source: str) -> Suite | None:
     dataset in it that nobody knows.
     """
     named, tasks = chosen_tasks(source)
-    suite = suites().get(named) or _own(Path(named).expanduser())
+    suite = all_suites().get(named) or _read_own(Path(named).expanduser())
     return suite.of_tasks(tasks) if suite and tasks else suite
 
 
@@ -183,35 +191,35 @@ def members_of(names: Iterable[str]) -> tuple[list[EntryRecord], list[str]]:
             if suite and member.record is None:
                 files.append(member.dataset)
             else:
-                records[member.dataset] = member.record or entry(member.dataset)
+                records[member.dataset] = member.record or find_entry(member.dataset)
     return list(records.values()), files
 
 
-def merged(members: Iterable[Member]) -> tuple[Member, ...]:
+def merge_members(members: Iterable[Member]) -> tuple[Member, ...]:
     """Each dataset once, for the tasks and in the languages of all; the first with a title or a group gives it."""
     by_split: dict[tuple[str, str], Member] = {}
     for member in members:
         before = by_split.get((member.dataset, member.split))
-        by_split[member.dataset, member.split] = member if before is None else _both(before, member)
+        by_split[member.dataset, member.split] = member if before is None else _merge_two(before, member)
     return tuple(by_split.values())
 
 
-def _both(first: Member, second: Member) -> Member:
+def _merge_two(first: Member, second: Member) -> Member:
     return replace(
         first,
-        tasks=_joined(first.tasks, second.tasks),
-        langs=_joined(first.langs, second.langs),
+        tasks=_join_names(first.tasks, second.tasks),
+        langs=_join_names(first.langs, second.langs),
         group=first.group or second.group,
         title=first.title or second.title,
     )
 
 
-def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+def _join_names(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
     """The names of both; none where either means all."""
     return tuple(dict.fromkeys((*first, *second))) if first and second else ()
 
 
-def _own(path: Path) -> Suite | None:
+def _read_own(path: Path) -> Suite | None:
     if path.suffix not in _SUFFIXES or not path.is_file():
         return None
     content = read_yaml(path)
@@ -220,47 +228,47 @@ def _own(path: Path) -> Suite | None:
     try:
         record = SuiteRecord.model_validate(content)
     except ValidationError as error:
-        raise _fault(path, error) from error
-    if record.name in suites() or record.name in entries():
+        raise _first_fault(path, error) from error
+    if record.name in all_suites() or record.name in all_entries():
         raise DataError(
             f"the name {record.name!r} is that of a suite or dataset of the catalogue", path=path,
             mend="Give the suite another name.",
         )  # fmt: skip
-    return _suite(record, {record.name: record}, path)
+    return _make_suite(record, {record.name: record}, path)
 
 
-def _fault(path: Path, error: ValidationError) -> DataError:
+def _first_fault(path: Path, error: ValidationError) -> DataError:
     """The first fault in one line: where, what was expected, what was found."""
     fault = error.errors(include_url=False)[0]
     where = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in fault["loc"]).lstrip(".")
     if fault["type"] == "extra_forbidden":
-        near = nearest(str(fault["loc"][-1]), (*SuiteRecord.model_fields, *MemberRecord.model_fields))
+        near = nearest_name(str(fault["loc"][-1]), (*SuiteRecord.model_fields, *MemberRecord.model_fields))
         mend = f"Did you mean {near}?" if near else "Leave it out."
         return DataError(f"there is no field {where}.", path=path, mend=mend)
     if fault["type"] == "missing":
         return DataError(f"the field {where} is missing.", path=path, mend="Add it.")
     if fault["type"] in ("model_type", "too_short"):
         return DataError(
-            f"{where} is not right", path=path, found=shown(fault["input"]),
+            f"{where} is not right", path=path, found=show_value(fault["input"]),
             expected="a mapping" if fault["type"] == "model_type" else "one member or more",
             mend="A member is written - {dataset: my.jsonl}, or - {suite: NAME}.",
         )  # fmt: skip
     expected = (
         fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
     )
-    given = "" if fault["type"] == "value_error" else shown(fault["input"])
+    given = "" if fault["type"] == "value_error" else show_value(fault["input"])
     return DataError(f"{where or 'the suite'} is not right", path=path, expected=expected, found=given)
 
 
-def _suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> Suite:
+def _make_suite(record: SuiteRecord, records: Mapping[str, SuiteRecord], path: Path | None) -> Suite:
     within: dict[str, tuple[Member, ...]] = {}
-    members = _members(record, records, path, within, ())
+    members = _read_members(record, records, path, within, ())
     return Suite(
         record.name, record.title or record.name, record.source, record.protocol or "", members, within
     )
 
 
-def _members(
+def _read_members(
     record: SuiteRecord,
     records: Mapping[str, SuiteRecord],
     path: Path | None,
@@ -271,31 +279,31 @@ def _members(
     for member in record.members:
         tasks = tuple(member.tasks or record.tasks)
         if member.dataset:
-            name = _placed(member, path)
+            name = _resolve_name(member, path)
             langs = _known_langs(name, member.lang, path)
             members.append(Member(name, tasks, langs, member.split, member.group, member.title))
             continue
         if member.suite in (record.name, *above):
             raise DataError(f"the suite {member.suite!r} contains itself", path=path, mend="Take it out.")
         if member.suite in records:
-            inner = _members(records[member.suite], records, path, within, (record.name, *above))
+            inner = _read_members(records[member.suite], records, path, within, (record.name, *above))
         else:
-            paper = _paper(member.suite, path)
+            paper = _find_suite(member.suite, path)
             inner = paper.members
             within.update(paper.within)
-        members += narrowed(inner, tasks) if tasks else inner
-    within[record.name] = merged(members)
+        members += narrow_members(inner, tasks) if tasks else inner
+    within[record.name] = merge_members(members)
     return within[record.name]
 
 
-def _placed(record: MemberRecord, path: Path | None) -> str:
+def _resolve_name(record: MemberRecord, path: Path | None) -> str:
     """A name of the catalogue as it is, a path from the folder of the file. DataError for neither."""
-    if record.dataset in entries():
+    if record.dataset in all_entries():
         return record.dataset
     file = Path(record.dataset).expanduser()
     file = file if file.is_absolute() or path is None else path.parent / file
     if path is None or not file.exists():
-        near = nearest(record.dataset, entries())
+        near = nearest_name(record.dataset, all_entries())
         raise DataError(
             f"there is no dataset {record.dataset!r}", path=path, expected="a name of the catalogue, or a path from "
             "the folder of this file", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all.",
@@ -309,7 +317,7 @@ def _placed(record: MemberRecord, path: Path | None) -> str:
 
 
 def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[str, ...]:
-    record = entries().get(name)
+    record = all_entries().get(name)
     every = (record.langs or [record.lang]) if record else langs
     for lang in langs:
         if lang not in every:
@@ -320,11 +328,11 @@ def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[st
     return tuple(lang for lang in every if lang in langs)
 
 
-def _paper(name: str, path: Path | None) -> Suite:
-    if name not in suites():
-        near = nearest(name, suites())
+def _find_suite(name: str, path: Path | None) -> Suite:
+    if name not in all_suites():
+        near = nearest_name(name, all_suites())
         raise DataError(
             f"there is no suite {name!r}", path=path,
             mend=f"{f'Did you mean {near}? ' if near else ''}`embassay list suites` shows all.",
         )  # fmt: skip
-    return suites()[name]
+    return all_suites()[name]

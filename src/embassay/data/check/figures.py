@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from embassay.contracts import Tokenizer
 from embassay.data.check.files import Alike, Balance, Lengths, Overlap, Repeats, Spread
 from embassay.data.dataset import Dataset
-from embassay.data.rows import Row, Source, collecting, plain
+from embassay.data.rows import Row, Source, collect_faults, plain_text
 from embassay.data.shapes import RETRIEVAL_PARTS
-from embassay.data.views import distinct
+from embassay.data.views import distinct_columns
 from embassay.errors import DataError, UsageError
 from embassay.records import (
     Classification,
@@ -36,7 +36,7 @@ Advance = Callable[[int, int], None]
 """Told how many of how many are done."""
 
 
-def silent(done: int, total: int) -> None:
+def ignore_progress(done: int, total: int) -> None:
     """Listens to progress and says nothing."""
 
 
@@ -78,13 +78,13 @@ class Pair(NamedTuple):
     jaccard: float
 
 
-def shingles(text: str, unit: Unit) -> NDArray[np.uint64]:
+def hash_shingles(text: str, unit: Unit) -> NDArray[np.uint64]:
     """Hashes of the shingles, sorted, each once; a text shorter than one shingle is one, a blank text none."""
     spaced = " ".join(text.casefold().split())
     if unit == "characters":
         parts = np.frombuffer(spaced.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
     else:
-        parts = np.fromiter((_word(word) for word in spaced.split()), np.uint64)
+        parts = np.fromiter((_hash_word(word) for word in spaced.split()), np.uint64)
     size = min(SIZES[unit], len(parts))
     if size == 0:
         return parts
@@ -92,13 +92,13 @@ def shingles(text: str, unit: Unit) -> NDArray[np.uint64]:
     hashes = np.zeros(len(parts) - size + 1, np.uint64)
     for i in range(size):
         hashes = hashes * np.uint64(0x9E3779B97F4A7C15) + parts[i : i + len(hashes)] + np.uint64(1)
-    return np.unique(_mixed(hashes))
+    return np.unique(_mix_bits(hashes))
 
 
-def jaccard(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
-    """Shared shingles over all, of two results of `shingles`; 1 for two blank texts.
+def hash_overlap(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
+    """Shared shingles over all, of two results of `hash_shingles`; 1 for two blank texts.
 
-    >>> jaccard(shingles("a b c d", "words"), shingles("a b c e", "words"))
+    >>> hash_overlap(hash_shingles("a b c d", "words"), hash_shingles("a b c e", "words"))
     0.3333333333333333
     """
     if not len(one) and not len(other):
@@ -110,15 +110,15 @@ def jaccard(one: NDArray[np.uint64], other: NDArray[np.uint64]) -> float:
 class Sketches:
     """The signatures of texts, shape (n, 128), uint32, and the search for pairs among them."""
 
-    def __init__(self, texts: Sequence[str], near: Nearness, advance: Advance = silent) -> None:
+    def __init__(self, texts: Sequence[str], near: Nearness, advance: Advance = ignore_progress) -> None:
         self._texts, self._near = texts, near
-        self._signatures = _signatures(texts, near.unit, advance)
+        self._signatures = _sign_texts(texts, near.unit, advance)
 
     def pairs(
         self,
         earlier: NDArray[np.bool_] | None = None,
         later: NDArray[np.bool_] | None = None,
-        advance: Advance = silent,
+        advance: Advance = ignore_progress,
     ) -> list[Pair]:
         """Texts (`second`) that are almost an earlier one (`first`), each with one such, by position.
 
@@ -129,9 +129,9 @@ class Sketches:
         earlier, later = every if earlier is None else earlier, every if later is None else later
         alike: list[Pair] = []
         tries = np.full(len(self._texts), TRIES)
-        rows = _rows(self._near.threshold)
-        for number, band in enumerate(_bands(self._signatures, rows), 1):
-            for first, second in _within(band, earlier, later):
+        rows = _rows_in_band(self._near.threshold)
+        for number, band in enumerate(_hash_bands(self._signatures, rows), 1):
+            for first, second in _pair_in_bands(band, earlier, later):
                 worth = tries[second] > 0
                 pairs = self._credible(first[worth], second[worth])
                 tries[pairs[:, 1]] -= 1
@@ -158,20 +158,20 @@ class Sketches:
 
         @lru_cache(maxsize=16)
         def shingled(position: int) -> NDArray[np.uint64]:
-            return shingles(self._texts[position], self._near.unit)
+            return hash_shingles(self._texts[position], self._near.unit)
 
-        compared = (Pair(a, b, jaccard(shingled(a), shingled(b))) for a, b in pairs)
+        compared = (Pair(a, b, hash_overlap(shingled(a), shingled(b))) for a, b in pairs)
         return [pair for pair in compared if pair.jaccard >= self._near.threshold]
 
 
-def _signatures(texts: Sequence[str], unit: Unit, advance: Advance) -> NDArray[np.uint32]:
+def _sign_texts(texts: Sequence[str], unit: Unit, advance: Advance) -> NDArray[np.uint32]:
     from datasketch import MinHash
 
     # Handed over as one array per batch: datasketch would else convert every shingle by itself, 3 times as slow.
     sketch = MinHash(PERMUTATIONS, hashfunc=lambda hashes: hashes)
     table = np.empty((len(texts), PERMUTATIONS), np.uint32)
     for position, text in enumerate(texts):
-        hashes = (shingles(text, unit) >> np.uint64(32)).astype(np.uint32)
+        hashes = (hash_shingles(text, unit) >> np.uint64(32)).astype(np.uint32)
         sketch.clear()
         for start in range(0, len(hashes), _PORTION):
             sketch.update_batch([hashes[start : start + _PORTION]])
@@ -181,7 +181,7 @@ def _signatures(texts: Sequence[str], unit: Unit, advance: Advance) -> NDArray[n
     return table
 
 
-def _rows(threshold: float) -> int:
+def _rows_in_band(threshold: float) -> int:
     """The most rows a band can have for a pair at the threshold to be found with probability `FOUND`."""
     fitting = (
         rows
@@ -191,7 +191,7 @@ def _rows(threshold: float) -> int:
     return max(fitting, default=1)
 
 
-def _bands(signatures: NDArray[np.uint32], rows: int) -> Iterator[NDArray[np.uint64]]:
+def _hash_bands(signatures: NDArray[np.uint32], rows: int) -> Iterator[NDArray[np.uint64]]:
     """One number per text and band: equal where the band is, and hardly ever elsewhere.
 
     datasketch's own index keeps every text in a set per band and gives all that share one: a hundred thousand
@@ -200,11 +200,11 @@ def _bands(signatures: NDArray[np.uint32], rows: int) -> Iterator[NDArray[np.uin
     for start in range(0, signatures.shape[1] - rows + 1, rows):
         number = np.zeros(len(signatures), np.uint64)
         for column in signatures[:, start : start + rows].T:
-            number = _mixed(number * np.uint64(0x9E3779B97F4A7C15) + column)
+            number = _mix_bits(number * np.uint64(0x9E3779B97F4A7C15) + column)
         yield number
 
 
-def _within(
+def _pair_in_bands(
     band: NDArray[np.uint64], earlier: NDArray[np.bool_], later: NDArray[np.bool_]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Positions of each text's first, second, ... companion of its band, and of the text itself."""
@@ -223,14 +223,14 @@ def _within(
         yield first[fitting], second[fitting]
 
 
-def _mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix_bits(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """A bijection that spreads every bit over all (the finalizer of SplitMix64)."""
     hashes = (hashes ^ (hashes >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     hashes = (hashes ^ (hashes >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return hashes ^ (hashes >> np.uint64(31))
 
 
-def _word(word: str) -> int:
+def _hash_word(word: str) -> int:
     from zlib import crc32
 
     return crc32(word.encode("utf-8", "surrogatepass"))
@@ -305,7 +305,7 @@ class Comparison:
 
     def overlaps(self) -> tuple[Overlap, ...]:
         """Every two sides: what is tested on against what is trained on, else the later against the earlier."""
-        sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_order)
+        sides = sorted(dict.fromkeys(filter(None, self._rows.sides)), key=_split_order)
         return tuple(self.overlap(of, within) for within, of in combinations(sides, 2))
 
     def _near(self, earlier: NDArray[np.bool_], later: NDArray[np.bool_]) -> list[Pair] | None:
@@ -348,7 +348,7 @@ class Comparison:
         return Alike(ids[first], ids[second], jaccard, exact, *shown)
 
 
-def _order(side: str) -> int:
+def _split_order(side: str) -> int:
     """What is trained on first, what is tested on last."""
     return -1 if side.lower() in _TRAINED else int(side.lower() in _TESTED)
 
@@ -391,19 +391,21 @@ class Table:
         return Texts(self.name, self.ids, self.rows, self.sides, self.labels)
 
 
-def tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[Table]:
+def text_tables(dataset: Dataset, read: Callable[[int], None]) -> Iterator[Table]:
     """The tables of a dataset that hold texts, each once; `read` is told how many rows have been read."""
-    for name, source in _sources(dataset).items():
+    for name, source in _text_sources(dataset).items():
         table = Table(name)
-        with collecting(lambda _error: None):  # the loading of shapes has met them
+        with collect_faults(lambda _error: None):  # the loading of shapes has met them
             try:
-                _fill(table, source, read)
+                _fill_table(table, source, read)
             except DataError:
                 continue
         yield table
 
 
-def lengths(table: Table, tokenizer: Tokenizer | None, say: Callable[[int, int], None]) -> Iterator[Lengths]:
+def measure_lengths(
+    table: Table, tokenizer: Tokenizer | None, say: Callable[[int, int], None]
+) -> Iterator[Lengths]:
     """Characters and tokens of each column; words, between white space, without a tokenizer."""
     counted_in = tokenizer.name if tokenizer else "words"
     for column, texts in table.columns.items():
@@ -415,17 +417,19 @@ def lengths(table: Table, tokenizer: Tokenizer | None, say: Callable[[int, int],
             pieces: Any = tokenizer.encode_batch(batch) if tokenizer else (text.split() for text in batch)
             counts.extend(map(len, pieces))
             say(len(counts), len(texts))
-        yield Lengths(table.name, column, spread([len(text) for text in texts]), spread(counts), counted_in)
+        yield Lengths(
+            table.name, column, spread_of([len(text) for text in texts]), spread_of(counts), counted_in
+        )
 
 
-def _sources(dataset: Dataset) -> dict[str, Source]:
+def _text_sources(dataset: Dataset) -> dict[str, Source]:
     """Name -> table with texts; one that gives the same columns of some of the files of another is left out."""
     taken: dict[str, tuple[frozenset[str], frozenset[str]]] = {}
     named: dict[str, Source] = {}
     parts = {part: source for part, source in dataset.parts.items() if part != "qrels"}
     reach = {part: frozenset(o.address for o in source.origins()) for part, source in parts.items()}
     for part in sorted(parts, key=lambda part: -len(reach[part])):
-        with collecting(lambda _error: None):
+        with collect_faults(lambda _error: None):
             columns = frozenset(parts[part].columns()) & {*COLUMNS}
         if columns and not any(columns <= names and reach[part] <= files for names, files in taken.values()):
             taken[part] = columns, reach[part]
@@ -434,11 +438,11 @@ def _sources(dataset: Dataset) -> dict[str, Source]:
     return named
 
 
-def _fill(table: Table, source: Source, read: Callable[[int], None]) -> None:
+def _fill_table(table: Table, source: Source, read: Callable[[int], None]) -> None:
     available = source.columns()
     label = next((name for name in _LABELS if name in available), "")
     names = [name for name in COLUMNS if name in available]
-    columns = distinct((*(name for name in ("id", "split", label) if name in available), *names))
+    columns = distinct_columns((*(name for name in ("id", "split", label) if name in available), *names))
     held = 0
     for number, row in enumerate(source.rows(columns), 1):
         cells = {name: _texts_in(row, name) for name in names}
@@ -450,7 +454,7 @@ def _fill(table: Table, source: Source, read: Callable[[int], None]) -> None:
             table.ids.append(str(number if key is None else key))
             table.rows.append(joined)
             table.sides.append(str(row.cells.get("split") or ""))
-            table.labels.append(plain(row.cells.get(label)) if label else "")
+            table.labels.append(plain_text(row.cells.get(label)) if label else "")
         held += len(joined)
         if held > HELD:
             table.cut = True
@@ -470,10 +474,10 @@ SCALES = ((0, 1), (-1, 1), (1, 5), (0, 5), (0, 10), (0, 100))
 """Scales that people rate on."""
 
 
-def spread(values: ArrayLike) -> Spread:
+def spread_of(values: ArrayLike) -> Spread:
     """Least, median, 95th percentile, greatest and mean of at least one number; NaN does not count.
 
-    >>> spread([1, 2, 3, float("nan")]).median
+    >>> spread_of([1, 2, 3, float("nan")]).median
     2.0
     """
     numbers = np.asarray(values, np.float64)
@@ -482,16 +486,16 @@ def spread(values: ArrayLike) -> Spread:
     return Spread(len(numbers), low, median, high, top, float(numbers.mean()))
 
 
-def balance(values: Iterable[object]) -> Balance:
+def count_values(values: Iterable[object]) -> Balance:
     """How often each value is there.
 
-    >>> balance(["b", "a", "b"]).counts
+    >>> count_values(["b", "a", "b"]).counts
     {'b': 2, 'a': 1}
     """
-    return Balance(dict(Counter(map(_plain, values)).most_common()))
+    return Balance(dict(Counter(map(_format_value, values)).most_common()))
 
 
-def figures(data: Any) -> Figures:
+def data_figures(data: Any) -> Figures:
     """Name -> spread or balance, by what kind of record `data` is; empty where there is nothing but texts."""
     make = _FIGURES.get(type(data))
     return make(data) if make else {}
@@ -522,64 +526,67 @@ def odd_scores(data: Any) -> Iterator[str]:
     for name, values in columns.items():
         if off := off_scale(values):
             (low, high), count = off
-            most = spread(values)
+            most = spread_of(values)
             yield (
                 f"{name}: {count:,} of {most.n:,} values lie outside {low} to {high}, where the others are; they go "
                 f"from {most.least:g} to {most.most:g}."
             )
 
 
-def _labelled(data: LabelledTexts) -> Figures:
-    sets = {"texts per set": spread(list(Counter(data.sets).values()))} if len(set(data.sets)) > 1 else {}
-    return {"labels": balance(data.labels), **sets}
+def _label_figures(data: LabelledTexts) -> Figures:
+    sets = {"texts per set": spread_of(list(Counter(data.sets).values()))} if len(set(data.sets)) > 1 else {}
+    return {"labels": count_values(data.labels), **sets}
 
 
-def _classification(data: Classification) -> Figures:
-    return {"labels to train on": balance(data.train.labels), "labels to test on": balance(data.test.labels)}
+def _class_figures(data: Classification) -> Figures:
+    return {
+        "labels to train on": count_values(data.train.labels),
+        "labels to test on": count_values(data.test.labels),
+    }
 
 
-def _retrieval(data: RetrievalSet) -> Figures:
+def _retrieval_figures(data: RetrievalSet) -> Figures:
     gains = [gain for grades in data.qrels.values() for gain in grades.values()]
     return {
-        "judgements per query": spread([len(grades) for grades in data.qrels.values()]),
-        "relevant documents per query": spread(
+        "judgements per query": spread_of([len(grades) for grades in data.qrels.values()]),
+        "relevant documents per query": spread_of(
             [sum(gain > 0 for gain in grades.values()) for grades in data.qrels.values()]
         ),
-        "gains": balance(gains),
+        "gains": count_values(gains),
     }
 
 
-def _reranking(data: RerankingSet) -> Figures:
+def _reranking_figures(data: RerankingSet) -> Figures:
     return {
-        "candidates per query": spread([len(row) for row in data.relevance]),
-        "relevant candidates per query": spread([int((row > 0).sum()) for row in data.relevance]),
-        "gains": balance(np.concatenate(data.relevance).tolist()),
+        "candidates per query": spread_of([len(row) for row in data.relevance]),
+        "relevant candidates per query": spread_of([int((row > 0).sum()) for row in data.relevance]),
+        "gains": count_values(np.concatenate(data.relevance).tolist()),
     }
 
 
-def _summaries(data: JudgedSummaries) -> Figures:
+def _summary_figures(data: JudgedSummaries) -> Figures:
     return {
-        "people's summaries per text": spread([len(row) for row in data.references]),
-        "rated summaries per text": spread([len(row) for row in data.summaries]),
-        "relevance": spread(np.concatenate(data.relevance)),
+        "people's summaries per text": spread_of([len(row) for row in data.references]),
+        "rated summaries per text": spread_of([len(row) for row in data.summaries]),
+        "relevance": spread_of(np.concatenate(data.relevance)),
     }
 
 
 _FIGURES: Mapping[type, Callable[[Any], Figures]] = {
-    LabelledTexts: _labelled,
-    Classification: _classification,
-    LabelledPairs: lambda data: {"labels": balance(data.labels.tolist())},
-    Comparisons: lambda data: {"choices": balance(data.choice.tolist())},
-    ScoredPairs: lambda data: {"score": spread(data.scores)},
+    LabelledTexts: _label_figures,
+    Classification: _class_figures,
+    LabelledPairs: lambda data: {"labels": count_values(data.labels.tolist())},
+    Comparisons: lambda data: {"choices": count_values(data.choice.tolist())},
+    ScoredPairs: lambda data: {"score": spread_of(data.scores)},
     Ratings: lambda data: {
-        axis: spread(values) for axis, values in data.axes.items() if not np.isnan(values).all()
+        axis: spread_of(values) for axis, values in data.axes.items() if not np.isnan(values).all()
     },
-    RetrievalSet: _retrieval,
-    RerankingSet: _reranking,
-    JudgedSummaries: _summaries,
-    Paraphrases: lambda data: {"paraphrases per text": spread([len(row) for row in data.wordings])},
+    RetrievalSet: _retrieval_figures,
+    RerankingSet: _reranking_figures,
+    JudgedSummaries: _summary_figures,
+    Paraphrases: lambda data: {"paraphrases per text": spread_of([len(row) for row in data.wordings])},
 }
 
 
-def _plain(value: object) -> str:
+def _format_value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)

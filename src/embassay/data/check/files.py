@@ -18,12 +18,12 @@ from embassay.data.lines import (
     Delimited,
     Reading,
     check_rows,
-    chosen,
+    choose_quoting,
     is_number,
-    opened,
+    open_file,
     told_apart,
 )
-from embassay.data.rows import collecting
+from embassay.data.rows import collect_faults
 from embassay.data.shapes import CALLED
 from embassay.data.tables import known_suffix, table_of
 from embassay.errors import DataError, UsageError
@@ -237,7 +237,7 @@ class Stops:
 
     def add(self, error: DataError, shape: str = "") -> None:
         """Take a fault, found while reading `shape` (empty: the file itself)."""
-        key = (str(error.path), _generic(error.what), error.expected)
+        key = (str(error.path), _strip_values(error.what), error.expected)
         # A traceback holds the frames, and those the rows, of every fault.
         entry = self._entries.setdefault(key, _Entry(error.with_traceback(None)))
         entry.places[error.line, error.what] = None
@@ -250,10 +250,10 @@ class Stops:
 
     def faults(self) -> tuple[Fault, ...]:
         """One record per kind of fault, in the order they came up."""
-        return tuple(_fault(entry) for entry in self._entries.values())
+        return tuple(_make_fault(entry) for entry in self._entries.values())
 
 
-def _fault(entry: _Entry) -> Fault:
+def _make_fault(entry: _Entry) -> Fault:
     error = entry.first
     lines = sorted(line for line, _ in entry.places if line is not None)
     return Fault(
@@ -267,10 +267,10 @@ def _fault(entry: _Entry) -> Fault:
     )
 
 
-def _generic(what: str) -> str:
+def _strip_values(what: str) -> str:
     """What is wrong without the ids, values and numbers of one row; a column's name stays.
 
-    >>> _generic("id '7' is there twice, first on line 2."), _generic("the value of 'label' cannot be used")
+    >>> _strip_values("id '7' is there twice, first on line 2."), _strip_values("the value of 'label' cannot be used")
     ('id _ is there twice, first on line _.', "the value of 'label' cannot be used")
     """
     return what if what.startswith("the value of") else re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "_", what)
@@ -284,7 +284,7 @@ _WANTED = {*CALLED, *(name for names in CALLED.values() for name in names)}
 _BOM = b"\xef\xbb\xbf"
 
 
-def describe(
+def describe_file(
     path: Path, found: Callable[[DataError], None], read: Callable[[int], None], reading: Reading = USUAL
 ) -> File:
     """The facts of the file at `path`, as far as it can be read, by `reading` if it is of lines and marks; what cannot
@@ -297,12 +297,12 @@ def describe(
     try:
         source = table_of(path, reading)
         if isinstance(source, Delimited):
-            quotes = chosen(path, source.delimiter, source.reading.quoting)
+            quotes = choose_quoting(path, source.delimiter, source.reading.quoting)
             blank, over = quotes.blank, 0 if quotes.quoting == "none" else len(quotes.over)
-        with collecting(lambda _error: None):  # the reading below meets the same rows again
+        with collect_faults(lambda _error: None):  # the reading below meets the same rows again
             names = source.columns()
         columns = {name: _Cells(text_only=isinstance(source, Delimited)) for name in names}
-        with collecting(found):
+        with collect_faults(found):
             for rows, row in enumerate(source.rows(names), 1):
                 for name, cells in columns.items():
                     cells.add(row.cells.get(name))
@@ -312,12 +312,14 @@ def describe(
         found(error)
     suffix = known_suffix(path.name)
     text = bool(suffix) and suffix != ".parquet"
-    encoding, ends = _encoding(path) if text else ("", "")
+    encoding, ends = _name_encoding(path) if text else ("", "")
     facts = tuple(cells.column(name) for name, cells in columns.items())
-    return File(str(path), _format(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over)
+    return File(
+        str(path), _format_name(suffix), encoding, ends, path.stat().st_size, rows, facts, blank, over
+    )
 
 
-def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
+def reading_advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
     """How a table of lines and marks is better read than by `reading`, and why; what is given stays as it is."""
     notes: list[str] = []
     try:
@@ -333,7 +335,7 @@ def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
         notes.append(f"{path.name}: its fields are separated by {mark}s, not by {current}s.")
         reading = replace(reading, delimiter=mark)
         source = Delimited(path, MARKS[mark], reading)
-    quotes = chosen(path, source.delimiter, reading.quoting)
+    quotes = choose_quoting(path, source.delimiter, reading.quoting)
     if not reading.quoting and quotes.quoting != "none" and quotes.plain and (quotes.broken or quotes.both):
         notes.append(
             f"{path.name}: its quotes seem to quote nothing: every line by itself has as many fields as the first."
@@ -350,7 +352,7 @@ def advice(path: Path, reading: Reading) -> tuple[Reading, tuple[str, ...]]:
 
 def _is_other(path: Path, source: Delimited, mark: str) -> bool:
     """Whether the first line is one field as it is read, or the lines agree on another mark and not on this one."""
-    with collecting(lambda _error: None):
+    with collect_faults(lambda _error: None):
         try:
             _, first = next(source.records(), (1, [""]))
         except DataError:
@@ -358,14 +360,14 @@ def _is_other(path: Path, source: Delimited, mark: str) -> bool:
     if len(first) == 1:
         return MARKS[mark] in first[0]
     # A text has commas; hardly any has tabs, and as many in every line.
-    return mark == "tab" and chosen(path, "\t").plain
+    return mark == "tab" and choose_quoting(path, "\t").plain
 
 
-def remarks(file: File) -> Iterator[str]:
+def file_remarks(file: File) -> Iterator[str]:
     """What is odd about a file and how to mend it, beyond what a run would say."""
     path = Path(file.path)
     if not file.format:
-        yield from _unknown(path)
+        yield from _unknown_remarks(path)
     if file.over:
         yield f"{path.name}: {file.over:,} row{'s go' if file.over > 1 else ' goes'} over several lines."
     for column in file.columns:
@@ -393,13 +395,13 @@ class _Cells:
     words: int = 0
 
     def add(self, value: Any) -> None:
-        kind = _kind(value, self.text_only)
+        kind = _value_kind(value, self.text_only)
         self.kinds[kind] += 1
         if kind != "empty":
-            self.words += _words(value) if isinstance(value, str) else 1
+            self.words += _count_words(value) if isinstance(value, str) else 1
             if len(self.values) <= COUNTED:
                 self.values.add(value if isinstance(value, str) else repr(value))
-            self.example = self.example or _example(value)
+            self.example = self.example or _show_example(value)
 
     def column(self, name: str) -> Column:
         """The record of it."""
@@ -414,12 +416,12 @@ class _Cells:
         return Column(name, dict(self.kinds.most_common()), distinct, self.example, round(words, 2), binary)
 
 
-def _words(text: str) -> int:
+def _count_words(text: str) -> int:
     """Words between blanks; two characters of writing without blanks (Chinese, Japanese) are one too."""
     return len(text.split()) + (0 if text.isascii() else sum(letter >= "\u2e80" for letter in text) // 2)
 
 
-def _kind(value: Any, text_only: bool) -> str:
+def _value_kind(value: Any, text_only: bool) -> str:
     if isinstance(value, str):
         if not value.strip():
             return "empty"
@@ -432,13 +434,13 @@ def _kind(value: Any, text_only: bool) -> str:
     return named.get(type(value), type(value).__name__)
 
 
-def _example(value: Any) -> str:
+def _show_example(value: Any) -> str:
     if isinstance(value, dict):
         return f"keys {', '.join(map(str, value))}"[:_SHOWN]
     return " ".join(str(value).split())[:_SHOWN]
 
 
-def _format(suffix: str) -> str:
+def _format_name(suffix: str) -> str:
     names = {
         "jsonl": "JSON Lines", "csv": "CSV", "tsv": "TSV", "txt": "text", "parquet": "Parquet", "": "",
     }  # fmt: skip
@@ -446,13 +448,13 @@ def _format(suffix: str) -> str:
     return names[kind] + (" in gzip" if packed else "")
 
 
-def _encoding(path: Path) -> tuple[str, str]:
+def _name_encoding(path: Path) -> tuple[str, str]:
     """Encoding and line ends in words, of as much as can be read."""
     ends: Counter[str] = Counter()
     first, wrong, at, line = b"", 0, 0, b""
     try:
         check_rows(path)
-        with opened(path) as stream:
+        with open_file(path) as stream:
             for number, raw in enumerate(bounded_lines(stream, path), 1):
                 first = first or raw[:4]
                 ends["CRLF" if raw.endswith(b"\r\n") else "LF" if raw.endswith(b"\n") else "none"] += 1
@@ -466,10 +468,7 @@ def _encoding(path: Path) -> tuple[str, str]:
         return "UTF-16", named
     if wrong:
         text = " ".join(line.decode("windows-1252", errors="replace").split())[:60]
-        return (
-            f"not UTF-8 in {wrong:,} of {ends.total():,} lines, line {at} as Windows-1252: {text}",
-            named,
-        )
+        return (f"not UTF-8 in {wrong:,} of {ends.total():,} lines, line {at} as Windows-1252: {text}", named)
     return "UTF-8 with a byte order mark" if first.startswith(_BOM) else "UTF-8", named
 
 
@@ -481,7 +480,7 @@ def _is_utf8(raw: bytes) -> bool:
     return True
 
 
-def _unknown(path: Path) -> Iterator[str]:
+def _unknown_remarks(path: Path) -> Iterator[str]:
     if is_pipe(path):
         yield f"{path.name}: it is a pipe, and a dataset is read more than once. Write it to a file first."
         return

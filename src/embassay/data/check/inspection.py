@@ -17,10 +17,10 @@ from embassay.data.check.figures import (
     Said,
     Table,
     Texts,
-    figures,
-    lengths,
+    data_figures,
+    measure_lengths,
     odd_scores,
-    tables,
+    text_tables,
 )
 from embassay.data.check.files import (
     Column,
@@ -33,21 +33,21 @@ from embassay.data.check.files import (
     Report,
     Shape,
     Stops,
-    advice,
-    describe,
-    remarks,
+    describe_file,
+    file_remarks,
+    reading_advice,
 )
 from embassay.data.dataset import Dataset
 from embassay.data.documents.passages import Folder
 from embassay.data.language import can_identify, likely_language
 from embassay.data.lines import MARKS, Reading, reading_of
 from embassay.data.rows import File as FileOrigin
-from embassay.data.rows import collecting, nearest
+from embassay.data.rows import collect_faults, nearest_name
 from embassay.data.shapes import (
     CALLED,
     RETRIEVAL_PARTS,
     SHAPES,
-    lacking,
+    missing_by_layout,
     missing_columns,
     table_shapes,
     usual_pairs,
@@ -101,8 +101,8 @@ def near_misses(
     """
     missing = {shape: missing_columns(shape, columns) for shape in table_shapes(columns)}
     mended = tuple(
-        NearMiss(shape, TASKS[shape], tuple(offer), f"--map {written({**mapping, **offer})}")
-        for shape, offer in guesses(columns, mapping, facts).items()
+        NearMiss(shape, TASKS[shape], tuple(offer), f"--map {write_mapping({**mapping, **offer})}")
+        for shape, offer in guess_columns(columns, mapping, facts).items()
     )
     if mended or not all(missing.values()):
         return mended
@@ -112,7 +112,7 @@ def near_misses(
     )
 
 
-def guesses(
+def guess_columns(
     columns: Sequence[str], mapping: Mapping[str, str], facts: Facts = MappingProxyType({})
 ) -> dict[str, dict[str, str]]:
     """Shape -> the missing columns it would be given, canonical name -> the table's own."""
@@ -124,14 +124,14 @@ def guesses(
         return {shape: likely} if likely else {}
     offers = {}
     for shape in table_shapes(columns):
-        ways = lacking(shape, columns)
+        ways = missing_by_layout(shape, columns)
         matches = (_by_name(shape, missing, free, facts) for missing in ways if all(ways))
         if offer := next(filter(None, matches), {}):
             offers[shape] = offer
     return offers
 
 
-def written(mapping: Mapping[str, str]) -> str:
+def write_mapping(mapping: Mapping[str, str]) -> str:
     """A mapping as `--map` takes it."""
     return ",".join(f"{target}={column}" for target, column in mapping.items())
 
@@ -144,11 +144,11 @@ def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: 
         taken = {*(CALLED.keys() - {"summary"}), *needed, *_NEVER, *matched.values()}
         lower = {name.lower(): name for name in columns if name not in taken}
         called = [lower[name] for name in CALLED.get(target, ()) if name in lower]
-        near = lower.get(nearest(target, lower), "")
-        column = (_longest(called, facts) if target == "text" else next(iter(called), "")) or near
-        if target == "label" and column in facts and not _repeats(facts[column]):
+        near = lower.get(nearest_name(target, lower), "")
+        column = (_longest_column(called, facts) if target == "text" else next(iter(called), "")) or near
+        if target == "label" and column in facts and not _is_repetitive(facts[column]):
             column = next(
-                (name for name in lower.values() if name in facts and _repeats(facts[name])), column
+                (name for name in lower.values() if name in facts and _is_repetitive(facts[name])), column
             )
         if not column:
             return {}
@@ -156,14 +156,14 @@ def _by_name(shape: str, missing: Sequence[str], columns: Sequence[str], facts: 
     return matched if _makes_sense(shape, matched, columns, facts) else {}
 
 
-def _repeats(column: Column) -> bool:
+def _is_repetitive(column: Column) -> bool:
     """Whether a column holds a few short values again and again, as labels do."""
     filled = sum(column.kinds.values()) - column.kinds.get("empty", 0)
     few = column.distinct is not None and 1 < column.distinct <= filled / 2
     return few and column.words <= _FEW_WORDS
 
 
-def _longest(called: Sequence[str], facts: Facts) -> str:
+def _longest_column(called: Sequence[str], facts: Facts) -> str:
     """The first of these columns, unless another holds texts that are twice as long or longer."""
     if not called:
         return ""
@@ -176,7 +176,7 @@ def _longest(called: Sequence[str], facts: Facts) -> str:
 def _makes_sense(shape: str, matched: Mapping[str, str], columns: Sequence[str], facts: Facts) -> bool:
     """Whether what the columns hold fits: a summary is shorter than its text, and where one column asks and another
     answers, a label is about both. No column may be of objects: columns are read from the top of a row."""
-    if any(_share(facts[column], "object") > _MOSTLY for column in matched.values() if column in facts):
+    if any(_kind_share(facts[column], "object") > _MOSTLY for column in matched.values() if column in facts):
         return False
     if shape in ("summarised", "ratings") and {matched.get("text", "text"), "summary"} <= facts.keys():
         text, summary = facts[matched.get("text", "text")], facts[matched.get("summary", "summary")]
@@ -193,9 +193,9 @@ def _by_content(columns: Sequence[Column]) -> tuple[str, dict[str, str]]:
     """The shape that columns without names seem to have, by what they hold, and which is what; nothing without a
     column of texts."""
     rows = max((sum(column.kinds.values()) for column in columns), default=0)
-    numbers = [column for column in columns if _share(column, "number") > _MOSTLY and not column.binary]
+    numbers = [column for column in columns if _kind_share(column, "number") > _MOSTLY and not column.binary]
     binary = [column for column in columns if column.binary]
-    words = [column for column in columns if _share(column, "text") > _MOSTLY]
+    words = [column for column in columns if _kind_share(column, "text") > _MOSTLY]
     texts = [word for word in words if word.words > _FEW_WORDS] or sorted(
         words, key=lambda column: -column.words
     )[:1]
@@ -228,7 +228,7 @@ def _by_content(columns: Sequence[Column]) -> tuple[str, dict[str, str]]:
     return "documents", {"text": texts[0].name} if texts else {}
 
 
-def _share(column: Column, kind: str) -> float:
+def _kind_share(column: Column, kind: str) -> float:
     filled = sum(column.kinds.values()) - column.kinds.get("empty", 0)
     return column.kinds.get(kind, 0) / filled if filled else 0.0
 
@@ -236,7 +236,7 @@ def _share(column: Column, kind: str) -> float:
 _CONSEQUENCE = "no row can be used"
 
 
-def _silent(doing: str, done: int, total: int) -> None:
+def _ignore_progress(doing: str, done: int, total: int) -> None:
     """Listens to progress and says nothing."""
 
 
@@ -256,7 +256,7 @@ class Check:
     against: str | None = None
     near: Nearness | None = field(default_factory=Nearness)
     tokenizer: Tokenizer | None = None
-    say: Said = _silent
+    say: Said = _ignore_progress
 
     def report(self) -> Report:
         """All there is to say. UsageError for a spec or an option that means nothing, and DataError where
@@ -265,14 +265,14 @@ class Check:
         dataset = self._opened(stops)
         folder = folder_of(dataset)
         paths, (reading, _) = [] if folder else self._paths(dataset), reading_of(self.mapping)
-        files = tuple(describe(path, stops.add, self._reading(path.name), reading) for path in paths)
-        odd = [remark for file in files for remark in remarks(file)]
+        files = tuple(describe_file(path, stops.add, self._reading(path.name), reading) for path in paths)
+        odd = [remark for file in files for remark in file_remarks(file)]
         better, notes = self._advice(files)
         odd += notes
         usual = [self._usual([column.name for column in file.columns]) for file in files]
-        odd += [f"read without --map as {written(mapping)}" for mapping in usual if mapping]
+        odd += [f"read without --map as {write_mapping(mapping)}" for mapping in usual if mapping]
         shapes = tuple(self._shapes(dataset, stops, odd)) if dataset else ()
-        held = list(tables(dataset, self._reading("texts"))) if dataset else []
+        held = list(text_tables(dataset, self._reading("texts"))) if dataset else []
         odd.extend(remark for table in held if (remark := table.remark()))
         repeats, overlaps = self._repeated(held, odd)
         usable = any(shape.ready for shape in shapes)
@@ -280,7 +280,7 @@ class Check:
         return Report(
             self.spec,
             usable,
-            _langs(dataset),
+            _dataset_langs(dataset),
             files,
             shapes,
             self._near_misses(guessed, bool(stops.faults())),
@@ -313,8 +313,8 @@ class Check:
     def _advice(self, files: tuple[File, ...]) -> tuple[Reading, list[str]]:
         """How the only file, or both sides of a folder, are better read, and what is to be said of that."""
         asked, _ = reading_of(self.mapping)
-        better = [advice(Path(file.path), asked) for file in files]
-        notes = list(dict.fromkeys(line for path in files for line in _notes(Path(path.path), asked)))
+        better = [reading_advice(Path(file.path), asked) for file in files]
+        notes = list(dict.fromkeys(line for path in files for line in _reading_notes(Path(path.path), asked)))
         if not better or len({reading for reading, _ in better}) > 1:
             return asked, notes
         return better[0][0], [*notes, *(line for _, lines in better for line in lines)]
@@ -331,7 +331,7 @@ class Check:
         reading, columns = reading_of(self.mapping)
         first = files[0]
         if better != reading:
-            first = describe(Path(first.path), lambda _error: None, lambda _rows: None, better)
+            first = describe_file(Path(first.path), lambda _error: None, lambda _rows: None, better)
             columns = {} if better.header != reading.header else columns
         if not first.columns:
             return None
@@ -363,14 +363,14 @@ class Check:
         mapped = {**self.mapping, **self._usual(tuple(guessed.facts))}
         if mapping == mapped or any(set(",=") & set(column) for column in mapping.values()):
             return ""
-        return f"embassay data check {quote(self.spec)} --map {quote(written(mapping))}"
+        return f"embassay data check {quote(self.spec)} --map {quote(write_mapping(mapping))}"
 
     def _run(self, shapes: Sequence[Shape], stops: Stops) -> str:
         """The run to try on data that need nothing else; empty where something would stop it."""
         served = {task for shape in shapes if shape.ready for task in shape.tasks}
         rest = f"-s wordllama -s bm25 -d {quote(self.spec)}"
         if self.mapping:
-            rest += f" --map {quote(written(self.mapping))}"
+            rest += f" --map {quote(write_mapping(self.mapping))}"
         if stops.faults():
             return ""
         if any(task.startswith("sage ") for task in served):
@@ -379,7 +379,7 @@ class Check:
 
     def _opened(self, stops: Stops) -> Dataset | None:
         try:
-            with collecting(lambda _error: None):  # the reading of the file meets the rows again
+            with collect_faults(lambda _error: None):  # the reading of the file meets the rows again
                 return self._open(self.spec, self.split)
         except DataError as error:
             stops.add(error)
@@ -409,7 +409,7 @@ class Check:
     def _shapes(self, dataset: Dataset, stops: Stops, odd: list[str]) -> Iterator[Shape]:
         for shape in dataset.shapes():
             self.say(f"loading {shape}", 0, 0)
-            ready = _shape(dataset, shape, stops, odd)
+            ready = _check_shape(dataset, shape, stops, odd)
             # How files are read is said once, with what else there is to know of them.
             yield replace(ready, warnings=tuple(warning for warning in ready.warnings if warning not in odd))
 
@@ -426,7 +426,7 @@ class Check:
 
     def _lengths(self, held: list[Table]) -> Iterator[Lengths]:
         for table in held:
-            yield from lengths(
+            yield from measure_lengths(
                 table, self.tokenizer, lambda done, total: self.say("counting tokens", done, total)
             )
 
@@ -434,11 +434,11 @@ class Check:
         """Repeats of every table, and what it shares: with `against`, else between its splits."""
         if self.against is not None:
             return self._shared(
-                held, list(tables(self._open(self.against, None), self._reading("texts"))), odd
+                held, list(text_tables(self._open(self.against, None), self._reading("texts"))), odd
             )
         if self.split is not None and held:
             # Texts of the other splits are what those of this one may overlap with.
-            held = list(tables(self._open(self.spec, None), self._reading("texts")))
+            held = list(text_tables(self._open(self.spec, None), self._reading("texts")))
         compared = [Comparison(table.texts(), self.near, self.say) for table in held]
         repeats = tuple(
             comparison.repeats(self.split if self.split in table.sides else None)
@@ -459,7 +459,7 @@ class Check:
             if twin is None:
                 names = ", ".join(table.columns)
                 odd.append(f"{self.against}: no table with just {names}, to compare {table.name} with.")
-            joined = _together(table, self.spec, twin, str(self.against))
+            joined = _join_sides(table, self.spec, twin, str(self.against))
             comparison = Comparison(joined, self.near, self.say)
             repeats.append(comparison.repeats(self.spec))
             overlaps += [comparison.overlap(self.spec, str(self.against))] if twin else []
@@ -489,11 +489,11 @@ class _Guessed:
 
     def guesses(self) -> dict[str, dict[str, str]]:
         """What other columns could be, by shape."""
-        offers = guesses(self.columns, self.mapping, self.facts)
+        offers = guess_columns(self.columns, self.mapping, self.facts)
         return {name: own for name, own in offers.items() if not self.only_sides or name == "classification"}
 
 
-def _notes(path: Path, reading: Reading) -> tuple[str, ...]:
+def _reading_notes(path: Path, reading: Reading) -> tuple[str, ...]:
     """What a run says of how the file is read."""
     try:
         return tuple(
@@ -503,10 +503,10 @@ def _notes(path: Path, reading: Reading) -> tuple[str, ...]:
         return ()
 
 
-def _shape(dataset: Dataset, shape: str, stops: Stops, odd: list[str]) -> Shape:
+def _check_shape(dataset: Dataset, shape: str, stops: Stops, odd: list[str]) -> Shape:
     """What a run would get of `shape`; what stops it goes to `stops`."""
     try:
-        with collecting(lambda error: stops.add(error, shape)):
+        with collect_faults(lambda error: stops.add(error, shape)):
             loaded = dataset.load(shape)
     except DataError as error:
         if error.what != _CONSEQUENCE or not stops.of(shape):
@@ -520,7 +520,7 @@ def _shape(dataset: Dataset, shape: str, stops: Stops, odd: list[str]) -> Shape:
         len(loaded.data),
         loaded.skipped,
         loaded.warnings,
-        figures(loaded.data),
+        data_figures(loaded.data),
     )
 
 
@@ -529,17 +529,17 @@ def _is_about(path: Path) -> bool:
     return path.name.lower().startswith(("readme", "licen", "notes."))
 
 
-def _langs(dataset: Dataset | None) -> tuple[str, ...]:
+def _dataset_langs(dataset: Dataset | None) -> tuple[str, ...]:
     if dataset is None or dataset.declared_lang:
         return (dataset.declared_lang,) if dataset else ()
-    with collecting(lambda _error: None):
+    with collect_faults(lambda _error: None):
         try:
             return dataset.langs
         except DataError:
             return ()
 
 
-def _together(table: Table, side: str, other: Table | None, other_side: str) -> Texts:
+def _join_sides(table: Table, side: str, other: Table | None, other_side: str) -> Texts:
     """The rows of two tables, one after the other, each on a side of its own."""
     rows = [(table, side), *([(other, other_side)] if other else [])]
     return Texts(

@@ -20,7 +20,7 @@ from threading import Timer
 from typing import IO, cast
 
 from embassay.data.documents.folder import NEEDS
-from embassay.data.documents.markup import Prose, Unread, heading
+from embassay.data.documents.markup import Prose, Unread, first_heading
 from embassay.errors import DataError
 from embassay.limits import CONVERTER, PROSE, SECONDS, TIMES, bounded_entries
 from embassay.machine import cache_folder
@@ -34,29 +34,29 @@ _IMPATIENT = 3
 
 
 @cache
-def versions(kind: str) -> tuple[str, ...]:
+def versions_of(kind: str) -> tuple[str, ...]:
     """What decides how a document of this kind reads, with versions."""
     needed = ("mammoth", "markdownify") if NEEDS.get(kind) == "markitdown" else ()
     packages = (*filter(None, (NEEDS.get(kind),)), *needed)
     return (VERSION, *(f"{name} {metadata.version(name)}" for name in packages))
 
 
-def convert(path: Path, kind: str) -> Prose:
+def convert_document(path: Path, kind: str) -> Prose:
     """The document in `path`. Unread, with the reason, for one that is damaged, locked, without text, or takes more
     than the limits allow (CONVERTER, SECONDS, PROSE, TIMES)."""
-    cached = _kept(path, kind)
-    reply = _read(cached)
+    cached = _kept_file(path, kind)
+    reply = _read_kept(cached)
     if reply is None:
-        reply = _asked(path, kind)
+        reply = _make_request(path, kind)
         if kind in NEEDS or "refused" in reply:
-            _write(cached, reply)
+            _write_kept(cached, reply)
     if "refused" in reply:
         raise Unread(reply["refused"])
-    title = reply["title"] or (heading(reply["text"]) if kind != "PDF" else "")
+    title = reply["title"] or (first_heading(reply["text"]) if kind != "PDF" else "")
     return Prose(reply["text"], title, reply["lang"])
 
 
-def _asked(path: Path, kind: str) -> dict[str, str]:
+def _make_request(path: Path, kind: str) -> dict[str, str]:
     request = {
         "path": str(path.absolute()), "kind": kind, "memory": CONVERTER.most, "seconds": SECONDS.most,
         "characters": PROSE.most, "times": TIMES.most,
@@ -126,24 +126,24 @@ def conversions_folder() -> Path:
     return cache_folder() / "documents"
 
 
-def _kept(path: Path, kind: str) -> Path:
+def _kept_file(path: Path, kind: str) -> Path:
     """The file of a conversion. Of a kind that takes no time only refusals are kept, which may take all the time that
     is allowed."""
-    how = json.dumps([kind, versions(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most])
+    how = json.dumps([kind, versions_of(kind), CONVERTER.most, SECONDS.most, PROSE.most, TIMES.most])
     digest = hashlib.sha256(how.encode())
     with path.open("rb") as stream:
         digest.update(hashlib.file_digest(stream, "sha256").digest())
     return conversions_folder() / f"{digest.hexdigest()[:32]}.json"
 
 
-def _read(kept: Path) -> dict[str, str] | None:
+def _read_kept(kept: Path) -> dict[str, str] | None:
     try:
         return cast(dict[str, str], json.loads(kept.read_text("utf-8")))
     except (OSError, ValueError):
         return None
 
 
-def _write(kept: Path, said: dict[str, str]) -> None:
+def _write_kept(kept: Path, said: dict[str, str]) -> None:
     """Keep a conversion where that can be: what is not kept is made again."""
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +158,7 @@ def _write(kept: Path, said: dict[str, str]) -> None:
 def clear_conversions() -> int:
     """Remove what is kept of conversions; the bytes that it took."""
     freed = 0
-    for path, size in _conversions():
+    for path, size in _list_conversions():
         path.unlink(missing_ok=True)
         freed += size
     return freed
@@ -166,7 +166,7 @@ def clear_conversions() -> int:
 
 def kept_conversions() -> Kept:
     """What is kept of conversions."""
-    sizes = [size for _, size in _conversions()]
+    sizes = [size for _, size in _list_conversions()]
     return Kept(conversions_folder(), len(sizes), sum(sizes))
 
 
@@ -179,7 +179,7 @@ class Kept:
     bytes: int
 
 
-def _conversions() -> list[tuple[Path, int]]:
+def _list_conversions() -> list[tuple[Path, int]]:
     folder = conversions_folder()
     files = bounded_entries(folder.iterdir(), folder) if folder.is_dir() else []
     return [(path, path.stat().st_size) for path in files if path.suffix in (".json", ".part")]

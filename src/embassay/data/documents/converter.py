@@ -42,14 +42,14 @@ def main() -> None:
     answers.flush()
     for line in sys.stdin:
         request = json.loads(line)
-        load(request["kind"])
-        bound(request)
+        load_reader(request["kind"])
+        limit_process(request)
         # Half of a surrogate pair, which no other program takes, can't be written either.
-        answers.write(json.dumps(answer(request)) + "\n")
+        answers.write(json.dumps(answer_request(request)) + "\n")
         answers.flush()
 
 
-def answer(asked: dict[str, Any]) -> dict[str, str]:
+def answer_request(asked: dict[str, Any]) -> dict[str, str]:
     """What is said to a request."""
     try:
         title, lang, text = _READERS[asked["kind"]](asked)
@@ -66,20 +66,20 @@ def answer(asked: dict[str, Any]) -> dict[str, str]:
         return {"refused": f"{asked['kind']} files that are damaged"}
     if len(text) > asked["characters"]:
         return {"refused": "files with more text than is allowed"}
-    return {"text": _whole(text), "title": _whole(title), "lang": lang}
+    return {"text": _clean_text(text), "title": _clean_text(title), "lang": lang}
 
 
-def _whole(text: str) -> str:
+def _clean_text(text: str) -> str:
     """Without halves of surrogate pairs and NULs, which the libraries may give."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
 
 
-def _html(asked: dict[str, Any]) -> tuple[str, str, str]:
-    from embassay.data.documents.markup import Unread, cleaned, declared_charset, decoded, html_text
+def _convert_html(asked: dict[str, Any]) -> tuple[str, str, str]:
+    from embassay.data.documents.markup import Unread, clean_text, declared_charset, decode_text, html_text
 
     content = Path(asked["path"]).read_bytes()
     try:
-        page = cleaned(decoded(content, declared_charset(content))[0])
+        page = clean_text(decode_text(content, declared_charset(content))[0])
     except Unread as unread:
         raise Refused(str(unread)) from None
     text, title, lang = html_text(page)
@@ -90,7 +90,7 @@ _SOFT = re.compile("[\ufffe\x02\xad]\r?\n?")
 _HYPHEN = re.compile(r"(?<=[a-zà-ÿ])-\r?\n(?=[a-zà-ÿ])")
 
 
-def _pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
+def _convert_pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
     import pypdfium2 as pdfium
 
     try:
@@ -116,12 +116,12 @@ def _pdf(asked: dict[str, Any]) -> tuple[str, str, str]:
     return title if title and shown else "", "", whole
 
 
-def _packed(asked: dict[str, Any]) -> tuple[str, str, str]:
+def _convert_packed(asked: dict[str, Any]) -> tuple[str, str, str]:
     check_package(asked)
-    return _converted(asked)
+    return _run_converter(asked)
 
 
-def _converted(asked: dict[str, Any]) -> tuple[str, str, str]:
+def _run_converter(asked: dict[str, Any]) -> tuple[str, str, str]:
     from markitdown import StreamInfo, converters
 
     # By the kind that the name says: the library's own guess would load a model, and fetch what a file names.
@@ -151,11 +151,12 @@ _CONVERTERS = {
     "Word": "DocxConverter", "PowerPoint": "PptxConverter", "EPUB": "EpubConverter", "notebook": "IpynbConverter",
 }  # fmt: skip
 _READERS = {
-    "HTML": _html, "PDF": _pdf, "Word": _packed, "PowerPoint": _packed, "EPUB": _packed, "notebook": _converted,
+    "HTML": _convert_html, "PDF": _convert_pdf, "Word": _convert_packed, "PowerPoint": _convert_packed,
+    "EPUB": _convert_packed, "notebook": _run_converter,
 }  # fmt: skip
 
 
-def load(kind: str) -> None:
+def load_reader(kind: str) -> None:
     """Import what reads this kind, whose own memory is not the document's."""
     if kind == "PDF":
         import pypdfium2  # noqa: F401
@@ -171,7 +172,7 @@ def address_space() -> int:
         return 0
 
 
-def bound(asked: dict[str, Any]) -> None:
+def limit_process(asked: dict[str, Any]) -> None:
     """So much more memory, and so many seconds of CPU from now."""
     try:
         import resource

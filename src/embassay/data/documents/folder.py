@@ -67,7 +67,7 @@ _ODD = re.compile(r"[\s%#\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 @dataclass(frozen=True)
 class Entry:
-    """A file to be read: its id (the path within the folder, as `identifier` writes it), kind and bytes."""
+    """A file to be read: its id (the path within the folder, as `path_id` writes it), kind and bytes."""
 
     id: str
     path: Path
@@ -101,23 +101,23 @@ def kind_of(name: str) -> str:
     return "text" if not suffix and _BARE.fullmatch(stem) else _KIND_OF.get(suffix.lower(), "")
 
 
-def identifier(relative: str) -> str:
+def path_id(relative: str) -> str:
     """A path within a folder as an id: with `/`, and what would break a line of a run or of judgements as `%20`.
 
-    >>> identifier("My notes/a#1.md"), identifier("straße.md")
+    >>> path_id("My notes/a#1.md"), path_id("straße.md")
     ('My%20notes/a%231.md', 'straße.md')
     """
     text = relative.replace(os.sep, "/")
     return _ODD.sub(lambda match: quote(os.fsencode(match[0]), safe=""), text)
 
 
-def survey(folder: Path) -> Survey:
+def scan_folder(folder: Path) -> Survey:
     """What lies in `folder` and below. Links are never followed, and nothing is opened.
 
     DataError for a folder with more files than are looked at (FILES).
     """
     tally, suffixes, entries = Tally(), Counter[str](), []
-    for path, name in _files(folder, tally):
+    for path, name in _walk_files(folder, tally):
         try:
             status = path.lstat()
         except OSError:
@@ -125,32 +125,32 @@ def survey(folder: Path) -> Survey:
             continue
         suffixes[path.suffix.lower()] += 1
         kind = kind_of(name)
-        if reason := _reason(path, status, kind):
+        if reason := _refusal_reason(path, status, kind):
             tally.skip(reason, name)
         else:
-            entries.append(Entry(identifier(name), path, kind, status.st_size))
+            entries.append(Entry(path_id(name), path, kind, status.st_size))
     entries.sort(key=lambda entry: entry.id)
     return Survey(tuple(entries), dict(sorted(suffixes.items())), tally)
 
 
 def has_any(folder: Path) -> bool:
     """Whether a file of a kind of document lies in `folder` or below; a name without a suffix says nothing."""
-    return any(path.suffix and kind_of(name) for path, name in _files(folder, Tally()))
+    return any(path.suffix and kind_of(name) for path, name in _walk_files(folder, Tally()))
 
 
-def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
+def _walk_files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
     """Path, and name within the folder, of every file that is not hidden, in order; what is hidden, the folder that a
     browser saves beside a page (its frames, scripts and pictures), and every link are counted, a folder once."""
 
     def closed(error: OSError) -> None:
-        tally.skip("folders that cannot be read", _shown(Path(os.fsdecode(error.filename)), folder))
+        tally.skip("folders that cannot be read", _shown_path(Path(os.fsdecode(error.filename)), folder))
 
     for parent, folders, files in bounded_walk(folder, closed):
         entered = []
         saved = {f"{Path(name).stem}_files" for name in files if name.lower().endswith((".html", ".htm"))}
         for name in sorted(folders):
             path = Path(parent, name)
-            within = _shown(path, folder)
+            within = _shown_path(path, folder)
             if path.is_symlink():
                 tally.skip(LINKS, within)
             elif name.startswith("."):
@@ -163,13 +163,13 @@ def _files(folder: Path, tally: Tally) -> Iterator[tuple[Path, str]]:
         for name in sorted(files):
             path = Path(parent, name)
             if name.startswith((".", "~$")):
-                tally.skip(HIDDEN, _shown(path, folder))
+                tally.skip(HIDDEN, _shown_path(path, folder))
             else:
                 yield path, str(path.relative_to(folder))
 
 
-def _shown(path: Path, folder: Path) -> str:
-    return identifier(str(path.relative_to(folder)))
+def _shown_path(path: Path, folder: Path) -> str:
+    return path_id(str(path.relative_to(folder)))
 
 
 def is_template(content: bytes) -> bool:
@@ -190,7 +190,7 @@ def _not_prose(path: Path, kind: str) -> str:
     return FOR_PROGRAMS if kind == "text" and _FOR_PROGRAMS.fullmatch(path.stem) else ""
 
 
-def _reason(path: Path, found: os.stat_result, kind: str) -> str:
+def _refusal_reason(path: Path, found: os.stat_result, kind: str) -> str:
     """Why a file is left out; empty where it is to be read."""
     if stat.S_ISLNK(found.st_mode):
         return LINKS

@@ -61,10 +61,10 @@ class _Tokens:
         while self._at < len(page):
             opened = page.find("<", self._at)
             if opened < 0 or not self._has(">", opened):
-                yield _characters(page[self._at :])
+                yield _resolve_references(page[self._at :])
                 return
             if opened > self._at:
-                yield _characters(page[self._at : opened])
+                yield _resolve_references(page[self._at : opened])
             self._at = opened
             yield from self._markup()
 
@@ -139,12 +139,12 @@ class _Tokens:
             return attributes, at
         while attribute := _ATTRIBUTE.match(self._page, at):
             value = next((part for part in attribute.groups()[1:] if part is not None), "")
-            attributes.setdefault(attribute[1].lower(), _characters(value))
+            attributes.setdefault(attribute[1].lower(), _resolve_references(value))
             at = attribute.end()
         return attributes, at
 
 
-def _characters(text: str) -> str:
+def _resolve_references(text: str) -> str:
     """The text with characters in place of their references."""
     try:
         return unescape(text)

@@ -46,12 +46,12 @@ _SAMPLE = 2**16
 _CONTROLS = bytes(set(range(32)) - set(b"\t\n\r\f\v\x1b\x08")) + b"\x7f"
 
 
-def decoded(content: bytes, declared: str = "") -> tuple[str, str]:
+def decode_text(content: bytes, declared: str = "") -> tuple[str, str]:
     """The text, and its encoding: that of a byte order mark, the `declared` one, UTF-8, or what the bytes look most
     like. Unread for what is no text, or in no encoding that can be told."""
     for mark, name in _MARKS:
         if content.startswith(mark):
-            return _as(content, name), name
+            return _decode_as(content, name), name
     if is_binary(content):
         raise Unread("files that hold no text")
     for name in filter(None, (declared, "utf-8")):
@@ -59,7 +59,7 @@ def decoded(content: bytes, declared: str = "") -> tuple[str, str]:
             return content.decode(name), codecs.lookup(name).name
         except (LookupError, ValueError):
             continue
-    return _guessed(content)
+    return _guess_encoding(content)
 
 
 def is_binary(content: bytes) -> bool:
@@ -68,7 +68,7 @@ def is_binary(content: bytes) -> bool:
     return b"\0" in content or len(first) - len(first.translate(None, _CONTROLS)) > len(first) / 10
 
 
-def _guessed(content: bytes) -> tuple[str, str]:
+def _guess_encoding(content: bytes) -> tuple[str, str]:
     """By how common the letters that they would make are."""
     from charset_normalizer import from_bytes
 
@@ -82,7 +82,7 @@ def _guessed(content: bytes) -> tuple[str, str]:
         raise Unread("files whose encoding cannot be detected")
     alike = (match for match in matches if match.encoding == _WESTERN and _as_good(match, best))
     encoding = next((match.encoding for match in alike if _may_be_western(str(match))), best.encoding)
-    return _as(content, encoding), encoding
+    return _decode_as(content, encoding), encoding
 
 
 _WESTERN = "cp1252"
@@ -100,7 +100,7 @@ def _may_be_western(text: str) -> bool:
     return not _WITHIN_WORDS.search(text) and ("õ" not in text or "ã" in text)
 
 
-def _as(content: bytes, encoding: str) -> str:
+def _decode_as(content: bytes, encoding: str) -> str:
     try:
         return content.decode(encoding)
     except ValueError:
@@ -111,7 +111,7 @@ _ENDS = re.compile(r"\r\n?")
 _EMBEDDED = re.compile(r"(data:[\w/+.-]{1,40};base64,)[A-Za-z0-9+/=]{100,}")
 
 
-def cleaned(text: str) -> str:
+def clean_text(text: str) -> str:
     r"""Line ends as \n, and pictures that are written out as letters cut."""
     text = _ENDS.sub("\n", text) if "\r" in text else text
     return _EMBEDDED.sub(r"\1...", text) if ";base64," in text else text
@@ -119,26 +119,26 @@ def cleaned(text: str) -> str:
 
 def plain_text(content: bytes) -> Prose:
     """A text file, which has no title."""
-    text, encoding = decoded(content)
-    return Prose(cleaned(text), encoding=encoding)
+    text, encoding = decode_text(content)
+    return Prose(clean_text(text), encoding=encoding)
 
 
 _TITLE = re.compile(r"\s*#[ \t]+(?P<atx>[^\n]+)|\s*(?P<setext>\S[^\n]*)\n=+[ \t]*(?:\n|\Z)")
 
 
-def markdown(content: bytes, path: Path) -> Prose:
+def read_markdown(content: bytes, path: Path) -> Prose:
     """A Markdown file: its text without the front matter, which says its title, language and more.
 
     Without a title there, that is the first line where it is a heading of the first level.
     """
-    whole, encoding = decoded(content)
-    text, about, notes = front_matter(cleaned(whole), path)
-    title = _said(about, "title") or heading(text)
-    lang = _said(about, "lang", "language", "locale")
+    whole, encoding = decode_text(content)
+    text, about, notes = front_matter(clean_text(whole), path)
+    title = _find_field(about, "title") or first_heading(text)
+    lang = _find_field(about, "lang", "language", "locale")
     return Prose(text, title, lang.replace("_", "-"), about, encoding, notes)
 
 
-def heading(text: str) -> str:
+def first_heading(text: str) -> str:
     """The heading of the first level that a text begins with; empty where it begins with none."""
     match = _TITLE.match(text)
     return (match["atx"] or match["setext"]).strip().rstrip("#").strip() if match else ""
@@ -175,7 +175,7 @@ def front_matter(text: str, path: Path) -> tuple[str, Mapping[str, Any], tuple[s
     return text[closing.end() :], about, ()
 
 
-def _said(about: Mapping[str, Any], *names: str) -> str:
+def _find_field(about: Mapping[str, Any], *names: str) -> str:
     return next((value.strip() for name in names if isinstance(value := about.get(name), str)), "")
 
 
@@ -254,14 +254,14 @@ def html_text(page: str) -> tuple[str, str, str]:
     >>> html_text("<html lang=en><title>T</title><nav>Menu</nav><h2>A</h2><p>One<br>two.<script>x</script>")
     ('## A\\n\\nOne\\ntwo.', 'T', 'en')
     """
-    reader = _parsed(page, _UNREAD)
+    reader = _parse_page(page, _UNREAD)
     # A second pass that leaves these in: a tag without its end would swallow the page.
     if reader.unended & _BOUNDARIES:
-        reader = _parsed(page, _UNREAD - _BOUNDARIES)
-    return reader.text(), _line("".join(reader.title)), reader.lang
+        reader = _parse_page(page, _UNREAD - _BOUNDARIES)
+    return reader.text(), _clean_line("".join(reader.title)), reader.lang
 
 
-def _parsed(page: str, unread: frozenset[str]) -> _Reader:
+def _parse_page(page: str, unread: frozenset[str]) -> _Reader:
     reader = _Reader(unread)
     for token in html_tokens(page):
         if isinstance(token, str):
@@ -273,7 +273,7 @@ def _parsed(page: str, unread: frozenset[str]) -> _Reader:
     return reader
 
 
-def _line(text: str) -> str:
+def _clean_line(text: str) -> str:
     lines = _SPACE.sub(" ", text).split(_BREAK)
     return "\n".join(line.strip() for line in lines).strip()
 
@@ -364,7 +364,7 @@ class _Reader:
         """Keep the block that ends here; the next one has `before` in front."""
         text = "".join(self._block)
         if text.strip():
-            shown = f"```\n{text.strip(chr(10))}\n```" if self._pre else self._before + _line(text)
+            shown = f"```\n{text.strip(chr(10))}\n```" if self._pre else self._before + _clean_line(text)
             self._blocks.append((shown, self._main > 0))
         self._block.clear()
         if before or text.strip():
@@ -374,7 +374,7 @@ class _Reader:
         """All of it; only what is in a `main` where there is one."""
         self._end_block()
         main = [text for text, inside in self._blocks if inside]
-        return _joined(main or [text for text, _ in self._blocks], _is_close)
+        return _join_blocks(main or [text for text, _ in self._blocks], _is_close)
 
 
 def _is_close(one: str, other: str) -> bool:
@@ -384,7 +384,7 @@ def _is_close(one: str, other: str) -> bool:
     )
 
 
-def _joined(blocks: list[str], close: Callable[[str, str], bool]) -> str:
+def _join_blocks(blocks: list[str], close: Callable[[str, str], bool]) -> str:
     parts = blocks[:1]
     for block, following in pairwise(blocks):
         parts += ["\n" if close(block, following) else "\n\n", following]

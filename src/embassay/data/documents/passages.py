@@ -15,9 +15,9 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from embassay.data.dataset import Dataset
-from embassay.data.documents.conversion import convert, versions
-from embassay.data.documents.folder import EXPECTED, NEEDS, TEMPLATES, Entry, Survey, is_template, survey
-from embassay.data.documents.markup import Prose, Unread, markdown, plain_text
+from embassay.data.documents.conversion import convert_document, versions_of
+from embassay.data.documents.folder import EXPECTED, NEEDS, TEMPLATES, Entry, Survey, is_template, scan_folder
+from embassay.data.documents.markup import Prose, Unread, plain_text, read_markdown
 from embassay.data.intake import Tally
 from embassay.data.rows import File, Origin, Row, key_of, label_of, number_of, text_of
 from embassay.data.views import Titled
@@ -85,7 +85,9 @@ class Folder:
     def origins(self) -> tuple[Origin, ...]:
         """The files that were read, in order; each counts with its id, and converted ones with what converted them."""
         return tuple(
-            File(entry.path, json.dumps([entry.id, *(versions(entry.kind) if entry.kind in NEEDS else ())]))
+            File(
+                entry.path, json.dumps([entry.id, *(versions_of(entry.kind) if entry.kind in NEEDS else ())])
+            )
             for entry in self._survey.entries
             if entry.id in self.found.ids
         )
@@ -101,10 +103,13 @@ class Folder:
             for number, passage in enumerate(passages_in(document, self.chunking), 1):
                 line, position = line + document.text.count("\n", position, passage.start), passage.start
                 cells = {
-                    **document.about, **_placed(passage), "id": f"{document.id}#{number}", "lang": document.lang,
+                    **document.about, **_passage_record(passage), "id": f"{document.id}#{number}",
+                    "lang": document.lang,
                     "document": document.id, "kind": document.kind,
                 }  # fmt: skip
-                yield Row(document.path, line, {column: _stated(cells.get(column)) for column in columns})
+                yield Row(
+                    document.path, line, {column: _stated_value(cells.get(column)) for column in columns}
+                )
 
     def documents(self) -> Iterator[Document]:
         """The documents, in the order of their ids."""
@@ -133,7 +138,7 @@ class Folder:
 
     @cached_property
     def _survey(self) -> Survey:
-        return survey(self.path)
+        return scan_folder(self.path)
 
     @cached_property
     def _reading(self) -> tuple[Found, tuple[Document, ...] | None]:
@@ -179,7 +184,7 @@ class Whole:
                 "kind": document.kind,
                 "lang": document.lang,
             }
-            yield Row(document.path, 1, {column: _stated(cells.get(column)) for column in columns})
+            yield Row(document.path, 1, {column: _stated_value(cells.get(column)) for column in columns})
 
 
 class _Counts:
@@ -197,7 +202,7 @@ class _Counts:
     def take(self, entry: Entry) -> None:
         """Read a file."""
         try:
-            document, prose = _document(entry)
+            document, prose = _read_document(entry)
         except Unread as unread:
             self.tally.skip(str(unread), entry.id)
             return
@@ -243,29 +248,29 @@ class _Counts:
 
 def document_of(entry: Entry) -> Document:
     """The document in a file; Unread, with the reason, where it cannot be read or is blank."""
-    return _document(entry)[0]
+    return _read_document(entry)[0]
 
 
-def _document(entry: Entry) -> tuple[Document, Prose]:
-    prose = _prose(entry)
+def _read_document(entry: Entry) -> tuple[Document, Prose]:
+    prose = _read_prose(entry)
     if not prose.text.strip():
         raise Unread("documents without text")
     about = {name: value for name, value in prose.about.items() if _goes_along(name, value)}
     return Document(entry.id, entry.path, entry.kind, prose.title, prose.lang, prose.text, about), prose
 
 
-def _prose(entry: Entry) -> Prose:
+def _read_prose(entry: Entry) -> Prose:
     try:
         if entry.kind == "HTML" and is_template(read_bounded(entry.path, PROSE)):
             raise Unread(TEMPLATES)
         if entry.kind in NEEDS or entry.kind == "HTML":
-            return convert(entry.path, entry.kind)
+            return convert_document(entry.path, entry.kind)
         content = read_bounded(entry.path, PROSE)
     except OSError:
         raise Unread("files that cannot be read") from None
     except DataError:  # it has grown since it was looked at
         raise Unread(f"files larger than {PROSE.shown(PROSE.most)}") from None
-    return markdown(content, entry.path) if entry.kind == "Markdown" else plain_text(content)
+    return read_markdown(content, entry.path) if entry.kind == "Markdown" else plain_text(content)
 
 
 def _goes_along(name: str, value: Any) -> bool:
@@ -293,7 +298,7 @@ class Passage:
 def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Passage]:
     """The passages of a document in order; together they cover all of its text but whitespace."""
     headings = chunking if document.kind != "text" else Chunking(chunking.limit, chunking.overlap, "none")
-    title = _line(document.title)
+    title = _one_line(document.title)
     for piece in chunk(document.text, Breadcrumb(), headings):
         under = piece.breadcrumb
         # The first heading often is the title.
@@ -304,15 +309,15 @@ def passages_in(document: Document, chunking: Chunking = USUAL) -> Iterator[Pass
         yield Passage(start, start + len(piece.body), piece.body, crumb, under)
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def _stated(value: Any) -> Any:
+def _stated_value(value: Any) -> Any:
     return None if value == "" else value
 
 
-def _placed(passage: Passage) -> dict[str, Any]:
+def _passage_record(passage: Passage) -> dict[str, Any]:
     return {
         "title": passage.title,
         "text": passage.body,

@@ -32,7 +32,7 @@ def read_content(path: Path) -> bytes:
             mend="Check its name, and that you may read it.",
         ) from error  # fmt: skip
     if content.startswith(_GZIP):
-        content = _unpacked(path, content)
+        content = _unpack_content(path, content)
     if content.startswith(PARQUET):
         return content
     if not content.removeprefix(_BOM).strip():
@@ -41,7 +41,7 @@ def read_content(path: Path) -> bytes:
         )
     if len(content) > ROWS.most and content.count(b"\n") > ROWS.most:
         raise ROWS.exceeded(path)
-    return _text(path, content)
+    return _check_text(path, content)
 
 
 def content_lines(path: Path, content: bytes) -> Iterator[tuple[int, bytes]]:
@@ -80,7 +80,7 @@ def nth_line(content: bytes, row: int, *, header: bool) -> int:
     raise IndexError(row)
 
 
-def _unpacked(path: Path, content: bytes) -> bytes:
+def _unpack_content(path: Path, content: bytes) -> bytes:
     try:
         return unpacked(content, path)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -90,7 +90,7 @@ def _unpacked(path: Path, content: bytes) -> bytes:
         ) from error  # fmt: skip
 
 
-def _text(path: Path, content: bytes) -> bytes:
+def _check_text(path: Path, content: bytes) -> bytes:
     if content.startswith(_UTF16):
         raise DataError("the file is UTF-16", path=path, expected="UTF-8", mend="Save it as UTF-8.")
     content = content.removeprefix(_BOM)

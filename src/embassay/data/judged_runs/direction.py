@@ -58,7 +58,9 @@ class Steps:
         return self.falls > MOSTLY * self.rises
 
 
-def directed(frame: pl.DataFrame, named: str, fault: Callable[..., DataError], *, by_trec: bool) -> Directed:
+def direct_entries(
+    frame: pl.DataFrame, named: str, fault: Callable[..., DataError], *, by_trec: bool
+) -> Directed:
     """A run's entries (`query`, `doc`, `value`, and `rank` where there is one) with the best number highest.
 
     `named` is what the numbers are called in the file, `fault` makes the error for a row. Ranks alone are an order.
@@ -72,13 +74,13 @@ def directed(frame: pl.DataFrame, named: str, fault: Callable[..., DataError], *
     ranked = _ranked_steps(frame)
     if ranked is not None and (ranked.are_rising and ranked.rises):
         return _rising_with_rank(frame, called, ranked, fault)
-    steps = ranked or _steps(frame)
+    steps = ranked or _rank_steps(frame)
     if called in DISTANCES:
         return _by_distance(frame, steps, fault)
     if ranked is None and steps.are_rising and steps.rises >= LEAST_STEPS:
         return _without_rank(frame, "", True, RISING)
     if ranked is not None and not by_trec:
-        frame = _apart(frame)
+        frame = _untie_by_rank(frame)
     return _without_rank(frame, "", True)
 
 
@@ -128,19 +130,19 @@ def _ranked_steps(frame: pl.DataFrame) -> Steps | None:
     rows = rows.sort("query", "rank", maintain_order=True)
     onward = (pl.col("query") == pl.col("query").shift()) & (pl.col("rank") > pl.col("rank").shift())
     rows = rows.select("row", "value", onward=onward.fill_null(value=False))
-    return _counted(rows) if rows["onward"].any() else None
+    return _count_steps(rows) if rows["onward"].any() else None
 
 
-def _steps(frame: pl.DataFrame) -> Steps:
+def _rank_steps(frame: pl.DataFrame) -> Steps:
     """The steps from line to line of each query."""
     import polars as pl
 
     rows = frame.with_row_index("row").sort("query", maintain_order=True)
     onward = pl.col("query") == pl.col("query").shift()
-    return _counted(rows.select("row", "value", onward=onward.fill_null(value=False)))
+    return _count_steps(rows.select("row", "value", onward=onward.fill_null(value=False)))
 
 
-def _counted(rows: pl.DataFrame) -> Steps:
+def _count_steps(rows: pl.DataFrame) -> Steps:
     import polars as pl
 
     change = pl.col("value") - pl.col("value").shift()
@@ -150,7 +152,7 @@ def _counted(rows: pl.DataFrame) -> Steps:
     return Steps(len(risen), int(fallen or 0), first)
 
 
-def _apart(frame: pl.DataFrame) -> pl.DataFrame:
+def _untie_by_rank(frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with equal scores of a query told apart by their ranks."""
     import polars as pl
 
@@ -162,7 +164,9 @@ def _apart(frame: pl.DataFrame) -> pl.DataFrame:
     order = rows.filter("several").sort(
         ["query", "value", "rank", "row"], descending=[False, True, False, False], nulls_last=True
     )
-    values = [value for group in order.partition_by("query") for value in falling(group["value"].to_list())]
+    values = [
+        value for group in order.partition_by("query") for value in falling_scores(group["value"].to_list())
+    ]
     told = pl.DataFrame({"row": order["row"], "apart": pl.Series(values, dtype=pl.Float64)})
     joined = rows.join(told, on="row", how="left", maintain_order="left")
     return joined.with_columns(value=pl.coalesce("apart", "value")).select(frame.columns)
@@ -175,11 +179,11 @@ def rising_note(columns: Iterable[Sequence[float]]) -> tuple[str, ...]:
     return (RISING,) if counted.are_rising and counted.rises >= LEAST_STEPS else ()
 
 
-def falling(scores: Sequence[float]) -> list[float]:
+def falling_scores(scores: Sequence[float]) -> list[float]:
     """Scores that fall in single precision, which rankings are made in: each as it is where it is below the one before,
     else the next number below that.
 
-    >>> falling([2.0, 1.0, 1.0])
+    >>> falling_scores([2.0, 1.0, 1.0])
     [2.0, 1.0, 0.9999999403953552]
     """
     apart: list[float] = []

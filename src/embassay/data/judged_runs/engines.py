@@ -29,12 +29,12 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data.judged_runs.content import content_lines
-from embassay.data.judged_runs.direction import falling, rising_note
-from embassay.data.judged_runs.hits import Hit, clean, hit_of, is_distance
+from embassay.data.judged_runs.direction import falling_scores, rising_note
+from embassay.data.judged_runs.hits import Hit, clean_signs, hit_of, is_distance
 from embassay.data.judged_runs.layouts import NAMES, RUN
 from embassay.data.judged_runs.lists import LISTS, Found, SeveralQuestions, lists_in, table_rows
 from embassay.data.judged_runs.texts import Known
-from embassay.data.rows import shown
+from embassay.data.rows import show_value
 from embassay.errors import DataError
 from embassay.limits import LINE, bounded_json
 
@@ -45,7 +45,7 @@ QUERIES = ("query_id", "qid", "query-id", "id", "user_input", "question", "query
 def is_answer(content: bytes) -> bool:
     """Whether the text of a run file is what an engine answered: JSON whose first object has an answer's key, or whose
     values are answers; or a CSV of ragas."""
-    if _listed(content):
+    if _is_ragas(content):
         return True
     first = content.lstrip()[:1]
     if first not in (b"{", b"["):
@@ -60,7 +60,7 @@ def is_answer(content: bytes) -> bool:
         return False
     if any(key in value for key in LISTS if key not in ("body", "data", "value", "source", "rows")):
         return True
-    if "responses" in value or _refusal(value):
+    if "responses" in value or _engine_refusal(value):
         return True
     try:
         lists = lists_in(value)
@@ -91,7 +91,7 @@ def _is_partial(answer: Any) -> bool:
     return False
 
 
-def _refusal(record: Any) -> str:
+def _engine_refusal(record: Any) -> str:
     """What an engine says in place of an answer; empty where it is none."""
     error = record.get("error") if isinstance(record, dict) else None
     if not isinstance(error, dict) or "hits" in record:
@@ -114,8 +114,8 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str], known: Known
     """The items of all answers in a file, in its order. DataError, with the line where there is one, for what is no
     answer, or has several lists."""
     hits = []
-    for line, query, answer in _answers(path, content, mapping, known):
-        if refusal := _refusal(answer):
+    for line, query, answer in _read_answers(path, content, mapping, known):
+        if refusal := _engine_refusal(answer):
             raise DataError(
                 "the engine answered with an error", path=path, line=line, found=refusal,
                 mend="Ask it again, or leave the question out: then it counts as not answered.",
@@ -126,7 +126,7 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str], known: Known
             hit = hit_of(query, item, rank, line, mapping)
             is_known = known is not None and any(name in known.documents for name in hit.sources.values())
             if not hit.ids and not hit.text.strip() and not is_known:
-                raise _unnamed(path, line, item)
+                raise _unnamed_document(path, line, item)
             hits.append(replace(hit, is_partial=is_partial, is_ordered=chosen.is_ordered))
     if not hits:
         raise DataError("no answer holds a document", path=path, mend="Check that the engine found anything.")
@@ -140,7 +140,7 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
     except SeveralQuestions:
         raise DataError(
             "an answer holds lists within its list", path=path, line=line,
-            expected="one list of documents, or of pairs of a document and its score", found=shown(answer),
+            expected="one list of documents, or of pairs of a document and its score", found=show_value(answer),
             mend="Write one object per question, and of each document an object with its id and score.",
         ) from None  # fmt: skip
     wanted = mapping.get("documents")
@@ -155,18 +155,18 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
             mend=f"Name it: --map documents={lists[-1].name}.",
         )  # fmt: skip
     if table := table_rows(answer):
-        raise _unnamed(path, line, table[0])
+        raise _unnamed_document(path, line, table[0])
     raise DataError(
         "an answer cannot be read", path=path, line=line,
-        expected="a list of documents, document -> score, or hits of a _search", found=shown(answer),
+        expected="a list of documents, document -> score, or hits of a _search", found=show_value(answer),
         mend="See docs/engines.md for what each engine writes.",
     )  # fmt: skip
 
 
-def _unnamed(path: Path, line: int, item: Any) -> DataError:
+def _unnamed_document(path: Path, line: int, item: Any) -> DataError:
     return DataError(
         "a document of an answer has neither an id nor a text", path=path, line=line,
-        found=", ".join(item) if isinstance(item, dict) else shown(item), expected="an id or a text",
+        found=", ".join(item) if isinstance(item, dict) else show_value(item), expected="an id or a text",
         mend="Name what holds its id: --map doc_id=KEY. ES|QL gives ids after FROM index METADATA _id, _score.",
     )  # fmt: skip
 
@@ -180,11 +180,11 @@ def _by_rank(items: Sequence[Any]) -> Sequence[Any]:
     return [item for _, item in sorted(zip(numbers, items, strict=True), key=lambda pair: pair[0])]
 
 
-def _answers(
+def _read_answers(
     path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None
 ) -> Iterator[tuple[int, str, Any]]:
     """Line, query and answer of each."""
-    if _listed(content):
+    if _is_ragas(content):
         yield from _of_table(path, content)
         return
     whole, fault = None, None
@@ -197,24 +197,24 @@ def _answers(
             "the answers of an _msearch do not say to which questions they are", path=path,
             mend='Write one object per line: {"query_id": "q1", "hits": {"hits": [...]}}.',
         )  # fmt: skip
-    if isinstance(whole, dict) and not _queries(whole, mapping):
+    if isinstance(whole, dict) and not _find_queries(whole, mapping):
         if not any(key in whole for key in LISTS):
-            yield from ((1, clean(str(query)).strip(), answer) for query, answer in whole.items())
+            yield from ((1, clean_signs(str(query)).strip(), answer) for query, answer in whole.items())
             return
         within: list[Any] = next((whole[key] for key in LISTS if isinstance(whole.get(key), list)), [])
-        if within and all(_queries(record, mapping) and _has_list(record) for record in within):
+        if within and all(_find_queries(record, mapping) and _has_list(record) for record in within):
             whole = within
     if isinstance(whole, list | dict):
         records = [(1, record) for record in (whole if isinstance(whole, list) else [whole])]
     else:
-        records = list(_lines(path, content, fault))
+        records = list(_read_objects(path, content, fault))
     order = _query_keys(records, mapping, known)
     for line, record in records:
-        asked = _queries(record, mapping)
+        asked = _find_queries(record, mapping)
         if not asked:
             raise DataError(
                 "the answer does not say which question it is to", path=path, line=line,
-                expected=f"a key such as {', '.join(QUERIES[:3])}, or user_input", found=shown(record),
+                expected=f"a key such as {', '.join(QUERIES[:3])}, or user_input", found=show_value(record),
                 mend="Add it, or name it: --map query_id=KEY.",
             )  # fmt: skip
         key = next((key for key in order if key in asked), next(iter(asked)))
@@ -234,7 +234,7 @@ def _query_keys(
     """The keys under which questions may stand, those first whose values are known questions."""
     counts = Counter[str]()
     for _, record in records if known is not None else ():
-        for key, asked in _queries(record, mapping).items():
+        for key, asked in _find_queries(record, mapping).items():
             counts[key] += known is not None and known.is_question(asked)
     keys = [mapping.get("query_id", ""), *QUERIES]
     return sorted(keys, key=lambda key: (key != mapping.get("query_id"), -counts[key]))
@@ -243,7 +243,7 @@ def _query_keys(
 _CONTEXTS, _CONTEXT_IDS = "retrieved_contexts", "retrieved_context_ids"
 
 
-def _listed(content: bytes) -> bool:
+def _is_ragas(content: bytes) -> bool:
     """Whether it is a CSV with ragas' columns: a question, and a list of contexts in one cell."""
     names = content.lstrip().partition(b"\n")[0].decode("utf-8", "replace").strip().split(",")
     heads = {name.strip(' "') for name in names}
@@ -254,19 +254,19 @@ def _of_table(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
     csv.field_size_limit(LINE.most)
     rows = csv.DictReader(io.StringIO(content.decode("utf-8").lstrip()))
     for number, row in enumerate(rows, 1):
-        asked = _queries(row, {})
+        asked = _find_queries(row, {})
         query = next(iter(asked.values()), None)
-        lists = {name: _printed(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row}
+        lists = {name: _parse_list(row[name] or "") for name in (_CONTEXTS, _CONTEXT_IDS) if name in row}
         if query is None or None in lists.values():
             raise DataError(
                 f"row {number} holds no question, or no list of contexts", path=path, line=rows.line_num,
-                expected="a list in brackets, its texts in quotation marks", found=shown(row[_CONTEXTS]),
+                expected="a list in brackets, its texts in quotation marks", found=show_value(row[_CONTEXTS]),
                 mend="Write JSON instead: dataset.to_jsonl(PATH) in ragas.",
             )  # fmt: skip
         yield rows.line_num, query, lists
 
 
-def _printed(cell: str) -> list[str] | None:
+def _parse_list(cell: str) -> list[str] | None:
     """The texts of a list as JSON, Python or numpy print it; None for what is none, as one that was cut."""
     try:
         ids = bounded_json(cell)
@@ -282,7 +282,7 @@ def _printed(cell: str) -> list[str] | None:
     return texts if re.fullmatch(r"\[,*\]", others) else None
 
 
-def _lines(path: Path, content: bytes, fault: ValueError | None) -> Iterator[tuple[int, Any]]:
+def _read_objects(path: Path, content: bytes, fault: ValueError | None) -> Iterator[tuple[int, Any]]:
     """The object of each line; `fault` is why the whole is none."""
     for number, line in content_lines(path, content):
         try:
@@ -296,13 +296,13 @@ def _lines(path: Path, content: bytes, fault: ValueError | None) -> Iterator[tup
             ) from error  # fmt: skip
 
 
-def _queries(record: Any, mapping: Mapping[str, str]) -> dict[str, str]:
+def _find_queries(record: Any, mapping: Mapping[str, str]) -> dict[str, str]:
     """Key -> question, or its id, for all keys of an answer under which one stands."""
     questions: dict[str, str] = {}
     for name in (*((mapping["query_id"],) if "query_id" in mapping else ()), *QUERIES):
         value = record.get(name) if isinstance(record, dict) else None
         if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
-            questions.setdefault(name, clean(str(value)).strip())
+            questions.setdefault(name, clean_signs(str(value)).strip())
     return questions
 
 
@@ -322,7 +322,7 @@ REPEATS = "!again"
 """Ends the name of a document that stood further up already."""
 
 
-def answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Answered:
+def read_answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Answered:
     """The answers in a file as a run. Documents are in the order of the engine, under the ids that the corpus or the
     judgements know (`_Naming`), else that of the passage with their text, else their own.
 
@@ -349,7 +349,8 @@ def answered(path: Path, content: bytes, mapping: Mapping[str, str], known: Know
             if hit.start is not None and hit.end is not None and hit.end > hit.start >= 0:
                 answers.places[name] = (hit.document, hit.start, hit.end)
     notes = (
-        *_notes(hits, known, *before), *naming.notes(), *scored.notes, *_repeated(by_query, answers.entries)
+        *_matching_notes(hits, known, *before), *naming.notes(), *scored.notes,
+        *_repetition_notes(by_query, answers.entries)
     )  # fmt: skip
     return Answered(answers.entries, answers.lines, answers.places, notes, scored.name != "")
 
@@ -379,7 +380,8 @@ def _scores_of(by_query: Mapping[str, Sequence[Hit]]) -> _Scored:
         is_shown = any(len(set(column)) > 1 for column in columns.values())
         if all(falls.values()) and (is_shown or not is_distance(name)):
             numbers = {
-                query: falling(column) if query in ordered else column for query, column in columns.items()
+                query: falling_scores(column) if query in ordered else column
+                for query, column in columns.items()
             }
             return _Scored(numbers, name, () if ordered else rising_note(columns.values()))
         risen = risen or name
@@ -459,7 +461,7 @@ class _Naming:
         return self._known.place(hit.text, query, taken) or name
 
 
-def _repeated(
+def _repetition_notes(
     by_query: Mapping[str, Sequence[Hit]], entries: Sequence[tuple[str, str, float]]
 ) -> Iterator[str]:
     """What stands in the answers more than once."""
@@ -470,7 +472,7 @@ def _repeated(
         yield f"{asked} answered more than once: the later answer is put after the first"
 
 
-def _notes(
+def _matching_notes(
     hits: Sequence[Hit], known: Known | None, matched: int, unmatched: int, ambiguous: int
 ) -> Iterator[str]:
     """What is to be said of how documents were found; the numbers are the counts before."""

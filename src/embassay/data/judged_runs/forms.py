@@ -60,28 +60,28 @@ class Form:
 def nearest_form(given: Iterable[str], known: Collection[str]) -> Form | None:
     """The way of writing under which most of the `given` ids, none of them known, are known; None where there is
     none."""
-    ids, forms = list(given), {**_FORMS, "written otherwise": _usual}
-    by_form = {words: _pairs(ids, known, plain) for words, plain in forms.items()}
-    by_form[CHUNKED] = _parts(ids, known, _document_of_chunk)
-    by_form[_PREFIXED] = _parts(ids, known, _without_prefix)
+    ids, forms = list(given), {**_FORMS, "written otherwise": _usual_form}
+    by_form = {words: _pair_ids(ids, known, plain) for words, plain in forms.items()}
+    by_form[CHUNKED] = _pair_parts(ids, known, _document_of_chunk)
+    by_form[_PREFIXED] = _pair_parts(ids, known, _without_prefix)
     by_form[_NUMBERED] = [(a, b) for a, b in by_form[_NUMBERED] if a.isdecimal() != b.isdecimal()]
     candidates = [Form(words, len(pairs), *pairs[0]) for words, pairs in by_form.items() if pairs]
     return max(candidates, key=lambda form: form.matched, default=None)
 
 
-def _usual(name: str) -> str:
+def _usual_form(name: str) -> str:
     """An id with all ways of writing undone that lose nothing."""
     for words, plain in _FORMS.items():
         name = name if words in (CHUNKED, _PREFIXED, _NUMBERED) else plain(name)
     return name
 
 
-def _pairs(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tuple[str, str]]:
+def _pair_ids(ids: Iterable[str], known: Iterable[str], plain: Writing) -> list[tuple[str, str]]:
     by_form = {plain(name): name for name in known}
     return [(name, by_form[form]) for name in ids if (form := plain(name)) and form in by_form]
 
 
-def _parts(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
+def _pair_parts(ids: Collection[str], known: Collection[str], plain: Writing) -> list[tuple[str, str]]:
     """Pairs of which one id is a part of the other, whichever side has the longer ones."""
     here = [(name, form) for name in ids if (form := plain(name)) in known]
     by_form = {plain(name): name for name in known}

@@ -99,7 +99,7 @@ def is_hit(item: Any) -> bool:
     if not isinstance(item, dict) or "role" in item:
         return False
     levels = levels_of(item)
-    return bool(_ids(levels) or _sources(levels) or text_of_levels(item, levels))
+    return bool(_hit_ids(levels) or _hit_sources(levels) or text_of_levels(item, levels))
 
 
 def hit_of(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, str]) -> Hit:
@@ -109,20 +109,20 @@ def hit_of(query: str, item: Any, rank: int, line: int, mapping: Mapping[str, st
         item, given = item
         scores = {"score": number} if (number := number_of(given)) is not None else {}
     if isinstance(item, str | int):
-        text = clean(str(item))
+        text = clean_signs(str(item))
         # One word may be an id; a text of the corpus is known by its text all the same.
         is_id = len(text) <= _LONGEST_ID and not re.search(r"\s", text.strip())
         return Hit(query, {"the text itself": text.strip()} if is_id else {}, text, scores, rank, line)
     levels = levels_of(item)
-    scores = scores or _scores(levels, mapping.get("score"))
+    scores = scores or _hit_scores(levels, mapping.get("score"))
     text = text_of_levels(item, levels)
-    ids = _ids(levels)
-    if "doc_id" in mapping and (chosen := _id(dotted(levels, mapping["doc_id"]))):
+    ids = _hit_ids(levels)
+    if "doc_id" in mapping and (chosen := _id_text(dotted_value(levels, mapping["doc_id"]))):
         ids = {mapping["doc_id"]: chosen}
-    return Hit(query, ids, text, scores, rank, line, _sources(levels), *_place(levels, text))
+    return Hit(query, ids, text, scores, rank, line, _hit_sources(levels), *_hit_place(levels, text))
 
 
-def clean(text: str) -> str:
+def clean_signs(text: str) -> str:
     """A text that every program can write: halves of signs (lone surrogates) are replaced."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
@@ -149,18 +149,18 @@ def levels_of(item: Mapping[str, Any]) -> Levels:
     waiting = [("", item)]
     for _ in range(_DEEPEST):
         levels += [level for level in waiting if level[1] is not inner or inner is item]
-        waiting = [within for place, level in waiting for within in _within(place, level)]
+        waiting = [within for place, level in waiting for within in _inner_levels(place, level)]
     return levels
 
 
-def _within(place: str, level: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _inner_levels(place: str, level: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for key, value in level.items():
         if isinstance(value, dict) and key not in _PASSED_OVER and "$oid" not in value:
             yield f"{place}{key}.", value
 
 
 def plain_name(key: str) -> str:
-    """A key without the signs between its words: `_id`, `id_` and `@id` are `id`.
+    """A key without the signs between its words: `_id_text`, `id_` and `@id` are `id`.
 
     >>> plain_name("_source.doc_id"), plain_name("chunkId"), plain_name("@search.score")
     ('docid', 'chunkid', 'score')
@@ -168,48 +168,48 @@ def plain_name(key: str) -> str:
     return re.sub(r"[^a-z0-9]", "", key.rpartition(".")[2].lower())
 
 
-def _single(value: Any) -> Any:
+def _single_value(value: Any) -> Any:
     """What stands alone in a list, as Elasticsearch's `fields` and Solr have it, or in Mongo's `{"$oid": ...}`."""
     if isinstance(value, list) and len(value) == 1:
         return value[0]
     return value.get("$oid") if isinstance(value, dict) and len(value) == 1 else value
 
 
-def _id(value: Any) -> str:
-    value = _single(value)
+def _id_text(value: Any) -> str:
+    value = _single_value(value)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, str | int):
         return ""
-    text = clean(str(value)).strip()
+    text = clean_signs(str(value)).strip()
     return text if len(text) <= _LONGEST_ID else ""
 
 
-def _named(levels: Levels, is_named: Callable[[str], bool]) -> dict[str, str]:
+def _collect_named(levels: Levels, is_named: Callable[[str], bool]) -> dict[str, str]:
     named: dict[str, str] = {}
     for place, level in levels:
         for key, value in level.items():
-            if is_named(key) and (value_id := _id(value)):
+            if is_named(key) and (value_id := _id_text(value)):
                 named.setdefault(f"{place}{key}", value_id)
     return named
 
 
-def _ids(levels: Levels) -> dict[str, str]:
+def _hit_ids(levels: Levels) -> dict[str, str]:
     """The ids of a hit by their paths, the likeliest first: outer ones before inner ones, usual names before others."""
     named: dict[str, str] = {}
     for level in levels:
-        ids = _named([level], lambda key: plain_name(key) in _IDS or bool(_SUFFIXED.search(key)))
-        order = sorted(ids, key=lambda path: _likely(plain_name(path)))
+        ids = _collect_named([level], lambda key: plain_name(key) in _IDS or bool(_SUFFIXED.search(key)))
+        order = sorted(ids, key=lambda path: _id_order(plain_name(path)))
         named |= {path: ids[path] for path in order if path not in named}
     return named
 
 
-def _likely(name: str) -> int:
+def _id_order(name: str) -> int:
     return _IDS.index(name) if name in _IDS else len(_IDS)
 
 
-def _sources(levels: Levels) -> dict[str, str]:
-    return _named(levels, lambda key: plain_name(key) in _NAMES_OF_SOURCES)
+def _hit_sources(levels: Levels) -> dict[str, str]:
+    return _collect_named(levels, lambda key: plain_name(key) in _NAMES_OF_SOURCES)
 
 
 def text_of_levels(item: Mapping[str, Any], levels: Levels) -> str:
@@ -218,22 +218,22 @@ def text_of_levels(item: Mapping[str, Any], levels: Levels) -> str:
     for name in _TEXTS:
         for _, level in levels[:2]:
             if text := _text_under(level, name):
-                return clean(text)
+                return clean_signs(text)
     for _, level in levels[2:]:
         for name in _TEXTS:
             if text := _text_under(level, name):
-                return clean(text)
-    return clean(_shown_text(item))
+                return clean_signs(text)
+    return clean_signs(_shown_text(item))
 
 
 def _text_under(level: Mapping[str, Any], name: str) -> str:
     for key, value in level.items():
-        if plain_name(key) == name and (text := _joined(value)).strip():
+        if plain_name(key) == name and (text := _join_texts(value)).strip():
             return text
     return ""
 
 
-def _joined(value: Any) -> str:
+def _join_texts(value: Any) -> str:
     """A text, or the texts of a list of parts."""
     if isinstance(value, str):
         return value
@@ -259,9 +259,9 @@ def _shown_text(item: Mapping[str, Any]) -> str:
     return " ".join(_MARK.sub("", part) for part in parts if isinstance(part, str))
 
 
-def _scores(levels: Levels, wanted: str | None) -> dict[str, float]:
+def _hit_scores(levels: Levels, wanted: str | None) -> dict[str, float]:
     """The numbers of a hit that may be its score, the likeliest first; distances last."""
-    if wanted is not None and (number := number_of(dotted(levels, wanted))) is not None:
+    if wanted is not None and (number := number_of(dotted_value(levels, wanted))) is not None:
         return {wanted: number}
     numbers: dict[str, float] = {}
     for place, level in levels:
@@ -277,7 +277,7 @@ def is_distance(path: str) -> bool:
     return _DISTANCE.search(plain_name(path)) is not None
 
 
-def dotted(levels: Levels, name: str) -> Any:
+def dotted_value(levels: Levels, name: str) -> Any:
     """The value under a key, or under a path of keys: `metadata.path`."""
     for _, level in levels:
         value: Any = level
@@ -288,7 +288,7 @@ def dotted(levels: Levels, name: str) -> Any:
     return None
 
 
-def _place(levels: Levels, text: str) -> tuple[str, int | None, int | None]:
+def _hit_place(levels: Levels, text: str) -> tuple[str, int | None, int | None]:
     """The document that an item is from, and its characters there; empty where it doesn't say."""
 
     def first(*names: str) -> Any:

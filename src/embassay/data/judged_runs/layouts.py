@@ -10,7 +10,7 @@ from pathlib import Path
 
 from embassay.data.judged_runs.content import first_line, nth_line
 from embassay.data.lines import is_number
-from embassay.data.rows import nearest
+from embassay.data.rows import nearest_name
 from embassay.errors import DataError
 
 KEYS = ("query", "doc", "value")
@@ -100,7 +100,7 @@ def layout_of(path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str]
     """The layout of a text file by its first line that is not blank; DataError if that fits none."""
     first = first_line(content).decode("utf-8")
     for separator in "\t", ",", " ":
-        headed = _headed(path, kind, _blank_layout(separator, first), first, mapping)
+        headed = _layout_of_header(path, kind, _blank_layout(separator, first), first, mapping)
         if headed is not None:
             return headed
     by_tabs = _blank_layout("\t", first)
@@ -110,7 +110,7 @@ def layout_of(path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str]
     if (n := len(tabs if apart else blanks)) in kind.fields:
         title = f"TREC {kind.name}" if n != 3 else "BEIR qrels"
         return Layout(title, "\t" if apart else " ", kind.fields[n], quoted=apart and by_tabs.quoted)
-    raise _unknown(path, content, kind, first)
+    raise _unknown_layout(path, content, kind, first)
 
 
 def chosen_columns(
@@ -124,7 +124,7 @@ def chosen_columns(
         names = (mapping[target], *usual) if target in mapping else usual
         name = next((name for name in names if name in columns), None)
         if name is None:
-            near = nearest(mapping.get(target, target), columns) or "COLUMN"
+            near = nearest_name(mapping.get(target, target), columns) or "COLUMN"
             raise DataError(
                 f"there is no column {mapping.get(target, target)!r}", path=path,
                 found="columns " + ", ".join(columns), mend=f"Name it with --map {target}={near}.",
@@ -136,7 +136,9 @@ def chosen_columns(
     return chosen
 
 
-def _headed(path: Path, kind: Kind, layout: Layout, first: str, mapping: Mapping[str, str]) -> Layout | None:
+def _layout_of_header(
+    path: Path, kind: Kind, layout: Layout, first: str, mapping: Mapping[str, str]
+) -> Layout | None:
     """The layout under a header, None if the line is none: a header names query and document."""
     names = [field.strip() for field in layout.split(first)]
     lowered = {name.lower() for name in names}
@@ -153,7 +155,7 @@ def _headed(path: Path, kind: Kind, layout: Layout, first: str, mapping: Mapping
     return Layout(title, layout.separator, fields, header=True, quoted=layout.quoted, value=value)
 
 
-def _unknown(path: Path, content: bytes, kind: Kind, first: str) -> DataError:
+def _unknown_layout(path: Path, content: bytes, kind: Kind, first: str) -> DataError:
     fields = Layout("", " ", ()).split(first)
     n = len(fields)
     # Of judgements the second of four columns is 0. A run of three or four may end in a score or a rank, as MS MARCO's.

@@ -68,7 +68,7 @@ def lists_in(answer: Any) -> list[Found]:
         and (scored := scored_ids(answer))
     ):
         return [Found((), scored, is_ordered=False)]
-    lists = list(_walk(answer, ()))
+    lists = list(_walk_value(answer, ()))
     listed = [hits for hits in lists if not hits.path or any(_LISTED.search(key) for key in hits.path)]
     if not listed:
         listed = [
@@ -76,12 +76,12 @@ def lists_in(answer: Any) -> list[Found]:
         ]
     listed = [hits for hits in listed if hits.items] or listed[:1]
     distinct = {
-        json.dumps(_heads(hits.items), sort_keys=True, default=str): hits for hits in reversed(listed)
+        json.dumps(_item_heads(hits.items), sort_keys=True, default=str): hits for hits in reversed(listed)
     }
     return [hits for hits in listed if hits in distinct.values()]
 
 
-def _heads(items: Sequence[Any]) -> list[Any]:
+def _item_heads(items: Sequence[Any]) -> list[Any]:
     """What tells a list from another: its items, without what is said of each."""
     plain = ("id", "_id", "id_", "doc_id", "text", "page_content", "content")
     return [
@@ -90,7 +90,7 @@ def _heads(items: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _walk(value: Any, path: tuple[str, ...]) -> Iterator[Found]:
+def _walk_value(value: Any, path: tuple[str, ...]) -> Iterator[Found]:
     if len(path) > _DEEPEST:
         return
     if isinstance(value, list):
@@ -101,23 +101,23 @@ def _walk(value: Any, path: tuple[str, ...]) -> Iterator[Found]:
     if table := table_rows(value):
         yield Found(path, table)
         return
-    columns = _columns(value)
+    columns = _column_hits(value)
     if columns:
         yield Found((*path, columns[0]), columns[1])
     for key, part in value.items():
         if not _NONE.search(key) and not (columns and key in columns[2]):
             scored = scored_ids(part) if isinstance(part, dict) and _SCORED_UNDER.search(key) else []
             yield from (
-                [Found((*path, key), scored, is_ordered=False)] if scored else _walk(part, (*path, key))
+                [Found((*path, key), scored, is_ordered=False)] if scored else _walk_value(part, (*path, key))
             )
 
 
 def _of_list(value: list[Any], path: tuple[str, ...]) -> Iterator[Found]:
-    items = _unnested(value)
+    items = _unnest_list(value)
     if len(items) == 1 and isinstance(items[0], dict):
         within = [
             hits
-            for hits in _walk(items[0], path)
+            for hits in _walk_value(items[0], path)
             if hits.items and any(map(_LISTED.search, hits.path[len(path) :]))
         ]
         objects = [hits for hits in within if all(isinstance(item, dict) for item in hits.items)]
@@ -128,21 +128,21 @@ def _of_list(value: list[Any], path: tuple[str, ...]) -> Iterator[Found]:
         yield Found(path, items)
 
 
-def _unnested(value: list[Any]) -> list[Any]:
+def _unnest_list(value: list[Any]) -> list[Any]:
     """The one list in a list, as stores that answer several questions at once write it."""
     lists = [item for item in value if isinstance(item, list)]
     if not lists or all(is_pair(item) for item in lists):
         return value
     if len(value) > 1:
         raise SeveralQuestions
-    return _unnested(value[0])
+    return _unnest_list(value[0])
 
 
-def _columns(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | None:
+def _column_hits(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | None:
     """The hits that stand in columns, ids in one list and texts or distances in others: a name, the hits, and the keys
     that are columns; None where there are none."""
     lists = {
-        key: _flat(value)
+        key: _flatten_list(value)
         for key, value in answer.items()
         if isinstance(value, list) and not _NONE.search(key)
     }
@@ -154,7 +154,7 @@ def _columns(answer: Mapping[str, Any]) -> tuple[str, list[Any], set[str]] | Non
     first = (ids or texts)[0]
     n = len(lists[first])
     keys = [key for key in (*ids, *texts, *scores[:1]) if len(lists[key]) == n]
-    extra = _flat(answer["metadatas"]) if isinstance(answer.get("metadatas"), list) else []
+    extra = _flatten_list(answer["metadatas"]) if isinstance(answer.get("metadatas"), list) else []
     hits = [_hit_in_row({key: lists[key][row] for key in keys}) for row in range(n)]
     for hit, metadata in zip(hits, extra if len(extra) == n else (), strict=False):
         hit["metadata"] = metadata
@@ -173,11 +173,11 @@ def _hit_in_row(row: Mapping[str, Any]) -> dict[str, Any]:
     return hit
 
 
-def _flat(value: list[Any]) -> list[Any]:
+def _flatten_list(value: list[Any]) -> list[Any]:
     if value and all(isinstance(part, list) for part in value):
         if len(value) > 1:
             return []
-        return _flat(value[0])
+        return _flatten_list(value[0])
     return value
 
 

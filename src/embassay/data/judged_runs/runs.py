@@ -17,20 +17,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from embassay.data.judged_runs.content import PARQUET, content_lines, first_line, nth_line, read_content
-from embassay.data.judged_runs.direction import directed
-from embassay.data.judged_runs.engines import answered, is_answer
+from embassay.data.judged_runs.direction import direct_entries
+from embassay.data.judged_runs.engines import is_answer, read_answered
 from embassay.data.judged_runs.hits import is_pair
-from embassay.data.judged_runs.layouts import (
-    KEYS,
-    QRELS,
-    RUN,
-    Kind,
-    Layout,
-    chosen_columns,
-    layout_of,
-)
+from embassay.data.judged_runs.layouts import KEYS, QRELS, RUN, Kind, Layout, chosen_columns, layout_of
 from embassay.data.judged_runs.texts import Known
-from embassay.data.rows import identifier, meant, plain_number, shown
+from embassay.data.rows import clean_id, plain_number, show_value, unescape_formula
 from embassay.errors import DataError
 from embassay.limits import bounded_json, may_hold_halves
 from embassay.parquet import read_parquet
@@ -47,7 +39,7 @@ Entry = tuple[str, str, float]
 def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict[int, Entry | None]:
     """The number of every line, and its query, document and number; DataError for the first that has none. Of
     judgements in a table a line may have no grade yet: it has None."""
-    lines = _lines(path, content)
+    lines = _text_lines(path, content)
     if layout.header:
         next(lines)
     entries: dict[int, Entry | None] = {}
@@ -55,21 +47,21 @@ def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict
         fields = layout.split(line)
         if len(fields) != len(layout.fields):
             raise DataError(
-                f"the line does not have the columns of {_of(kind, layout)}", path=path, line=number,
+                f"the line does not have the columns of {_name_layout(kind, layout)}", path=path, line=number,
                 expected=f"{len(layout.fields)} columns"
                 + (" as in the header" if layout.header else f" ({kind.expected.partition(', or')[0]})"),
-                found=f"{len(fields)}", mend=_mend(layout, len(fields)),
+                found=f"{len(fields)}", mend=_suggest_mend(layout, len(fields)),
             )  # fmt: skip
         cells = dict(zip(layout.fields, fields, strict=True))
         is_ungraded = kind.name == "qrels" and layout.header and not cells["value"].strip()
-        entries[number] = None if is_ungraded else entry(path, number, cells, kind)
-    return _some(path, entries, layout)
+        entries[number] = None if is_ungraded else make_entry(path, number, cells, kind)
+    return _check_some(path, entries, layout)
 
 
 def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str]) -> list[Entry]:
     """Every object as query, document and number; DataError for the first line that is not one."""
     entries = []
-    for number, line in _lines(path, content):
+    for number, line in _text_lines(path, content):
         try:
             value = bounded_json(line)
         except ValueError as error:
@@ -79,26 +71,26 @@ def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str
             ) from error  # fmt: skip
         if not isinstance(value, dict):
             raise DataError(
-                "the line is not a JSON object", path=path, line=number, found=shown(value),
+                "the line is not a JSON object", path=path, line=number, found=show_value(value),
                 mend="Write one object per line (JSON Lines).",
             )  # fmt: skip
-        entries.append(entry(path, number, {key: value.get(names[key]) for key in KEYS}, kind))
+        entries.append(make_entry(path, number, {key: value.get(names[key]) for key in KEYS}, kind))
     return entries
 
 
-def entry(path: Path, line: int, cells: Mapping[str, Any], kind: Kind) -> Entry:
+def make_entry(path: Path, line: int, cells: Mapping[str, Any], kind: Kind) -> Entry:
     """The cells KEYS of a line as an entry; DataError for one that is not what it should be."""
     for key, what in (("query", "query"), ("doc", "document")):
-        if not identifier(cells[key]):
+        if not clean_id(cells[key]):
             raise DataError(
                 f"the {what} has no identifier", path=path, line=line, expected="a text or an integer",
-                found=shown(cells[key]), mend="Correct the line, or leave it out.",
+                found=show_value(cells[key]), mend="Correct the line, or leave it out.",
             )  # fmt: skip
-    number = _number(path, line, cells["value"], kind)
-    return identifier(cells["query"]), identifier(cells["doc"]), number
+    number = _parse_number(path, line, cells["value"], kind)
+    return clean_id(cells["query"]), clean_id(cells["doc"]), number
 
 
-def _number(path: Path, line: int, cell: Any, kind: Kind) -> float:
+def _parse_number(path: Path, line: int, cell: Any, kind: Kind) -> float:
     number = math.nan
     if not isinstance(cell, bool) and isinstance(cell, str | int | float):
         try:
@@ -111,21 +103,21 @@ def _number(path: Path, line: int, cell: Any, kind: Kind) -> float:
         mend = "Write 1 for true and 0 for false." if is_truth else "Correct the line, or leave it out."
         raise DataError(
             f"the {what} is not a number", path=path, line=line, expected="a finite number",
-            found=shown(cell), mend=mend,
+            found=show_value(cell), mend=mend,
         )  # fmt: skip
     return number
 
 
-def _lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
+def _text_lines(path: Path, content: bytes) -> Iterator[tuple[int, str]]:
     for number, line in content_lines(path, content):
         yield number, line.decode("utf-8")
 
 
-def _of(kind: Kind, layout: Layout) -> str:
+def _name_layout(kind: Kind, layout: Layout) -> str:
     return f"{layout.title}" if layout.title else kind.name
 
 
-def _mend(layout: Layout, n: int) -> str:
+def _suggest_mend(layout: Layout, n: int) -> str:
     if n < len(layout.fields):
         return "Check that the file was written completely."
     if layout.separator == " ":
@@ -133,7 +125,7 @@ def _mend(layout: Layout, n: int) -> str:
     return "Put no separator inside a field."
 
 
-def _some(path: Path, entries: dict[int, Entry | None], layout: Layout) -> dict[int, Entry | None]:
+def _check_some(path: Path, entries: dict[int, Entry | None], layout: Layout) -> dict[int, Entry | None]:
     if entries and not any(entries.values()):
         raise DataError(
             f"none of {len(entries):,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
@@ -150,11 +142,11 @@ def _some(path: Path, entries: dict[int, Entry | None], layout: Layout) -> dict[
 def text_ranks(path: Path, content: bytes, layout: Layout) -> list[float | None]:
     """The rank that each line says, None for what is none."""
     at = layout.fields.index("rank")
-    lines = islice(_lines(path, content), int(layout.header), None)
-    return [_rank(layout.split(line)[at]) for _, line in lines]
+    lines = islice(_text_lines(path, content), int(layout.header), None)
+    return [_parse_rank(layout.split(line)[at]) for _, line in lines]
 
 
-def _rank(cell: Any) -> float | None:
+def _parse_rank(cell: Any) -> float | None:
     try:
         return plain_number(cell)
     except (ValueError, TypeError, OverflowError):
@@ -168,13 +160,13 @@ def text_columns(content: bytes, layout: Layout) -> pl.DataFrame | None:
     if layout.separator == "," and b', "' in body:
         return None  # the careful reader knows that a blank may stand before a quotation mark
     if layout.separator != " ":
-        return _parsed(body, layout)
+        return _parse_body(body, layout)
     # Most files have one blank between fields; the others are made so.
-    frame = None if b"\t" in body else _parsed(body, layout)
-    return _parsed(_single_blanks(body), layout) if frame is None else frame
+    frame = None if b"\t" in body else _parse_body(body, layout)
+    return _parse_body(_single_blanks(body), layout) if frame is None else frame
 
 
-def _parsed(body: bytes, layout: Layout) -> pl.DataFrame | None:
+def _parse_body(body: bytes, layout: Layout) -> pl.DataFrame | None:
     import polars as pl
     from polars.exceptions import PolarsError
 
@@ -193,7 +185,7 @@ def _parsed(body: bytes, layout: Layout) -> pl.DataFrame | None:
     if any(frame.null_count().row(0)):
         return None
     frame = frame.rename({column: name for column, name in names.items() if name})
-    return checked(frame.select(*KEYS, *(["rank"] if layout.rank else [])))
+    return check_frame(frame.select(*KEYS, *(["rank"] if layout.rank else [])))
 
 
 def json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | None:
@@ -210,10 +202,10 @@ def json_columns(content: bytes, names: Mapping[str, str]) -> pl.DataFrame | Non
     except (PolarsError, PanicException):
         return None
     frame = frame.rename({theirs: ours for ours, theirs in names.items()}).select(list(names))
-    return None if any(frame.select(KEYS).null_count().row(0)) else checked(frame)
+    return None if any(frame.select(KEYS).null_count().row(0)) else check_frame(frame)
 
 
-def checked(frame: pl.DataFrame) -> pl.DataFrame | None:
+def check_frame(frame: pl.DataFrame) -> pl.DataFrame | None:
     """The frame with ids without the blanks around them and ranks as numbers, or None if it has no rows, a number that
     is not finite or an id of blanks."""
     import polars as pl
@@ -284,7 +276,7 @@ def read_run(path: Path, mapping: Mapping[str, str] = _NOTHING, known: Known | N
     The format is told from the content. `mapping` is target column -> the file's, where the file has it. Entries keep
     the file's order and repeats. DataError, with its line, for what is not a run.
     """
-    return _read(path, RUN, mapping, known=known)
+    return _read_entries(path, RUN, mapping, known=known)
 
 
 def read_qrels(path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str | None = None) -> Entries:
@@ -294,9 +286,9 @@ def read_qrels(path: Path, mapping: Mapping[str, str] = _NOTHING, *, split: str 
     named split selects the rows whose `split` is that. Other rules as for `read_run`.
     """
     entries = (
-        _read(_in_folder(path, split), QRELS, mapping)
+        _read_entries(_in_folder(path, split), QRELS, mapping)
         if path.is_dir()
-        else _read(path, QRELS, mapping, split)
+        else _read_entries(path, QRELS, mapping, split)
     )
     return replace(entries, frame=entries.frame.with_columns(_meant_ids(entries.frame)))
 
@@ -307,7 +299,7 @@ def _meant_ids(frame: pl.DataFrame) -> Iterator[pl.Series]:
     for name in ("query", "doc"):
         ids = frame[name]
         quoted = ids.filter(ids.str.starts_with("'")).unique().to_list()
-        if changed := {text: meant(text) for text in quoted if meant(text) != text}:
+        if changed := {text: unescape_formula(text) for text in quoted if unescape_formula(text) != text}:
             yield ids.replace(changed)
 
 
@@ -320,9 +312,9 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
     if isinstance(held, pl.DataFrame):
         return _of_frame(held, Path(name), what, _NOTHING, "polars frame")
     rows = [
-        (identifier(query) or str(query), identifier(doc) or str(doc), value)
+        (clean_id(query) or str(query), clean_id(doc) or str(doc), value)
         for query, pairs in held.items()
-        for doc, value in _pairs(pairs)
+        for doc, value in _number_pairs(pairs)
     ]
     schema = dict.fromkeys(KEYS[:2], pl.String) | {"value": pl.Float64}
     try:
@@ -331,14 +323,14 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
         odd = next((row for row in rows if not _is_entry(*row)), None)
         raise DataError(
             f"the {what.name} cannot be read", path=name, expected="ids of whole characters, and numbers",
-            found=shown(odd), mend="Give query -> document -> number.",
+            found=show_value(odd), mend="Give query -> document -> number.",
         ) from error  # fmt: skip
     if len(frame) == 0 or not frame["value"].is_finite().fill_null(value=False).all():
         raise DataError(
             f"the {what.name} has no entries" if len(frame) == 0 else "a value is not a finite number",
             path=name, mend="Give query -> document -> number.",
         )  # fmt: skip
-    entries = _entries(Path(name), what, "mapping", frame, lambda _: None, "")
+    entries = _make_entries(Path(name), what, "mapping", frame, lambda _: None, "")
     is_order = any(_are_alone(pairs) for pairs in held.values())
     return replace(entries, path=name, is_scored=not is_order)
 
@@ -355,12 +347,12 @@ def _is_entry(query: str, doc: str, value: Any) -> bool:
         return False
 
 
-def _pairs(values: Any) -> Sequence[tuple[str, float]]:
+def _number_pairs(values: Any) -> Sequence[tuple[str, float]]:
     """Documents with their numbers, alone or in pairs; documents in order get falling ones."""
     if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
         raise DataError(
             "a query's documents cannot be read", expected="document -> number, or documents in order",
-            found=shown(values), mend="Give query -> document -> number, and runs by name.",
+            found=show_value(values), mend="Give query -> document -> number, and runs by name.",
         )  # fmt: skip
     if isinstance(values, Mapping):
         return list(values.items())
@@ -369,7 +361,7 @@ def _pairs(values: Any) -> Sequence[tuple[str, float]]:
     return [(doc, -float(i)) for i, doc in enumerate(values)]
 
 
-def _read(
+def _read_entries(
     path: Path,
     kind: Kind,
     mapping: Mapping[str, str],
@@ -378,50 +370,50 @@ def _read(
 ) -> Entries:
     content = read_content(path)
     if content.startswith(PARQUET):
-        return _parquet(path, content, kind, mapping, split)
+        return _parquet_entries(path, content, kind, mapping, split)
     if kind is RUN and is_answer(content):
-        return _answers(path, content, mapping, known)
+        return _engine_entries(path, content, mapping, known)
     if first_line(content).lstrip().startswith(b"{"):
         return _json_lines(path, content, kind, mapping, split)
     layout = layout_of(path, content, kind, mapping)
     frame = text_columns(content, layout)
     if frame is not None:
         lines = partial(nth_line, content, header=layout.header)
-        return _entries(path, kind, layout.title, frame, lines, layout.value)
+        return _make_entries(path, kind, layout.title, frame, lines, layout.value)
     lines_read = text_entries(path, content, kind, layout)
     entries = {number: entry_ for number, entry_ in lines_read.items() if entry_ is not None}
-    frame = _framed(list(entries.values()))
+    frame = _entries_frame(list(entries.values()))
     if layout.rank:
-        frame = frame.with_columns(_ranks(text_ranks(path, content, layout)))
-    made = _entries(path, kind, layout.title, frame, list(entries).__getitem__, layout.value)
+        frame = frame.with_columns(_rank_series(text_ranks(path, content, layout)))
+    made = _make_entries(path, kind, layout.title, frame, list(entries).__getitem__, layout.value)
     total = len(lines_read)
     ungraded = f"{total - len(entries):,} of {total:,} rows have no grade yet and are left out"
     return replace(made, notes=(*made.notes, ungraded)) if len(entries) < total else made
 
 
-def _ranks(values: Sequence[float | None]) -> pl.Series:
+def _rank_series(values: Sequence[float | None]) -> pl.Series:
     import polars as pl
 
     return pl.Series("rank", values, dtype=pl.Float64)
 
 
-def _entries(
+def _make_entries(
     path: Path, kind: Kind, title: str, frame: pl.DataFrame, line_of: Callable[[int], int | None], value: str
 ) -> Entries:
     """Entries of a frame, of a run with the best number highest; `value` is what the numbers are called in the file."""
     entries = Entries(str(path), title, frame, line_of)
     if kind is not RUN:
         return entries
-    run = directed(frame, value, entries.fault, by_trec=title.startswith("TREC"))
+    run = direct_entries(frame, value, entries.fault, by_trec=title.startswith("TREC"))
     return replace(entries, frame=run.frame, notes=run.notes, is_scored=run.is_scored)
 
 
-def _answers(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Entries:
+def _engine_entries(path: Path, content: bytes, mapping: Mapping[str, str], known: Known | None) -> Entries:
     """What an engine answered, as entries."""
-    answers = answered(path, content, mapping, known)
+    answers = read_answered(path, content, mapping, known)
     lines = answers.lines
     return Entries(
-        str(path), "engine", _framed(answers.entries), lambda row: lines[row], answers.places, answers.notes,
+        str(path), "engine", _entries_frame(answers.entries), lambda row: lines[row], answers.places, answers.notes,
         answers.is_scored,
     )  # fmt: skip
 
@@ -438,11 +430,11 @@ def _json_lines(
         content = _of_split(path, content, split)
     frame = json_columns(content, names)
     if frame is None:
-        frame = _framed(json_entries(path, content, kind, names))
+        frame = _entries_frame(json_entries(path, content, kind, names))
         if "rank" in names:
-            ranks = [bounded_json(line).get(names["rank"]) for _, line in _lines(path, content)]
-            frame = frame.with_columns(_ranks([_rank(rank) for rank in ranks]))
-    return _entries(path, kind, "JSONL", frame, partial(nth_line, content, header=False), names["value"])
+            ranks = [bounded_json(line).get(names["rank"]) for _, line in _text_lines(path, content)]
+            frame = frame.with_columns(_rank_series([_parse_rank(rank) for rank in ranks]))
+    return _make_entries(path, kind, "JSONL", frame, partial(nth_line, content, header=False), names["value"])
 
 
 def _of_split(path: Path, content: bytes, split: str) -> bytes:
@@ -460,7 +452,7 @@ def _of_split(path: Path, content: bytes, split: str) -> bytes:
     return b"\n".join(chosen)
 
 
-def _parquet(
+def _parquet_entries(
     path: Path, content: bytes, kind: Kind, mapping: Mapping[str, str], split: str | None
 ) -> Entries:
     import polars as pl
@@ -488,16 +480,16 @@ def _of_frame(frame: pl.DataFrame, path: Path, kind: Kind, mapping: Mapping[str,
         cast = chosen.with_columns(
             pl.col("query", "doc").cast(pl.String), pl.col("value").cast(pl.Float64, strict=False)
         )
-        sound = None if any(cast.select(KEYS).null_count().row(0)) else checked(cast)
+        sound = None if any(cast.select(KEYS).null_count().row(0)) else check_frame(cast)
     if sound is None:
         rows = enumerate(chosen.iter_rows(named=True), start=1)
-        sound = _framed([entry(path, number, row, kind) for number, row in rows])
+        sound = _entries_frame([make_entry(path, number, row, kind) for number, row in rows])
         if "rank" in names:
-            sound = sound.with_columns(_ranks([_rank(rank) for rank in chosen["rank"].to_list()]))
-    return _entries(path, kind, title, sound, lambda row: row + 1, names["value"])
+            sound = sound.with_columns(_rank_series([_parse_rank(rank) for rank in chosen["rank"].to_list()]))
+    return _make_entries(path, kind, title, sound, lambda row: row + 1, names["value"])
 
 
-def _framed(entries: Sequence[Entry]) -> pl.DataFrame:
+def _entries_frame(entries: Sequence[Entry]) -> pl.DataFrame:
     import polars as pl
 
     return pl.DataFrame(
@@ -519,7 +511,7 @@ def _in_folder(folder: Path, split: str | None) -> Path:
 
 def _no_split(path: Path, split: str) -> DataError:
     return DataError(
-        "no row is of the split asked for", path=path, expected=shown(split), mend="Check --split."
+        "no row is of the split asked for", path=path, expected=show_value(split), mend="Check --split."
     )
 
 

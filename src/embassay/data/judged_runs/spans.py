@@ -14,7 +14,7 @@ from typing import Any
 from embassay.data.judged_runs.content import content_lines, first_line, read_content
 from embassay.data.judged_runs.engines import REPEATS
 from embassay.data.judged_runs.runs import Entries
-from embassay.data.rows import shown
+from embassay.data.rows import show_value
 from embassay.errors import DataError
 from embassay.limits import bounded_json
 
@@ -60,17 +60,18 @@ def read_spans(path: Path) -> list[Span]:
     for number, line in content_lines(path, read_content(path)):
         try:
             fields = bounded_json(line)
-            spans.append(_span(fields))
+            spans.append(_read_span(fields))
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise DataError(
                 "the line is not a judgement of a span", path=path, line=number,
-                expected="query_id, document, start, end and relevance", found=shown(line.decode("utf-8", "replace")),
+                expected="query_id, document, start, end and relevance",
+                found=show_value(line.decode("utf-8", "replace")),
                 mend="Correct it, or leave it out.",
             ) from error  # fmt: skip
     return spans
 
 
-def _span(fields: Mapping[str, Any]) -> Span:
+def _read_span(fields: Mapping[str, Any]) -> Span:
     start, end, value = fields["start"], fields["end"], fields.get("relevance", fields.get("grade", 1))
     whole = [type(end) is int for end in (start, end)]
     if (
@@ -92,7 +93,7 @@ def qrels_of(spans: Sequence[Span], path: Path) -> Entries:
         key = span.query, span.name
         best[key] = max(span.value, best.get(key, span.value))
     rows = [(query, doc, value) for (query, doc), value in best.items()]
-    return Entries(str(path), "spans", _frame(pl, rows))
+    return Entries(str(path), "spans", _make_frame(pl, rows))
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
     counts = {"matched": 0, "unmatched": 0, "unplaced": 0}
     for row, query, doc in ordered.select("row", "query", "doc").iter_rows():
         place = places.get(doc)
-        overlaps = [] if place is None else _overlapping(by_document.get((query, place[0]), ()), place)
+        overlaps = [] if place is None else _evidence_in(by_document.get((query, place[0]), ()), place)
         free = [span for span in overlaps if (query, span.name) not in claimed]
         counts["unplaced" if place is None else "matched" if overlaps else "unmatched"] += 1
         named[row] = free[0].name if free else f"{doc}{REPEATS}" if overlaps else doc
@@ -132,10 +133,10 @@ def by_evidence(run: Entries, spans: Sequence[Span], places: Mapping[str, Place]
         (query, named[row], value)
         for row, query, value in run.frame.with_row_index("row").select("row", "query", "value").iter_rows()
     ]
-    return Held(replace(run, frame=_frame(pl, rows)), **counts)
+    return Held(replace(run, frame=_make_frame(pl, rows)), **counts)
 
 
-def _overlapping(spans: Iterable[Span], place: Place) -> list[Span]:
+def _evidence_in(spans: Iterable[Span], place: Place) -> list[Span]:
     """The evidence in a passage: most in common first, then worth most."""
     _, start, end = place
     overlaps = []
@@ -146,6 +147,6 @@ def _overlapping(spans: Iterable[Span], place: Place) -> list[Span]:
     return [span for *_, span in sorted(overlaps, key=lambda overlap: overlap[:3])]
 
 
-def _frame(pl: Any, rows: Sequence[tuple[str, str, float]]) -> Any:
+def _make_frame(pl: Any, rows: Sequence[tuple[str, str, float]]) -> Any:
     schema = {"query": pl.String, "doc": pl.String, "value": pl.Float64}
     return pl.DataFrame(list(rows), schema=schema, orient="row")

@@ -55,33 +55,33 @@ def _as_it_is(text: str) -> str:
     return text
 
 
-def _spaced(text: str) -> str:
+def _normalise_blanks(text: str) -> str:
     """One blank for white space, none between signs of scripts that have none, nothing that nobody sees."""
     seen = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
     return _BETWEEN_SIGNS.sub("", " ".join(seen.split()))
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     """Without letter case, and with one kind of quotation mark, of dash and of width."""
     usual = _OF_OTHER_WIDTH.sub(lambda match: unicodedata.normalize("NFKC", match.group()), text)
-    return _spaced(usual.translate(_ALIKE).casefold())
+    return _normalise_blanks(usual.translate(_ALIKE).casefold())
 
 
-def bare(text: str) -> str:
+def bare_text(text: str) -> str:
     """A text without what converters change: letter case, blanks, Markdown's marks, quotation marks around words and
     punctuation after them.
 
-    >>> bare("# The  **plug-in** works, with C#."), bare("Set it to +5, not to -5.")
+    >>> bare_text("# The  **plug-in** works, with C#."), bare_text("Set it to +5, not to -5.")
     ('the plug-in works with c#', 'set it to +5 not to -5')
     """
     lines = _HEADING.sub("", html.unescape(text))
     plain = _EMPHASIS.sub(r"\2", _LINK.sub(r"\1", lines))
-    folded = _ENDS.sub("", _folded(plain))
+    folded = _ENDS.sub("", _fold_case(plain))
     words = [word.strip("'\"") or word for word in folded.split(" ")]
     return " ".join(words).strip(_CLOSED) or folded
 
 
-_STEPS: tuple[Callable[[str], str], ...] = (_as_it_is, _spaced, _folded, bare)
+_STEPS: tuple[Callable[[str], str], ...] = (_as_it_is, _normalise_blanks, _fold_case, bare_text)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Texts:
 
     def equal(self, text: str) -> Match:
         """The texts that are this one, by the first step that finds any."""
-        if not _spaced(text):
+        if not _normalise_blanks(text):
             return Match()
         for number, step in enumerate(_STEPS):
             if ids := self._step(number).get(step(text)):
@@ -119,7 +119,7 @@ class Texts:
             step = _STEPS[len(self._by_step)]
             names: dict[str, list[str]] = {}
             for name, text in self._texts.items():
-                if _spaced(text):
+                if _normalise_blanks(text):
                     names.setdefault(step(text), []).append(name)
             self._by_step.append(names)
         return self._by_step[number]
@@ -135,11 +135,11 @@ class Texts:
 
     @cached_property
     def _runs(self) -> dict[str, frozenset[tuple[str, ...]]]:
-        return {name: frozenset(_runs(text)) for name, text in self._texts.items()}
+        return {name: frozenset(_word_runs(text)) for name, text in self._texts.items()}
 
     def _overlapping(self, text: str) -> Match:
-        wanted = frozenset(_runs(text))
-        if _letters(text) < LEAST or not wanted:
+        wanted = frozenset(_word_runs(text))
+        if _count_letters(text) < LEAST or not wanted:
             return Match()
         votes = Counter(name for run in wanted for name in self._by_run.get(run, ()))
         if not votes:
@@ -168,7 +168,7 @@ class Texts:
 def _is_cut_otherwise(text: str, passage: str) -> bool:
     """Whether two texts are parts of one, or one of the other: they have half of the shorter in common, word for word,
     and before and after it one of them ends. A word that differs within is another text."""
-    here, there = _WORDS.findall(bare(text)), _WORDS.findall(bare(passage))
+    here, there = _WORDS.findall(bare_text(text)), _WORDS.findall(bare_text(passage))
     places: dict[tuple[str, ...], list[int]] = {}
     for place in range(len(there) - RUN + 1):
         places.setdefault(tuple(there[place : place + RUN]), []).append(place)
@@ -202,15 +202,15 @@ def _is_cut_off(word: str, other: str) -> bool:
     return longer.startswith(shorter) and longer[len(shorter) :].isalnum()
 
 
-def _runs(text: str) -> Iterable[tuple[str, ...]]:
+def _word_runs(text: str) -> Iterable[tuple[str, ...]]:
     """The runs of words of a text; all of it where it has fewer."""
-    words = _WORDS.findall(bare(text))
+    words = _WORDS.findall(bare_text(text))
     if len(words) < RUN:
         return [tuple(words)] if words else []
     return (tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1))
 
 
-def _letters(text: str) -> int:
+def _count_letters(text: str) -> int:
     dense = sum(
         len(word) == 1 and re.match(f"[{_UNSPACED}]", word) is not None for word in _WORDS.findall(text)
     )

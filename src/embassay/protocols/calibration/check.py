@@ -16,7 +16,7 @@ from embassay.data.rows import missing_column, text_of
 from embassay.errors import DataError
 from embassay.protocols.calibration.probability import Calibration, calibration
 from embassay.protocols.calibration.shift import FEWEST_COMPARED, Likeness
-from embassay.protocols.calibration.slices import labels, loaded_as
+from embassay.protocols.calibration.slices import label_mask, loaded_as
 from embassay.stats.calibration import exact
 
 MOST_PAIRS = 100_000
@@ -75,7 +75,7 @@ def check_calibration(
     files that are not what they should be, or with fewer than 30 pairs."""
     saved = calibration(path)
     opened = open_dataset(dataset, mapping=mapping or {}, split=split)
-    first, second, same = _labelled(saved, opened) or _unlabelled(opened)
+    first, second, same = _labelled_pairs(saved, opened) or _unlabelled_pairs(opened)
     kept = [row for row, pair in enumerate(zip(first, second, strict=True)) if all(pair)]
     if len(kept) < FEWEST_COMPARED:
         raise DataError(
@@ -87,24 +87,24 @@ def check_calibration(
     bars = {bar.measure: bar.value for bar in saved.curve.thresholds if bar.value is not None}
     accepted = {measure: float((similar >= value).mean()) for measure, value in bars.items()}
     truth = None if same is None else same[kept]
-    told = () if truth is None else tuple(_kept(saved, similar, truth))
+    told = () if truth is None else tuple(_kept_promises(saved, similar, truth))
     return Checked(saved.system, saved.dataset, likeness, accepted, told, len(first) - len(kept))
 
 
 Pairs = tuple[Sequence[str], Sequence[str], NDArray[np.bool_] | None]
 
 
-def _labelled(saved: Calibration, opened: Dataset) -> Pairs | None:
+def _labelled_pairs(saved: Calibration, opened: Dataset) -> Pairs | None:
     """The pairs with labels, or grades where the calibration was of grades; None where there are none."""
     shapes = ("labelled_pairs",) if saved.same_from is None else ("pairs", "labelled_pairs")
     shape = next((shape for shape in shapes if not opened.missing(shape)), None)
     if shape is None:
         return None
     data = loaded_as((shape,))(opened, MOST_PAIRS, saved.seed).data
-    return data.first, data.second, labels(data, saved.same_from)
+    return data.first, data.second, label_mask(data, saved.same_from)
 
 
-def _unlabelled(opened: Dataset) -> Pairs:
+def _unlabelled_pairs(opened: Dataset) -> Pairs:
     source = opened.parts.get("labelled_pairs") or next(iter(opened.parts.values()))
     for name in ("text", "text2"):
         if name not in source.columns():
@@ -117,7 +117,9 @@ def _unlabelled(opened: Dataset) -> Pairs:
     return [pair[0] for pair in pairs], [pair[1] for pair in pairs], None
 
 
-def _kept(saved: Calibration, similar: NDArray[np.float64], same: NDArray[np.bool_]) -> Iterator[Kept]:
+def _kept_promises(
+    saved: Calibration, similar: NDArray[np.float64], same: NDArray[np.bool_]
+) -> Iterator[Kept]:
     for bar in saved.curve.thresholds:
         if bar.value is None:
             continue

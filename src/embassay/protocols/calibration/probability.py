@@ -23,10 +23,10 @@ from embassay.protocols.calibration.shift import (
     Reference,
     Watch,
     compare_pairs,
-    features,
+    pair_features,
     reference_of,
 )
-from embassay.protocols.tasks.task import similarity
+from embassay.protocols.tasks.task import pair_similarity
 from embassay.randomness import generator
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats.calibration import (
@@ -148,7 +148,7 @@ class Calibration:
             at = np.array([np.nan])
         if np.isnan(at).any():
             raise DataError("A similarity is no number", found=f"{similarities!r:.80}", mend="Leave it out.")
-        self._warn(features(at, (), ()))
+        self._warn(pair_features(at, (), ()))
         return self._chances(at)
 
     def compare(self, first: Sequence[str], second: Sequence[str]) -> Likeness:
@@ -159,7 +159,7 @@ class Calibration:
         """The same, and the similarities (n,)."""
         self._check_reference()
         similar = self.similarity(first, second)
-        return compare_pairs(self.reference, features(similar, first, second)), similar
+        return compare_pairs(self.reference, pair_features(similar, first, second)), similar
 
     def _check_reference(self) -> None:
         if not self.reference:
@@ -171,7 +171,7 @@ class Calibration:
     def _seen(self, first: Any, second: Any) -> Values:
         """Similarities of pairs, which are compared with the labelled ones."""
         similar = self.similarity(first, second)
-        self._warn(features(similar, _listed(first), _listed(second)))
+        self._warn(pair_features(similar, _as_list(first), _as_list(second)))
         return similar
 
     def _warn(self, numbers: Mapping[str, Values]) -> None:
@@ -193,7 +193,7 @@ class Calibration:
             raise UsageError(
                 "One is a text and the other a list.", mend="Give two texts, or two lists of texts."
             )
-        first, second = _listed(first), _listed(second)
+        first, second = _as_list(first), _as_list(second)
         if len(first) != len(second):
             raise UsageError(
                 f"There are {len(first)} first and {len(second)} second texts.",
@@ -205,7 +205,7 @@ class Calibration:
                     "A text is empty, or no text", found=f"pair {place}: {pair!r:.80}",
                     mend="Leave it out: no labelled pair was like it.",
                 )  # fmt: skip
-        similar = similarity(self._opened, first, second)
+        similar = pair_similarity(self._opened, first, second)
         if np.isnan(similar).any():
             place = int(np.argmax(np.isnan(similar)))
             raise DataError(
@@ -258,7 +258,7 @@ class Calibration:
         write_atomic(path, to_json({"format": FORMAT, "version": VERSION, **asdict(self)}, indent=1) + "\n")
 
 
-def _listed(texts: Any) -> list[str]:
+def _as_list(texts: Any) -> list[str]:
     """UsageError for what is neither a text nor several."""
     try:
         return [texts] if isinstance(texts, str) else list(texts)
@@ -285,7 +285,7 @@ def calibration(path: str | Path) -> Calibration:
             )  # fmt: skip
         file = files[0]
     try:
-        return _calibration(record_json(read_bounded(file)))
+        return _parse_calibration(record_json(read_bounded(file)))
     except (OSError, ValueError) as error:
         raise DataError(
             "This is not a calibration",
@@ -294,7 +294,7 @@ def calibration(path: str | Path) -> Calibration:
         ) from None  # fmt: skip
 
 
-def _calibration(plain: Any) -> Calibration:
+def _parse_calibration(plain: Any) -> Calibration:
     """A calibration from its JSON; ValueError for a field that is missing, unknown, of another type, or of a value that
     no calibration has: a file may have been edited."""
     from pydantic import TypeAdapter, ValidationError
@@ -310,23 +310,25 @@ def _calibration(plain: Any) -> Calibration:
     except ValidationError as error:
         fault = error.errors(include_url=False, include_input=False)[0]
         raise ValueError(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}") from None
-    if unknown := _unknown(plain, json.loads(to_json(asdict(made)))):
+    if unknown := _unknown_field(plain, json.loads(to_json(asdict(made)))):
         raise ValueError(f"there is no field {unknown!r}")
     _check_curve(made.curve)
-    _reference(made.reference)
+    _parse_reference(made.reference)
     if made.seed < 0:
         raise ValueError(f"the seed is {made.seed}")
     return made
 
 
-def _unknown(given: Any, known: Any) -> str:
+def _unknown_field(given: Any, known: Any) -> str:
     """The first field that a record does not have; empty where it has all."""
     if isinstance(given, list) and isinstance(known, list):
-        return next(filter(None, map(_unknown, given, known)), "")
+        return next(filter(None, map(_unknown_field, given, known)), "")
     if not isinstance(given, dict) or not isinstance(known, dict):
         return ""
     extra = next((name for name in given if name not in known), "")
-    return extra or next(filter(None, (_unknown(value, known[name]) for name, value in given.items())), "")
+    return extra or next(
+        filter(None, (_unknown_field(value, known[name]) for name, value in given.items())), ""
+    )
 
 
 def _check_curve(curve: Curve) -> None:
@@ -346,7 +348,7 @@ def _check_curve(curve: Curve) -> None:
             )
 
 
-def _reference(plain: Mapping[str, Any]) -> Reference:
+def _parse_reference(plain: Mapping[str, Any]) -> Reference:
     """The numbers of the labelled pairs; ValueError for what no calibration has."""
     reference = {name: tuple(map(float, values)) for name, values in plain.items()}
     sizes = {len(values) for values in reference.values()}
@@ -380,7 +382,7 @@ def too_few(
     return f"{' and '.join(counted)}: {FEWEST} of each are the fewest"
 
 
-def fitted(
+def fit_curve(
     scores: Values,
     same: NDArray[np.bool_],
     groups: NDArray[np.int64] | None,
@@ -404,7 +406,7 @@ def fitted(
     smooth = (through if chosen.kind == "beta" else fit("beta", scores, same))(x)
     precision = with_chance(precision, x, smooth, rng)
     if precision.value is None or recall.value is None:
-        precision, recall = _ahead(precision, recall, (x, y, smooth), rng)
+        precision, recall = _with_more_labels(precision, recall, (x, y, smooth), rng)
     thresholds = (precision, recall)
     cost = None
     if promises.wrong is not None and promises.missed is not None:
@@ -414,7 +416,7 @@ def fitted(
     return Curve(chosen.kind, n, positives, len(x), x_points, middle, bottom, top, thresholds, cost), chosen
 
 
-def _ahead(
+def _with_more_labels(
     precision: Threshold,
     recall: Threshold,
     of: tuple[Values, NDArray[np.bool_], Values],
@@ -454,7 +456,7 @@ def reference_numbers(
     """What a file keeps of pairs (n,) with these similarities: numbers of one pair of each group."""
     rows = np.arange(len(similar)) if groups is None else _one_of_each(groups, rng)
     first, second = ([column[row] for row in rows] if column else [] for column in texts)
-    return reference_of(features(similar[rows], first, second), rng)
+    return reference_of(pair_features(similar[rows], first, second), rng)
 
 
 def _one_of_each(groups: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -542,14 +544,16 @@ def translations(run: Path, origin: str, given: float, targets: Sequence[str] = 
             rng = generator(record["arguments"]["seed"], "translation", dataset)
             translation = translate(dataset, (origin, a), (other, b), given, rng)
             translated.append(
-                _beside(
-                    translation, [_scores(*cells[name]) for name in cells if name != dataset], _scores(a, b)
+                _with_others(
+                    translation,
+                    [_common_scores(*cells[name]) for name in cells if name != dataset],
+                    _common_scores(a, b),
                 )
             )
     return translated
 
 
-def _beside(
+def _with_others(
     translation: Translation, others: Sequence[tuple[Values, Values]], own: tuple[Values, Values]
 ) -> Translation:
     """With what other datasets give, where there are some on which the given threshold tells pairs apart."""
@@ -559,7 +563,7 @@ def _beside(
     share = float((a >= translation.given).mean())
     if not 0 < share < 1:
         return translation
-    value = _reached(b, share)
+    value = _score_reached(b, share)
     return replace(
         translation,
         elsewhere=value,
@@ -567,13 +571,13 @@ def _beside(
     )
 
 
-def _scores(first: ScoredByOne, second: ScoredByOne) -> tuple[Values, Values]:
+def _common_scores(first: ScoredByOne, second: ScoredByOne) -> tuple[Values, Values]:
     """Of the pairs that both have."""
-    rows, others = _common(first, second)
+    rows, others = _common_rows(first, second)
     return first.similar[rows], second.similar[others]
 
 
-def _common(first: ScoredByOne, second: ScoredByOne) -> tuple[list[int], list[int]]:
+def _common_rows(first: ScoredByOne, second: ScoredByOne) -> tuple[list[int], list[int]]:
     places = {key: place for place, key in enumerate(second.ids)}
     rows = [place for place, key in enumerate(first.ids) if key in places]
     return rows, [places[first.ids[place]] for place in rows]
@@ -589,7 +593,7 @@ def translate(
     """Equipercentile linking: it needs no labels, which only say how well both do. UsageError where `given` accepts all
     or none of the pairs, which says nothing of where it lies."""
     (name, origins), (other, targets) = origin, target
-    rows, others = _common(origins, targets)
+    rows, others = _common_rows(origins, targets)
     a, same = origins.similar[rows], origins.same[rows]
     b, same_b = targets.similar[others], targets.same[others]
     share = float((a >= given).mean()) if rows else 0.0
@@ -603,21 +607,21 @@ def translate(
     drawn = rows_of_resamples(len(a), DRAWS, rng)
     shares = (a[drawn] >= given).mean(axis=1)
     low, high = np.quantile(
-        [_reached(b[draw], part) for draw, part in zip(drawn, shares, strict=True)], [0.025, 0.975]
+        [_score_reached(b[draw], part) for draw, part in zip(drawn, shares, strict=True)], [0.025, 0.975]
     )
-    value = _reached(b, share)
+    value = _score_reached(b, share)
     return Translation(
         dataset, name, other, given, value, float(low), float(high), share,
         float(((a >= given) == (b >= value)).mean()),
-        (_precision(same, a >= given), _precision(same_b, b >= value)), len(a),
+        (_precision_of(same, a >= given), _precision_of(same_b, b >= value)), len(a),
     )  # fmt: skip
 
 
-def _reached(scores: Values, share: float) -> float:
+def _score_reached(scores: Values, share: float) -> float:
     """The score that a share of all reaches."""
     # A score that a pair has: between two of them the share would be the same, and the choice ours.
     return float(np.quantile(scores, 1 - share, method="higher")) if share else float(scores.max())
 
 
-def _precision(same: NDArray[np.bool_], accepted: NDArray[np.bool_]) -> float | None:
+def _precision_of(same: NDArray[np.bool_], accepted: NDArray[np.bool_]) -> float | None:
     return float(same[accepted].mean()) if accepted.any() else None

@@ -18,12 +18,12 @@ from embassay.protocols.calibration.probability import (
     CORPUS,
     Calibration,
     Curve,
-    fitted,
+    fit_curve,
     read_pairs,
     reference_numbers,
     too_few,
 )
-from embassay.protocols.calibration.slices import DAMAGED, EDITED, KnownPairs, gaps, labels, loaded_as
+from embassay.protocols.calibration.slices import DAMAGED, EDITED, KnownPairs, gaps_of, label_mask, loaded_as
 from embassay.protocols.kernel import evaluation
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost, Statistic, estimates, undefined
 from embassay.protocols.kernel.evaluation import Fields, Task, TaskProtocol
@@ -32,12 +32,12 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import Session, Silent
 from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable
-from embassay.protocols.tasks.task import outcome, similarity
+from embassay.protocols.tasks.task import make_outcome, pair_similarity
 from embassay.randomness import generator
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
-from embassay.runs.folder import RunFolder, slug
+from embassay.runs.folder import RunFolder, slugify_name
 from embassay.stats.calibration import (
     Chosen,
     Cost,
@@ -71,8 +71,8 @@ class Context(evaluation.Context):
 
 def evaluate(system: Similarity, data: KnownPairs, context: Context) -> TaskOutcome:
     """Fit one system on the pairs; items are each pair's `similarity`, `same` and held-out `probability`."""
-    items, same = Items(), labels(data, context.options.same_from)
-    similar = similarity(system, data.first, data.second)
+    items, same = Items(), label_mask(data, context.options.same_from)
+    similar = pair_similarity(system, data.first, data.second)
     lost = Lost(system, data.ids, "pairs")
     lost.see(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
@@ -81,20 +81,20 @@ def evaluate(system: Similarity, data: KnownPairs, context: Context) -> TaskOutc
         return lost.without_score(HEADLINE, items)
     kept = np.flatnonzero(~lost.mask)
     n, counts = len(kept), {"pairs": len(kept)}
-    groups = _numbers(context.grouped(data.ids), kept)
+    groups = _number_groups(context.grouped(data.ids), kept)
     if reason := too_few(same[kept]) or _too_alike(same[kept], groups):
-        return outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
+        return make_outcome(HEADLINE, reason, items, n=n, skipped=lost.skipped, counts=counts)
     curve, chosen = fit_pairs(similar[kept], same[kept], groups, context)
     held = np.full(len(data), np.nan)
     held[kept] = chosen.held_out
     items.add(data.ids, held, "probability")
-    measured = figures(held[kept], same[kept], groups, context)
+    measured = heldout_figures(held[kept], same[kept], groups, context)
     scores = [
-        *quality(similar[kept], same[kept], held[kept], curve, measured),
-        *gaps(system, data, held, same, kept, curve, context),
+        *quality_scores(similar[kept], same[kept], held[kept], curve, measured),
+        *gaps_of(system, data, held, same, kept, curve, context),
     ]
-    warnings = tuple(_warnings(data, n, curve.units, context.options.same_from))
-    return outcome(
+    warnings = tuple(_pair_warnings(data, n, curve.units, context.options.same_from))
+    return make_outcome(
         HEADLINE,
         measured[HEADLINE],
         items,
@@ -115,7 +115,7 @@ def _too_alike(same: Mask, groups: NDArray[np.int64] | None) -> str:
     return f"of pairs that share a text counted once, {reason}" if reason else ""
 
 
-def _warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
+def _pair_warnings(data: KnownPairs, n: int, units: int, same_from: float | None) -> Iterator[str]:
     if units < n:
         yield f"pairs that share a text count as one: promises and bounds count {units:,} of {n:,}"
     if same_from is not None and not data.is_graded:
@@ -129,19 +129,19 @@ def fit_pairs(
     # As bytes, since the cache wants arguments that can be hashed.
     tied = None if groups is None else groups.astype(np.int64).tobytes()
     scores = similar.astype(np.float64).tobytes()
-    return _fitted(scores, same.tobytes(), tied, context.options.promises, context.seed, context.dataset)
+    return _fit_dataset(scores, same.tobytes(), tied, context.options.promises, context.seed, context.dataset)
 
 
 @lru_cache(maxsize=16)
-def _fitted(
+def _fit_dataset(
     scores: bytes, same: bytes, groups: bytes | None, promises: Promises, seed: int, dataset: str
 ) -> tuple[Curve, Chosen]:
     tied = None if groups is None else np.frombuffer(groups, dtype=np.int64)
     rng = generator(seed, "bootstrap", dataset, "calibration")
-    return fitted(np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng)
+    return fit_curve(np.frombuffer(scores), np.frombuffer(same, dtype=np.bool_), tied, promises, rng)
 
 
-def _numbers(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
+def _number_groups(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """The groups of the rows that are kept, from 0 on."""
     if groups is None:
         return None
@@ -149,7 +149,7 @@ def _numbers(groups: NDArray[np.int64] | None, kept: NDArray[np.int64]) -> NDArr
     return numbers if len(np.unique(numbers)) < len(kept) else None
 
 
-def figures(
+def heldout_figures(
     held: Values, same: Mask, groups: NDArray[np.int64] | None, context: Context, noun: str = "pairs"
 ) -> dict[str, Estimate]:
     """What is measured of held-out probabilities (n,): log loss, Brier score, the share that is the same, and as skill
@@ -165,7 +165,7 @@ def figures(
     return estimates(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
 
 
-def quality(
+def quality_scores(
     similar: Values,
     same: Mask,
     held: Values,
@@ -182,18 +182,18 @@ def quality(
         tenth = f"tenth {place}"
         yield Score("foretold", cut.foretold, cut.n, subset=tenth, method="mean held-out probability")
         yield Score("came_true", cut.came, cut.n, cut.low, cut.high, subset=tenth, method="exact binomial")
-    yield from (row for threshold in curve.thresholds for row in _promised(threshold, noun))
-    yield from _costs(curve.cost)
-    yield from _tradeoff(similar, same)
+    yield from (row for threshold in curve.thresholds for row in _promise_scores(threshold, noun))
+    yield from _cost_scores(curve.cost)
+    yield from _tradeoff_scores(similar, same)
 
 
-def _promised(threshold: Threshold, noun: str) -> Iterator[Score]:
+def _promise_scores(threshold: Threshold, noun: str) -> Iterator[Score]:
     """The threshold, and what the sample has above it: the promised share is at least what was asked."""
     promise = f"{threshold.measure} at least {threshold.aim:g} with {threshold.confidence:.0%} confidence"
     method = f"{promise}, exact binomial"
     if threshold.value is None:
         yield undefined(
-            "threshold", threshold.n, without(threshold, noun), variant=threshold.measure, method=method
+            "threshold", threshold.n, explain_none(threshold, noun), variant=threshold.measure, method=method
         )
         for step in threshold.ahead:
             n, where = threshold.n + step.more, f"{step.more:,} more labels"
@@ -222,7 +222,7 @@ def _promised(threshold: Threshold, noun: str) -> Iterator[Score]:
         )
 
 
-def without(threshold: Threshold, noun: str = "pairs") -> str:
+def explain_none(threshold: Threshold, noun: str = "pairs") -> str:
     """Why there is no threshold, and how many labels would do."""
     labelled = f"{threshold.n:,} labels don't suffice"
     if threshold.is_withheld:
@@ -242,7 +242,7 @@ def without(threshold: Threshold, noun: str = "pairs") -> str:
     return f"no number of labels would do: {top}"
 
 
-def _costs(cost: Cost | None) -> Iterator[Score]:
+def _cost_scores(cost: Cost | None) -> Iterator[Score]:
     """What mistakes cost at the cheapest threshold, and by accepting all or nothing, per pair of the other half."""
     if cost is None:
         return
@@ -254,7 +254,7 @@ def _costs(cost: Cost | None) -> Iterator[Score]:
         yield Score("cost", value, cost.n, variant=f"accept {name}", method=method)
 
 
-def _tradeoff(similar: Values, same: Mask) -> Iterator[Score]:
+def _tradeoff_scores(similar: Values, same: Mask) -> Iterator[Score]:
     """Precision with its exact interval, and recall, where a twentieth, two, three ... of the labels are accepted; at
     each alone, with no promise."""
     order = np.argsort(-similar, kind="stable")
@@ -272,15 +272,15 @@ def _tradeoff(similar: Values, same: Mask) -> Iterator[Score]:
 
 def pairs() -> Task:
     """How likely do two texts mean the same, given their similarity?"""
-    return _task(("labelled_pairs", "pairs"))
+    return _pairs_task(("labelled_pairs", "pairs"))
 
 
 def graded_pairs() -> Task:
     """The same of a dataset's grades, where it has both labels and grades."""
-    return _task(("pairs", "labelled_pairs"))
+    return _pairs_task(("pairs", "labelled_pairs"))
 
 
-def _task(shapes: tuple[str, ...]) -> Task:
+def _pairs_task(shapes: tuple[str, ...]) -> Task:
     def fields(data: KnownPairs) -> Fields:
         return {"text": (data.ids, data.first), "text2": (data.ids, data.second)}
 
@@ -314,7 +314,7 @@ class Calibrations(TaskProtocol):
 
     def texts(self, task: Task, data: KnownPairs, options: CalibrationOptions) -> int:
         """With the edited ones. Grades without a cut are refused here, before any work."""
-        labels(data, options.same_from)
+        label_mask(data, options.same_from)
         edited = min(EDITED, len(data)) * len(DAMAGED) if options.edits else 0
         return super().texts(task, data, options) + edited
 
@@ -329,7 +329,7 @@ class Calibrations(TaskProtocol):
 
     def file_of(self, system: str, dataset: str) -> Path:
         """Where a calibration is."""
-        return self.folder.path / "calibrations" / f"{slug(system)}--{slug(dataset)}.json"
+        return self.folder.path / "calibrations" / f"{slugify_name(system)}--{slugify_name(dataset)}.json"
 
     def _calibration(
         self, plan: Plan, system: PlannedSystem, dataset: str, source: str
@@ -340,7 +340,7 @@ class Calibrations(TaskProtocol):
             return None
         loaded = self.loaded(request, source, "pairs")
         context = self.context_of(loaded, None, request.seed, request.options)
-        groups = _numbers(context.grouped(values.ids), np.arange(len(values.ids)))
+        groups = _number_groups(context.grouped(values.ids), np.arange(len(values.ids)))
         curve, _ = fit_pairs(values.similar, values.same, groups, context)
         rows = {key: row for row, key in enumerate(loaded.data.ids)}
         texts = tuple(
@@ -366,7 +366,7 @@ class Calibrations(TaskProtocol):
         """Thresholds, and where the probability stops holding."""
         yield from super().tables(plan, rows)
         yield thresholds_table(rows)
-        yield from costs(rows)
+        yield from costs_table(rows)
         yield from next_labels(rows)
         yield gaps_table(rows)
 
@@ -384,7 +384,7 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
         if row.variant in ("precision", "recall"):
             cell.setdefault((row.system, row.dataset, row.variant), {})[row.measure] = row
     body = [
-        (system, dataset, by_measure["threshold"].method.partition(",")[0], *_line(by_measure))
+        (system, dataset, by_measure["threshold"].method.partition(",")[0], *_threshold_line(by_measure))
         for (system, dataset, _), by_measure in cell.items()
     ]
     columns = (
@@ -398,7 +398,7 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
     )  # fmt: skip
 
 
-def costs(rows: Sequence[Result]) -> Iterator[ColumnTable]:
+def costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """Where mistakes cost least, and what accepting all or nothing would cost; no table where no cost was asked for."""
     by_cell: dict[tuple[str, str], dict[tuple[str, str], Result]] = {}
     for row in rows:
@@ -450,7 +450,7 @@ def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         )  # fmt: skip
 
 
-def _line(by_measure: Mapping[str, Result]) -> Iterator[Any]:
+def _threshold_line(by_measure: Mapping[str, Result]) -> Iterator[Any]:
     for measure in ("threshold", "sample_precision", "sample_recall"):
         yield by_measure[measure].value if measure in by_measure else None
     yield by_measure["threshold"].reason

@@ -37,16 +37,16 @@ ALPHA = 0.01
 _DIGITS = 4
 
 
-def features(similar: Values, first: Sequence[str], second: Sequence[str]) -> dict[str, Values]:
+def pair_features(similar: Values, first: Sequence[str], second: Sequence[str]) -> dict[str, Values]:
     """The numbers of pairs (n,) by name; of scores alone (no texts), the similarity alone."""
     if not len(first):
         return {SIMILARITY: similar}
-    rows = np.array([_counted(a, b) for a, b in zip(first, second, strict=True)], dtype=np.float64)
+    rows = np.array([_count_features(a, b) for a, b in zip(first, second, strict=True)], dtype=np.float64)
     names = [name for name in FEATURES if name != SIMILARITY]
     return {SIMILARITY: similar} | {name: rows[:, place] for place, name in enumerate(names)}
 
 
-def _counted(first: str, second: str) -> tuple[float, ...]:
+def _count_features(first: str, second: str) -> tuple[float, ...]:
     texts = first + second
     own, other = set(first.lower().split()), set(second.lower().split())
     letters = sum(map(str.isalpha, texts))

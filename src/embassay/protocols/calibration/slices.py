@@ -18,7 +18,7 @@ from embassay.data import Dataset
 from embassay.errors import UsageError
 from embassay.protocols.calibration.probability import Curve
 from embassay.protocols.kernel.estimates import Estimate, estimate, estimates
-from embassay.protocols.tasks.task import similarity
+from embassay.protocols.tasks.task import pair_similarity
 from embassay.records import LabelledPairs, Loaded, Score, ScoredPairs
 from embassay.text import PERTURBATIONS, perturb_all
 
@@ -84,8 +84,8 @@ def loaded_as(shapes: tuple[str, ...]) -> Callable[[Dataset, int | None, int], L
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[KnownPairs]:
         shape = next((each for each in shapes if not dataset.missing(each)), shapes[0])
         loaded: Loaded[Any] = dataset.load(shape, limit=limit, seed=seed)
-        data = KnownPairs(loaded.data, _kinds(dataset, shape, loaded.data.ids))
-        warnings = (*loaded.warnings, *_weighed(dataset.parts[shape].columns()))
+        data = KnownPairs(loaded.data, _kinds_of_rows(dataset, shape, loaded.data.ids))
+        warnings = (*loaded.warnings, *_warn_of_weights(dataset.parts[shape].columns()))
         return Loaded(
             data, loaded.dataset, loaded.lang, loaded.fingerprint, loaded.skipped, warnings
         )  # fmt: skip
@@ -93,14 +93,14 @@ def loaded_as(shapes: tuple[str, ...]) -> Callable[[Dataset, int | None, int], L
     return load
 
 
-def _weighed(columns: Sequence[str]) -> Iterator[str]:
+def _warn_of_weights(columns: Sequence[str]) -> Iterator[str]:
     """That weights are not used: exact bounds count pairs, and hold for no others."""
     for name in columns:
         if name.lower() in WEIGHTS:
             yield f"the column {name} is not used: promises count pairs, and hold for pairs drawn like these rows"
 
 
-def _kinds(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
+def _kinds_of_rows(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     source = dataset.parts[shape]
     columns = [name for name in COLUMNS if name in source.columns()]
     if not columns:
@@ -109,16 +109,16 @@ def _kinds(dataset: Dataset, shape: str, ids: tuple[str, ...]) -> dict[str, tupl
     by_id: dict[str, tuple[str, ...]] = {}
     for number, row in enumerate(source.rows((*columns, *(("id",) if has_ids else ()))), 1):
         key = str(row.cells.get("id")) if has_ids else str(number)
-        by_id[key] = tuple(_plain(row.cells.get(name)) for name in columns)
+        by_id[key] = tuple(_plain_value(row.cells.get(name)) for name in columns)
     table = [by_id.get(key, ("",) * len(columns)) for key in ids]
     return {name: tuple(row[place] for row in table) for place, name in enumerate(columns)}
 
 
-def _plain(value: Any) -> str:
+def _plain_value(value: Any) -> str:
     return value.strip() if isinstance(value, str) else "" if value is None else str(value)
 
 
-def labels(data: KnownPairs, same_from: float | None) -> Mask:
+def label_mask(data: KnownPairs, same_from: float | None) -> Mask:
     """Whether each pair means the same, (n,). UsageError for grades where none is named."""
     pairs = data.pairs
     if isinstance(pairs, LabelledPairs):
@@ -133,7 +133,7 @@ def labels(data: KnownPairs, same_from: float | None) -> Mask:
     return np.asarray(pairs.scores >= (pairs.scores.max() if same_from is None else same_from))
 
 
-def gaps(
+def gaps_of(
     system: Similarity,
     data: KnownPairs,
     held: Values,
@@ -144,18 +144,18 @@ def gaps(
 ) -> Iterator[Score]:
     """What came true minus what was foretold, by kind of pair and of edited copies: 0 where the probability holds."""
     off = same[kept] - held[kept]
-    kinds = {name: mask for name, mask in slices(data, kept) if mask.sum() >= 2}
+    kinds = {name: mask for name, mask in find_slices(data, kept) if mask.sum() >= 2}
     # What has many pairs is resampled with all, in one pass; of few a resample of all may have none.
     large = {name: mask for name, mask in kinds.items() if mask.sum() >= TOGETHER}
-    estimated = _gaps(off, large, context)
+    estimated = _mean_gaps(off, large, context)
     for name, mask in kinds.items():
-        gap = estimated[name] if name in large else _gap(off[mask], context, f"slice {name}")
+        gap = estimated[name] if name in large else _mean_gap(off[mask], context, f"slice {name}")
         yield gap.score("gap", subset=name)
     if context.options.edits:
-        yield from _edits(system, data, same, kept, curve, context)
+        yield from _edit_scores(system, data, same, kept, curve, context)
 
 
-def _gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Estimate]:
+def _mean_gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Estimate]:
     """The mean of what is off (n,) over the rows of each mask (n,)."""
     if not kinds:
         return {}
@@ -168,18 +168,18 @@ def _gaps(off: Values, kinds: Mapping[str, Mask], context: Any) -> dict[str, Est
     return {name: replace(estimated[name], n=int(mask.sum())) for name, mask in kinds.items()}
 
 
-def _gap(values: Values, context: Any, stream: str) -> Estimate:
+def _mean_gap(values: Values, context: Any, stream: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, stream, "bootstrap over pairs")
 
 
-def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
+def find_slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mask]]:
     """The kinds of pairs that are looked at by themselves, and which of the kept rows each has."""
     lengths = np.array([len(data.first[row]) + len(data.second[row]) for row in kept])
     low, high = np.quantile(lengths, [1 / 3, 2 / 3])
     yield "short pairs", lengths <= low
     yield "medium pairs", (lengths > low) & (lengths <= high)
     yield "long pairs", lengths > high
-    words = [(_words(data.first[row]), _words(data.second[row])) for row in kept]
+    words = [(_word_set(data.first[row]), _word_set(data.second[row])) for row in kept]
     denied = np.array([NEGATION.isdisjoint(first) != NEGATION.isdisjoint(second) for first, second in words])
     yield "pairs with one negation", denied
     yield "pairs with none or two", ~denied
@@ -196,13 +196,13 @@ def slices(data: KnownPairs, kept: NDArray[np.int64]) -> Iterator[tuple[str, Mas
             yield from ((f"{column} {count}", of_row == count) for count in counts if counts[count] >= FEWEST)
 
 
-def _words(text: str) -> set[str]:
+def _word_set(text: str) -> set[str]:
     # The clitic becomes a word, so that "isn't" is a negation.
     plain = text.lower().replace("’", "'").replace("n't", " n't")
     return {word.strip(MARKS) for word in plain.split()}
 
 
-def _edits(
+def _edit_scores(
     system: Similarity, data: KnownPairs, same: Mask, kept: NDArray[np.int64], curve: Curve, context: Any
 ) -> Iterator[Score]:
     """Of copies whose second text is damaged, which leaves its meaning, or negated, which of a pair that was the same
@@ -216,6 +216,6 @@ def _edits(
         edit = PERTURBATIONS.build(name, tokenizer=context.tokenizer, needle_text="")
         edited = perturb_all(edit, second, [data.ids[row] for row in chosen], context.seed)
         changed = np.array([a != b for a, b in zip(second, edited, strict=True)], dtype=bool)
-        similar = similarity(system, first, edited)
+        similar = pair_similarity(system, first, edited)
         off = np.where(changed & ~np.isnan(similar), truth - curve.at(similar), np.nan)
-        yield _gap(off, context, f"edit {name}").score("gap", subset=called)
+        yield _mean_gap(off, context, f"edit {name}").score("gap", subset=called)

@@ -39,7 +39,7 @@ class Evidence:
     scores: Values
 
 
-def evidence(signals: Sequence[Values], shares: Values, chance: float = CHANCE) -> Evidence:
+def gather_evidence(signals: Sequence[Values], shares: Values, chance: float = CHANCE) -> Evidence:
     """Of what each question says: signals (questions, systems), and the shares of the first ten that two systems have
     in common (questions, systems, systems). How much each system agrees with the others is the last signal."""
     n = shares.shape[1]
@@ -48,11 +48,11 @@ def evidence(signals: Sequence[Values], shares: Values, chance: float = CHANCE) 
     columns = [*signals, others]
     values = np.column_stack([column.mean(axis=0) for column in columns])
     agreement = np.where(apart, shares.mean(axis=0), 1.0)
-    column = scores(values, np.array([error(column) for column in columns]), agreement, chance)
+    column = system_scores(values, np.array([mean_error(column) for column in columns]), agreement, chance)
     return Evidence(values, agreement, column[:, None])
 
 
-def error(values: Values) -> float:
+def mean_error(values: Values) -> float:
     """The standard error of how far a system's mean lies from that of all, over questions: (questions, systems). 0 of
     one question."""
     if len(values) < 2:
@@ -61,7 +61,7 @@ def error(values: Values) -> float:
     return float(np.sqrt(np.mean(off.var(axis=0, ddof=1)) / len(values)))
 
 
-def scores(values: Values, errors: Values, agreement: Values, chance: float = CHANCE) -> Values:
+def system_scores(values: Values, errors: Values, agreement: Values, chance: float = CHANCE) -> Values:
     """One per system, (systems,): the mean of its signals, each in its own spread among the systems and in what chance
     makes of it, times the root of how much the systems disagree. So a signal counts where all its values are small too,
     counts little where they hardly differ, and systems that find the same passages are nearly equal."""
@@ -84,7 +84,7 @@ class Weights:
     freedom: float
 
 
-def contrasts(n: int) -> Values:
+def contrast_basis(n: int) -> Values:
     """An orthonormal basis of the differences between n values, (n, n - 1)."""
     basis = np.zeros((n, n - 1))
     for place in range(n - 1):
@@ -93,9 +93,9 @@ def contrasts(n: int) -> Values:
     return np.asarray(basis / np.linalg.norm(basis, axis=0))
 
 
-def whitened(evidence: Evidence, truth: Values) -> tuple[Values, Values]:
+def whiten_scores(evidence: Evidence, truth: Values) -> tuple[Values, Values]:
     """Scores and truth of one collection as independent differences: (systems - 1, scores) and (systems - 1,)."""
-    basis = contrasts(len(truth))
+    basis = contrast_basis(len(truth))
     kernel = basis.T @ (evidence.agreement + NUGGET * np.eye(len(truth))) @ basis
     root = np.linalg.cholesky(kernel)
     return np.linalg.solve(root, basis.T @ evidence.scores), np.linalg.solve(root, basis.T @ truth)
@@ -105,10 +105,10 @@ Case = tuple[Evidence, Values]
 """A set of systems on a collection, and their nDCG@10."""
 
 
-def fitted(collections: Sequence[Sequence[Case]], ridge: float) -> Weights:
+def fit_weights(collections: Sequence[Sequence[Case]], ridge: float) -> Weights:
     """Weights from collections with known truth, each with one set of systems or more; each collection counts the same.
     The error's scale is that of collections left out of the fit."""
-    parts = [[whitened(*case) for case in cases] for cases in collections]
+    parts = [[whiten_scores(*case) for case in cases] for cases in collections]
     inner = [np.mean([x.T @ x / len(y) for x, y in part], axis=0) for part in parts]
     outer = [np.mean([x.T @ y / len(y) for x, y in part], axis=0) for part in parts]
     size = np.eye(len(inner[0])) * ridge * len(parts)
@@ -123,12 +123,12 @@ def fitted(collections: Sequence[Sequence[Case]], ridge: float) -> Weights:
         weights = solve([row for row in range(len(parts)) if row != left])
         errors.append(float(np.mean([np.mean((y - x @ weights) ** 2) for x, y in part])))
     sizes = [float(np.mean([len(y) for _, y in part])) for part in parts]
-    scale, freedom = spread(np.array(errors), sizes)
+    scale, freedom = error_spread(np.array(errors), sizes)
     every = range(len(parts))
     return Weights(solve(every), np.linalg.inv(sum((inner[row] for row in every), size)), scale, freedom)
 
 
-def spread(errors: Values, sizes: Sequence[float]) -> tuple[float, float]:
+def error_spread(errors: Values, sizes: Sequence[float]) -> tuple[float, float]:
     """The scale and the degrees of freedom of the scaled inverse chi-squared that mean squared errors of collections
     come from, by the mean and variance of their logarithms; `sizes` are the differences behind each."""
     from scipy.optimize import brentq
@@ -171,7 +171,7 @@ class Belief:
         drawn = np.empty_like(noise)
         for place, (mean, covariance) in enumerate(zip(self.means, self.covariances, strict=True)):
             rows = which == place
-            drawn[rows] = mean + noise[rows] @ root(covariance).T
+            drawn[rows] = mean + noise[rows] @ square_root(covariance).T
         return drawn
 
     @property
@@ -214,7 +214,7 @@ class Belief:
         return float(low), float(high)
 
 
-def believed(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
+def form_belief(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
     """What the signals say."""
     from scipy.stats import chi2
 
@@ -231,14 +231,14 @@ def believed(weights: Weights, evidence: Evidence, seed: int = 1337) -> Belief:
     return Belief((mean,) * SIZES, tuple(size * unit for size in sizes), np.full(SIZES, 1 / SIZES), seed)
 
 
-def updated(belief: Belief, values: Values, noise: Values, bias: Values | None = None) -> Belief:
+def update_belief(belief: Belief, values: Values, noise: Values, bias: Values | None = None) -> Belief:
     """After questions whose passages are known: `values` (questions, systems) are their nDCG@10, `noise` the covariance
     of one question that public collections let expect, which their own replaces as they get more. `bias` is the
     covariance of what all of them may be off together, however many, where they are not the users' own."""
     n, systems = values.shape
     sample = np.cov(values, rowvar=False) if n > 1 else np.zeros((systems, systems))
     blended = (TRUSTED * noise + n * sample) / (TRUSTED + n)
-    basis = contrasts(systems)
+    basis = contrast_basis(systems)
     shared = 0.0 if bias is None else bias
     observed, error = basis.T @ values.mean(axis=0), basis.T @ (blended / n + shared) @ basis
     means, covariances, logs = [], [], []
@@ -259,7 +259,7 @@ def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | N
     """How many judged questions make the expected regret of the pick at most `tolerance`, None where 640 don't; and
     that regret by their number."""
     systems = len(belief.means[0])
-    basis = contrasts(systems)
+    basis = contrast_basis(systems)
     before = basis.T @ belief.covariance @ basis
     centre = basis.T @ belief.mean
     # A share to compute with; draws come in no order, so the first are as good as any.
@@ -268,7 +268,7 @@ def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | N
     regrets: dict[int, float] = {}
     for n in LABELLED:
         error = basis.T @ noise @ basis / n
-        observed = truth @ basis + wobble[:, : systems - 1] @ root(error).T
+        observed = truth @ basis + wobble[:, : systems - 1] @ square_root(error).T
         gain = np.linalg.solve(before + error, before).T
         after = (centre + (observed - centre) @ gain.T) @ basis.T
         picked = truth[np.arange(len(truth)), after.argmax(axis=1)]
@@ -278,7 +278,7 @@ def labels_for(belief: Belief, noise: Values, tolerance: float) -> tuple[int | N
     return None, regrets
 
 
-def root(covariance: Values) -> NDArray[np.float64]:
+def square_root(covariance: Values) -> NDArray[np.float64]:
     """A square root of a covariance that may be singular."""
     values, vectors = np.linalg.eigh(covariance)
     # Not Cholesky: a covariance of differences is singular, and rounding makes a 0 negative.

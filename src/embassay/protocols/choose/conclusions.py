@@ -17,13 +17,13 @@ from embassay.protocols.choose.belief import (
     Evidence,
     Values,
     Weights,
-    believed,
-    evidence,
+    form_belief,
+    gather_evidence,
     labels_for,
-    updated,
+    update_belief,
 )
 from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND
-from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, gains, nearness
+from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, passage_gains, passage_nearness
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.records import Result
 
@@ -52,7 +52,7 @@ class Fit:
 
 
 @cache
-def shipped() -> Fit:
+def shipped_fit() -> Fit:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
     if tuple(plain["signals"]) != SIGNALS:
@@ -118,16 +118,16 @@ class Standing:
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
     """Signals and agreement of the systems. A family that some system lacks, or that the documents don't allow, counts
     as the mean of the others."""
-    asked = [_near([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
+    asked = [_mean_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
     means = [column.mean(axis=0) for column in asked if len(column)] or [np.zeros(len(answers))]
     signals = [column if len(column) else np.mean(means, axis=0)[None] for column in asked]
-    return evidence(signals, in_common([answer.first for answer in answers]))
+    return gather_evidence(signals, in_common([answer.first for answer in answers]))
 
 
-def _near(places: Sequence[Mapping[str, int]]) -> Values:
+def _mean_nearness(places: Sequence[Mapping[str, int]]) -> Values:
     """How near the first place each system has the passages of the questions that all were asked."""
-    ranks = _shared(places)
-    return nearness(ranks.astype(int)) if len(ranks) else ranks
+    ranks = _shared_values(places)
+    return passage_nearness(ranks.astype(int)) if len(ranks) else ranks
 
 
 def in_common(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Values:
@@ -148,7 +148,7 @@ def in_common(first: Sequence[Mapping[str, Mapping[str, frozenset[str]]]]) -> Va
     return share
 
 
-def standing(
+def make_standing(
     dataset: str,
     lang: str,
     answers: Mapping[str, Answers],
@@ -157,17 +157,17 @@ def standing(
     missing: Sequence[str] = (),
 ) -> Standing:
     """What the answers of two systems or more say, with those to the user's judged questions."""
-    systems, fit = tuple(answers), shipped()
+    systems, fit = tuple(answers), shipped_fit()
     evidence = evidence_of(list(answers.values()))
-    belief = believed(fit.weights, evidence, seed)
+    belief = form_belief(fit.weights, evidence, seed)
     kernel = evidence.agreement + NUGGET * np.eye(len(systems))
     noise = fit.per_question * kernel
-    written = _shared([_written(answer) for answer in answers.values()])
+    written = _shared_values([_written_ndcg(answer) for answer in answers.values()])
     if len(written):
-        belief = updated(belief, written, noise, fit.asked_scale * kernel)
-    judged = _shared([answer.judged for answer in answers.values()])
+        belief = update_belief(belief, written, noise, fit.asked_scale * kernel)
+    judged = _shared_values([answer.judged for answer in answers.values()])
     if len(judged):
-        belief = updated(belief, judged, noise)
+        belief = update_belief(belief, judged, noise)
     labels, regrets = labels_for(belief, noise, tolerance)
     questions = len(next(iter(answers.values())).ranks.get("sentence", {}))
     return Standing(
@@ -186,7 +186,7 @@ def standing(
     )
 
 
-def _shared(answers: Sequence[Mapping[str, float]]) -> Values:
+def _shared_values(answers: Sequence[Mapping[str, float]]) -> Values:
     """The values of the questions that all systems answered, (questions, systems)."""
     first, *rest = answers
     shared = [question for question in first if all(question in other for other in rest)]
@@ -194,19 +194,19 @@ def _shared(answers: Sequence[Mapping[str, float]]) -> Values:
     return np.array(values).reshape(len(shared), len(answers))
 
 
-def _written(answers: Answers) -> dict[str, float]:
+def _written_ndcg(answers: Answers) -> dict[str, float]:
     """nDCG@10 of the questions that a model wrote, each about one passage."""
     return {
-        question: float(gains(np.array(place if place <= K else 0)))
+        question: float(passage_gains(np.array(place if place <= K else 0)))
         for family, places in answers.ranks.items()
         if family.startswith(BY_MODEL)
         for question, place in places.items()
     }
 
 
-def concluded(one: Standing, seed: int) -> Iterator[Result]:
+def concluded_rows(one: Standing, seed: int) -> Iterator[Result]:
     """P(best), P(near the best), expected regret and the difference to the pick of every system, as rows."""
-    fit, belief = shipped(), one.belief
+    fit, belief = shipped_fit(), one.belief
     near, pick = belief.near(one.tolerance), belief.pick
     method = f"weights of {len(fit.collections)} public collections, {one.questions} passages asked"
     if len(one.written):
@@ -227,7 +227,7 @@ def concluded(one: Standing, seed: int) -> Iterator[Result]:
             yield Result(*where, measure, float(value), one.questions, lower, upper, method, seed, "")
 
 
-def told(one: Standing) -> dict[str, Any]:
+def choice_record(one: Standing) -> dict[str, Any]:
     """The choice as comparisons.json has it."""
     belief, pick = one.belief, one.belief.pick
     near = belief.near(one.tolerance)
@@ -252,7 +252,7 @@ def told(one: Standing) -> dict[str, Any]:
         "written": len(one.written),
         "questions": one.questions,
         "missing": list(one.missing),
-        "trained_on": list(shipped().collections),
+        "trained_on": list(shipped_fit().collections),
     }
 
 
@@ -294,7 +294,9 @@ def contenders_of(one: Standing) -> list[str]:
     return [one.systems[place] for place in (able if len(able) > 1 else order)[:CONTENDERS]]
 
 
-def deciding(answers: Mapping[str, Answers], one: Standing) -> list[tuple[str, str, tuple[str, ...]]]:
+def deciding_questions(
+    answers: Mapping[str, Answers], one: Standing
+) -> list[tuple[str, str, tuple[str, ...]]]:
     """The questions that would tell most: (family, question, passages), those first on which the contenders' first ten
     differ most. They are the user's own while some of them are not judged, else those of a model, else those of the
     documents; the passages are the contenders'."""
@@ -304,7 +306,7 @@ def deciding(answers: Mapping[str, Answers], one: Standing) -> list[tuple[str, s
     written = [family for family in families if family.startswith(BY_MODEL)]
     for group in (["queries"], written, ["half"]):
         ranked = [
-            (*_unlike([rankings.get(question, frozenset()) for rankings in tens]), family, question)
+            (*_how_unlike([rankings.get(question, frozenset()) for rankings in tens]), family, question)
             for family in group
             if family in families
             for tens in [[other.first[family] for other in contenders]]
@@ -317,7 +319,7 @@ def deciding(answers: Mapping[str, Answers], one: Standing) -> list[tuple[str, s
     return []
 
 
-def _unlike(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
+def _how_unlike(tens: Sequence[frozenset[str]]) -> tuple[float, tuple[str, ...]]:
     """How much of all that is found each finds, and all that is found."""
     union = frozenset[str]().union(*tens)
     return float(np.mean([len(ten) for ten in tens])) / max(len(union), 1), tuple(sorted(union))

@@ -18,12 +18,12 @@ from embassay.parquet import read_parquet
 from embassay.protocols.choose.conclusions import (
     Answers,
     Standing,
+    choice_record,
     choice_tables,
-    concluded,
+    concluded_rows,
     contenders_of,
-    deciding,
-    standing,
-    told,
+    deciding_questions,
+    make_standing,
 )
 from embassay.protocols.choose.options import FEW, ChoiceOptions
 from embassay.protocols.choose.questions import (
@@ -38,13 +38,13 @@ from embassay.protocols.choose.questions import (
     Posed,
     asked_of,
     cell_options,
-    commission,
     draft_tables,
-    gains,
+    draw_commission,
+    draw_probes,
     is_unspaced,
     open_writer,
-    probed,
-    ranks,
+    passage_gains,
+    passage_ranks,
     read_posed,
     told_apart,
     told_of,
@@ -57,11 +57,11 @@ from embassay.protocols.kernel.plan import Plan
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
 from embassay.protocols.questions import drafts
 from embassay.protocols.questions.drafts import DRAFTS, Draft, Writer, read_drafts
-from embassay.protocols.tasks.task import outcome
+from embassay.protocols.tasks.task import make_outcome
 from embassay.records import Loaded, Result, Score, TaskOutcome
 from embassay.registry import Registry
 from embassay.runs.execution import Workers
-from embassay.runs.folder import Cell, CellRecord, digest, to_json, write_atomic
+from embassay.runs.folder import Cell, CellRecord, digest_json, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.systems.remote import Ledger
 
@@ -89,19 +89,19 @@ class Context(evaluation.Context):
 
 def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome:
     """What one system finds: items are nDCG@100 of every question by its family, rankings the first ten of each."""
-    drawn, options = probed(data, context.options, context.seed), context.options
+    drawn, options = draw_probes(data, context.options, context.seed), context.options
     families = [(name, question) for name, asked in drawn.probe.questions.items() for question in asked]
     items = Items()
     if not families:
         reason = f"none of {len(drawn.ids):,} passages has enough words to be asked about"
-        return outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
+        return make_outcome(HEADLINE, reason, items, n=0, counts={"documents": len(drawn.ids)})
     top = told_apart(system.search([question.text for _, question in families], drawn.probe.texts, DEPTH))
     documents = Lost(system, drawn.ids, "documents")
     documents.see_texts(drawn.probe.texts)
     if documents.too_many:
         return documents.without_score(HEADLINE, items)
-    places = ranks(top, np.array([question.row for _, question in families]))
-    values = gains(places)
+    places = passage_ranks(top, np.array([question.row for _, question in families]))
+    values = passage_gains(places)
     rankings = _Rankings(drawn.ids)
     by_passage: dict[str, list[float]] = {}
     scores = []
@@ -111,7 +111,7 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
         items.add(ids, values[rows], HEADLINE, name)
         # The rank itself too: `conclusions` makes nearness of it.
         items.add(ids, places[rows], "rank", name)
-        scores.append(_mean(values[rows], context, name).score(HEADLINE, variant=name))
+        scores.append(_mean_estimate(values[rows], context, name).score(HEADLINE, variant=name))
         rankings.add(name, ids, top[rows, :K])
         for passage, value in zip(ids, values[rows].tolist(), strict=True):
             by_passage.setdefault(passage, []).append(value)
@@ -119,14 +119,16 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
     if options.queries or options.labels:
         _search_asked(system, drawn, asked_of(options), items, rankings)
     means = np.array([np.mean(scored) for scored in by_passage.values()])
-    result = outcome(
-        HEADLINE, _mean(means, context, "passages"), items, n=len(means), scores=scores, skipped=documents.skipped,
-        warnings=_warnings(data, drawn, len(means)), counts={"documents": len(drawn.ids), "questions": len(families)},
+    result = make_outcome(
+        HEADLINE, _mean_estimate(means, context, "passages"), items, n=len(means), scores=scores,
+        skipped=documents.skipped,
+        warnings=_choice_warnings(data, drawn, len(means)),
+        counts={"documents": len(drawn.ids), "questions": len(families)},
     )  # fmt: skip
     return replace(result, rankings=rankings.columns)
 
 
-def _warnings(data: Library, drawn: Drawn, asked: int) -> Iterator[str]:
+def _choice_warnings(data: Library, drawn: Drawn, asked: int) -> Iterator[str]:
     """What makes the questions worth less."""
     if len(drawn.ids) < len(data):
         yield f"{len(drawn.ids):,} of {len(data):,} passages were drawn: among more, the right one is harder to find"
@@ -149,7 +151,7 @@ def _warnings(data: Library, drawn: Drawn, asked: int) -> Iterator[str]:
         yield f"{asked:,} passages could be asked about: P(best) holds for {FEW} and more"
 
 
-def _mean(values: NDArray[np.float64], context: Context, purpose: str) -> Estimate:
+def _mean_estimate(values: NDArray[np.float64], context: Context, purpose: str) -> Estimate:
     return estimate(values[:, None], lambda means: means[..., 0], context, purpose, "bootstrap over passages")
 
 
@@ -164,11 +166,11 @@ def _search_written(
     for family, questions in by_kind.items():
         ids = [question.id for question in questions]
         top = told_apart(system.search([question.text for question in questions], drawn.texts, DEPTH))
-        ranked = ranks(top, np.array([places[question.passage] for question in questions]))
-        items.add(ids, gains(ranked), HEADLINE, family)
+        ranked = passage_ranks(top, np.array([places[question.passage] for question in questions]))
+        items.add(ids, passage_gains(ranked), HEADLINE, family)
         items.add(ids, ranked, "rank", family)
         rankings.add(family, ids, top[:, :K])
-        yield _mean(gains(ranked), context, family).score(HEADLINE, variant=family)
+        yield _mean_estimate(passage_gains(ranked), context, family).score(HEADLINE, variant=family)
 
 
 def _search_asked(system: Similarity, drawn: Drawn, asked: Asked, items: Items, rankings: _Rankings) -> None:
@@ -198,12 +200,12 @@ class _Rankings:
                         self.columns[name].append(value)
 
 
-def choice() -> Task:
+def choice_task() -> Task:
     """Which system finds what the documents ask of themselves?"""
 
     def load(dataset: Dataset, limit: int | None, seed: int) -> Loaded[Any]:
         loaded: Loaded[Any] = dataset.load("documents", limit=limit, seed=seed)
-        titles = _titles(dataset) if "title" in dataset.parts["documents"].columns() else {}
+        titles = _passage_titles(dataset) if "title" in dataset.parts["documents"].columns() else {}
         data = loaded.data
         return replace(loaded, data=Library(data.ids, data.texts, [titles.get(doc, "") for doc in data.ids]))
 
@@ -213,13 +215,13 @@ def choice() -> Task:
     return Task(TASK, "Choice", ("documents",), HEADLINE, 2, evaluate, load, fields)
 
 
-def _titles(dataset: Dataset) -> dict[str, str]:
+def _passage_titles(dataset: Dataset) -> dict[str, str]:
     rows = dataset.parts["documents"].rows(("id", "title"))
     return {str(row.cells.get("id")): str(row.cells.get("title") or "") for row in rows}
 
 
 TASKS: Registry[Task] = Registry("task", makes=[("name", "headline")])
-TASKS.add(TASK, "embassay.protocols.choose.protocol:choice", "which system to use, without labels")
+TASKS.add(TASK, "embassay.protocols.choose.protocol:choice_task", "which system to use, without labels")
 
 
 class Choices(TaskProtocol):
@@ -258,7 +260,7 @@ class Choices(TaskProtocol):
     def own_key(self, system: Any, task: Any) -> dict[str, Any]:
         """What the files of questions and judgements hold, and what a model wrote."""
         del system, task
-        return {**self.files, **({"written": digest(self.written)} if self.written else {})}
+        return {**self.files, **({"written": digest_json(self.written)} if self.written else {})}
 
     def plan(self, request: Any, cache: Path | None = None, ledger: Ledger | None = None) -> Plan:
         """UsageError besides where there is nothing to choose between."""
@@ -267,7 +269,7 @@ class Choices(TaskProtocol):
         self.written = None if options.llm else ""
         if options.queries or options.labels:
             asked = asked_of(cell_options(options, ""))
-            self.files = {"users": digest([asked.queries, asked.qrels])}
+            self.files = {"users": digest_json([asked.queries, asked.qrels])}
         writer = open_writer(options, request.seed, cache, ledger) if options.llm else None
         plan = super().plan(request, cache, ledger)
         if sum(system.kind != "reference" for system in plan.systems) < 2:
@@ -276,7 +278,7 @@ class Choices(TaskProtocol):
                 mend="Name two systems or more: -s bm25 -s wordllama -s minilm.",
             )
         for dataset in plan.datasets if options.labels else ():
-            probed(self.loaded(request, dataset.source, TASK).data, options, request.seed)
+            draw_probes(self.loaded(request, dataset.source, TASK).data, options, request.seed)
         if writer is None:
             return plan
         self.drafts = read_drafts(self.folder.path / DRAFTS)
@@ -288,12 +290,12 @@ class Choices(TaskProtocol):
     def _commissions(self, plan: Plan, writer: Writer) -> Iterator[Commission]:
         request = plan.request
         for planned_dataset in plan.datasets:
-            drawn = probed(
+            drawn = draw_probes(
                 self.loaded(request, planned_dataset.source, TASK).data, request.options, request.seed
             )
             dataset = inputs.dataset(request.dataset(planned_dataset.source))
             kinds = request.options.asked_kinds
-            yield commission(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
+            yield draw_commission(writer, kinds, dataset, planned_dataset.name, frozenset(drawn.ids))
 
     def _questions(self) -> str:
         return "".join(to_json(row) + "\n" for job in self.commissions for row in job.rows(self.drafts))
@@ -315,7 +317,7 @@ class Choices(TaskProtocol):
         written = [
             forecast
             for job, head, kind, drawn in heads
-            for forecast in drafts.forecast(head, job.writer, kind, drawn, self.drafts)
+            for forecast in drafts.forecast_drafts(head, job.writer, kind, drawn, self.drafts)
         ]
         cells = super().forecast(plan, measure=measure)
         note = drafts.in_all(written, self.commissions[0].writer, self.drafts) if written else ""
@@ -356,7 +358,7 @@ class Choices(TaskProtocol):
     def _write(self, listener: Silent, ledger: Ledger) -> None:
         for job in self.commissions:
             path = self.folder.path / DRAFTS
-            self.failed |= drafts.write(job.writer, job.drawn, path, self.drafts, listener, ledger)
+            self.failed |= drafts.write_drafts(job.writer, job.drawn, path, self.drafts, listener, ledger)
             job.writer.chat.cache.close()
         self.written = self._questions()
 
@@ -378,7 +380,7 @@ class Choices(TaskProtocol):
         self, plan: Plan, source: str, answers: Mapping[str, Answers], result: Standing
     ) -> list[dict[str, Any]]:
         options = plan.request.options
-        drawn = probed(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
+        drawn = draw_probes(self.loaded(plan.request, source, TASK).data, options, plan.request.seed)
         texts = dict(zip(drawn.ids, drawn.texts, strict=True))
         posed = {drawn.ids[question.row]: question.text for question in drawn.probe.questions.get("half", ())}
         posed |= {item.id: item.text for item in read_posed(str(self.folder.path / FILE), result.dataset)}
@@ -388,7 +390,7 @@ class Choices(TaskProtocol):
                 "id": question, "text": posed[question], "asked by": family,
                 "passages": [{"id": doc, "text": texts[doc]} for doc in passages],
             }
-            for family, question, passages in deciding(answers, result)
+            for family, question, passages in deciding_questions(answers, result)
         ]  # fmt: skip
 
     def call(self, request: Any, out: Path) -> str:
@@ -400,10 +402,10 @@ class Choices(TaskProtocol):
         before = super().conclude(plan, records, rows)
         answered = {dataset.name: self._answered(plan, dataset.name, records) for dataset in plan.datasets}
         settled = [self._concluded(plan, name, heard) for name, heard in answered.items() if len(heard) > 1]
-        more = [row for result in settled for row in concluded(result, plan.request.seed)]
+        more = [row for result in settled for row in concluded_rows(result, plan.request.seed)]
         tables = [table for result in settled for table in choice_tables(result)]
         tables += draft_tables(self.commissions, self.drafts)
-        choices = {result.dataset: told(result) for result in settled}
+        choices = {result.dataset: choice_record(result) for result in settled}
         return replace(
             before, rows=[*before.rows, *more], tables=[*before.tables, *tables],
             comparisons={**before.comparisons, "choice": choices},
@@ -413,21 +415,23 @@ class Choices(TaskProtocol):
         done = {record.system for record in records if record.done and record.dataset == dataset}
         return {
             name: answers
-            for name in _contenders(plan)
+            for name in _contender_names(plan)
             if name in done and (answers := self._answers(dataset, name)) is not None
         }
 
     def _concluded(self, plan: Plan, dataset: str, answers: Mapping[str, Answers]) -> Standing:
-        missing = [name for name in _contenders(plan) if name not in answers]
+        missing = [name for name in _contender_names(plan) if name not in answers]
         options = plan.request.options
-        return standing(dataset, plan.lang(dataset), answers, options.tolerance, plan.request.seed, missing)
+        return make_standing(
+            dataset, plan.lang(dataset), answers, options.tolerance, plan.request.seed, missing
+        )
 
     def _answers(self, dataset: str, system: str) -> Answers | None:
         paths = [self.folder.items_path(TASK, dataset, system, suffix) for suffix in ("", ".rankings")]
         return read_answers(*paths) if all(path.exists() for path in paths) else None
 
 
-def _contenders(plan: Plan) -> list[str]:
+def _contender_names(plan: Plan) -> list[str]:
     return [system.name for system in plan.systems if system.kind != "reference"]
 
 

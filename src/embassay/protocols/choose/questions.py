@@ -37,18 +37,18 @@ from embassay.protocols.questions.drafts import (
     OUTCOMES,
     Draft,
     Writer,
-    decided,
+    decided_drafts,
     draw_passages,
     near_repeats,
-    planned,
-    prompt,
-    waiting,
+    plan_models,
+    prompt_for,
+    waiting_drafts,
     writer_of,
 )
 from embassay.randomness import generator
-from embassay.search.bm25 import words
+from embassay.search.bm25 import split_words
 from embassay.systems.remote import Ledger
-from embassay.text.chunking import fenced, sentence_ends
+from embassay.text.chunking import find_fences, sentence_ends
 from embassay.text.questions import CRUMBS
 
 FAMILIES = ("title", "sentence", "half", "apart", "keywords", "typos", "reworded")
@@ -91,10 +91,10 @@ class Probe:
     unasked: int = 0
 
 
-def probe(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> Probe:
+def take_sentences(texts: Sequence[str], titles: Sequence[str], most: int, seed: int) -> Probe:
     """Take a sentence, and the title where it begins with one, out of up to `most` of the passages."""
     bodies = list(texts)
-    frequency = Counter(word for body in bodies for word in set(words(body)))
+    frequency = Counter(word for body in bodies for word in set(split_words(body)))
     neighbours = Neighbours(bodies, frequency)
     order = generator(seed, "choose", "passages").permutation(len(bodies)).tolist()
     posed: dict[str, list[Question]] = {family: [] for family in FAMILIES}
@@ -127,18 +127,18 @@ def told_apart(found: Ranked) -> NDArray[np.int64]:
     return np.where(tied & (tied.sum(axis=1, keepdims=True) >= TIED), -1, found.indices)
 
 
-def ranks(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+def passage_ranks(top: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """The place of passage `rows[i]` in the ranking `top[i]`, from 1; 0 where it is not among those."""
     hits = top == rows[:, None]
     return np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
 
 
-def gains(places: NDArray[np.int64]) -> NDArray[np.float64]:
+def passage_gains(places: NDArray[np.int64]) -> NDArray[np.float64]:
     """nDCG of questions that one passage answers: 1 / log2(rank + 1), 0 where it was not found."""
     return np.where(places > 0, 1 / np.log2(np.maximum(places, 1) + 1), 0.0)
 
 
-def nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
+def passage_nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
     """How near the first place each passage was: 1 - log rank / log 150, from 0 (not found) to 1 (first). Its mean
     tells systems apart also where none finds much among the first ten."""
     return np.asarray(1 - np.log(np.where(places > 0, places, MISSED)) / log(MISSED))
@@ -148,14 +148,16 @@ def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | No
     """A sentence and the passage without it; of a passage of one sentence its first or second half, and True. None
     where too few words would be left on either side."""
     ends = list(sentence_ends(body))
-    code = fenced(body)
-    spans = [(a, b) for a, b in pairwise([0, *ends]) if _is_prose(body, a, b) and not _meets(code, a, b)]
+    code = find_fences(body)
+    spans = [
+        (a, b) for a, b in pairwise([0, *ends]) if _is_prose(body, a, b) and not _overlaps_any(code, a, b)
+    ]
     if len(spans) < 2:
-        parts = pieces(body)
+        parts = split_pieces(body)
         if code or not _is_prose(body, 0, len(body)) or len(parts) < 2 * (FEWEST + 1):
             return None
         middle = len(parts) // 2
-        halves = joined(parts[:middle], body), joined(parts[middle:], body)
+        halves = join_pieces(parts[:middle], body), join_pieces(parts[middle:], body)
         first = int(rng.integers(2))
         return halves[first], halves[1 - first], True
     start, end = spans[int(rng.integers(len(spans)))]
@@ -176,10 +178,10 @@ def _is_prose(body: str, start: int, end: int) -> bool:
     prose = _ADDRESS.sub(" ", body[start:end]).strip()
     if line.startswith(_MARKED) or prose.startswith(_MARKED) or _TEMPLATE.search(prose):
         return False
-    return len(words(prose)) >= FEWEST + 2 and 12 * len(_SIGNS.findall(prose)) <= len(prose)
+    return len(split_words(prose)) >= FEWEST + 2 and 12 * len(_SIGNS.findall(prose)) <= len(prose)
 
 
-def _meets(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
+def _overlaps_any(places: Sequence[tuple[int, int]], start: int, end: int) -> bool:
     return any(start < last and first < end for first, last in places)
 
 
@@ -193,24 +195,26 @@ def asked_again(
 ) -> Iterator[tuple[str, str]]:
     """The sentence in every wording that leaves it enough words."""
     yield "sentence", asked
-    parts, passage_words = pieces(asked), set(words(rest))
-    telling = {key for part in parts for key in words(part) if frequency[key] <= COMMON * n}
+    parts, passage_words = split_pieces(asked), set(split_words(rest))
+    telling = {key for part in parts for key in split_words(part) if frequency[key] <= COMMON * n}
     rare = sorted(telling, key=lambda key: (frequency[key], key))
     shared = [key for key in rare if key in passage_words]
     for family, gone in (("half", shared[: (len(shared) + 1) // 2]), ("apart", shared)):
-        left = [part for part in parts if not set(words(part)) & set(gone)]
+        left = [part for part in parts if not set(split_words(part)) & set(gone)]
         if len(left) >= FEWEST:
-            yield family, joined(left, asked)
-    best = dict.fromkeys(key for part in parts for key in words(part) if key in rare and frequency[key] > 1)
+            yield family, join_pieces(left, asked)
+    best = dict.fromkeys(
+        key for part in parts for key in split_words(part) if key in rare and frequency[key] > 1
+    )
     telling_most = set(sorted(best, key=lambda key: (frequency[key], key))[:KEYWORDS])
     if len(telling_most) >= FEWEST - 1:
-        yield "keywords", joined([key for key in best if key in telling_most], asked)
-    yield "typos", joined([mistyped(part, rng) for part in parts], asked)
+        yield "keywords", join_pieces([key for key in best if key in telling_most], asked)
+    yield "typos", join_pieces([mistype_word(part, rng) for part in parts], asked)
     replaced = [neighbours.instead(part, shared, passage_words) for part in parts]
-    yield "reworded", joined(replaced, asked)
+    yield "reworded", join_pieces(replaced, asked)
 
 
-def mistyped(word: str, rng: np.random.Generator) -> str:
+def mistype_word(word: str, rng: np.random.Generator) -> str:
     """The word with two letters exchanged, one lost or one doubled, three times in ten; short words as they are."""
     if len(word) < 4 or rng.random() >= TYPING:
         return word
@@ -235,7 +239,7 @@ class Neighbours:
         self.known: list[str] = vocabulary
         rows, columns, values = [], [], []
         for row, text in enumerate(texts):
-            for key, tf in Counter(words(text)).items():
+            for key, tf in Counter(split_words(text)).items():
                 if key in self.places:
                     rows.append(row)
                     columns.append(self.places[key])
@@ -253,7 +257,7 @@ class Neighbours:
 
     def instead(self, part: str, shared: Sequence[str], own: set[str]) -> str:
         """The word nearest in company that the passage hasn't; the part itself where it is not shared."""
-        keys = [key for key in words(part) if key in shared and key in self.places]
+        keys = [key for key in split_words(part) if key in shared and key in self.places]
         if not keys:
             return part
         near = np.argsort(-(self.vectors @ self.vectors[self.places[keys[0]]]), kind="stable")[:20]
@@ -263,18 +267,18 @@ class Neighbours:
         return part
 
 
-def pieces(text: str) -> list[str]:
+def split_pieces(text: str) -> list[str]:
     """The parts of a text between blanks; of one without blanks its words."""
     parts = text.split()
-    return words(text) if is_unspaced(text) else parts
+    return split_words(text) if is_unspaced(text) else parts
 
 
 def is_unspaced(text: str) -> bool:
     """Whether a text is written without blanks, as Chinese and Japanese are."""
-    return 4 * len(text.split()) < len(words(text))
+    return 4 * len(text.split()) < len(split_words(text))
 
 
-def joined(parts: Sequence[str], text: str) -> str:
+def join_pieces(parts: Sequence[str], text: str) -> str:
     """The parts as a text written like `text`: with blanks, or without."""
     return ("" if is_unspaced(text) else " ").join(parts)
 
@@ -324,13 +328,13 @@ class Drawn:
         return {query: grades for query, grades in qrels.items() if any(gain > 0 for gain in grades.values())}
 
 
-def probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
+def draw_probes(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
     """The passages that are drawn, all that are judged among them."""
-    return _probed(data, cell_options(options, ""), seed)
+    return _cached_probes(data, cell_options(options, ""), seed)
 
 
 @lru_cache(maxsize=4)
-def _probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
+def _cached_probes(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
     asked = asked_of(options) if options.labels else Asked({}, {})
     judged = {doc for grades in asked.qrels.values() for doc in grades}
     n = len(data)
@@ -350,7 +354,7 @@ def _probed(data: Library, options: ChoiceOptions, seed: int) -> Drawn:
     else:
         rows = list(range(n))
     ids, texts, titles = ([column[row] for row in rows] for column in (data.ids, data.texts, data.titles))
-    return Drawn(ids, texts, probe(texts, titles, options.questions, seed))
+    return Drawn(ids, texts, take_sentences(texts, titles, options.questions, seed))
 
 
 @lru_cache(maxsize=4)
@@ -435,13 +439,13 @@ class Commission:
 
     def lacks(self, drafts: Container[str]) -> bool:
         """Whether some question is not decided."""
-        return bool(waiting(self.writer, self.drawn, drafts))
+        return bool(waiting_drafts(self.writer, self.drawn, drafts))
 
     def rows(self, drafts: Mapping[str, Draft]) -> list[dict[str, Any]]:
         """The questions that are kept, by kind in the order of the draw; of near repeats the first."""
         numbered = [
             (f"{kind}-{number}", draft)
-            for kind, of_kind in decided(self.writer, self.drawn, drafts).items()
+            for kind, of_kind in decided_drafts(self.writer, self.drawn, drafts).items()
             for number, draft in enumerate(of_kind, 1)
             if draft.kept
         ]
@@ -467,7 +471,7 @@ class Commission:
         """Kind -> outcome -> drafts."""
         kept_ids = {row["id"] for row in self.rows(drafts)}
         counts: dict[str, dict[str, int]] = {}
-        for kind, of_kind in decided(self.writer, self.drawn, drafts).items():
+        for kind, of_kind in decided_drafts(self.writer, self.drawn, drafts).items():
             outcomes = counts.setdefault(kind, {})
             for number, draft in enumerate(of_kind, 1):
                 repeats = draft.kept and f"{kind}-{number}" not in kept_ids
@@ -481,11 +485,11 @@ def open_writer(options: ChoiceOptions, seed: int, cache: Path | None, ledger: L
     the cost is limited."""
     how = QuestionsOptions(n=options.written_per_kind, into=options.into)
     writer = writer_of(options.llm, options.checker, how, seed, cache, ledger)
-    planned(options.llm, options.checker, writer, ledger)
+    plan_models(options.llm, options.checker, writer, ledger)
     return writer
 
 
-def commission(
+def draw_commission(
     writer: Writer, kinds: Sequence[str], dataset: Dataset, name: str, searched: Container[str]
 ) -> Commission:
     """Draw passages of those that are `searched` (ids). DataError where none is long enough."""
@@ -513,7 +517,7 @@ def told_of(
         return {}
     first = commissions[0]
     writer, options = first.writer, first.writer.options
-    prompts = [prompt(kind, options.into).as_dict() for kind in (*first.drawn, "check")]
+    prompts = [prompt_for(kind, options.into).as_dict() for kind in (*first.drawn, "check")]
     return {
         "by": writer.chat.name, "identity": writer.chat.identity, "checker": writer.checker.name,
         "checker_identity": writer.checker.identity, "prompts": prompts,

@@ -24,7 +24,7 @@ from embassay.protocols.wordings.records import Paraphrase
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import language_at
 from embassay.records import Loaded
-from embassay.runs.folder import digest, to_json, write_atomic
+from embassay.runs.folder import digest_json, to_json, write_atomic
 
 CONTEXT = 8192
 """The longest conversation in tokens, where a model does not say: the reference's default."""
@@ -357,7 +357,7 @@ def read_file(found: Found) -> tuple[list[Paraphrase], str]:
         raise DataError("no record has a text that HTEB transforms", path=found.data,
                         found=", ".join(field.name for field in first.fields))  # fmt: skip
     slots.sort(key=lambda slot: slot[0])
-    return [row for _, row in slots], digest(originals)
+    return [row for _, row in slots], digest_json(originals)
 
 
 @dataclass(frozen=True)
@@ -434,7 +434,9 @@ def import_(root: Path, out: Path, *, generator: str = "", datasets: Sequence[st
         of_name = [file for file in files if file.place[0] == name]
         if not of_name:
             continue
-        content = digest([[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in of_name])
+        content = digest_json(
+            [[list(ask.place), [row.wording for row in read[ask.place][0]]] for ask in of_name]
+        )
         about = {"model": model, "transformation": name, "sampling": _sampling(of_name[0].metadata)}
         kept.add(sets.Source(name=name, paraphraser=model, identity=f"imported:{content}", about=about))
         for ask in of_name:

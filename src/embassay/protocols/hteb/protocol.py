@@ -62,11 +62,11 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task
 from embassay.records import Loaded, Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import Cell, CellRecord, RunFolder, slug
+from embassay.runs.folder import Cell, CellRecord, RunFolder, slugify_name
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems import prompted
 from embassay.systems.encoders.batches import PromptTask
-from embassay.systems.objects import given
+from embassay.systems.objects import register_objects
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
 
@@ -349,7 +349,7 @@ def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: Hte
                 "identity": source.paraphraser.identity,
                 "prompt": kept.sources[source.name].prompt if source.name in kept.sources else None,
                 "about": dict(kept.sources[source.name].about) if source.name in kept.sources else {},
-                "slug": slug(source.name),
+                "slug": slugify_name(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
                 "outcomes": kept.outcomes(source.name) if source.name in kept.sources else {},
             }
@@ -530,7 +530,7 @@ def run(
     """
     folder = Path(out) if out is not None else new_folder("hteb")
     request = request_of(
-        Request, run, arguments, given(systems, workers=workers),
+        Request, run, arguments, register_objects(systems, workers=workers),
         datasets=sources(datasets, data_beside(folder)), transformer=transformer,
     )  # fmt: skip
     return Hteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)

@@ -32,19 +32,12 @@ from embassay.protocols.tasks import TASK_NAMES, Reworded, Task, Wording, rerank
 from embassay.protocols.tasks import TASKS as PTEB
 from embassay.protocols.tasks.retrieval import ORPHANS
 from embassay.protocols.tasks.retrieval import texts as query_texts
-from embassay.protocols.tasks.task import (
-    Context,
-    Embedding,
-    Place,
-    left_out,
-    rows_of,
-    without_wording,
-)
+from embassay.protocols.tasks.task import Context, Embedding, Place, left_out, rows_of, without_wording
 from embassay.protocols.wordings.records import SourceText
 from embassay.protocols.wordings.work import language_at
 from embassay.records import Documents, Loaded, RerankingSet, RetrievalSet, TaskOutcome
 from embassay.registry import Registry
-from embassay.systems.own import compared, own_similarity
+from embassay.systems.own import compare_rows, own_similarity
 
 REGISTRY = "embassay.protocols.hteb.slots:TASKS"
 CORPUS = ("document:", "title:", "candidate:")
@@ -157,11 +150,11 @@ def evaluate_candidates(system: Similarity, data: RerankingSet, context: Context
     by = own_similarity(getattr(system, "encoder", None))
     similar = [
         np.fmax.reduce(
-            compared(by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]])
+            compare_rows(by, asked[[row[text] for text in query]], offered[[column[text] for text in shown]])
         )
         for query, shown in zip(data.queries, data.candidates, strict=True)
     ]
-    return reranking.evaluated(system, data, similar, context, by_step)
+    return reranking.score_similarities(system, data, similar, context, by_step)
 
 
 def _factory(name: str) -> Callable[[], Task]:

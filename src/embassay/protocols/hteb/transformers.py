@@ -30,7 +30,7 @@ from embassay.protocols.wordings.protocol import Drawn, LLMWriter, blank
 from embassay.protocols.wordings.records import Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.refusals import REFUSAL, new_mark
 from embassay.protocols.wordings.sets import ParaphraseSet, Stored
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 from embassay.runs.store import AnswerCache, CachedChat, Question
 from embassay.systems.chat import fit_context
 from embassay.systems.chat.answers import first_fenced, without_blocks
@@ -391,7 +391,7 @@ class RecordedTransformer:
     def __init__(self, of: Transformation) -> None:
         self.of = of
         self._texts = {row["text"]: row[of.name] for row in _sample() if of.name in row}
-        self.identity = f"recorded:{of.name}:{digest(sorted(self._texts.items()))}"
+        self.identity = f"recorded:{of.name}:{digest_json(sorted(self._texts.items()))}"
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:  # noqa: ARG002 - the contract's
         """The first; UsageError for more runs."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.data.rows import Row, meant, missing_column
+from embassay.data.rows import Row, missing_column, unescape_formula
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.measures import gwet_ac2, spearman
@@ -37,7 +37,7 @@ from embassay.protocols.wordings.pairs import (
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.randomness import generator
-from embassay.runs.folder import slug, to_json, write_atomic
+from embassay.runs.folder import slugify_name, to_json, write_atomic
 from embassay.stats import percentile_interval, resample_means, wilson
 from embassay.stats.resampling import resampled_rows, row_counts
 
@@ -110,7 +110,7 @@ def draw(
         for number in range(1, size.raters + 1):
             rater = f"{name}-rater{number}"
             rows = sheet(of_lang, rater, size.seed)
-            write_ratings(target / RATERS / f"{slug(rater)}.csv", rows, columns=COLUMNS)
+            write_ratings(target / RATERS / f"{slugify_name(rater)}.csv", rows, columns=COLUMNS)
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS)
     write_atomic(target / "key.jsonl", "".join(f"{to_json(item.as_dict())}\n" for item in items))
     facts = {
@@ -222,7 +222,7 @@ def _ratings_in(file: Path, key: Mapping[str, Item]) -> Iterator[Rating]:
             raise missing_column(source, column)
     seen: set[tuple[str, str]] = set()
     for row in source.rows(COLUMNS):
-        pair, rater = meant(cell(row, "pair_id")), meant(cell(row, "rater_id"))
+        pair, rater = unescape_formula(cell(row, "pair_id")), unescape_formula(cell(row, "rater_id"))
         if not pair and not rater:
             continue
         if pair not in key:
@@ -232,7 +232,7 @@ def _ratings_in(file: Path, key: Mapping[str, Item]) -> Iterator[Rating]:
             raise DataError(f"{rater} rated the pair {pair} before", path=row.path, line=row.line)
         seen.add((pair, rater))
         values = [_number(row, column) for column in (ADEQUACY, *FLUENCY)]
-        turned = meant(str(row.cells.get("text") or "")) != key[pair].text
+        turned = unescape_formula(str(row.cells.get("text") or "")) != key[pair].text
         yield Rating(pair, rater, values[0], values[1] if turned else values[2])
 
 

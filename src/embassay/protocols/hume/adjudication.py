@@ -79,7 +79,7 @@ def answers_of(folder: StudyFolder, task: Task, rows: Iterable[AnnotationRow]) -
     return by_name
 
 
-def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> tuple[Dispute, ...]:
+def find_disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> tuple[Dispute, ...]:
     """The items of a task that people answered differently, or that some could not judge, the farthest apart first,
     ties by id; of clusters all items where there is one."""
     items = folder.items_of(task.name)
@@ -93,48 +93,50 @@ def disputes(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> 
             apart[item] = max(apart[item], times * answered / (n * (n - 1) / 2))
     if not any(apart.values()):
         return ()
-    letters = _letters(folder.study.seed, task.name, answers)
+    letters = _draw_letters(folder.study.seed, task.name, answers)
     by_scripts = {row.item_id for row in rows if row.kind == "simulated"}
     by_people = {row.item_id for row in rows if row.kind != "simulated"}
     wanted = [item for item in items if apart[item.id] > 0 or task.family == "clustering"]
     found = [
         Dispute(
-            item.id, apart[item.id], tuple(_given(task, item, answers, letters)), refused[item.id],
+            item.id, apart[item.id], tuple(_lettered_answers(task, item, answers, letters)), refused[item.id],
             # Simulated only where no person answered the item.
-            tuple(_remarks(row for row in rows if row.item_id == item.id)), item.id in by_scripts - by_people,
+            tuple(_list_remarks(row for row in rows if row.item_id == item.id)), item.id in by_scripts - by_people,
         )
         for item in wanted
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda dispute: (-dispute.apart, dispute.item)))
 
 
-def _letters(seed: int, task: str, answers: Answers) -> dict[str, str]:
+def _draw_letters(seed: int, task: str, answers: Answers) -> dict[str, str]:
     """A letter for everybody, by a draw: neither the order of names nor that of links tells whose it is."""
     drawn = sorted(answers, key=lambda name: random_bytes(16, seed, "adjudication", task, name))
-    return {name: _numbered(place) for place, name in enumerate(drawn)}
+    return {name: _letter_of(place) for place, name in enumerate(drawn)}
 
 
-def _numbered(place: int) -> str:
+def _letter_of(place: int) -> str:
     turn, letter = divmod(place, 26)
     return chr(ord("A") + letter) + (str(turn + 1) if turn else "")
 
 
-def _given(task: Task, item: Item, answers: Answers, letters: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+def _lettered_answers(
+    task: Task, item: Item, answers: Answers, letters: Mapping[str, str]
+) -> Iterator[tuple[str, Any]]:
     if task.family == "clustering":
         yield from sorted((letters[name], said[item.id]) for name, said in answers.items() if item.id in said)
         return
-    yield from (("", value) for value in _plainly(answers, item.id))
+    yield from (("", value) for value in _unordered_answers(answers, item.id))
 
 
-def _plainly(answers: Answers, item: str) -> tuple[Any, ...]:
+def _unordered_answers(answers: Answers, item: str) -> tuple[Any, ...]:
     """What people answered, in an order that says nothing of who."""
     given = [values[item] for values in answers.values() if item in values]
-    plain = [_plain(value) for value in given]
+    plain = [_plain_value(value) for value in given]
     # Labels may be numbers and texts in one task, which Python does not compare.
     return tuple(sorted(plain, key=lambda value: (isinstance(value, str), value)))
 
 
-def _remarks(rows: Iterable[AnnotationRow | Saved]) -> Iterator[str]:
+def _list_remarks(rows: Iterable[AnnotationRow | Saved]) -> Iterator[str]:
     yield from sorted({text for row in rows for text in (row.flag, row.comment) if text})
 
 
@@ -150,7 +152,7 @@ class Correction:
     answers: tuple[Any, ...] = field(default=())
 
 
-def corrections(
+def correct_gold(
     folder: StudyFolder,
     task: Task,
     gold: Gold,
@@ -162,7 +164,7 @@ def corrections(
     adjudicator, by item."""
     items = folder.items_of(task.name)
     answers = answers_of(folder, task, rows)
-    disputed = {dispute.item for dispute in disputes(folder, task, rows)}
+    disputed = {dispute.item for dispute in find_disputes(folder, task, rows)}
     decided = {
         name: {item.id: fix for item in items if (fix := saved.get(item.id)) is not None and fix.is_decided}
         for name, saved in decisions.items()
@@ -170,21 +172,23 @@ def corrections(
     if kind == "original":
         outcomes = {item.id: (gold[item.id], "undisputed") for item in items}
     elif task.family == "clustering":
-        outcomes = _partition(items, gold, disputed, decided)
+        outcomes = _decide_groups(items, gold, disputed, decided)
     else:
-        outcomes = {item.id: _decided(task, item, gold, answers, disputed, decided, kind) for item in items}
+        outcomes = {
+            item.id: _decide_item(task, item, gold, answers, disputed, decided, kind) for item in items
+        }
     return tuple(
         Correction(
             item.id, gold[item.id], after, why,  # type: ignore[arg-type]
-            tuple(_remarks(saved[item.id] for saved in decided.values() if item.id in saved)),
-            () if task.family == "clustering" else _plainly(answers, item.id),
+            tuple(_list_remarks(saved[item.id] for saved in decided.values() if item.id in saved)),
+            () if task.family == "clustering" else _unordered_answers(answers, item.id),
         )
         for item in items
         for after, why in (outcomes[item.id],)
     )  # fmt: skip
 
 
-def _decided(
+def _decide_item(
     task: Task, item: Item, gold: Gold, answers: Answers, disputed: set[str],
     decisions: Mapping[str, Mapping[str, Saved]], kind: GoldKind,
 ) -> tuple[Any, str]:  # fmt: skip
@@ -218,7 +222,7 @@ def _like_gold(task: Task, item: Item, value: Any, before: Any) -> Any:
     return read if any(read) else None
 
 
-def _partition(
+def _decide_groups(
     items: Sequence[Item], gold: Gold, disputed: set[str], decisions: Mapping[str, Mapping[str, Saved]]
 ) -> dict[str, tuple[Any, str]]:
     """All groups or none: those of the adjudicators who have sorted everything, if they agree."""
@@ -228,10 +232,11 @@ def _partition(
         return {item.id: (gold[item.id], why) for item in items}
     values = {item.id: whole[0][item.id].value for item in items}
     if any(
-        _mates({item.id: fixes[item.id].value for item in items}) != _mates(values) for fixes in whole[1:]
+        _group_mates({item.id: fixes[item.id].value for item in items}) != _group_mates(values)
+        for fixes in whole[1:]
     ):
         return {item.id: (gold[item.id], "split") for item in items}
-    before, after = _mates(gold), _mates(values)
+    before, after = _group_mates(gold), _group_mates(values)
     if before == after:
         return {item.id: (gold[item.id], "kept") for item in items}
     return {
@@ -241,7 +246,7 @@ def _partition(
     }  # fmt: skip
 
 
-def _mates(groups: Mapping[str, Any]) -> dict[str, frozenset[str]]:
+def _group_mates(groups: Mapping[str, Any]) -> dict[str, frozenset[str]]:
     """The items that each item is with; one without a group is with none, not even itself."""
     members: dict[Any, set[str]] = {}
     for item, group in groups.items():
@@ -300,16 +305,17 @@ def export_gold(
     if out.resolve() == study.resolve():
         raise UsageError(f"{out} is the study itself.", mend="Name another --out: its gold stays as it is.")
     chosen = [folder.task(name) for name in dict.fromkeys(tasks)] or list(folder.study.tasks)
-    rows, decisions = all_rows(folder), _decisions(folder)
+    rows, decisions = all_rows(folder), _read_decisions(folder)
     by_task = {
-        task.name: corrections(folder, task, folder.gold(task.name), rows, decisions, kind) for task in chosen
+        task.name: correct_gold(folder, task, folder.gold(task.name), rows, decisions, kind)
+        for task in chosen
     }
     left = [task for task in chosen if any(correction.after is not None for correction in by_task[task.name])]
     if not left:
         raise UsageError(
             "No item is left: none can be judged.", mend="Look at the decisions, or export --gold original."
         )
-    written = _write(folder, left, by_task, out, kind)
+    written = _write_corrected(folder, left, by_task, out, kind)
     if answers:
         kept = {fix.item for task in left for fix in by_task[task.name] if fix.after is not None}
         written += _write_answers(out, rows, kept)
@@ -317,7 +323,7 @@ def export_gold(
     return GoldExport(tuple(written), counts, tuple(task.name for task in chosen if task not in left))
 
 
-def _decisions(folder: StudyFolder) -> dict[str, dict[str, Saved]]:
+def _read_decisions(folder: StudyFolder) -> dict[str, dict[str, Saved]]:
     if not has_store(folder):
         return {}
     store = open_store(folder, read_only=True)
@@ -327,7 +333,7 @@ def _decisions(folder: StudyFolder) -> dict[str, dict[str, Saved]]:
         store.close()
 
 
-def _write(
+def _write_corrected(
     folder: StudyFolder,
     tasks: Sequence[Task],
     by_task: Mapping[str, Sequence[Correction]],
@@ -337,10 +343,10 @@ def _write(
     after = {fix.item: fix.after for task in tasks for fix in by_task[task.name] if fix.after is not None}
     items = [item for task in tasks for item in folder.items_of(task.name) if item.id in after]
     held = {row.id: row for _, row in read_rows(folder.path / GOLD_FILE, GoldRow)}
-    gold = [held[item.id].model_copy(update={"gold": _plain(after[item.id])}) for item in items]
+    gold = [held[item.id].model_copy(update={"gold": _plain_value(after[item.id])}) for item in items]
     shown = [ItemRow(id=item.id, task=item.task, payload=dict(item.payload)) for item in items]
     told = [
-        task.model_copy(update={"n": n, "notes": [*task.notes, *_notes(by_task[task.name], kind)]})
+        task.model_copy(update={"n": n, "notes": [*task.notes, *_correction_notes(by_task[task.name], kind)]})
         for task in tasks
         for n in (sum(item.task == task.name for item in items),)
     ]
@@ -355,19 +361,21 @@ def _write(
     write_study(out, study, shown, gold)
     files = [out / name for name in ("study.json", "items.jsonl", GOLD_FILE)]
     for task in tasks:
-        lines = (row for item in items if item.task == task.name for row in _data(task, item, after[item.id]))
-        files.append(_lines(out / DATA / f"{task.name}.jsonl", lines))
-    files.append(_lines(out / CORRECTIONS, _told(tasks, by_task, held)))
+        lines = (
+            row for item in items if item.task == task.name for row in _data_rows(task, item, after[item.id])
+        )
+        files.append(_write_lines(out / DATA / f"{task.name}.jsonl", lines))
+    files.append(_write_lines(out / CORRECTIONS, _correction_rows(tasks, by_task, held)))
     return files
 
 
-def _notes(corrections: Sequence[Correction], kind: GoldKind) -> list[str]:
+def _correction_notes(corrections: Sequence[Correction], kind: GoldKind) -> list[str]:
     counts = Counter(correction.why for correction in corrections)
     notes = [f"{counts[why]} {_SAID[why]}" for why in _SAID if counts[why] and why != "undisputed"]
     return [f"gold {kind}: {', '.join(notes)}"] if notes else []
 
 
-def _data(task: Task, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
+def _data_rows(task: Task, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
     """The rows of an item as a dataset has them: of a query one for each document."""
     payload = item.payload
     if task.family == "sts":
@@ -390,15 +398,16 @@ def _data(task: Task, item: Item, gold: Any) -> Iterator[dict[str, Any]]:
         yield {"id": item.id, "text": payload["text"], "label": str(gold), "lang": task.lang}
 
 
-def _told(
+def _correction_rows(
     tasks: Sequence[Task], by_task: Mapping[str, Sequence[Correction]], held: Mapping[str, GoldRow]
 ) -> Iterator[dict[str, Any]]:
     for task in tasks:
         for correction in by_task[task.name]:
             yield {
                 "item_id": correction.item, "task": task.name, "source_id": held[correction.item].source_id,
-                "before": _plain(correction.before), "after": _plain(correction.after), "why": correction.why,
-                "reasons": list(correction.reasons), "answers": [_plain(value) for value in correction.answers],
+                "before": _plain_value(correction.before), "after": _plain_value(correction.after),
+                "why": correction.why,
+                "reasons": list(correction.reasons), "answers": [_plain_value(value) for value in correction.answers],
             }  # fmt: skip
 
 
@@ -412,10 +421,10 @@ def _write_answers(out: Path, rows: Sequence[AnnotationRow], items: set[str]) ->
     ]
 
 
-def _lines(path: Path, rows: Iterator[dict[str, Any]]) -> Path:
+def _write_lines(path: Path, rows: Iterator[dict[str, Any]]) -> Path:
     write_atomic(path, "".join(to_json(row) + "\n" for row in rows))
     return path
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value

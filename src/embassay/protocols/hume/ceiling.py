@@ -27,13 +27,13 @@ from embassay.protocols.hume.resampling import (
     drawn_mean,
     drawn_spearman,
     drawn_v_measure,
-    indicators,
     no_interval,
-    numbers,
     people_rows,
     people_score,
-    resampled,
+    resample_statistics,
+    row_numbers,
     row_score,
+    value_indicators,
 )
 from embassay.protocols.hume.scoring import marked_ap
 from embassay.protocols.hume.study import Answers, Family, Label, Marks, TaskSpec
@@ -103,12 +103,14 @@ def compare_with_people(
     for items, names in groups.items():
         rows = [[systems[name][item] for item in items] for name in names]
         by_system |= dict(
-            zip(names, _compared(people.task, people_rows(people, items), rows, draws), strict=True)
+            zip(names, _compare_systems(people.task, people_rows(people, items), rows, draws), strict=True)
         )
     return {name: by_system[name] for name in systems}
 
 
-def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: Draws) -> list[Compared]:
+def _compare_systems(
+    task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], draws: Draws
+) -> list[Compared]:
     n, once = len(laid.items), np.ones((1, len(laid.items)))
     people = float(people_score(task, laid, once)[0])
     scores = _system_scores(task, laid, rows, once)[0].tolist()
@@ -121,7 +123,7 @@ def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], dra
     else:
         # Differences are nearly symmetric: mending bias and skew only adds noise to them (docs/hume_beyond.md).
         differences = list(
-            resampled(
+            resample_statistics(
                 difference, n, replace(draws, kind=draws.kind or "expanded"), within=(_RANGE[task.family],)
             )
         )
@@ -131,7 +133,7 @@ def _compared(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], dra
 def _system_scores(task: TaskSpec, laid: ItemRows, rows: Sequence[Sequence[Any]], counts: Floats) -> Floats:
     """(b, systems)."""
     if task.family in ("classification", "reranking"):
-        return drawn_mean(counts, np.stack([numbers(row) for row in rows], axis=1))
+        return drawn_mean(counts, np.stack([row_numbers(row) for row in rows], axis=1))
     return np.stack([row_score(task, laid.gold, row, counts) for row in rows], axis=1)
 
 
@@ -177,47 +179,51 @@ class Correlations:
         Source: Spearman 1910, Brown 1910. Needs `between` above 0.
         """
         r = self.between or 0.0
-        factor = math.sqrt(_reliability(k, r) / _reliability(self.k, r))
-        return Correlations(_within(self.people * factor), self.system, _within(self.shared * factor), r, k)
+        factor = math.sqrt(_mean_reliability(k, r) / _mean_reliability(self.k, r))
+        return Correlations(_clamp_r(self.people * factor), self.system, _clamp_r(self.shared * factor), r, k)
 
 
-def correlations(people: People, laid: ItemRows, system: Floats) -> Correlations | None:
+def three_correlations(people: People, laid: ItemRows, system: Floats) -> Correlations | None:
     """Those of a system's similarities (n,) and of people's ratings, laid out over the same items. None where one is
     undefined."""
-    gold = numbers(laid.gold or ())
+    gold = row_numbers(laid.gold or ())
     pooled = people.aggregation in ("paper", "pooled")
     k = len(people.taking_part) if pooled else 1
-    pairs = [_three(gold, numbers(row), system) for row in laid.rows]
+    pairs = [_gold_correlations(gold, row_numbers(row), system) for row in laid.rows]
     of_people, shared = (float(np.mean(values)) for values in zip(*pairs, strict=True))
-    of_system = _spearman(gold, system)
+    of_system = _spearman_of(gold, system)
     if any(math.isnan(value) for value in (of_people, of_system, shared)):
         return None
     return Correlations(
-        _within(of_people), _within(of_system), _within(shared), _between(people) if pooled else None, k
+        _clamp_r(of_people),
+        _clamp_r(of_system),
+        _clamp_r(shared),
+        _people_correlation(people) if pooled else None,
+        k,
     )
 
 
-def _three(gold: Floats, ratings: Floats, system: Floats) -> tuple[float, float]:
+def _gold_correlations(gold: Floats, ratings: Floats, system: Floats) -> tuple[float, float]:
     there = ~np.isnan(ratings)
-    return _spearman(gold[there], ratings[there]), _spearman(ratings[there], system[there])
+    return _spearman_of(gold[there], ratings[there]), _spearman_of(ratings[there], system[there])
 
 
-def _between(people: People) -> float | None:
+def _people_correlation(people: People) -> float | None:
     if len(people.taking_part) < 2:
         return None
     mean = mean_pairwise(align(people.taking_part).rows, spearman).value
     return None if math.isnan(mean) else mean
 
 
-def _spearman(x: Floats, y: Floats) -> float:
+def _spearman_of(x: Floats, y: Floats) -> float:
     return float(spearman(x, y))
 
 
-def _reliability(k: int, r: float) -> float:
+def _mean_reliability(k: int, r: float) -> float:
     return k * r / (1 + (k - 1) * r)
 
 
-def _within(r: float) -> float:
+def _clamp_r(r: float) -> float:
     return min(max(r, -_MOST), _MOST)
 
 
@@ -236,24 +242,24 @@ class Components:
     residual: float
 
 
-def components(table: Floats) -> Components | None:
+def variance_components(table: Floats) -> Components | None:
     """Variance components of a table (annotators, items), both drawn at random, NaN where one did not answer.
 
     From the mean squares of the two-way analysis of variance without replication (Searle, Casella and McCulloch 1992),
     with gaps by Henderson's method 3 (`mixed_mean`), and of more than 600 values over the items that all answered.
     None for one annotator, or where items and annotators cannot be told apart.
 
-    >>> components(np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
+    >>> variance_components(np.array([[0.0, 1.0, 2.0], [1.0, 2.0, 3.0]]))
     Components(mean=1.5, items=1.0, annotators=0.5, residual=0.0)
     """
     answered = ~np.isnan(table)
     if len(table) > 1 and not answered.all() and 1 < answered.sum() <= _MOST_WITH_GAPS:
         return _with_gaps(table, answered)
     whole = table[:, answered.all(axis=0)]
-    return _balanced(whole) if min(whole.shape) > 1 else None
+    return _balanced_components(whole) if min(whole.shape) > 1 else None
 
 
-def _balanced(whole: Floats) -> Components:
+def _balanced_components(whole: Floats) -> Components:
     k, n = whole.shape
     mean = whole.mean()
     of_annotators, of_items = whole.mean(axis=1), whole.mean(axis=0)
@@ -333,7 +339,7 @@ def human_ceiling(people: People, draws: Draws = DRAWS) -> Ceiling:
     if people.task.family == "clustering":
         value = no_interval(float(mean(once)[0]), len(items), GROUPS)
     else:
-        value = resampled(mean, len(items), draws, within=(range_of(people.task.family),))[0]
+        value = resample_statistics(mean, len(items), draws, within=(range_of(people.task.family),))[0]
     return Ceiling(value, scores, len(items), dropped)
 
 
@@ -348,29 +354,29 @@ def scorer_against(
     """How one's answers score against the answers of others put together, in every resample of `items`: (b,)."""
     family = people.task.family
     if family == "clustering":
-        mine = indicators([own.get(item) for item in items])
-        theirs = [indicators([other.get(item) for item in items]) for other in others]
+        mine = value_indicators([own.get(item) for item in items])
+        theirs = [value_indicators([other.get(item) for item in items]) for other in others]
         return lambda counts: np.asarray(
             np.mean([drawn_v_measure(counts, mine, other) for other in theirs], axis=0)
         )
     votes_of = {item: [other[item] for other in others if item in other] for item in items}
     if family == "sts":
-        mine = numbers([own.get(item) for item in items])
-        mean = numbers([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
+        mine = row_numbers([own.get(item) for item in items])
+        mean = row_numbers([float(np.mean(votes)) if votes else None for votes in votes_of.values()])
         return lambda counts: drawn_spearman(counts, mine, mean)
-    value = _credit if family == "classification" else _precision(people)
-    values = numbers(
+    value = _label_credit if family == "classification" else _marks_precision(people)
+    values = row_numbers(
         [value(own[item], votes) if item in own and votes else None for item, votes in votes_of.items()]
     )
     return lambda counts: drawn_mean(counts, values)
 
 
-def _credit(answer: Any, votes: Sequence[Any]) -> float:
+def _label_credit(answer: Any, votes: Sequence[Any]) -> float:
     best = most_votes(votes)
     return 1 / len(best) if answer in best else 0.0
 
 
-def _precision(people: People) -> Callable[[Any, Sequence[Any]], float | None]:
+def _marks_precision(people: People) -> Callable[[Any, Sequence[Any]], float | None]:
     def value(marks: Any, votes: Sequence[Any]) -> float | None:
         gold = relevant_to_most(votes)
         return marked_ap(gold, marks, human_ap_mode=people.human_ap_mode) if any(gold) else None
@@ -439,7 +445,7 @@ def against_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) 
 
     if people.task.family == "clustering":
         return no_interval(float(mean(np.ones((1, len(items))))[0]), len(items), GROUPS)
-    return resampled(mean, len(items), draws, within=(range_of(people.task.family),))[0]
+    return resample_statistics(mean, len(items), draws, within=(range_of(people.task.family),))[0]
 
 
 def among_people(score: float, annotators: Sequence[float], *, confidence: float = 0.95) -> Estimate:
@@ -501,7 +507,7 @@ class Needed:
     note: str = ""
 
 
-def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05) -> Needed:
+def items_needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: float = 0.05) -> Needed:
     """What would separate a system from people in the test of `compare_with_people`, at a `power` and level `alpha`.
 
     Classification and reranking: from the variance of the differences item by item. More annotators lower what is
@@ -516,7 +522,7 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
     >>> answers = {"ann": {item: int(int(item) % 5 > 0) for item in gold}}
     >>> from embassay.protocols.hume.study import TaskSpec
     >>> people = People(TaskSpec("t", "classification", "eng"), gold, answers)
-    >>> found = needed(people, {item: float(int(item) % 3 > 0) for item in gold})
+    >>> found = items_needed(people, {item: float(int(item) % 3 > 0) for item in gold})
     >>> found.items, found.annotators, round(found.smallest, 2)
     (137, None, 0.28)
     """
@@ -531,12 +537,12 @@ def needed(people: People, system: SystemValues, *, power: float = 0.8, alpha: f
         return replace(nothing, note=f"Fewer than {_LEAST_ITEMS} items say nothing about others.")
     reach = reach_of(power, alpha)
     laid = people_rows(people, items)
-    values = numbers([system[item] for item in items])
+    values = row_numbers([system[item] for item in items])
     if people.task.family == "sts":
-        return _by_correlation(correlations(people, laid, values), nothing, reach)
+        return _by_correlation(three_correlations(people, laid, values), nothing, reach)
     single = people_rows(replace(people, aggregation="mean" if k > 1 else "first"), items)
-    mean = np.nanmean(np.stack([numbers(row) for row in laid.rows]), axis=0)
-    parts = components(np.stack([values - numbers(row) for row in single.rows]))
+    mean = np.nanmean(np.stack([row_numbers(row) for row in laid.rows]), axis=0)
+    parts = variance_components(np.stack([values - row_numbers(row) for row in single.rows]))
     return _by_variance(values - mean, parts, nothing, reach)
 
 
@@ -572,7 +578,7 @@ def annotators_by_variance(parts: Components, n: int, least: int, reach: Reach) 
         spread = over_items + parts.annotators / k
         return abs(parts.mean) >= reach.test * math.sqrt(over_items) + reach.power * math.sqrt(spread)
 
-    return _first(enough, least)
+    return _first_enough(enough, least)
 
 
 def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach) -> int | None:
@@ -584,7 +590,7 @@ def annotators_by_correlation(at: Correlations, n: int, least: int, reach: Reach
         then = at.with_annotators(k)
         return abs(then.gap) >= reach.both * then.spread / math.sqrt(max(n - 3, 1))
 
-    return _first(enough, least)
+    return _first_enough(enough, least)
 
 
 def _by_variance(differences: Floats, parts: Components | None, need: Needed, reach: Reach) -> Needed:
@@ -599,8 +605,8 @@ def _by_variance(differences: Floats, parts: Components | None, need: Needed, re
     # A vote of more people gets better than their mean: where the two lie on either side of the system, nothing of
     # the mean holds for the vote.
     if parts is None or parts.mean * gap <= 0:
-        return _noted(known, known=False)
-    return _noted(replace(known, annotators=annotators_by_variance(parts, need.n, need.k, reach)))
+        return _explain_need(known, known=False)
+    return _explain_need(replace(known, annotators=annotators_by_variance(parts, need.n, need.k, reach)))
 
 
 def _by_correlation(at: Correlations | None, need: Needed, reach: Reach) -> Needed:
@@ -610,13 +616,13 @@ def _by_correlation(at: Correlations | None, need: Needed, reach: Reach) -> Need
     # Fisher's z has a variance of 1 / (n - 3).
     items = _up_to((reach.both * at.spread / at.gap) ** 2 + 3) if at.gap else None
     annotators = annotators_by_correlation(at, need.n, need.k, reach)
-    return _noted(
+    return _explain_need(
         replace(need, items=items, annotators=annotators, smallest=smallest),
         known=at.between is not None and at.between > 0,
     )
 
 
-def _first(enough: Callable[[int], bool], least: int) -> int | None:
+def _first_enough(enough: Callable[[int], bool], least: int) -> int | None:
     return next((k for k in range(least, MOST_ANNOTATORS + 1) if enough(k)), None)
 
 
@@ -624,7 +630,7 @@ def _up_to(number: float) -> int | None:
     return math.ceil(number) if number <= MOST_ITEMS else None
 
 
-def _noted(need: Needed, *, known: bool = True) -> Needed:
+def _explain_need(need: Needed, *, known: bool = True) -> Needed:
     """With why there is no number; `known` is whether annotators can be told from chance at all."""
     notes = []
     if need.items is None:

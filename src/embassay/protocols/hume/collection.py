@@ -32,7 +32,7 @@ from embassay.randomness import random_bytes
 _MEND = "Correct or delete the line, or export the annotations again."
 
 
-def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
+def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotation, ...]:
     """The annotations of `annotations/*.jsonl` in the order of files and lines, then what `hume serve` stored for the
     study, by annotator and item; or only those of `files`.
 
@@ -51,10 +51,10 @@ def collected(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[Annotati
                     mend="Keep one line for each annotator and item of this study.",
                 )  # fmt: skip
             by_key[key] = annotation_of(row)
-    return (*by_key.values(), *(() if files else _stored(folder, by_key)))
+    return (*by_key.values(), *(() if files else _stored_rows(folder, by_key)))
 
 
-def _stored(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
+def _stored_rows(folder: StudyFolder, filed: Container[tuple[str, str]]) -> tuple[Annotation, ...]:
     """What the store of the study holds."""
     from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
@@ -85,7 +85,7 @@ Key = tuple[str, str]
 """Annotator and item."""
 
 
-def filed(folder: StudyFolder) -> dict[Path, list[AnnotationRow]]:
+def read_filed(folder: StudyFolder) -> dict[Path, list[AnnotationRow]]:
     """The rows of every file in `annotations/`."""
     return {
         path: [row for _, row in read_rows(path, AnnotationRow)]
@@ -93,7 +93,7 @@ def filed(folder: StudyFolder) -> dict[Path, list[AnnotationRow]]:
     }
 
 
-def served(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
+def read_served(folder: StudyFolder, database: str | None = None) -> list[AnnotationRow]:
     """What the store holds that is decided: drafts and what was taken back are not there. None where nothing was ever
     served. Raises ModelError where the server of the store does not answer."""
     if not has_store(folder) and database is None:
@@ -142,7 +142,10 @@ def all_rows(folder: StudyFolder, database: str | None = None) -> list[Annotatio
     """
     order = {item.id: place for place, item in enumerate(folder.items)}
     by_key: dict[Key, AnnotationRow] = {}
-    for row in [*(row for rows in filed(folder).values() for row in rows), *served(folder, database)]:
+    for row in [
+        *(row for rows in read_filed(folder).values() for row in rows),
+        *read_served(folder, database),
+    ]:
         if row.item_id not in order:
             raise DataError(
                 f"{row.annotator_id} answered {row.item_id}, which is not an item of the study.",
@@ -231,11 +234,11 @@ def simulated_rows(folder: StudyFolder, annotators: int, *, noise: float, seed: 
         row
         for number in range(1, annotators + 1)
         for task in folder.study.tasks
-        for row in simulated(task, golds[task.name], f"{KIND}-{number}", noise=noise, seed=seed)
+        for row in simulate_rows(task, golds[task.name], f"{KIND}-{number}", noise=noise, seed=seed)
     ]
 
 
-def simulated(
+def simulate_rows(
     task: Task, gold: Mapping[str, Any], annotator_id: str, *, noise: float, seed: int
 ) -> list[AnnotationRow]:
     """The answers of one scripted annotator to every item of a task, in the order of `gold`.
@@ -265,20 +268,20 @@ def simulated(
     ]
 
 
-def _labels(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+def _simulate_labels(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
     labels = task.spec.labels or tuple(sorted(set(gold.values()), key=str))
-    return {item: _other(label, labels, noise, chance, item) for item, label in gold.items()}
+    return {item: _another_value(label, labels, noise, chance, item) for item, label in gold.items()}
 
 
-def _groups(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+def _simulate_groups(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
     clusters = tuple(dict.fromkeys(gold.values()))
-    moved = {item: _other(cluster, clusters, noise, chance, item) for item, cluster in gold.items()}
+    moved = {item: _another_value(cluster, clusters, noise, chance, item) for item, cluster in gold.items()}
     # Named as someone would who met the texts in this order: gold names would be telling.
     names = {cluster: f"group {place}" for place, cluster in enumerate(dict.fromkeys(moved.values()), 1)}
     return {item: names[cluster] for item, cluster in moved.items()}
 
 
-def _ratings(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+def _simulate_ratings(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
     scale = task.scale or Scale()
     spread = noise * (scale.high - scale.low)
     return {
@@ -289,7 +292,7 @@ def _ratings(task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) 
     }
 
 
-def _marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
+def _simulate_marks(_task: Task, gold: Mapping[str, Any], noise: float, chance: Chance) -> dict[str, Any]:
     return {
         item: [
             int((grade > 0) != (chance("mark", item, str(place)) < noise))
@@ -303,7 +306,7 @@ def check_nobody_answered(folder: StudyFolder) -> None:
     """Raises UsageError where people have answered the study: scripts would count beside them in every score."""
     from embassay.protocols.hume.store import has_store, open_store, stored_annotations
 
-    answers = list(collected(folder))
+    answers = list(collect_annotations(folder))
     if has_store(folder):
         store = open_store(folder, read_only=True)
         try:
@@ -329,7 +332,7 @@ def on_scale(rating: float, scale: Scale) -> float:
     return float(scale.low + min(step, steps) * scale.step)
 
 
-def _other(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
+def _another_value(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: str) -> Any:
     """With the chance `noise` another one of `among`."""
     others = [value for value in among if value != own]
     if not others or chance("errs", item) >= noise:
@@ -338,8 +341,8 @@ def _other(own: Any, among: Sequence[Any], noise: float, chance: Chance, item: s
 
 
 _ANSWERS: Mapping[Family, Callable[[Task, Mapping[str, Any], float, Chance], dict[str, Any]]] = {
-    "classification": _labels,
-    "clustering": _groups,
-    "sts": _ratings,
-    "reranking": _marks,
+    "classification": _simulate_labels,
+    "clustering": _simulate_groups,
+    "sts": _simulate_ratings,
+    "reranking": _simulate_marks,
 }

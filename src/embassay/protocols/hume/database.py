@@ -90,16 +90,16 @@ TABLES = (
 """Words that SQLite and PostgreSQL both know; numbers and times of ours are never left to a column's guess."""
 
 
-def now() -> str:
+def iso_now() -> str:
     """ISO 8601 in UTC with milliseconds: it sorts as text.
 
-    >>> len(now())
+    >>> len(iso_now())
     24
     """
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def seconds() -> float:
+def unix_seconds() -> float:
     """Seconds since 1970, for leases that outlive a process."""
     return time.time()
 
@@ -150,7 +150,7 @@ class SqliteFile:
     def _carry_out(self, works: Sequence[_Work]) -> None:
         """All in one transaction, of which a work that fails leaves nothing."""
         try:
-            with _transaction(self._to_write(), "BEGIN IMMEDIATE") as transaction:
+            with _run_transaction(self._to_write(), "BEGIN IMMEDIATE") as transaction:
                 for work in works:
                     work.do(transaction)
         except (sqlite3.Error, ModelError) as error:
@@ -172,7 +172,7 @@ class SqliteFile:
             except Empty:
                 connection = self._connect()
             try:
-                with _transaction(connection, "BEGIN") as transaction:
+                with _run_transaction(connection, "BEGIN") as transaction:
                     return work(transaction)
             finally:
                 self._readers.put(connection)
@@ -189,7 +189,7 @@ class SqliteFile:
     def _connect(self) -> sqlite3.Connection:
         if self._read_only:
             return self._connect_read_only()
-        connection = _opened(str(self._path))
+        connection = _open_sqlite(str(self._path))
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -204,7 +204,7 @@ class SqliteFile:
         lies there: then nothing is made beside it, and the folder need not be writable."""
         log = self._path.with_name(self._path.name + "-wal")
         alone = not log.exists() or not log.stat().st_size
-        connection = _opened(f"{self._path.absolute().as_uri()}?mode=ro{'&immutable=1' * alone}")
+        connection = _open_sqlite(f"{self._path.absolute().as_uri()}?mode=ro{'&immutable=1' * alone}")
         # What an earlier version did not have yet is empty, and nothing is written to say so.
         held = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         for table in TABLES if held else ():
@@ -263,7 +263,7 @@ def _all_of(waiting: SimpleQueue[_Work]) -> list[_Work]:
             return works
 
 
-def _opened(address: str) -> sqlite3.Connection:
+def _open_sqlite(address: str) -> sqlite3.Connection:
     return sqlite3.connect(
         address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False,
         uri=address.startswith("file:"), factory=SqliteConnection,
@@ -286,7 +286,7 @@ class _SqliteStatements:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
+def _run_transaction(connection: sqlite3.Connection, begin: str) -> Iterator[Transaction]:
     connection.execute(begin)
     try:
         yield _SqliteStatements(connection)

@@ -50,7 +50,7 @@ class Links:
         """Whose token it is, None for one that is nobody's."""
         if len(token) != _TOKEN_LENGTH or not token.isascii():
             return None
-        wanted = _hash(token)
+        wanted = _hash_of(token)
         row = self._database.read(
             lambda do: do.first("SELECT role, id, hash FROM links WHERE hash = ?", wanted)
         )
@@ -59,7 +59,7 @@ class Links:
 
     def form_key(self, token: str) -> str:
         """What a page that was opened with `token` must show with every change: nobody can make it for another."""
-        return _text(hmac.digest(self._key, b"form\0" + token.encode(), "sha256"))
+        return _digest_text(hmac.digest(self._key, b"form\0" + token.encode(), "sha256"))
 
     def is_form_key(self, token: str, shown: str) -> bool:
         """Whether that is what the page shows, compared in constant time."""
@@ -70,13 +70,15 @@ class Links:
         generation = 1 if row is None else int(row[0]) + renew
         token = self._token(holder, generation)
         if row is None:
-            do.run("INSERT INTO links VALUES (?, ?, ?, ?)", holder.role, holder.id, generation, _hash(token))
+            do.run(
+                "INSERT INTO links VALUES (?, ?, ?, ?)", holder.role, holder.id, generation, _hash_of(token)
+            )
         elif renew:
             do.run(
                 "UPDATE links SET generation = ?, hash = ? WHERE role = ? AND id = ?",
-                generation, _hash(token), holder.role, holder.id,
+                generation, _hash_of(token), holder.role, holder.id,
             )  # fmt: skip
-        elif row[1] != _hash(token):
+        elif row[1] != _hash_of(token):
             raise UsageError(
                 "The links of this study were made with another key than the one in its folder.",
                 mend=f"Put the {KEY_FILE} back that they were made with, or make new ones: --new-links.",
@@ -85,7 +87,7 @@ class Links:
 
     def _token(self, holder: Holder, generation: int) -> str:
         words = "\0".join(("link", holder.role, holder.id, str(generation)))
-        return _text(hmac.digest(self._key, words.encode(), "sha256"))
+        return _digest_text(hmac.digest(self._key, words.encode(), "sha256"))
 
 
 def study_key(folder: Path) -> bytes:
@@ -125,9 +127,9 @@ def _write_key(path: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _hash(token: str) -> str:
+def _hash_of(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
 
 
-def _text(digest: bytes) -> str:
+def _digest_text(digest: bytes) -> str:
     return base64.urlsafe_b64encode(digest).rstrip(b"=").decode()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Similarity, Spread, Tokenizer
 from embassay.data import Dataset
 from embassay.errors import DataError, EmbassayError
-from embassay.protocols.hume.sampling.pools import has_training_rows, plain, seeded
+from embassay.protocols.hume.sampling.pools import compared_text, has_training_rows, seeded_order
 from embassay.protocols.hume.study import Family, Item, StudyFolder, Task, read_study
 from embassay.protocols.kernel import inputs
 from embassay.protocols.kernel.estimates import Items, Lost, estimate
@@ -23,8 +23,8 @@ from embassay.protocols.kernel.inputs import charged, dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import clustering, reranking, sts
 from embassay.protocols.tasks import task as footprint
-from embassay.protocols.tasks.classification import ONE_LABEL, neighbours, regression
-from embassay.protocols.tasks.task import Context, Embedding, PtebOptions, nearest, outcome
+from embassay.protocols.tasks.classification import ONE_LABEL, classify_by_neighbours, classify_by_regression
+from embassay.protocols.tasks.task import Context, Embedding, PtebOptions, make_outcome, nearest_anchor
 from embassay.records import Classification, LabelledTexts, RerankingSet, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear, Rehearsal
@@ -59,8 +59,8 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
     draws = [drawn_rows(data.training, repeat, context.seed, data.task) for repeat in range(data.repeats)]
     # The rows of all repeats together, so that each is encoded once however often it is drawn.
     used = sorted({row for draw in draws for row in draw})
-    learnt = _rows(data.training.rows, used)
-    how, predict = _predictor(system, data, learnt, used, context)
+    learnt = _take_rows(data.training.rows, used)
+    how, predict = _make_predictor(system, data, learnt, used, context)
     train, test = Lost(system, learnt.ids, "training texts"), Lost(system, data.test.ids, "texts")
     train.see_texts(learnt.texts)
     test.see_texts(data.test.texts)
@@ -70,7 +70,7 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
     gone = {used[row] for row in train.rows}
     kept = [[row for row in draw if row not in gone] for draw in draws]
     if any(len({data.training.rows.labels[row] for row in draw}) < 2 for draw in kept):
-        return outcome(LABELS_HEADLINE, ONE_LABEL, Items(), n=len(data), counts={})
+        return make_outcome(LABELS_HEADLINE, ONE_LABEL, Items(), n=len(data), counts={})
     said = [predict(draw) for draw in kept]
     predicted = np.stack([labels for labels, _ in said])
     right = (predicted == np.array(data.test.labels)).mean(axis=0)
@@ -83,14 +83,18 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
         "bootstrap over texts"
     )
     accuracy = estimate(right[:, None], lambda means: means[..., 0], context, "test texts", method)
-    notes = [*data.training.notes, *_short(data), *dict.fromkeys(note for _, own in said for note in own)]
-    return outcome(
+    notes = [
+        *data.training.notes,
+        *_short_labels(data),
+        *dict.fromkeys(note for _, own in said for note in own),
+    ]
+    return make_outcome(
         LABELS_HEADLINE, accuracy, items, n=accuracy.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
         counts={"train": len(used), "test": accuracy.n},
     )  # fmt: skip
 
 
-def _predictor(
+def _make_predictor(
     system: Similarity, data: FewLabelled, learnt: LabelledTexts, used: Sequence[int], context: Context
 ) -> tuple[str, Predict]:
     """How the texts are labelled, and the function that does. Every training text that any repeat draws is encoded
@@ -100,7 +104,9 @@ def _predictor(
         k = context.options.neighbours
 
         def nearest(rows: list[int]) -> tuple[Labels, list[str]]:
-            return neighbours(system, Classification(_rows(data.training.rows, rows), test), k), []
+            return classify_by_neighbours(
+                system, Classification(_take_rows(data.training.rows, rows), test), k
+            ), []
 
         return f"{k} nearest neighbours", nearest
     place = {row: i for i, row in enumerate(used)}
@@ -110,7 +116,7 @@ def _predictor(
 
     def learn(rows: list[int]) -> tuple[Labels, list[str]]:
         labels = np.array([data.training.rows.labels[row] for row in rows])
-        return regression(vectors[[place[row] for row in rows]], labels, asked, context.seed)
+        return classify_by_regression(vectors[[place[row] for row in rows]], labels, asked, context.seed)
 
     return "logistic regression", learn
 
@@ -123,7 +129,7 @@ def _most_given(
     return np.asarray(np.where(lost, np.nan, votes.argmax(axis=0)))
 
 
-def _short(data: FewLabelled) -> list[str]:
+def _short_labels(data: FewLabelled) -> list[str]:
     """Labels that have fewer training texts than every repeat should draw."""
     rows, wanted = data.training.rows, data.training.per_label
     counts = {label: rows.labels.count(label) for label in sorted(set(rows.labels))}
@@ -132,7 +138,7 @@ def _short(data: FewLabelled) -> list[str]:
     return short + [f"label {label}: no training text, so it is never given" for label in missing]
 
 
-def _rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
+def _take_rows(rows: LabelledTexts, kept: Sequence[int]) -> LabelledTexts:
     return LabelledTexts(
         *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
     )
@@ -167,14 +173,14 @@ def training_of(task: Task, items: Sequence[Item], per_label: int | None) -> Tra
         opened = dataset(request)
         split = has_training_rows(opened)
         shape = "classification" if split else "labelled"
-        loaded = _subset(opened, shape, source.lang).load(shape)
+        loaded = _language_rows(opened, shape, source.lang).load(shape)
     except EmbassayError as error:
         raise DataError(
             f"The texts to train on for {task.name} cannot be read from {source.dataset}: {error.message}",
             mend="Run where the study was sampled, or choose other tasks with --task.",
         ) from error
     rows: LabelledTexts = loaded.data.train if split else loaded.data
-    kept = _left(rows, items, task)
+    kept = _training_rows(rows, items, task)
     if len(set(kept.labels)) < 2:
         raise DataError(
             f"The source of {task.name}, {source.dataset}, has no two labels left to train on.",
@@ -203,14 +209,14 @@ def drawn_rows(training: Training, repeat: int, seed: int, task: str) -> list[in
     labels = training.rows.labels
     taken: dict[str, list[int]] = {}
     # The system is not in the stream's name: all learn from the same rows in each repeat.
-    for place in seeded(training.rows.ids, seed, "training", task, str(repeat)):
+    for place in seeded_order(training.rows.ids, seed, "training", task, str(repeat)):
         of_label = taken.setdefault(labels[place], [])
         if len(of_label) < training.per_label:
             of_label.append(place)
     return sorted(place for of_label in taken.values() for place in of_label)
 
 
-def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
+def _language_rows(opened: Dataset, shape: str, lang: str) -> Dataset:
     """The rows of the task's language, cut as items were drawn from them, so that the fingerprint is the same."""
     subsets = opened.subsets(shape)
     if lang and len(subsets) > 1 and lang not in subsets:
@@ -218,13 +224,13 @@ def _subset(opened: Dataset, shape: str, lang: str) -> Dataset:
     return subsets.get(lang, next(iter(subsets.values())))
 
 
-def _left(rows: LabelledTexts, items: Sequence[Item], task: Task) -> LabelledTexts:
-    seen = {plain(str(item.payload.get("text", ""))) for item in items}
+def _training_rows(rows: LabelledTexts, items: Sequence[Item], task: Task) -> LabelledTexts:
+    seen = {compared_text(str(item.payload.get("text", ""))) for item in items}
     values = {str(label.value) for label in task.labels}
     kept = [
         place
         for place, (text, label) in enumerate(zip(rows.texts, rows.labels, strict=True))
-        if plain(text) not in seen and (not values or label in values)
+        if compared_text(text) not in seen and (not values or label in values)
     ]
     return LabelledTexts(
         *(tuple(column[k] for k in kept) for column in (rows.ids, rows.texts, rows.labels, rows.sets))
@@ -246,13 +252,13 @@ class Settings:
     give_k: bool = True
 
 
-def evaluation(family: Family, settings: Settings) -> Evaluate:
+def family_evaluation(family: Family, settings: Settings) -> Evaluate:
     """How a family is evaluated: its headline is the family's main measure."""
     every: Mapping[Family, Evaluate] = {
         "classification": evaluate_labels,
         "clustering": partial(clustering.evaluate, give_k=settings.give_k),
         "reranking": evaluate_ranked,
-        "sts": _pairs,
+        "sts": _evaluate_pairs,
     }
     return every[family]
 
@@ -292,7 +298,7 @@ def texts_of(data: Any) -> list[str]:
     return list(data.texts)
 
 
-def _pairs(system: Similarity, data: ScoredPairs, context: Context) -> TaskOutcome:
+def _evaluate_pairs(system: Similarity, data: ScoredPairs, context: Context) -> TaskOutcome:
     return with_method(sts.evaluate(system, data, context), lambda method: f"similarity, {method}")
 
 
@@ -300,7 +306,7 @@ def labelled_texts(items: Sequence[Item], gold: Mapping[str, Any]) -> LabelledTe
     """Texts with their gold label or cluster, as one set."""
     return LabelledTexts(
         tuple(item.id for item in items),
-        tuple(_text(item, "text") for item in items),
+        tuple(_payload_text(item, "text") for item in items),
         tuple(str(gold[item.id]) for item in items),
         ("",) * len(items),
     )
@@ -310,8 +316,8 @@ def scored_pairs(items: Sequence[Item], gold: Mapping[str, Any]) -> ScoredPairs:
     """Pairs of texts with their gold rating."""
     return ScoredPairs(
         tuple(item.id for item in items),
-        tuple(_text(item, "text1") for item in items),
-        tuple(_text(item, "text2") for item in items),
+        tuple(_payload_text(item, "text1") for item in items),
+        tuple(_payload_text(item, "text2") for item in items),
         np.array([gold[item.id] for item in items], dtype=np.float64),
     )
 
@@ -320,13 +326,13 @@ def reranking_set(items: Sequence[Item], gold: Mapping[str, Any]) -> RerankingSe
     """Queries with their candidates in the order shown, and the gold grades of these."""
     return RerankingSet(
         tuple(item.id for item in items),
-        tuple((_text(item, "query"),) for item in items),
-        tuple(_documents(item, len(gold[item.id])) for item in items),
+        tuple((_payload_text(item, "query"),) for item in items),
+        tuple(_payload_documents(item, len(gold[item.id])) for item in items),
         tuple(np.array(gold[item.id], dtype=np.float64) for item in items),
     )
 
 
-def _text(item: Item, name: str) -> str:
+def _payload_text(item: Item, name: str) -> str:
     value = item.payload.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DataError(
@@ -335,7 +341,7 @@ def _text(item: Item, name: str) -> str:
     return value
 
 
-def _documents(item: Item, grades: int) -> tuple[str, ...]:
+def _payload_documents(item: Item, grades: int) -> tuple[str, ...]:
     documents = item.payload.get("documents")
     texts = [document.get("text") for document in documents or () if isinstance(document, Mapping)]
     # An empty document is one that people saw, too: only what is no text is a fault.
@@ -354,8 +360,8 @@ TIES = "equal similarities: irrelevant first"
 def evaluate_ranked(system: Similarity, data: RerankingSet, context: Context) -> TaskOutcome:
     """Score one system; items are the `ap` of each query, and the `similarity` of each of its documents, whose place
     in the order shown is the variant."""
-    similar = nearest(system, data.queries, data.candidates)
-    task_outcome = reranking.evaluated(system, data, similar, context)
+    similar = nearest_anchor(system, data.queries, data.candidates)
+    task_outcome = reranking.score_similarities(system, data, similar, context)
     columns = {name: list(values) for name, values in task_outcome.items.items()}
     for query, values in zip(data.ids, similar, strict=True):
         for place, value in enumerate(values.tolist()):
@@ -384,43 +390,46 @@ class StudyJob(inputs.Job):
     neighbours: int
 
 
-def evaluate(
+def evaluate_cell(
     job: StudyJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     tokenizer = open_tokenizer(job.tokenizer)
-    data, family = held(job.study, job.content, job.task, job.settings)
-    context = _context(job, tokenizer)
+    data, family = get_data(job.study, job.content, job.task, job.settings)
+    context = _cell_context(job, tokenizer)
     opened = job.opened(advance, ledger=ledger, spread=spread)
-    with room_for(needed(opened.system, data, job.resamples)), charged(ledger, opened.system.name) as calls:
-        opened.prefetch(lambda hear: rehearse(job, hear))
-        opened.remember(lambda hear: rehearse(job, hear))
-        outcome = evaluation(family, job.settings)(opened.system, data, context)
+    with (
+        room_for(need_of(opened.system, data, job.resamples)),
+        charged(ledger, opened.system.name) as calls,
+    ):
+        opened.prefetch(lambda hear: rehearse_cell(job, hear))
+        opened.remember(lambda hear: rehearse_cell(job, hear))
+        outcome = family_evaluation(family, job.settings)(opened.system, data, context)
     return opened.told(outcome, calls, compares=family in ("reranking", "sts"))
 
 
-def rehearse(job: StudyJob, hear: Hear) -> bool:
+def rehearse_cell(job: StudyJob, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
-    data, family = held(job.study, job.content, job.task, job.settings)
-    context = _context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
-    evaluation(family, replace(job.settings, give_k=True))(Rehearsal(hear), data, context)
+    data, family = get_data(job.study, job.content, job.task, job.settings)
+    context = _cell_context(replace(job, resamples=1), open_tokenizer(job.tokenizer))
+    family_evaluation(family, replace(job.settings, give_k=True))(Rehearsal(hear), data, context)
     return True
 
 
 @lru_cache(maxsize=64)
-def held(study: Path, content: str, task: str, settings: Settings) -> tuple[Any, Any]:
+def get_data(study: Path, content: str, task: str, settings: Settings) -> tuple[Any, Any]:
     """The data of a task, read once per process, and its family."""
-    folder = _study(study, content)
+    folder = _cached_study(study, content)
     spec = folder.task(task)
     return data_of(spec, folder.items_of(task), folder.gold(task), settings), spec.family
 
 
 @lru_cache(maxsize=2)
-def _study(path: Path, content: str) -> StudyFolder:  # noqa: ARG001 - part of what is remembered
+def _cached_study(path: Path, content: str) -> StudyFolder:  # noqa: ARG001 - part of what is remembered
     return read_study(path)
 
 
-def _context(job: StudyJob, tokenizer: Tokenizer) -> Context:
+def _cell_context(job: StudyJob, tokenizer: Tokenizer) -> Context:
     options = PtebOptions(resamples=job.resamples, neighbours=job.neighbours)
     return Context(job.task, tokenizer, job.seed, options)
 
@@ -429,11 +438,11 @@ _LEARNT = 4 * 8
 """Bytes of a value while a classifier learns from it and applies what it has learnt."""
 
 
-def needed(system: Similarity, data: Any, resamples: int) -> Footprint:
+def need_of(system: Similarity, data: Any, resamples: int) -> Footprint:
     """The estimate for one system on the items of a task (`data_of`): that of PTEB for as many texts, with what a
     classifier of vectors takes."""
     texts, dim = texts_of(data), dimensions(system)
-    found = footprint.needed(system, data, texts, resamples)
+    found = footprint.estimate_memory(system, data, texts, resamples)
     parts = dict(found.parts)
     if dim:
         parts["vectors"] += remembered(len(texts), dim)

@@ -120,10 +120,7 @@ class Drawing:
     against: Words = option(None, "Training data to search for leaked items.")
     drop_leaked: bool = option(False, "Leave leaked texts out.")
     practice: int = option(3, "Practice items per task.")
-    whole: bool = option(
-        False,
-        "Use every item unchanged, for an annotated set. Default for the suite hume.",
-    )
+    whole: bool = option(False, "Use every item unchanged, for an annotated set. Default for the suite hume.")
     give_k: bool = option(False, "Tell people the number of groups, as models are told.")
 
     def as_content(self) -> dict[str, Any]:
@@ -176,7 +173,7 @@ class DataOptions:
 
     def request(self, name: str) -> SampleRequest:
         """The request for one study of all datasets. Raises UsageError where there are none."""
-        from embassay.protocols.hume.sampling.options import checked
+        from embassay.protocols.hume.sampling.options import check_mapping
 
         if not self.datasets:
             raise UsageError(
@@ -188,7 +185,7 @@ class DataOptions:
             "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.as_content(),
         }  # fmt: skip
         tasks = [task for data in self._own() for task in self._tasks(data, entry)]
-        return checked({"name": name, "tasks": tasks, "profile": list(self.ask)})
+        return check_mapping({"name": name, "tasks": tasks, "profile": list(self.ask)})
 
     @property
     def suites(self) -> list[Suite]:
@@ -365,7 +362,7 @@ class StudyRequest(_Request):
         }
 
     def __post_init__(self) -> None:
-        _check(self)
+        _check_request(self)
         if self.smallest_group < 2:
             raise UsageError(
                 f"smallest_group is {self.smallest_group}.",
@@ -415,7 +412,7 @@ class PublishedRequest(_Request):
     neighbours: int = 10
 
     def __post_init__(self) -> None:
-        _check(self)
+        _check_request(self)
         _check_choice("models", self.models, get_args(Models))
 
     def as_dict(self) -> dict[str, Any]:
@@ -424,7 +421,7 @@ class PublishedRequest(_Request):
         return plain if self.systems else {key: plain[key] for key in plain if key not in self.OF_SYSTEMS}
 
 
-def _check(request: Any) -> None:
+def _check_request(request: Any) -> None:
     _check_choice("aggregation", request.aggregation, get_args(Aggregation))
     _check_choice("one-annotator", request.one_annotator, get_args(OneAnnotator))
 

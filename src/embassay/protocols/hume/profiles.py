@@ -22,7 +22,7 @@ from embassay.protocols.hume.record import PairRecord
 from embassay.protocols.hume.resource import language_name
 from embassay.protocols.hume.store import has_store, open_store
 from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_rows
-from embassay.protocols.hume.tables import PAIR, points
+from embassay.protocols.hume.tables import PAIR, in_points
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.intervals import t_quantile
@@ -75,10 +75,12 @@ class ProfileRow(BaseModel):
 
 def asked_of(study: StudyFile) -> tuple[Asked, ...]:
     """The questions of a study, in its order."""
-    return tuple(field for question in dict.fromkeys(study.profile) for field in _asked(question, study))
+    return tuple(
+        field for question in dict.fromkeys(study.profile) for field in _question_choices(question, study)
+    )
 
 
-def _asked(question: Question, study: StudyFile) -> Iterator[Asked]:
+def _question_choices(question: Question, study: StudyFile) -> Iterator[Asked]:
     choices = (*_CHOICES[question], REFUSED)
     if question != "language":
         yield Asked(question, _WORDS[question], choices)
@@ -170,7 +172,7 @@ def profile_table(
         for pair in pairs
         for asked in questions
         if asked.key.partition(":")[2] in ("", pair.lang)
-        for row in _rows(pair, asked, profiles, smallest)
+        for row in _profile_rows(pair, asked, profiles, smallest)
     )
     note = (
         "Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
@@ -181,28 +183,30 @@ def profile_table(
     )
 
 
-def _rows(pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int) -> Iterator[tuple[Value, ...]]:
+def _profile_rows(
+    pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int
+) -> Iterator[tuple[Value, ...]]:
     order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
     groups: dict[str, list[Any]] = {value: [] for value in order}
     for annotator in pair.annotators:
         said = profiles.get(annotator.id, {}).get(asked.key, "")
         groups[said if said in groups else UNSAID].append(annotator)
     groups = {value: people for value, people in groups.items() if people}
-    hidden = withheld({value: len(people) for value, people in groups.items()}, smallest)
+    hidden = withheld_groups({value: len(people) for value, people in groups.items()}, smallest)
     for value, people in groups.items():
         if value not in hidden:
             scores = [annotator.score for annotator in people]
-            yield value, len(people), sum(annotator.items for annotator in people), *_interval(scores)
+            yield value, len(people), sum(annotator.items for annotator in people), *_group_interval(scores)
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
         reason = f"groups of fewer than {smallest} people, and what would tell of them"
         yield "withheld", len(people), sum(annotator.items for annotator in people), None, None, None, reason
 
 
-def withheld(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
+def withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     """The groups whose scores nobody is told: those too small, and of a single one also the next smallest.
 
-    >>> withheld({"native": 9, "good": 6, "basic": 2}, 5), withheld({"native": 9, "good": 6}, 5)
+    >>> withheld_groups({"native": 9, "good": 6, "basic": 2}, 5), withheld_groups({"native": 9, "good": 6}, 5)
     (('good', 'basic'), ())
     """
     small = {name for name, n in sizes.items() if n < smallest}
@@ -212,9 +216,9 @@ def withheld(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     return tuple(name for name in sizes if name in small)
 
 
-def _interval(scores: Sequence[float]) -> tuple[float | None, float | None, float | None, str]:
+def _group_interval(scores: Sequence[float]) -> tuple[float | None, float | None, float | None, str]:
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:
-        return points(mean), None, None, "one annotator has no interval over annotators"
+        return in_points(mean), None, None, "one annotator has no interval over annotators"
     half = t_quantile(0.975, n - 1) * statistics.stdev(scores) / math.sqrt(n)
-    return points(mean), points(mean - half), points(mean + half), ""
+    return in_points(mean), in_points(mean - half), in_points(mean + half), ""

@@ -284,17 +284,17 @@ def beside_models(summary: Summary) -> tuple[Beside, ...]:
     counted against; all of a pair where the record ranks none.
     """
     ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
-    return tuple(Beside(pair, _standing(pair, _scores(pair, ranked))) for pair in summary.pairs)
+    return tuple(Beside(pair, _pair_rank(pair, _ranked_scores(pair, ranked))) for pair in summary.pairs)
 
 
-def _scores(pair: PairRecord, ranked: set[str]) -> dict[str, float]:
+def _ranked_scores(pair: PairRecord, ranked: set[str]) -> dict[str, float]:
     every = {row.system: row.score.value for row in (*pair.models, *pair.llms) if row.system in ranked}
     if not ranked:
         every = {model.system: model.score.value for model in pair.models}
     return {system: value for system, value in every.items() if value is not None}
 
 
-def _standing(pair: PairRecord, scores: Mapping[str, float]) -> PeopleRank | None:
+def _pair_rank(pair: PairRecord, scores: Mapping[str, float]) -> PeopleRank | None:
     human = pair.human.value
     if human is None or not scores:
         return None

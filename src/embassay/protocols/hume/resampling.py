@@ -37,7 +37,7 @@ def drawn_mean(counts: Floats, values: Floats) -> Floats:
     """
     defined = ~np.isnan(values)
     drawn = counts @ defined.astype(np.float64)
-    return _divided(counts @ np.where(defined, values, 0.0), drawn)
+    return _divide_defined(counts @ np.where(defined, values, 0.0), drawn)
 
 
 def drawn_ranks(counts: Floats, values: Floats) -> Floats:
@@ -62,12 +62,12 @@ def drawn_pearson(counts: Floats, x: Floats, y: Floats) -> Floats:
     """Pearson's correlation of `x` and `y` in every resample, (b,); each is (n,), or (b, n) where it differs between
     resamples, as ranks do. NaN where a side is constant."""
     total = counts.sum(axis=1, keepdims=True)
-    left, right = _centred(counts, x, total), _centred(counts, y, total)
+    left, right = _center_values(counts, x, total), _center_values(counts, y, total)
     products = (counts * left * right).sum(axis=1)
     squares = (counts * left**2).sum(axis=1) * (counts * right**2).sum(axis=1)
     # Ranks are halves of whole numbers; what is left of a constant side is rounding.
     scale = (counts * (left**2 + right**2)).sum(axis=1) ** 2
-    r = _divided(products, np.sqrt(np.where(squares > 1e-20 * scale, squares, 0.0)))
+    r = _divide_defined(products, np.sqrt(np.where(squares > 1e-20 * scale, squares, 0.0)))
     return np.clip(r, -1.0, 1.0)
 
 
@@ -85,17 +85,17 @@ def drawn_spearman(counts: Floats, x: Floats, y: Floats) -> Floats:
     return drawn_pearson(kept, drawn_ranks(kept, x[both]), drawn_ranks(kept, y[both]))
 
 
-def _centred(counts: Floats, values: Floats, total: Floats) -> Floats:
-    return np.asarray(values - _divided((counts * values).sum(axis=1, keepdims=True), total))
+def _center_values(counts: Floats, values: Floats, total: Floats) -> Floats:
+    return np.asarray(values - _divide_defined((counts * values).sum(axis=1, keepdims=True), total))
 
 
-def _divided(above: Floats, below: Floats) -> Floats:
+def _divide_defined(above: Floats, below: Floats) -> Floats:
     ratio = np.full(np.broadcast_shapes(above.shape, below.shape), np.nan)
     np.divide(above, below, out=ratio, where=below > 0)
     return ratio
 
 
-def indicators(values: Sequence[Hashable]) -> Floats:
+def value_indicators(values: Sequence[Hashable]) -> Floats:
     """A column per distinct value, 1 where an item has it; items without one (None) are in no column: (n, k)."""
     places = {value: place for place, value in enumerate(dict.fromkeys(v for v in values if v is not None))}
     inside = np.zeros((len(values), len(places)))
@@ -140,11 +140,11 @@ def drawn_ari(counts: Floats, one: Floats, other: Floats) -> Floats:
     """
     kept = counts * (one.sum(axis=1) * other.sum(axis=1))
     # Pairs of two draws of one item, which every count below would hold as well.
-    again = _pairs(kept).sum(axis=1)
-    total = _pairs(kept.sum(axis=1)) - again
+    again = _count_pairs(kept).sum(axis=1)
+    total = _count_pairs(kept.sum(axis=1)) - again
     cells = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
-    both = _pairs(kept @ cells[:, cells.any(axis=0)]).sum(axis=1) - again
-    left, right = _pairs(kept @ one).sum(axis=1) - again, _pairs(kept @ other).sum(axis=1) - again
+    both = _count_pairs(kept @ cells[:, cells.any(axis=0)]).sum(axis=1) - again
+    left, right = _count_pairs(kept @ one).sum(axis=1) - again, _count_pairs(kept @ other).sum(axis=1) - again
     with np.errstate(invalid="ignore", divide="ignore"):
         expected = left * right / total
         most = (left + right) / 2
@@ -160,20 +160,20 @@ def drawn_v_measure(counts: Floats, one: Floats, other: Floats) -> Floats:
     kept = counts * (one.sum(axis=1) * other.sum(axis=1))
     total = kept.sum(axis=1)
     cells = (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)
-    left, right = _entropy(kept @ one, total), _entropy(kept @ other, total)
+    left, right = _size_entropy(kept @ one, total), _size_entropy(kept @ other, total)
     # Rounding may leave the mutual information a little below 0.
-    shared = np.maximum(left + right - _entropy(kept @ cells[:, cells.any(axis=0)], total), 0.0)
+    shared = np.maximum(left + right - _size_entropy(kept @ cells[:, cells.any(axis=0)], total), 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
         # 2hc / (h + c) with h = shared / left and c = shared / right
         v = np.where((left > 1e-12) & (right > 1e-12), 2 * shared / (left + right), 0.0)
     return np.where(total > 0, v, np.nan)
 
 
-def _pairs(sizes: Floats) -> Floats:
+def _count_pairs(sizes: Floats) -> Floats:
     return sizes * (sizes - 1) / 2
 
 
-def _entropy(sizes: Floats, total: Floats) -> Floats:
+def _size_entropy(sizes: Floats, total: Floats) -> Floats:
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = sizes / total[:, None]
         return np.asarray(-np.where(shares > 0, shares * np.log(shares), 0.0).sum(axis=1))
@@ -222,7 +222,7 @@ class Resampled(Estimate):
     reason: str = ""
 
 
-def resampled(
+def resample_statistics(
     statistic: Drawn, n: int, draws: Draws = DRAWS, *, within: Sequence[Range] = (CORRELATION,)
 ) -> tuple[Resampled, ...]:
     """The value of each statistic over all `n` items, with its interval over resamples of items.
@@ -238,12 +238,12 @@ def resampled(
     if n < 1:
         raise UsageError("There is no item to resample.", mend="Give the answers to one item at least.")
     # Every item once: the value goes the way of its resamples, so that no second formula can differ from them.
-    estimates = _columns(statistic(np.ones((1, n))))[0]
+    estimates = _as_columns(statistic(np.ones((1, n))))[0]
     if n < _LEAST:
         return tuple(no_interval(value, n, f"fewer than {_LEAST} items") for value in estimates.tolist())
     replicates = np.concatenate(
         [
-            _columns(statistic(row_counts(rows).astype(np.float64)))
+            _as_columns(statistic(row_counts(rows).astype(np.float64)))
             for rows in resampled_rows(n, draws.n_resamples, stream(draws.seed, None), most=_DRAWS // n)
         ]
     )
@@ -251,7 +251,7 @@ def resampled(
     left_out = _each_left_out(statistic, n) if draws.kind == "bca" else np.empty((0, len(estimates)))
     ranges = within if len(within) > 1 else tuple(within) * len(estimates)
     intervals = (
-        _interval(float(estimate), replicates[:, i], left_out[:, i], n, draws)
+        _bca_interval(float(estimate), replicates[:, i], left_out[:, i], n, draws)
         for i, estimate in enumerate(estimates)
     )
     return tuple(
@@ -269,7 +269,7 @@ def no_interval(value: float, n: int, reason: str, undefined: int = 0, resamples
 def _each_left_out(statistic: Drawn, n: int) -> Floats:
     step = max(1, _DRAWS // n)
     blocks = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
-    return np.concatenate([_columns(statistic(_all_but(block, n))) for block in blocks])
+    return np.concatenate([_as_columns(statistic(_all_but(block, n))) for block in blocks])
 
 
 def _all_but(items: NDArray[np.int64], n: int) -> Floats:
@@ -278,11 +278,11 @@ def _all_but(items: NDArray[np.int64], n: int) -> Floats:
     return counts
 
 
-def _columns(values: Floats) -> Floats:
+def _as_columns(values: Floats) -> Floats:
     return values.reshape(len(values), -1)
 
 
-def _interval(estimate: float, replicates: Floats, left_out: Floats, n: int, draws: Draws) -> Resampled:
+def _bca_interval(estimate: float, replicates: Floats, left_out: Floats, n: int, draws: Draws) -> Resampled:
     confidence, kind = draws.confidence, draws.kind
     every, defined = len(replicates), replicates[~np.isnan(replicates)]
     undefined = every - len(defined)
@@ -294,20 +294,25 @@ def _interval(estimate: float, replicates: Floats, left_out: Floats, n: int, dra
         return no_interval(estimate, n, ALIKE, undefined, every)
     # BCa mends bias and skew, not that few items spread too little: it is expanded as well.
     if kind != "percentile":
-        defined = estimate + (defined - estimate) * _expansion(n, confidence)
+        defined = estimate + (defined - estimate) * _interval_expansion(n, confidence)
     shift, skew = _bias_and_skew(estimate, defined, left_out) if kind == "bca" else (0.0, 0.0)
-    ends = [_moved(_z(q), shift, skew) for q in ((1 - confidence) / 2, (1 + confidence) / 2)]
+    ends = [
+        _moved_quantile(_normal_quantile(q), shift, skew)
+        for q in ((1 - confidence) / 2, (1 + confidence) / 2)
+    ]
     low, high = np.quantile(defined, ends)
     method = f"{confidence:.0%} {kind} bootstrap of items, {every} resamples"
     if undefined:
         method += f", {undefined} of them without a value"
-    return Resampled(estimate, float(low), float(high), n, method, _p(defined, shift, skew), undefined, every)
+    return Resampled(
+        estimate, float(low), float(high), n, method, _two_sided_p(defined, shift, skew), undefined, every
+    )
 
 
-def _expansion(n: int, confidence: float) -> float:
+def _interval_expansion(n: int, confidence: float) -> float:
     """How much wider than the percentile bootstrap's a t interval of a mean of n items is."""
     level = 0.5 + confidence / 2
-    return float(np.sqrt(n / (n - 1)) * t_quantile(level, n - 1)) / _z(level)
+    return float(np.sqrt(n / (n - 1)) * t_quantile(level, n - 1)) / _normal_quantile(level)
 
 
 def _bias_and_skew(estimate: float, replicates: Floats, left_out: Floats) -> tuple[float, float]:
@@ -318,10 +323,10 @@ def _bias_and_skew(estimate: float, replicates: Floats, left_out: Floats) -> tup
     moved = moved.mean() - moved
     square = float((moved**2).sum())
     skew = float((moved**3).sum() / (6 * square**1.5)) if square > 0 else 0.0
-    return _z(_inside(float(below), len(replicates))), skew
+    return _normal_quantile(_clamp_share(float(below), len(replicates))), skew
 
 
-def _moved(z: float, shift: float, skew: float) -> float:
+def _moved_quantile(z: float, shift: float, skew: float) -> float:
     """The quantile of the replicates at which the BCa interval of normal quantile `z` ends."""
     moved = shift + z
     scale = 1 - skew * moved
@@ -329,7 +334,7 @@ def _moved(z: float, shift: float, skew: float) -> float:
     return NormalDist().cdf(shift + moved / scale) if scale > 0 else (1.0 if moved > 0 else 0.0)
 
 
-def _p(replicates: Floats, shift: float, skew: float) -> float:
+def _two_sided_p(replicates: Floats, shift: float, skew: float) -> float:
     """Twice the level at which an end of the interval is 0; one is added to both counts, so that it is never 0."""
     n = len(replicates)
     above = min((int((replicates >= -_ROUNDING).sum()) + 1) / (n + 1), 1.0)
@@ -337,17 +342,17 @@ def _p(replicates: Floats, shift: float, skew: float) -> float:
     at, sign = (below, 1) if below < above else (above, -1)
     if at >= 1:
         return 1.0
-    w = sign * _z(at) - shift
+    w = sign * _normal_quantile(at) - shift
     level = w / (1 + skew * w) - shift if 1 + skew * w > 0 else w - shift
     return min(1.0, 2 * NormalDist().cdf(sign * level))
 
 
-def _inside(share: float, n: int) -> float:
+def _clamp_share(share: float, n: int) -> float:
     # The normal quantiles of 0 and 1 are infinite.
     return min(max(share, 0.5 / n), 1 - 0.5 / n)
 
 
-def _z(q: float) -> float:
+def _normal_quantile(q: float) -> float:
     return NormalDist().inv_cdf(q)
 
 
@@ -400,7 +405,7 @@ def people_rows(people: People, items: Sequence[str]) -> ItemRows:
     if people.task.family in ("sts", "clustering"):
         rows = [tuple(said.get(item) for item in items) for said in every]
         return ItemRows(tuple(items), tuple(rows), tuple(gold[item] for item in items))
-    value = _right if people.task.family == "classification" else _ap(people.human_ap_mode)
+    value = _is_right if people.task.family == "classification" else _ap_of_mode(people.human_ap_mode)
     rows = [
         tuple(value(gold[item], said[item]) if item in said else None for item in items) for said in every
     ]
@@ -416,13 +421,13 @@ def people_score(task: TaskSpec, laid: ItemRows, counts: Floats) -> Floats:
 def row_score(task: TaskSpec, gold: Sequence[Any] | None, row: Sequence[Any], counts: Floats) -> Floats:
     """The main measure of one row of answers in every resample, (b,); NaN where it is undefined."""
     if task.family == "clustering":
-        return drawn_v_measure(counts, indicators(list(gold or ())), indicators(row))
+        return drawn_v_measure(counts, value_indicators(list(gold or ())), value_indicators(row))
     if task.family == "sts":
-        return drawn_spearman(counts, numbers(gold or ()), numbers(row))
-    return drawn_mean(counts, numbers(row))
+        return drawn_spearman(counts, row_numbers(gold or ()), row_numbers(row))
+    return drawn_mean(counts, row_numbers(row))
 
 
-def numbers(row: Sequence[float | None]) -> Floats:
+def row_numbers(row: Sequence[float | None]) -> Floats:
     """A row with NaN for what is missing."""
     return np.array([math.nan if value is None else float(value) for value in row])
 
@@ -446,11 +451,11 @@ def _by_convention(people: People) -> list[Mapping[str, Any]]:
     return [together]
 
 
-def _right(gold: Any, answer: Any) -> float:
+def _is_right(gold: Any, answer: Any) -> float:
     return float(gold == answer)
 
 
-def _ap(mode: ApMode) -> Any:
+def _ap_of_mode(mode: ApMode) -> Any:
     return lambda gold, marks: marked_ap(gold, marks, human_ap_mode=mode)
 
 
@@ -494,7 +499,9 @@ def agreement_intervals(
         return np.stack([statistic(counts) for statistic in statistics.values()], axis=1)
 
     within = [_WITHIN.get(name, CORRELATION) for name in statistics]
-    intervals = dict(zip(statistics, resampled(every, len(shared), draws, within=within), strict=True))
+    intervals = dict(
+        zip(statistics, resample_statistics(every, len(shared), draws, within=within), strict=True)
+    )
     if "v_measure" in intervals:
         intervals["v_measure"] = no_interval(intervals["v_measure"].estimate, len(shared), COPIES)
     return intervals
@@ -507,7 +514,7 @@ def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
     over = _Pairs(rows, least)
     sizes = votes.sum(axis=1)
     # Fleiss' kappa takes one number of ratings per item: items with another are left out, as in `fleiss`.
-    kept = sizes == _modal(sizes)
+    kept = sizes == _modal_size(sizes)
 
     def alpha(counts: Floats) -> Floats:
         return np.asarray(krippendorff_alpha(rows, "nominal", counts=counts))
@@ -525,14 +532,14 @@ def _of_labels(rows: Rows, least: int) -> dict[str, Drawn]:
     }
 
 
-def _modal(sizes: Floats) -> float:
+def _modal_size(sizes: Floats) -> float:
     """The commonest number of ratings from two on, the larger of two equally common ones: as `fleiss` has it."""
     usual, times = np.unique(sizes[sizes > 1], return_counts=True)
     return float(usual[times == times.max()].max())
 
 
 def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
-    groups, over = [indicators(row) for row in rows], _Pairs(rows, least)
+    groups, over = [value_indicators(row) for row in rows], _Pairs(rows, least)
     return {
         "ari": over.mean(groups, lambda one, other: lambda counts: drawn_ari(counts, one, other)),
         "v_measure": over.mean(groups, lambda one, other: lambda counts: drawn_v_measure(counts, one, other)),
@@ -540,7 +547,7 @@ def _of_groups(rows: Rows, least: int) -> dict[str, Drawn]:
 
 
 def _of_ratings(rows: Rows, least: int) -> dict[str, Drawn]:
-    ratings, over = [numbers(row) for row in rows], _Pairs(rows, least)
+    ratings, over = [row_numbers(row) for row in rows], _Pairs(rows, least)
 
     def pearson(one: Floats, other: Floats) -> Drawn:
         both = ~np.isnan(one) & ~np.isnan(other)
@@ -567,7 +574,7 @@ def _of_marks(rows: Rows, least: int) -> dict[str, Drawn]:
         values = np.array([[_or_nan(measure, a, b) for a, b in zip(*pair, strict=True)] for pair in pairs])
         defined = (~np.isnan(values)).sum(axis=0).astype(np.float64)
         sums = np.nansum(values, axis=0)
-        return lambda counts: _divided(counts @ sums, counts @ defined)
+        return lambda counts: _divide_defined(counts @ sums, counts @ defined)
 
     correlation = over(spearman)
     return {"spearman": correlation, "kendall": correlation, "cohen_kappa": over(cohen_kappa)}
@@ -597,7 +604,7 @@ class _Pairs:
                 return np.full(len(counts), np.nan)
             values = np.stack([statistic(counts) for statistic, _ in pairs])
             weights = np.where(np.isnan(values), 0.0, np.stack([counts @ both for _, both in pairs]))
-            return _divided(
+            return _divide_defined(
                 (np.where(np.isnan(values), 0.0, values) * weights).sum(axis=0), weights.sum(axis=0)
             )
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from embassay.protocols.hume.published.standings import percent_of_human
 from embassay.protocols.hume.record import Beside, Summary, beside_models
-from embassay.protocols.hume.tables import points
+from embassay.protocols.hume.tables import in_points
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.stats import bootstrap_ci
 
@@ -31,7 +31,7 @@ FEWEST_PAIRS = 10
 
 
 @lru_cache(maxsize=1)
-def _languages() -> Mapping[str, tuple[int, str]]:
+def _read_languages() -> Mapping[str, tuple[int, str]]:
     text = (files("embassay.protocols.hume") / "resource.csv").read_text("utf-8")
     return {row["code"]: (int(row["class"]), row["name"]) for row in csv.DictReader(text.splitlines())}
 
@@ -42,7 +42,7 @@ def resource_class(lang: str) -> int | None:
     >>> resource_class("eng"), resource_class("nob"), resource_class("tlh")
     (5, 1, None)
     """
-    row = _languages().get(lang)
+    row = _read_languages().get(lang)
     return row[0] if row else None
 
 
@@ -62,7 +62,7 @@ def language_name(lang: str) -> str:
     >>> language_name("dan"), language_name("tlh")
     ('Danish', 'tlh')
     """
-    row = _languages().get(lang)
+    row = _read_languages().get(lang)
     return row[1] if row else lang
 
 
@@ -85,23 +85,23 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     )
     return ColumnTable(
         "hume_resources", "HUME: people and models by the resources of a language", columns,
-        tuple(_rows(models, seed)), note,
+        tuple(_level_rows(models, seed)), note,
     )  # fmt: skip
 
 
-def _rows(models: Sequence[Beside], seed: int) -> Iterator[tuple[Value, ...]]:
+def _level_rows(models: Sequence[Beside], seed: int) -> Iterator[tuple[Value, ...]]:
     for level in LEVELS:
         of_level = [model for model in models if resource_level(model.pair.lang) == level]
         if not of_level:
             continue
-        yield level, "all", *_means(of_level, seed)
+        yield level, "all", *_level_means(of_level, seed)
         classes = {resource_class(model.pair.lang) for model in of_level}
         for number in sorted((number for number in classes if number is not None), reverse=True):
             of_class = [model for model in of_level if resource_class(model.pair.lang) == number]
-            yield level, str(number), *_means(of_class, seed)
+            yield level, str(number), *_level_means(of_class, seed)
 
 
-def _means(models: Sequence[Beside], seed: int) -> tuple[Value, ...]:
+def _level_means(models: Sequence[Beside], seed: int) -> tuple[Value, ...]:
     human = [model.pair.human.value or 0.0 for model in models]
     beside = [model.standing for model in models if model.standing]
     gaps = [rank.gap() for rank in beside]
@@ -109,19 +109,20 @@ def _means(models: Sequence[Beside], seed: int) -> tuple[Value, ...]:
     few = "" if len(models) >= FEWEST_PAIRS else f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
     shares = [percent_of_human(rank.best, rank.human) for rank in beside if rank.human > 0]
     return (
-        ", ".join(sorted({model.pair.lang for model in models})), len(models), points(_mean(human)),
-        *_ends(human, seed), points(_mean(best)), points(_mean(median)),
-        _mean([share for share in shares if share is not None]), points(_mean(gaps)), *_ends(gaps, seed),
+        ", ".join(sorted({model.pair.lang for model in models})), len(models), in_points(_mean_or_none(human)),
+        *_mean_ends(human, seed), in_points(_mean_or_none(best)), in_points(_mean_or_none(median)),
+        _mean_or_none([share for share in shares if share is not None]), in_points(_mean_or_none(gaps)),
+        *_mean_ends(gaps, seed),
         sum(rank.human > rank.best for rank in beside) if beside else None, few,
     )  # fmt: skip
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _mean_or_none(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _ends(values: Sequence[float], seed: int) -> tuple[float | None, float | None]:
+def _mean_ends(values: Sequence[float], seed: int) -> tuple[float | None, float | None]:
     if len(values) < FEWEST_PAIRS:
         return None, None
     estimate = bootstrap_ci(list(values), seed=seed)
-    return (None, None) if math.isnan(estimate.low) else (points(estimate.low), points(estimate.high))
+    return (None, None) if math.isnan(estimate.low) else (in_points(estimate.low), in_points(estimate.high))

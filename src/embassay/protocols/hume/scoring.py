@@ -104,7 +104,7 @@ def clustering_scores(gold: Sequence[Hashable], answers: Sequence[Hashable]) -> 
     >>> round(clustering_scores("aaabbbccc", "555577999")["v_measure"], 6)
     0.786013
     """
-    _check(len(gold), len(answers))
+    _check_counts(len(gold), len(answers))
     if len(set(gold)) == 1 or len(set(answers)) == 1:
         return {"v_measure": 0.0, "ari": 0.0, "ami": 0.0}
     return {"v_measure": v_measure(gold, answers), "ari": ari(gold, answers), "ami": ami(gold, answers)}
@@ -119,7 +119,7 @@ def sts_scores(gold: Sequence[float], answers: Sequence[float]) -> dict[str, flo
     >>> round(sts_scores([0, 1, 2, 3, 4, 5, 2.5, 3.5], [0, 1, 1, 3, 5, 4, 2, 4])["spearman"], 6)
     0.951876
     """
-    _check(len(gold), len(answers))
+    _check_counts(len(gold), len(answers))
     error = np.asarray(gold, dtype=np.float64) - np.asarray(answers, dtype=np.float64)
     return {
         "spearman": _or_zero(float(spearman(gold, answers))),
@@ -132,7 +132,7 @@ def _or_zero(value: float) -> float:
     return 0.0 if math.isnan(value) else value
 
 
-def _check(gold: int, answers: int) -> None:
+def _check_counts(gold: int, answers: int) -> None:
     if gold != answers or not gold:
         raise UsageError(
             f"There are {gold} gold values and {answers} answers.",
@@ -163,7 +163,7 @@ def reranking_scores(
     every = {
         "map": [marked_ap(*pair, human_ap_mode=human_ap_mode) for pair in pairs],
         "mrr_at_10": [_reciprocal_rank(*pair) for pair in pairs],
-        "ndcg_at_10": [_ndcg(*pair) for pair in pairs],
+        "ndcg_at_10": [_marks_ndcg(*pair) for pair in pairs],
     }
     return {name: math.fsum(values) / len(values) for name, values in every.items()}
 
@@ -182,16 +182,16 @@ def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApM
     _check_marks(gold, marks)
     if human_ap_mode not in AP_MODES:
         raise UsageError(f"human_ap_mode is {human_ap_mode!r}.", mend=f"Use one of {', '.join(AP_MODES)}.")
-    blocks = [[1] * (grade > 0) + [0] * (grade <= 0) for grade in _ordered(gold, marks)]
+    blocks = [[1] * (grade > 0) + [0] * (grade <= 0) for grade in _ordered_gold(gold, marks)]
     if human_ap_mode != "display_order":
-        order = _order(marks)
+        order = _order_marks(marks)
         groups = groupby(order, key=lambda place: marks[place])
         blocks = [[int(gold[place] > 0) for place in group] for _, group in groups]
     terms, above, hits = [], 0, 0
     for block in blocks:
         size, relevant = len(block), sum(block)
         if human_ap_mode == "expected":
-            terms.extend(_expected(above, hits, size, relevant))
+            terms.extend(_expected_precisions(above, hits, size, relevant))
         else:
             terms.append(relevant * (hits + relevant) / (above + size))
         above, hits = above + size, hits + relevant
@@ -199,7 +199,7 @@ def marked_ap(gold: Sequence[int], marks: Sequence[float], *, human_ap_mode: ApM
     return min(math.fsum(terms) / hits, 1.0)
 
 
-def _expected(above: int, hits: int, size: int, relevant: int) -> list[float]:
+def _expected_precisions(above: int, hits: int, size: int, relevant: int) -> list[float]:
     """What each place of a tie adds in the mean over its orders: how likely a relevant document is there, times the
     precision then to be expected."""
     share = (relevant - 1) / (size - 1) if size > 1 else 0.0
@@ -209,22 +209,22 @@ def _expected(above: int, hits: int, size: int, relevant: int) -> list[float]:
     ]
 
 
-def _order(marks: Sequence[float]) -> list[int]:
+def _order_marks(marks: Sequence[float]) -> list[int]:
     # Python's sort is stable: documents with equal marks stay in the order displayed.
     return sorted(range(len(marks)), key=lambda place: -marks[place])
 
 
-def _ordered(gold: Sequence[int], marks: Sequence[float]) -> list[int]:
-    return [gold[place] for place in _order(marks)]
+def _ordered_gold(gold: Sequence[int], marks: Sequence[float]) -> list[int]:
+    return [gold[place] for place in _order_marks(marks)]
 
 
 def _reciprocal_rank(gold: Sequence[int], marks: Sequence[float]) -> float:
-    ranks = (rank for rank, grade in enumerate(_ordered(gold, marks)[:CUTOFF], start=1) if grade > 0)
+    ranks = (rank for rank, grade in enumerate(_ordered_gold(gold, marks)[:CUTOFF], start=1) if grade > 0)
     return 1 / rank if (rank := next(ranks, 0)) else 0.0
 
 
-def _ndcg(gold: Sequence[int], marks: Sequence[float]) -> float:
-    gains = np.array([_ordered(gold, marks)], dtype=np.float64)
+def _marks_ndcg(gold: Sequence[int], marks: Sequence[float]) -> float:
+    gains = np.array([_ordered_gold(gold, marks)], dtype=np.float64)
     return float(ndcg_arrays(gains, np.array([gold], dtype=np.float64), CUTOFF, gain="exponential")[0])
 
 
@@ -309,7 +309,7 @@ def people_agreement(
     taking_part = {name: given for name, given in answers.items() if given}
     coefficient = COEFFICIENT[family]
     least = least_shared(answers, min_shared)
-    values = _values(family, taking_part, least) if len(taking_part) > 1 else {}
+    values = _agreement_values(family, taking_part, least) if len(taking_part) > 1 else {}
     value = values.pop(coefficient, math.nan)
     return PeopleAgreement(
         coefficient=coefficient,
@@ -319,11 +319,11 @@ def people_agreement(
         items=len(shared),
         annotations=sum(shared),
         extras=values,
-        reason=_reason(family, taking_part, least) if math.isnan(value) else "",
+        reason=_disagreement_reason(family, taking_part, least) if math.isnan(value) else "",
     )
 
 
-def _reason(family: Family, answers: Answers, least: int) -> str:
+def _disagreement_reason(family: Family, answers: Answers, least: int) -> str:
     if len(answers) < 2:
         return "fewer than two annotators"
     if not shared_items(answers):
@@ -336,7 +336,7 @@ def _reason(family: Family, answers: Answers, least: int) -> str:
     return "all answers are the same" if family == "classification" else "answers do not vary"
 
 
-def _values(family: Family, answers: Answers, least: int) -> dict[str, float]:
+def _agreement_values(family: Family, answers: Answers, least: int) -> dict[str, float]:
     if family == "reranking":
         return _of_marks(answers, least)
     rows = align(answers).rows
@@ -345,23 +345,23 @@ def _values(family: Family, answers: Answers, least: int) -> dict[str, float]:
         return mean_pairwise(rows, of, min_shared=least).value
 
     if family == "clustering":
-        return {"ari": mean(_ari), "v_measure": mean(_v_measure)}
+        return {"ari": mean(_ari_of), "v_measure": mean(_v_measure)}
     if family == "sts":
         pairwise = {"spearman": spearman, "pearson": pearson, "absolute_difference": absolute_difference}
         values = {name: mean(function) for name, function in pairwise.items()}
-        return {**values, "alpha": _alpha(rows, "interval")}
+        return {**values, "alpha": _alpha_of(rows, "interval")}
     kappa = fleiss(rows)
     return {
         "fleiss_kappa": kappa.value,
         "cohen_kappa": mean(cohen_kappa),
         "percent_agreement": percent_agreement(rows, min_shared=least),
-        "alpha": _alpha(rows, "nominal"),
+        "alpha": _alpha_of(rows, "nominal"),
         "dropped": float(kappa.dropped),
     }
 
 
 # One item alone is with nobody: both measures would call that perfect agreement.
-def _ari(one: list[str], other: list[str]) -> float:
+def _ari_of(one: list[str], other: list[str]) -> float:
     return ari(one, other) if len(one) > 1 else math.nan
 
 
@@ -369,7 +369,7 @@ def _v_measure(one: list[str], other: list[str]) -> float:
     return v_measure(one, other) if len(one) > 1 else math.nan
 
 
-def _alpha(rows: tuple[tuple[object, ...], ...], level: Literal["nominal", "interval"]) -> float:
+def _alpha_of(rows: tuple[tuple[object, ...], ...], level: Literal["nominal", "interval"]) -> float:
     return float(krippendorff_alpha(rows, level))
 
 
@@ -483,12 +483,12 @@ def score_people(
         raise UsageError(
             f"Item {missing[0]} of {task.name} has no gold.", mend="Give the gold of every item."
         )
-    scorer = _scorer(task.family, human_ap_mode)
-    annotators = {annotator: _scored(scorer, gold, given) for annotator, given in answered.items()}
+    scorer = _family_scorer(task.family, human_ap_mode)
+    annotators = {annotator: _score_given(scorer, gold, given) for annotator, given in answered.items()}
     each = [annotator.scores for annotator in annotators.values()]
     mean = {name: math.fsum(scores[name] for scores in each) / len(each) for name in each[0]}
     together = pooled_answers(task, answered)
-    pooled = None if together is None else _scored(scorer, gold, together)
+    pooled = None if together is None else _score_given(scorer, gold, together)
     return PeopleScores(task.family, annotators, mean, pooled, len(items))
 
 
@@ -504,7 +504,7 @@ def pooled_answers(task: TaskSpec, answers: Answers) -> dict[str, Any] | None:
     return {item: np.mean(votes, axis=0).tolist() for item, votes in votes_of.items()}
 
 
-def _scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
+def _family_scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
     scorers: dict[Family, Scorer] = {
         "classification": classification_scores,
         "clustering": clustering_scores,
@@ -514,7 +514,7 @@ def _scorer(family: Family, human_ap_mode: ApMode) -> Scorer:
     return scorers[family]
 
 
-def _scored(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> Scored:
+def _score_given(scorer: Scorer, gold: Gold, given: Mapping[str, Any]) -> Scored:
     items = sorted(given)
     return Scored(scorer([gold[item] for item in items], [given[item] for item in items]), len(items))
 
@@ -550,13 +550,13 @@ def human_interval(
         return wilson(score, n, confidence=confidence)
     if family == "sts":
         if n < _LEAST_PAIRS:
-            return _none(score, n, f"none: fewer than {_LEAST_PAIRS} items")
+            return _no_interval(score, n, f"none: fewer than {_LEAST_PAIRS} items")
         return fisher_z(score, n, confidence=confidence, error=error)
     if len(annotators) > 1:
         estimate = observed_range(annotators, n, "annotators")
         return Estimate(score, estimate.low, estimate.high, n, estimate.method)
     if one_annotator == "none":
-        return _none(score, n, "none: one annotator")
+        return _no_interval(score, n, "none: one annotator")
     return wilson(score, n, confidence=confidence)
 
 
@@ -595,7 +595,7 @@ def is_outside(value: float, interval: Estimate) -> bool | None:
     return not interval.low <= value <= interval.high
 
 
-def _none(score: float, n: int, why: str) -> Estimate:
+def _no_interval(score: float, n: int, why: str) -> Estimate:
     return Estimate(score, math.nan, math.nan, n, why)
 
 

@@ -30,7 +30,7 @@ from embassay.protocols.hume.study import (
     read_value,
 )
 from embassay.randomness import random_bytes
-from embassay.runs.folder import digest, write_atomic
+from embassay.runs.folder import digest_json, write_atomic
 
 Role = Literal["annotator", "owner"]
 Kind = Literal["person", "simulated", "adjudicator"]
@@ -136,10 +136,10 @@ def checked_value(task: Task, payload: Mapping[str, Any], value: Any) -> Any:
     where = "This answer"
     # Only documents are judged one by one, so that only there an answer can be half done.
     if is_draft(value) and task.family == "reranking":
-        return {DRAFT: _draft(value[DRAFT], _documents(payload))}
+        return {DRAFT: _check_draft(value[DRAFT], _count_documents(payload))}
     if isinstance(value, Mapping | float) and not _is_number(value):
         raise DataError(f"{where} is of no kind that this task knows.", mend="Answer it on its page.")
-    like = (0,) * _documents(payload) if task.family == "reranking" else None
+    like = (0,) * _count_documents(payload) if task.family == "reranking" else None
     try:
         read = read_value(task.spec, value, where, like=like)
     except OverflowError:
@@ -149,7 +149,7 @@ def checked_value(task: Task, payload: Mapping[str, Any], value: Any) -> Any:
     if task.family == "sts":
         return _on_scale(read, task.scale or Scale(), where)
     if task.family == "clustering":
-        return _group(read, where)
+        return _check_group(read, where)
     return list(read) if isinstance(read, tuple) else read
 
 
@@ -163,7 +163,7 @@ def _on_scale(rating: float, scale: Scale, where: str) -> float:
     return rating
 
 
-def _group(group: str, where: str) -> str:
+def _check_group(group: str, where: str) -> str:
     if len(group) > _LONGEST_GROUP or not is_plain(group):
         raise DataError(
             f"{where} is not a group's id.", mend=f"Use at most {_LONGEST_GROUP} plain characters."
@@ -171,14 +171,14 @@ def _group(group: str, where: str) -> str:
     return group
 
 
-def _draft(marks: Any, documents: int) -> list[int | None]:
+def _check_draft(marks: Any, documents: int) -> list[int | None]:
     whole = isinstance(marks, Sequence) and not isinstance(marks, str) and len(marks) == documents
     if not whole or not all(mark is None or mark in (0, 1) for mark in marks):
         raise DataError("This draft does not have one mark per document.", mend="Give 0, 1 or null for each.")
     return [None if mark is None else int(mark) for mark in marks]
 
 
-def _documents(payload: Mapping[str, Any]) -> int:
+def _count_documents(payload: Mapping[str, Any]) -> int:
     return len(payload.get("documents", ()))
 
 
@@ -231,7 +231,7 @@ class AnswerStore:
         token = self.database.write(
             lambda do: do.run(
                 "INSERT INTO annotators VALUES (?, ?, NULL, '{}', ?, '', 0) ON CONFLICT (id) DO NOTHING",
-                annotator, kind, clock.now(),
+                annotator, kind, clock.iso_now(),
             )
         )  # fmt: skip
         held = self.annotator(annotator)
@@ -256,14 +256,14 @@ class AnswerStore:
             lambda do: do.all("SELECT id, kind, name, settings FROM annotators ORDER BY id")
         )
         # In the order of characters, whatever the database's language.
-        return tuple(sorted((_annotator(row) for row in rows), key=lambda annotator: annotator.id))
+        return tuple(sorted((_read_annotator(row) for row in rows), key=lambda annotator: annotator.id))
 
     def annotator(self, annotator: str) -> Annotator | None:
         """One of them."""
         row = self.database.read(
             lambda do: do.first("SELECT id, kind, name, settings FROM annotators WHERE id = ?", annotator)
         )
-        return _annotator(row) if row else None
+        return _read_annotator(row) if row else None
 
     def set_profile(self, annotator: str, name: str | None, settings: Mapping[str, Any]) -> None:
         """Keep the name somebody gave themselves and how their page is set."""
@@ -276,7 +276,7 @@ class AnswerStore:
 
     def tell_profile(self, annotator: str, answers: Mapping[str, str]) -> None:
         """Keep what somebody said of themselves, by question; an empty answer takes an earlier one away."""
-        self.database.write(lambda do: _told(do, annotator, answers))
+        self.database.write(lambda do: _store_profile(do, annotator, answers))
 
     def profiles(self) -> dict[str, dict[str, str]]:
         """What annotators said of themselves, by annotator and question."""
@@ -288,7 +288,7 @@ class AnswerStore:
 
     def save(self, annotator: str, task: str, draft: Draft) -> Saved | Refused:
         """Store an answer exactly once: the same one with the same `seq` again is acknowledged and changes nothing."""
-        return self.database.write(lambda do: _save(do, annotator, task, draft))
+        return self.database.write(lambda do: _save_draft(do, annotator, task, draft))
 
     def take_lease(self, annotator: str, tab: str, *, take: bool) -> bool:
         """Whether `tab` may write: it does already, no other does, or it shall `take` the right from one that does."""
@@ -296,14 +296,14 @@ class AnswerStore:
 
     def finish(self, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
         """Freeze the answers to a task's `items`, if all are decided; those that are open, none when it is frozen."""
-        return self.database.write(lambda do: _finish(do, annotator, task, items))
+        return self.database.write(lambda do: _finish_task(do, annotator, task, items))
 
     def answers(self, annotator: str) -> dict[str, Saved]:
         """What somebody answered, by item; also what was taken back."""
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
         )
-        return {row.item_id: row for row in sorted(map(_saved, rows), key=lambda row: row.item_id)}
+        return {row.item_id: row for row in sorted(map(_read_saved, rows), key=lambda row: row.item_id)}
 
     def all_answers(self) -> dict[str, dict[str, Saved]]:
         """Every annotator's, by annotator and item; what adjudicators decided is none of it."""
@@ -319,7 +319,7 @@ class AnswerStore:
         )
         by_name: dict[str, dict[str, Saved]] = {}
         for annotator, *row in sorted(rows, key=lambda row: (row[0], row[1])):
-            by_name.setdefault(annotator, {})[row[0]] = _saved(row)
+            by_name.setdefault(annotator, {})[row[0]] = _read_saved(row)
         return by_name
 
     def changes(self, annotator: str) -> tuple[Change, ...]:
@@ -327,7 +327,7 @@ class AnswerStore:
         rows = self.database.read(
             lambda do: do.all(f"SELECT {_ANSWER}, tab FROM changes WHERE annotator = ?", annotator)
         )
-        history = [Change(annotator, _saved(row[:-1]), row[-1]) for row in rows]
+        history = [Change(annotator, _read_saved(row[:-1]), row[-1]) for row in rows]
         return tuple(
             sorted(
                 history, key=lambda change: (change.answer.seq, change.answer.saved_at, change.answer.item_id)
@@ -354,18 +354,18 @@ class AnswerStore:
             "version": "1", "name": study.name, "content": study.content, "guidelines": study.guidelines,
             "guidelines_version": study.guidelines_version,
         }  # fmt: skip
-        # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and `_check` judges
+        # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and `_check_facts` judges
         # both.
         if not read_only and not self._held():
             self.database.write(lambda do: _write_facts(do, facts))
-        _check(self._held(), facts, self.database.place)
+        _check_facts(self._held(), facts, self.database.place)
 
     def _held(self) -> dict[str, str]:
         rows = self.database.read(lambda do: do.all("SELECT key, value FROM study"))
         return dict(rows)
 
 
-def _check(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
+def _check_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) -> None:
     if held.get("version") != facts["version"]:
         raise UsageError(
             f"{place} was written by another version of the store.", mend="Use the version that wrote it."
@@ -390,29 +390,29 @@ def _write_facts(do: Transaction, facts: Mapping[str, str]) -> None:
         do.run("INSERT INTO study VALUES (?, ?) ON CONFLICT (key) DO NOTHING", key, value)
 
 
-def _save(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | Refused:
+def _save_draft(do: Transaction, annotator: str, task: str, draft: Draft) -> Saved | Refused:
     free = _may_write(do, annotator, draft.tab, take=False)
     row = do.first(
         f"SELECT {_ANSWER} FROM answers WHERE annotator = ? AND item = ?", annotator, draft.item_id
     )
-    held = _saved(row) if row else None
+    held = _read_saved(row) if row else None
     # A repeat after an answer that got lost on the way is acknowledged, even when the task is frozen by now.
-    if held and held.seq == draft.seq and _same(held, draft):
+    if held and held.seq == draft.seq and _is_same(held, draft):
         return held
     if do.first("SELECT 1 FROM finished WHERE annotator = ? AND task = ?", annotator, task):
         return Refused("frozen", held)
     if held and held.seq >= draft.seq:
         return Refused("older", held)
-    return _stored(do, annotator, draft) if free else Refused("another_tab", held)
+    return _store_draft(do, annotator, draft) if free else Refused("another_tab", held)
 
 
-def _same(held: Saved, draft: Draft) -> bool:
+def _is_same(held: Saved, draft: Draft) -> bool:
     return (held.value, held.flag, held.comment) == (draft.value, draft.flag, draft.comment)
 
 
-def _stored(do: Transaction, annotator: str, draft: Draft) -> Saved:
+def _store_draft(do: Transaction, annotator: str, draft: Draft) -> Saved:
     saved = Saved(
-        draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq, clock.now(),
+        draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq, clock.iso_now(),
     )  # fmt: skip
     value = None if saved.value is None else json.dumps(saved.value, ensure_ascii=False, allow_nan=False)
     row = (
@@ -433,7 +433,7 @@ def _stored(do: Transaction, annotator: str, draft: Draft) -> Saved:
 def _may_write(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool:
     """Whether the tab has the lease afterwards. The update comes first: it locks the annotator's row, so that all that
     one annotator changes happens in turn."""
-    at = clock.seconds()
+    at = clock.unix_seconds()
     # No lease ends that late, unless the clock was put back meanwhile; two servers' clocks may differ a little.
     held = "1 = 1" if take else "(tab = ? OR tab_until < ? OR tab_until > ?)"
     values = () if take else (tab, at, at + 2 * LEASE_SECONDS)
@@ -445,33 +445,33 @@ def _may_write(do: Transaction, annotator: str, tab: str, *, take: bool) -> bool
     )  # fmt: skip
 
 
-def _told(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
-    at = clock.now()
+def _store_profile(do: Transaction, annotator: str, answers: Mapping[str, str]) -> None:
+    at = clock.iso_now()
     for question, answer in answers.items():
         do.run("DELETE FROM profiles WHERE annotator = ? AND question = ?", annotator, question)
         if answer:
             do.run("INSERT INTO profiles VALUES (?, ?, ?, ?)", annotator, question, answer, at)
 
 
-def _finish(do: Transaction, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
+def _finish_task(do: Transaction, annotator: str, task: str, items: Sequence[str]) -> tuple[str, ...]:
     # Changes nothing and locks the row, so that no answer is saved between looking and freezing.
     do.run("UPDATE annotators SET kind = kind WHERE id = ?", annotator)
     rows = do.all(f"SELECT {_ANSWER} FROM answers WHERE annotator = ?", annotator)
-    decided = {answer.item_id for answer in map(_saved, rows) if answer.is_decided}
+    decided = {answer.item_id for answer in map(_read_saved, rows) if answer.is_decided}
     left = tuple(item for item in items if item not in decided)
     if not left:
         do.run(
             "INSERT INTO finished VALUES (?, ?, ?) ON CONFLICT (annotator, task) DO NOTHING",
-            annotator, task, clock.now(),
+            annotator, task, clock.iso_now(),
         )  # fmt: skip
     return left
 
 
-def _annotator(row: Row) -> Annotator:
+def _read_annotator(row: Row) -> Annotator:
     return Annotator(row[0], row[1], row[2], json.loads(row[3]))
 
 
-def _saved(row: Sequence[Any]) -> Saved:
+def _read_saved(row: Sequence[Any]) -> Saved:
     item, value, *rest = row
     return Saved(item, None if value is None else json.loads(value), *rest)
 
@@ -503,7 +503,7 @@ def open_store(folder: StudyFolder, database: str | None = None, *, read_only: b
             f"{file} holds answers to this study already.",
             mend="Serve it without --database, or export these answers and move the file away first.",
         )
-    store = AnswerStore(_server(wanted, folder), folder.study)
+    store = AnswerStore(_open_on_server(wanted, folder), folder.study)
     if remembered is None and not read_only:
         write_atomic(folder.path / ADDRESS, wanted + "\n")
     return store
@@ -544,7 +544,7 @@ def schema_of(folder: StudyFolder) -> str:
     name = folder.study.name
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")[:40]
     # `My study` and `my-study` must not share a schema.
-    return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest(name)[:8]}"
+    return f"hume_{plain}" if plain == name else f"hume_{plain}_{digest_json(name)[:8]}"
 
 
 def _in_file(folder: StudyFolder, *, read_only: bool) -> AnswerStore:
@@ -560,7 +560,7 @@ def _holds_answers(folder: StudyFolder) -> bool:
         store.close()
 
 
-def _server(address: str, folder: StudyFolder) -> Database:
+def _open_on_server(address: str, folder: StudyFolder) -> Database:
     from embassay.protocols.hume.database import open_server
 
     return open_server(address, schema_of(folder))
@@ -571,17 +571,17 @@ def stored_annotations(store: AnswerStore) -> tuple[Annotation, ...]:
     could not be judged. What was taken back and says nothing is left out."""
     answers = store.all_answers()
     return tuple(
-        _annotation(annotator, answer)
+        _make_annotation(annotator, answer)
         for annotator in store.annotators()
-        for answer in _telling(answers.get(annotator.id, {}))
+        for answer in _telling_answers(answers.get(annotator.id, {}))
     )
 
 
-def _telling(answers: dict[str, Saved]) -> Iterator[Saved]:
+def _telling_answers(answers: dict[str, Saved]) -> Iterator[Saved]:
     return (answer for answer in answers.values() if answer.is_complete or answer.flag or answer.comment)
 
 
-def _annotation(annotator: Annotator, answer: Saved) -> Annotation:
+def _make_annotation(annotator: Annotator, answer: Saved) -> Annotation:
     value: Any = answer.value if answer.is_complete else None
     return Annotation(
         answer.item_id, annotator.id, tuple(value) if isinstance(value, list) else value, answer.saved_at,
@@ -666,14 +666,14 @@ class Browsers:
         new = [name for name in annotators if (browser, what, name) not in self._known]
         if not browser or not new:
             return
-        self._database.write(lambda do: _noted(do, browser, what, new))
+        self._database.write(lambda do: _note_browsers(do, browser, what, new))
         # Forgetting costs a transaction each, nothing else.
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
         self._known.update((browser, what, name) for name in new)
 
 
-def _noted(do: Transaction, browser: str, what: str, annotators: Iterable[str]) -> None:
+def _note_browsers(do: Transaction, browser: str, what: str, annotators: Iterable[str]) -> None:
     column = {"shown": "shown", "wrote": "wrote"}[what]
     for annotator in annotators:
         do.run(

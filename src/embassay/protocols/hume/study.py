@@ -30,7 +30,7 @@ from pydantic import (
 from embassay.data.lines import text_lines
 from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded
-from embassay.runs.folder import digest, slug, write_atomic
+from embassay.runs.folder import digest_json, slugify_name, write_atomic
 
 Family = Literal["classification", "clustering", "reranking", "sts"]
 FAMILIES: tuple[Family, ...] = ("classification", "clustering", "reranking", "sts")
@@ -147,48 +147,48 @@ def read_value(task: TaskSpec, value: Any, where: str, *, like: Any = None) -> A
     if value is None or value == "":
         return None
     if task.family == "classification":
-        return _label(value, where, task.labels)
+        return _check_label(value, where, task.labels)
     if task.family == "clustering":
-        return _cluster(value, where)
-    return _rating(value, where) if task.family == "sts" else _marks(value, where, like)
+        return _check_cluster(value, where)
+    return _check_rating(value, where) if task.family == "sts" else _check_marks(value, where, like)
 
 
-def _label(value: Any, where: str, labels: Sequence[Label]) -> Label:
+def _check_label(value: Any, where: str, labels: Sequence[Label]) -> Label:
     # A CSV file turns the label 1 into the text 1.
     by_text = {str(label): label for label in labels}
     if not isinstance(value, str | int) or (by_text and str(value) not in by_text):
-        raise _wrong(where, value, f"one of {', '.join(by_text)}" if by_text else "a label")
+        raise _wrong_value(where, value, f"one of {', '.join(by_text)}" if by_text else "a label")
     return by_text.get(str(value), value)
 
 
-def _cluster(value: Any, where: str) -> str | None:
+def _check_cluster(value: Any, where: str) -> str | None:
     if not isinstance(value, str | int):
-        raise _wrong(where, value, "the id of a group")
+        raise _wrong_value(where, value, "the id of a group")
     return str(value).strip() or None
 
 
-def _rating(value: Any, where: str) -> float:
+def _check_rating(value: Any, where: str) -> float:
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
         number = math.nan
     if not math.isfinite(number):
-        raise _wrong(where, value, "a number")
+        raise _wrong_value(where, value, "a number")
     return number
 
 
-def _marks(value: Any, where: str, like: Marks | None) -> Marks:
+def _check_marks(value: Any, where: str, like: Marks | None) -> Marks:
     whole = isinstance(value, Sequence) and all(isinstance(mark, int) and mark >= 0 for mark in value)
     if not whole or not len(value):
-        raise _wrong(where, value, "a list of whole numbers from 0")
+        raise _wrong_value(where, value, "a list of whole numbers from 0")
     if like is None and not any(value):
         raise DataError(f"{where} holds no relevant document.", mend="Leave the query out: it has no score.")
     if like is not None and (len(value) != len(like) or max(value) > 1):
-        raise _wrong(where, value, f"{len(like)} times 0 or 1")
+        raise _wrong_value(where, value, f"{len(like)} times 0 or 1")
     return tuple(int(mark) for mark in value)
 
 
-def _wrong(where: str, value: Any, expected: str) -> DataError:
+def _wrong_value(where: str, value: Any, expected: str) -> DataError:
     return DataError(f"{where} is {value!r}.", mend=f"It must be {expected}.")
 
 
@@ -297,7 +297,7 @@ class StudyFile(_Strict):
 
     def task(self, name: str) -> Task:
         """The task of this name; KeyError where there is none."""
-        return next((task for task in self.tasks if task.name == name), None) or _missing(name)
+        return next((task for task in self.tasks if task.name == name), None) or _missing_task(name)
 
 
 class ItemRow(_Strict):
@@ -334,7 +334,7 @@ class AnnotationRow(_Strict):
     comment: str = ""
 
 
-def _missing(name: str) -> Task:
+def _missing_task(name: str) -> Task:
     raise KeyError(name)
 
 
@@ -372,7 +372,7 @@ class StudyFolder:
         """
         rows = {row.id: row.gold for _, row in read_rows(self.path / GOLD, GoldRow)}
         items = [
-            Item(item.id, item.task, item.lang, gold=_tupled(rows.get(item.id)))
+            Item(item.id, item.task, item.lang, gold=_as_tuple(rows.get(item.id)))
             for item in self.items_of(task)
         ]
         return gold_values(self.task(task).spec, items)
@@ -380,7 +380,7 @@ class StudyFolder:
 
 def read_study(path: Path) -> StudyFolder:
     """The study in a folder. Raises DataError for a folder that holds none, another version, or a broken line."""
-    study = _study(path / STUDY)
+    study = _read_study_file(path / STUDY)
     langs = {task.name: task.lang for task in study.tasks}
     items, seen = [], set()
     for line, row in read_rows(path / ITEMS, ItemRow):
@@ -402,17 +402,17 @@ def read_rows(path: Path, kind: type[T], mend: str = _MEND) -> Iterator[tuple[in
         try:
             row = kind.model_validate_json(text)
         except ValidationError as error:
-            raise _fault(error, path, number, mend) from None
+            raise _line_fault(error, path, number, mend) from None
         yield number, row
 
 
-def _study(path: Path) -> StudyFile:
+def _read_study_file(path: Path) -> StudyFile:
     if not path.is_file():
         raise DataError("This folder holds no study", path=path.parent, mend=_MEND)
     try:
         study = StudyFile.model_validate_json(read_bounded(path))
     except ValidationError as error:
-        raise _fault(error, path) from None
+        raise _line_fault(error, path) from None
     if study.version != VERSION:
         raise DataError(
             "The study was written by another version", path=path, expected=f"version {VERSION}",
@@ -421,7 +421,7 @@ def _study(path: Path) -> StudyFile:
     return study
 
 
-def _fault(error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND) -> DataError:
+def _line_fault(error: ValidationError, path: Path, line: int | None = None, mend: str = _MEND) -> DataError:
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or "the line"
     return DataError(
@@ -430,13 +430,13 @@ def _fault(error: ValidationError, path: Path, line: int | None = None, mend: st
     )  # fmt: skip
 
 
-def _tupled(value: Any) -> Any:
+def _as_tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
 def content_hash(items: Sequence[ItemRow], gold: Sequence[GoldRow]) -> str:
     """A fingerprint of all items with their gold, in their order."""
-    return digest([[row.model_dump() for row in rows] for rows in (items, gold)])
+    return digest_json([[row.model_dump() for row in rows] for rows in (items, gold)])
 
 
 def write_study(path: Path, study: StudyFile, items: Sequence[ItemRow], gold: Sequence[GoldRow]) -> Path:
@@ -446,18 +446,18 @@ def write_study(path: Path, study: StudyFile, items: Sequence[ItemRow], gold: Se
     if held.is_file() and held.read_text("utf-8") != text:
         raise UsageError(f"{path} holds another study.", mend="Give another --out, or delete it first.")
     # The study last: a folder that holds it is whole.
-    write_atomic(path / GOLD, _lines(gold))
-    write_atomic(path / ITEMS, _lines(items))
+    write_atomic(path / GOLD, _json_lines(gold))
+    write_atomic(path / ITEMS, _json_lines(items))
     write_atomic(held, text)
     return path
 
 
 def write_annotations(path: Path, name: str, rows: Sequence[AnnotationRow]) -> Path:
     """Write `annotations/NAME.jsonl` of the study in `path` and return the file."""
-    file = path / ANNOTATIONS / f"{slug(name)}.jsonl"
-    write_atomic(file, _lines(rows))
+    file = path / ANNOTATIONS / f"{slugify_name(name)}.jsonl"
+    write_atomic(file, _json_lines(rows))
     return file
 
 
-def _lines(rows: Iterable[ItemRow | GoldRow | AnnotationRow]) -> str:
+def _json_lines(rows: Iterable[ItemRow | GoldRow | AnnotationRow]) -> str:
     return "".join(row.model_dump_json() + "\n" for row in rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from embassay.protocols.hume.published.standings import PeopleRank, correlated
+from embassay.protocols.hume.published.standings import PeopleRank, correlate_series
 from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
@@ -34,7 +34,7 @@ _WHOLE = frozenset({"comparisons", "skipped", "dropped"})
 
 def agreement_table(summary: Summary) -> ColumnTable:
     """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
-    cells = _cells([pair.agreement for pair in summary.pairs if pair.agreement])
+    cells = _coefficient_cells([pair.agreement for pair in summary.pairs if pair.agreement])
     columns = (
         *PAIR, Column("annotators", decimals=0), Column("items", decimals=0), Column("annotations", decimals=0),
         Column("coefficient", "text"), Column("value", decimals=3), Column("low", decimals=3),
@@ -51,7 +51,7 @@ def agreement_table(summary: Summary) -> ColumnTable:
 
 def annotators_table(summary: Summary) -> ColumnTable:
     """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
-    names = _ordered((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
+    names = _order_names((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
     columns = (
         *PAIR, Column("measure", "text"), Column("annotator", "text"), Column("answered_by", "text"),
         Column("items", decimals=0), Column("score", decimals=1), Column("human", decimals=1),
@@ -85,25 +85,25 @@ def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
     if agreement is None:
         empty: tuple[Value, ...] = (None,) * len(cells)
         return (
-            *_names(pair), len(pair.annotators), pair.n, None, "", None, None, None, "", "", *empty, who,
+            *_pair_names(pair), len(pair.annotators), pair.n, None, "", None, None, None, "", "", *empty, who,
             ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
         )  # fmt: skip
     bar = agreement.value
     return (
-        *_names(pair), agreement.annotators, agreement.items, agreement.annotations, agreement.coefficient,
+        *_pair_names(pair), agreement.annotators, agreement.items, agreement.annotations, agreement.coefficient,
         bar.value, bar.low, bar.high, agreement.band, pair.trust or "",
-        *(_extra(agreement, *cell) for cell in cells), who, bar.reason,
+        *(_extra_value(agreement, *cell) for cell in cells), who, bar.reason,
     )  # fmt: skip
 
 
-def _cells(every: Sequence[Agreement]) -> Cells:
+def _coefficient_cells(every: Sequence[Agreement]) -> Cells:
     """Every further coefficient, and the ends of its interval where any pair has one."""
     sure = {name for agreement in every for name, bar in agreement.intervals.items() if bar.low is not None}
-    names = _ordered((name for agreement in every for name in agreement.extras), _EXTRAS)
+    names = _order_names((name for agreement in every for name in agreement.extras), _EXTRAS)
     return tuple((name, end) for name in names for end in (("", "_low", "_high") if name in sure else ("",)))
 
 
-def _extra(agreement: Agreement, name: str, end: str) -> float | None:
+def _extra_value(agreement: Agreement, name: str, end: str) -> float | None:
     if not end:
         return agreement.extras.get(name)
     bar = agreement.intervals.get(name)
@@ -113,18 +113,19 @@ def _extra(agreement: Agreement, name: str, end: str) -> float | None:
 def _annotator_row(pair: PairRecord, annotator: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
     conventions = (pair.conventions.get(name) for name in names)
     return (
-        *_names(pair), pair.measure, annotator.id, answered_by([annotator]), annotator.items, 100 * annotator.score,
-        points(pair.human.value), *(points(value) for value in conventions), annotator.seconds, annotator.flagged,
+        *_pair_names(pair), pair.measure, annotator.id, answered_by([annotator]), annotator.items,
+        100 * annotator.score,
+        in_points(pair.human.value), *(in_points(value) for value in conventions), annotator.seconds, annotator.flagged,
         int(annotator in pair.annotators),
     )  # fmt: skip
 
 
-def points(value: float | None) -> float | None:
+def in_points(value: float | None) -> float | None:
     """A fraction in points of 100; None stays."""
     return None if value is None else 100 * value
 
 
-def _ordered(known: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
+def _order_names(known: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
     names = set(known)
     return (*(name for name in order if name in names), *sorted(names - set(order)))
 
@@ -135,7 +136,7 @@ LONGEST = 400
 _TEXTS = ("text", "text1", "text2", "query")
 
 
-def disputed(
+def most_disputed(
     family: Family, items: Sequence[Item], gold: Gold, answers: Answers, *, most: int = MOST
 ) -> tuple[Disputed, ...]:
     """Up to `most` items that annotators answered differently, the most disputed first, ties by id.
@@ -147,7 +148,7 @@ def disputed(
 
     >>> items = [Item("a", "t", "eng", {"text": "so so"}), Item("b", "t", "eng", {"text": "good"})]
     >>> answers = {"ann": {"a": "pos", "b": "pos"}, "bob": {"a": "neg", "b": "pos"}}
-    >>> [(one.item, one.apart) for one in disputed("classification", items, {"a": "neg", "b": "pos"}, answers)]
+    >>> [(one.item, one.apart) for one in most_disputed("classification", items, {"a": "neg", "b": "pos"}, answers)]
     [('a', 1.0)]
     """
     apart = how_apart(family, items, answers)
@@ -159,15 +160,15 @@ def disputed(
     rows.sort(key=lambda row: (-row[0], row[1].id))
     return tuple(
         Disputed(
-            item=item.id, texts=_texts(item), gold=_said(gold.get(item.id)),
-            answers={name: _said(value) for name, value in given.items()}, apart=distance,
+            item=item.id, texts=_item_texts(item), gold=_say_answer(gold.get(item.id)),
+            answers={name: _say_answer(value) for name, value in given.items()}, apart=distance,
         )
         for distance, item, given in rows[:most]
     )  # fmt: skip
 
 
 def how_apart(family: Family, items: Sequence[Item], answers: Answers) -> dict[str, float]:
-    """How far annotators are apart on each item, 0 to 1 as `disputed` says; 0 where fewer than two answered."""
+    """How far annotators are apart on each item, 0 to 1 as `most_disputed` says; 0 where fewer than two answered."""
     distances = {}
     for item in items:
         by_name = {name: values[item.id] for name, values in answers.items() if item.id in values}
@@ -182,17 +183,17 @@ def _of_pairs(answers: Mapping[str, Any], distance: Callable[[str, str], float])
     return sum(distance(one, other) for one, other in pairs) / len(pairs)
 
 
-def _labels(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
+def _label_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     return _of_pairs(by_name, lambda one, other: float(by_name[one] != by_name[other]))
 
 
-def _ratings(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
+def _rating_distance(_: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     every = [value for values in answers.values() for value in values.values()]
     widest = max(every) - min(every)
     return float(max(by_name.values()) - min(by_name.values())) / widest if widest else 0.0
 
 
-def _marks(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
+def _mark_distance(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     def distance(one: str, other: str) -> float:
         differ = sum(a != b for a, b in zip(by_name[one], by_name[other], strict=True))
         return float(differ / len(by_name[one]))
@@ -200,7 +201,7 @@ def _marks(_: str, by_name: Mapping[str, Any], __: Answers) -> float:
     return _of_pairs(by_name, distance)
 
 
-def _groups(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
+def _group_distance(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
     def distance(one: str, other: str) -> float:
         common = [id for id in answers[one] if id in answers[other] and id != item]
         apart = sum(
@@ -212,19 +213,20 @@ def _groups(item: str, by_name: Mapping[str, Any], answers: Answers) -> float:
 
 
 _APART: Mapping[Family, Callable[[str, Mapping[str, Any], Answers], float]] = {
-    "classification": _labels, "sts": _ratings, "reranking": _marks, "clustering": _groups
+    "classification": _label_distance, "sts": _rating_distance, "reranking": _mark_distance,
+    "clustering": _group_distance
 }  # fmt: skip
 
 
-def _texts(item: Item) -> tuple[str, ...]:
+def _item_texts(item: Item) -> tuple[str, ...]:
     texts = [str(item.payload[name]) for name in _TEXTS if item.payload.get(name)]
     return tuple(text if len(text) <= LONGEST else text[:LONGEST].rstrip() + " …" for text in texts)
 
 
-def _said(value: Any) -> str:
+def _say_answer(value: Any) -> str:
     """An answer in words: marks by the places of the documents, shown order, that were marked.
 
-    >>> _said((0, 1, 1)), _said((0, 0)), _said(3.0), _said("joy"), _said(None)
+    >>> _say_answer((0, 1, 1)), _say_answer((0, 0)), _say_answer(3.0), _say_answer("joy"), _say_answer(None)
     ('2, 3', 'none', '3', 'joy', '')
     """
     if value is None:
@@ -256,8 +258,8 @@ def overall_figure(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
     rows = tuple(
         (
-            place.rank, place.system, place.kind, points(place.mean.value), points(place.mean.low),
-            points(place.mean.high), place.mean.n, place.parameters_millions, int(place.kind == "human"),
+            place.rank, place.system, place.kind, in_points(place.mean.value), in_points(place.mean.low),
+            in_points(place.mean.high), place.mean.n, place.parameters_millions, int(place.kind == "human"),
         )
         for place in sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0))
     )  # fmt: skip
@@ -280,7 +282,7 @@ def spread_figure(known: list[Known]) -> ColumnTable:
         (
             pair.lang, pair.family, pair.dataset, rank.n_models,
             *(100 * value for value in (rank.worst, rank.median, rank.best, rank.human)),
-            points(pair.human.low), points(pair.human.high), rank.position, rank.rank,
+            in_points(pair.human.low), in_points(pair.human.high), rank.position, rank.rank,
         )
         for pair, rank in sorted(known, key=lambda item: (item[0].lang, -item[1].human))
     )  # fmt: skip
@@ -297,7 +299,7 @@ def wins_figure(summary: Summary) -> ColumnTable:
             wins.reference,
             wins.wins,
             wins.pairs,
-            *_rate(wins),
+            *_win_rate(wins),
         )
         for by, panel in PANELS.items()
         for wins in summary.wins
@@ -322,8 +324,8 @@ def best_gap_figure(known: list[Known]) -> ColumnTable:
     )  # fmt: skip
     rows = tuple(
         (
-            *_names(pair), 100 * rank.gap(), 100 * rank.human, 100 * rank.best, rank.best_model,
-            _outside(pair, rank.best_model), pair.trust or "",
+            *_pair_names(pair), 100 * rank.gap(), 100 * rank.human, 100 * rank.best, rank.best_model,
+            _outside_flag(pair, rank.best_model), pair.trust or "",
         )
         for pair, rank in sorted(known, key=lambda item: -item[1].gap())
     )  # fmt: skip
@@ -335,7 +337,7 @@ def median_gap_figure(known: list[Known]) -> ColumnTable:
     """F5: people minus the median model, by language and in it from the largest lead."""
     columns = (*PAIR, Column("gap", "signed", 1), Column("human", decimals=1), Column("median", decimals=1))
     rows = tuple(
-        (*_names(pair), 100 * rank.gap("median"), 100 * rank.human, 100 * rank.median)
+        (*_pair_names(pair), 100 * rank.gap("median"), 100 * rank.human, 100 * rank.median)
         for pair, rank in sorted(known, key=lambda item: (item[0].lang, -item[1].gap("median")))
     )
     note = "Human minus median model: above 0 people are better."
@@ -348,7 +350,13 @@ def difficulty_figure(summary: Summary) -> ColumnTable:
     """F6: how people do, from the easiest pair to the hardest."""
     scored = [(pair, pair.human.value) for pair in summary.pairs if pair.human.value is not None]
     rows: tuple[tuple[Value, ...], ...] = tuple(
-        (*_names(pair), 100 * value, points(pair.human.low), points(pair.human.high), pair.difficulty or "")
+        (
+            *_pair_names(pair),
+            100 * value,
+            in_points(pair.human.low),
+            in_points(pair.human.high),
+            pair.difficulty or "",
+        )
         for pair, value in sorted(scored, key=lambda item: -item[1])
     )
     columns = (
@@ -371,7 +379,7 @@ def range_figure(known: list[Known]) -> ColumnTable:
     )  # fmt: skip
     rows: tuple[tuple[Value, ...], ...] = tuple(
         (
-            *_names(pair),
+            *_pair_names(pair),
             *(100 * value for value in (rank.spread, rank.best, rank.worst, rank.sd)),
             rank.n_models,
         )
@@ -393,10 +401,17 @@ def agreement_figure(known: list[Known]) -> ColumnTable:
         Column("band", "text"), Column("trust", "text"),
     )  # fmt: skip
     rows = tuple(
-        (*_names(pair), agreement.coefficient, value, -100 * rank.gap(), agreement.band, pair.trust or "")
+        (
+            *_pair_names(pair),
+            agreement.coefficient,
+            value,
+            -100 * rank.gap(),
+            agreement.band,
+            pair.trust or "",
+        )
         for pair, rank, agreement, value in both
     )
-    correlation = correlated([value for *_, value in both], [-rank.gap() for _, rank, *_ in both])
+    correlation = correlate_series([value for *_, value in both], [-rank.gap() for _, rank, *_ in both])
     note = "Fewer than three pairs, or no variation: no correlation."
     if correlation.rho is not None and correlation.p is not None:
         note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}): below 0, models "
@@ -405,16 +420,16 @@ def agreement_figure(known: list[Known]) -> ColumnTable:
     return ColumnTable("hume_figure8", title, columns, rows, note)
 
 
-def _names(pair: PairRecord) -> tuple[str, str, str]:
+def _pair_names(pair: PairRecord) -> tuple[str, str, str]:
     return pair.family, pair.dataset, pair.lang
 
 
-def _outside(pair: PairRecord, system: str) -> Value:
+def _outside_flag(pair: PairRecord, system: str) -> Value:
     outside = next((score.outside for score in (*pair.models, *pair.llms) if score.system == system), None)
     return None if outside is None else int(outside)
 
 
-def _rate(wins: Wins) -> tuple[float | None, float | None, float | None]:
+def _win_rate(wins: Wins) -> tuple[float | None, float | None, float | None]:
     if not wins.pairs:
         return None, None, None
     estimate = wilson(wins.wins / wins.pairs, wins.pairs)

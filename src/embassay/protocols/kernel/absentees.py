@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from embassay.data import Dataset
-from embassay.data.catalogue.entries import EntryRecord, entries
-from embassay.data.catalogue.miniature import Amounts, amounts, shape_of, write_miniature
+from embassay.data.catalogue.entries import EntryRecord, all_entries
+from embassay.data.catalogue.miniature import Amounts, count_items, shape_of, write_miniature
 from embassay.data.catalogue.suites import Member, suite_of
 from embassay.data.sources import chosen_tasks
 from embassay.errors import AbsentData
@@ -50,7 +50,7 @@ class Absent:
         fitting = min(MOST, round(CHARACTERS / longest))
         # Every language needs some rows of each label and score.
         main = max(FEWEST, 5 * languages, fitting)
-        if not amounts(self.record).other:
+        if not count_items(self.record).other:
             return (Amounts(main),)
         # To be ranked again, every query needs candidates to choose from.
         main = max(main, 4 * OTHERS)
@@ -82,11 +82,11 @@ def absent_set(source: str) -> Absent | None:
     """A name of the catalogue with what is wanted of it, should it not be here; None for a file and any other name."""
     named, tasks = chosen_tasks(source)
     name, _, query = named.partition("?")
-    if name not in entries() or Path(named).expanduser().exists():
+    if name not in all_entries() or Path(named).expanduser().exists():
         return None
     settings = dict(part.partition("=")[::2] for part in query.split("&") if part)
     langs = tuple(filter(None, settings.get("lang", "").split(",")))
-    return Absent(entries()[name], langs, tasks)
+    return Absent(all_entries()[name], langs, tasks)
 
 
 def absent_members(suites: Sequence[PlannedSuite], request: Any) -> list[Absent]:
@@ -165,7 +165,7 @@ def _scaled(
     small: Forecast, taller: Forecast | None, absent: Absent, drawn: Callable[[str], int | None]
 ) -> Forecast:
     """The cell of a dataset, from its cells in miniature."""
-    real = amounts(absent.record, absent.langs, drawn(small.task))
+    real = count_items(absent.record, absent.langs, drawn(small.task))
     size = absent.sizes[0]
     # A task that draws fewer items than the miniature has saw no more of it.
     seen = min(size.main, drawn(small.task) or size.main) if taller is None else size.main

@@ -58,10 +58,10 @@ from embassay.protocols.kernel.tables import RunTable, check_table_name
 from embassay.records import Loaded, Result, TaskOutcome
 from embassay.registry import Registry, attribute, place_of
 from embassay.runs.execution import HERE, Workers
-from embassay.runs.folder import Cell, CellRecord, digest
+from embassay.runs.folder import Cell, CellRecord, digest_json
 from embassay.runs.forecast import Forecast, Forecasts, Hear, Rehearsal, tokens_of
 from embassay.runs.memory import Footprint, room_for
-from embassay.systems.objects import given
+from embassay.systems.objects import register_objects
 from embassay.systems.own import Compared
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -332,7 +332,7 @@ class TaskProtocol(Protocol):
         arguments.setdefault("options", self.options())
         request = request_of(
             TaskRequest, self.run, arguments,
-            given(systems, workers=workers), strings(tasks), sources(datasets, data_beside(folder)),
+            register_objects(systems, workers=workers), strings(tasks), sources(datasets, data_beside(folder)),
         )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
@@ -407,7 +407,7 @@ class TaskProtocol(Protocol):
 
     def _cell(self, plan: Plan, system: PlannedSystem, dataset: PlannedDataset, task: PlannedTask) -> Cell:
         request = plan.request
-        key = digest(
+        key = digest_json(
             {
                 "protocol": self.name,
                 "version": self.version,

@@ -20,7 +20,7 @@ from embassay.errors import ModelError
 from embassay.protocols.kernel.inputs import describe, open_cache
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.runs.forecast import Forecast, Hear, Need, Needs, remote_seconds, tokens_of
-from embassay.runs.memory import Footprint, resident
+from embassay.runs.memory import Footprint, resident_memory
 
 Probe = list[str]
 PROBE = 24
@@ -153,7 +153,7 @@ class Forecaster:
         opened = self.systems.get(system.name)
         if work.footprint is None or opened is None:
             return 0
-        return (resident() or 0) + work.footprint(opened).bytes
+        return (resident_memory() or 0) + work.footprint(opened).bytes
 
     def _speed(self, name: str, work: Work) -> float | None:
         """Seconds per token of an encoder on this machine, measured once."""
@@ -277,7 +277,7 @@ _PER_CHARACTER = 20
 
 def footprint(parts: Mapping[str, int], mend: str) -> Footprint:
     """The parts, and what every work takes: libraries that are still to be loaded, and windows."""
-    libraries = max(0, PROGRAM - (resident() or 0))
+    libraries = max(0, PROGRAM - (resident_memory() or 0))
     return Footprint({**parts, "the program": libraries + WINDOWS}, mend)
 
 

@@ -27,7 +27,7 @@ from embassay.randomness import generator
 from embassay.records import Component, TaskOutcome
 from embassay.runs.embeddings import CachedEncoder, CachedRagged, EmbeddingCache, RememberedEncoder
 from embassay.runs.execution import HERE
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 from embassay.runs.forecast import Hear
 from embassay.runs.spending import Spending, Spent
 from embassay.stats import resample_means
@@ -410,7 +410,7 @@ class Prompt:
         >>> Prompt("grade", "1", "Grade it.").identity
         'grade@1:c1eb52586be0'
         """
-        return f"{self.kind}@{self.version}:{digest(self.text)[:12]}"
+        return f"{self.kind}@{self.version}:{digest_json(self.text)[:12]}"
 
     def as_dict(self) -> dict[str, str]:
         """As saved in a manifest."""

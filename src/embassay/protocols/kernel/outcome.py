@@ -13,8 +13,8 @@ from embassay.errors import DataError, UsageError
 from embassay.limits import read_bounded, record_json
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, facts_of
 from embassay.registry import attribute
-from embassay.runs.folder import Cell, CellRecord, RunFolder, hardware, versions
-from embassay.runs.memory import kept
+from embassay.runs.folder import Cell, CellRecord, RunFolder, hardware_facts, list_versions
+from embassay.runs.memory import memory_kept
 from embassay.runs.spending import Spending
 
 if TYPE_CHECKING:
@@ -137,12 +137,12 @@ def manifest(protocol: str, plan: Plan, records: Mapping[str, CellRecord], now: 
         ],
         "datasets": [_dataset(dataset) for dataset in plan.datasets],
         **({"suites": [suite.as_dict() for suite in plan.suites]} if plan.suites else {}),
-        "hardware": hardware(),
-        "versions": versions(),
+        "hardware": hardware_facts(),
+        "versions": list_versions(),
         "resampling": RESAMPLING,
         "cells": [_cell(cell, records.get(cell.key)) for cell in plan.cells],
         **{key: value for key, value in now.items() if key not in head},
-        **({} if (memory := kept()) is None else {"memory": memory}),
+        **({} if (memory := memory_kept()) is None else {"memory": memory}),
         "problems": {"failed_cells": sum(not record.done for record in records.values())},
     }
 
@@ -174,8 +174,8 @@ def manifest_at_once(
         "tokenizer": {"name": "", "identity": ""},
         "systems": list(systems),
         "datasets": list(datasets),
-        "hardware": hardware(),
-        "versions": versions(),
+        "hardware": hardware_facts(),
+        "versions": list_versions(),
         "cells": list(cells),
         "sessions": [*before.get("sessions", ()), {"started": now, "ended": now, "spent": {}}],
         "spent": {"usd": 0.0, "max_usd": None, "systems": {}},
@@ -254,7 +254,7 @@ _SHOWN = "embassay.report"  # how a run looks is said above the protocols, and f
 def in_words(view: str, *of: object) -> str:
     """What one of the report's terminal views says of something, in 80 columns."""
     blocks = attribute(f"{_SHOWN}.terminal:{view}")(*of)
-    return str(attribute("embassay.document.terminal:drawn")(blocks).plain)
+    return str(attribute("embassay.document.terminal:draw_blocks")(blocks).plain)
 
 
 _MAIN = {
@@ -375,7 +375,7 @@ class Run:
         """A figure of the run, which shows itself in a notebook and has `save(path)` for SVG and PDF: `scores`, or one
         of its tables that is drawn (docs/interchange.md). UsageError without the extra `figures`, or for another name.
         """
-        return attribute("embassay.interchange.papers:plot")(self.path, name)
+        return attribute("embassay.interchange.papers:plot_figure")(self.path, name)
 
     def __str__(self) -> str:
         """The verdict, one table and notes, as the command says them."""

@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeVar, Unpack
 
 from embassay.contracts import Encoder, Kind, RemoteEncoder, Tokenizer
 from embassay.data import Dataset
-from embassay.data.catalogue.suites import Member, Suite, merged, narrowed, suite_of
-from embassay.data.rows import nearest
+from embassay.data.catalogue.suites import Member, Suite, merge_members, narrow_members, suite_of
+from embassay.data.rows import nearest_name
 from embassay.data.shapes import TASKS
 from embassay.data.sources import chosen_tasks, own_first
 from embassay.errors import AbsentData, DataError, ModelError, UsageError
@@ -23,7 +23,7 @@ from embassay.protocols.kernel.tables import First, Printed, RunTable, counted
 from embassay.records import Loaded, Skipped
 from embassay.registry import Registry
 from embassay.runs.folder import Cell
-from embassay.runs.forecast import served
+from embassay.runs.forecast import encoder_behind
 from embassay.systems import SYSTEMS
 from embassay.systems.own import Comparing
 from embassay.systems.remote import Ledger, NoCalls
@@ -192,7 +192,7 @@ def _planned_system(
 ) -> PlannedSystem:
     with charged(ledger, SYSTEMS.format(SYSTEMS.parse(spec))):
         system = describe(spec, tokenizer, seed, ledger, **how)
-        encoder, remote = getattr(system, "encoder", None), served(system)
+        encoder, remote = getattr(system, "encoder", None), encoder_behind(system)
         facts = {} if encoder is None else {"dims": _dims(encoder, ledger), "max_tokens": encoder.max_tokens}
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
@@ -246,7 +246,7 @@ def _meant(source: str, meant: Sequence[str], wanted: Sequence[T], known: Regist
     every = dict.fromkeys(TASKS.values())
     for name in meant:
         if known is not None and name not in known and name not in every:
-            near = nearest(name, every)
+            near = nearest_name(name, every)
             raise UsageError(
                 f"{source!r} is to be taken for {name!r}, which is not a task.",
                 mend=f"{f'Did you mean {near}? ' if near else ''}Tasks are {', '.join(every)}.",
@@ -323,7 +323,7 @@ def planned_datasets(
     """
     named = {source: suite_of(source) for source in dict.fromkeys(map(own_first, request.datasets))}
     used = {source: taken(suite).of_tasks(asked) for source, suite in named.items() if suite is not None}
-    every = merged(member for suite in used.values() for member in suite.members)
+    every = merge_members(member for suite in used.values() for member in suite.members)
     places = {(member.dataset, member.split): member for member in every}
     opened: dict[tuple[str, str] | str, D] = {}
     absent: dict[tuple[str, str], str] = {}
@@ -386,7 +386,9 @@ def _planned_suite(
         names[member.dataset] = name = planned[key].name if key in planned else member.dataset
         parts.append(Part(name, member.set, member.title, tasks, key in planned, reason))
     within = {
-        name: tuple(names[member.dataset] for member in narrowed(members, asked) if member.dataset in names)
+        name: tuple(
+            names[member.dataset] for member in narrow_members(members, asked) if member.dataset in names
+        )
         for name, members in suite.within.items()
     }
     return PlannedSuite(suite.name, suite.title, tuple(parts), within)

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from embassay.data.rows import inert
+from embassay.data.rows import escape_formula
 from embassay.runs.folder import write_atomic
 
 MINUS = "−"
@@ -458,7 +458,7 @@ def _letter(letter: str) -> str:
 def _exact(value: Value) -> str:
     if value is None:
         return ""
-    text = inert(value) if isinstance(value, str) else repr(_built_in(value))
+    text = escape_formula(value) if isinstance(value, str) else repr(_built_in(value))
     return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text
 
 

@@ -46,7 +46,7 @@ from embassay.protocols.mteb.survey import (
     task_types,
 )
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, digest, hardware, to_json, versions, write_atomic
+from embassay.runs.folder import RunFolder, digest_json, hardware_facts, list_versions, to_json, write_atomic
 
 PROTOCOL = "mteb"
 ALL = "all"
@@ -448,8 +448,8 @@ def manifest_of(
         "tokenizer": {"name": "", "identity": ""},
         "systems": _systems(survey, reading),
         "datasets": [_dataset(name, task) for name, task in survey.tasks.items()],
-        "hardware": hardware(),
-        "versions": versions(),
+        "hardware": hardware_facts(),
+        "versions": list_versions(),
         "cells": [],
         "sessions": [],
         "imported": {"files": reading.files, "documents": survey.documents, "faults": len(reading.faults)},
@@ -479,7 +479,7 @@ def _dataset(name: str, task: TaskSurvey) -> Fields:
 
 
 def _fingerprint(revisions: Counter[str]) -> str:
-    return next(iter(revisions)) if len(revisions) == 1 else digest(sorted(revisions))
+    return next(iter(revisions)) if len(revisions) == 1 else digest_json(sorted(revisions))
 
 
 def _warnings(task: TaskSurvey) -> list[str]:

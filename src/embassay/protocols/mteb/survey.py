@@ -16,7 +16,7 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, bounded_walk, unpacking
-from embassay.runs.folder import slug
+from embassay.runs.folder import slugify_name
 
 MAIN = "main_score"
 BLOCK = "embassay"
@@ -213,8 +213,8 @@ def folder_of(model: str) -> str:
     """
     # mteb changes these two signs alone; what no file may be called is ours, with a hash against clashes.
     plain = model.replace("/", "__").replace(" ", "_")
-    safe = slug(plain)
-    return safe if safe == plain else slug(model.replace("/", "__"))
+    safe = slugify_name(plain)
+    return safe if safe == plain else slugify_name(model.replace("/", "__"))
 
 
 def model_of(folder: str) -> str:
@@ -228,8 +228,8 @@ def model_of(folder: str) -> str:
 
 def place_of(model: str, revision: str, experiment: str = "") -> Path:
     """The folder of a model's results, below `results`."""
-    place = Path(folder_of(model)) / slug(revision)
-    return place / EXPERIMENTS / slug(experiment) if experiment else place
+    place = Path(folder_of(model)) / slugify_name(revision)
+    return place / EXPERIMENTS / slugify_name(experiment) if experiment else place
 
 
 def owner_of(folder: Path, meta: Mapping[str, Any] | None) -> tuple[str, str, str]:
@@ -333,7 +333,7 @@ def write_documents(
     entries = 0
     for document in documents:
         owner = (document.model, document.revision, document.experiment)
-        path = out / RESULTS / place_of(*owner) / f"{slug(document.task)}.json"
+        path = out / RESULTS / place_of(*owner) / f"{slugify_name(document.task)}.json"
         if path in seen:
             raise UsageError(
                 f"{document.model} has two results of {document.task} in revision {document.revision}.",

@@ -65,7 +65,7 @@ from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import asked_of, slices
 from embassay.records import Paraphrases, Skipped, TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.folder import Cell, digest
+from embassay.runs.folder import Cell, digest_json
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import likely_tokens
@@ -395,7 +395,7 @@ def _cell(
     variant: str = "",
 ) -> Cell:
     request = plan.request
-    key = digest(
+    key = digest_json(
         {
             "protocol": "pteb",
             "step": TASK,

@@ -54,7 +54,7 @@ from embassay.protocols.wordings.scores import (
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.protocols.wordings.work import task as task_named
 from embassay.records import Result
-from embassay.runs.folder import CellRecord, RunFolder, slug
+from embassay.runs.folder import CellRecord, RunFolder, slugify_name
 from embassay.stats import hodges_lehmann, holm, kendall_tau, rank_quantiles, wilcoxon, win_probabilities
 
 Floats = NDArray[np.float64]
@@ -421,7 +421,7 @@ def told(
                 "paraphraser": source.paraphraser.name,
                 "identity": source.paraphraser.identity,
                 **_kept(paraphrases, source),
-                "slug": slug(source.name),
+                "slug": slugify_name(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
                 "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
             }

@@ -75,7 +75,7 @@ from embassay.protocols.pteb.ratings import (
 )
 from embassay.records import Component, Loaded, Result, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.folder import Cell, CellRecord, digest
+from embassay.runs.folder import Cell, CellRecord, digest_json
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import likely_tokens
@@ -238,7 +238,7 @@ def _planned_dataset(
 
 
 def _cell(request: JudgeRequest, judge: PlannedSystem, dataset: PlannedDataset, how: By) -> Cell:
-    key = digest(
+    key = digest_json(
         {
             "protocol": "pteb",
             "step": TASK,

@@ -38,7 +38,7 @@ from embassay.protocols.wordings.sets import Recorded, open_stored
 from embassay.randomness import generator
 from embassay.records import Paraphrases
 from embassay.registry import Registry
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 from embassay.runs.store import CachedChat, Question
 from embassay.systems.chat import fit_context
 from embassay.systems.chat.answers import without_blocks
@@ -68,7 +68,7 @@ class Prompt:
     @property
     def identity(self) -> str:
         """Its name, its version and a digest of every word."""
-        return f"{self.name}@{self.version}:{digest([self.text, self.addition])[:12]}"
+        return f"{self.name}@{self.version}:{digest_json([self.text, self.addition])[:12]}"
 
     def as_dict(self) -> dict[str, str]:
         """As saved in manifests."""
@@ -111,7 +111,7 @@ def _own(path: Path) -> Prompt:
         raise DataError("the prompt cannot be read", path=path, found=str(error)) from error
     if not text:
         raise DataError("the prompt is blank", path=path, mend="Write the instructions into it.")
-    return Prompt(path.stem, digest(text)[:12], text)
+    return Prompt(path.stem, digest_json(text)[:12], text)
 
 
 _ours = partial(read_prompt, "embassay.protocols.pteb")

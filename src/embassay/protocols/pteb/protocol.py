@@ -23,7 +23,7 @@ from embassay.records import Result
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
-from embassay.systems.objects import given
+from embassay.systems.objects import register_objects
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import likely_tokens
 
@@ -53,7 +53,7 @@ def run(
         paraphrasers = ()
     folder = Path(out) if out is not None else new_folder("pteb")
     request = request_of(
-        Request, run, arguments, given(systems, workers=workers),
+        Request, run, arguments, register_objects(systems, workers=workers),
         datasets=sources(datasets, data_beside(folder)), paraphrasers=paraphrasers,
     )  # fmt: skip
     return Pteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)

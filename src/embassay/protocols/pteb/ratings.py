@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from embassay.contracts import ChatModel, Message, Tokenizer
 from embassay.data import DATASETS
-from embassay.data.catalogue.entries import entries
+from embassay.data.catalogue.entries import all_entries
 from embassay.errors import DataError, ModelError, TextRefused, UsageError
 from embassay.protocols.kernel import inputs as context
 from embassay.protocols.kernel.estimates import MOST_LOST, Estimate, Items, combine, estimate, undefined
@@ -30,7 +30,7 @@ from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import unknown_price
 from embassay.protocols.pteb.options import JudgeOptions, RatingOptions
 from embassay.protocols.pteb.paraphrasing import judge_prompt, licence_of, suited
-from embassay.protocols.tasks.task import correlated
+from embassay.protocols.tasks.task import correlate_estimate
 from embassay.records import Component, Score, ScoredPairs, Skipped, TaskOutcome
 from embassay.runs.store import AnswerCache, CachedChat, Question
 from embassay.stats import wilson
@@ -329,7 +329,7 @@ def _known(source: str) -> Range | None:
     name = DATASETS.style.parse(source).name
     if name == "sample":
         return USUAL
-    record = entries().get(name)
+    record = all_entries().get(name)
     return (record.gold[0], record.gold[1]) if record is not None and record.gold else None
 
 
@@ -505,7 +505,7 @@ def _correlation(
     n = int(np.isfinite(rating).sum())
     if n < least:
         return Figure(HEADLINE, variant, n, f"{n or 'no'} pair{'' if n == 1 else 's'}, fewer than {least}")
-    rho = correlated(
+    rho = correlate_estimate(
         rating,
         gold[part.members],
         context,

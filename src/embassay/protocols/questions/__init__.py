@@ -51,9 +51,9 @@ def check_kinds(kinds: Collection[str], known: Collection[str]) -> None:
     """UsageError for a kind of question that is not known."""
     for kind in kinds:
         if kind not in known:
-            from embassay.data.rows import nearest
+            from embassay.data.rows import nearest_name
 
-            near = nearest(kind, known)
+            near = nearest_name(kind, known)
             raise UsageError(
                 f"There is no kind of question called {kind!r}.",
                 mend=f"{f'Did you mean {near}? ' if near else ''}Kinds are {', '.join(known)}.",

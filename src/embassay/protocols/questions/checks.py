@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from embassay.data.documents import Placed
-from embassay.data.language import foreign, language_fault
+from embassay.data.language import explain_foreign, language_fault
 from embassay.protocols.questions import QuestionsOptions
 from embassay.randomness import random_bytes
 
@@ -60,7 +60,7 @@ def fault_of(question: str, kind: str, passage: Placed, options: QuestionsOption
     if not is_of_kind(question, kind):
         return "of another kind", question
     wrong = (
-        foreign(question, options.into) if kind == "language"
+        explain_foreign(question, options.into) if kind == "language"
         else language_fault(passage.body, question, passage.lang or "und")
     )  # fmt: skip
     if wrong:
@@ -79,7 +79,7 @@ def is_of_kind(question: str, kind: str) -> bool:
     """
     if kind == "keywords":
         is_sentence = _FULL_QUESTION.match(question) or question.rstrip().endswith(("?", "？", "؟"))
-        return not is_sentence and len(_words(question)) <= _KEYWORDS
+        return not is_sentence and len(_split_words(question)) <= _KEYWORDS
     pattern = _OF_ITS_KIND.get(kind)
     return pattern is None or not _FULL_QUESTION.match(question) or bool(pattern.search(question))
 
@@ -91,8 +91,8 @@ def is_copy(question: str, body: str, kind: str, most: float) -> bool:
     >>> is_copy("what does the engine burn at night", "The engine burn at night is low.", "fact", 0.6)
     True
     """
-    asked = _words(question)
-    run = longest_run(asked, _words(body))
+    asked = _split_words(question)
+    run = longest_run(asked, _split_words(body))
     if kind == "keywords":
         return len(asked) >= 3 and run == len(asked)
     return run >= _RUN or (len(asked) >= 4 and run > most * len(asked))
@@ -116,7 +116,7 @@ def longest_run(asked: Sequence[str], words: Sequence[str]) -> int:
     return best
 
 
-def _words(text: str) -> list[str]:
+def _split_words(text: str) -> list[str]:
     return _WORD.findall(text.casefold())
 
 
@@ -137,7 +137,7 @@ def find_span(body: str, quote: str) -> tuple[int, int] | None:
     return None if match is None else match.span()
 
 
-def mistyped(question: str, seed: int, key: str) -> str:
+def mistype_question(question: str, seed: int, key: str) -> str:
     """The question with one typing error, two where it has eight words or more: two neighbouring letters within a word
     of four letters or more exchanged, or one left out."""
     words = question.split(" ")

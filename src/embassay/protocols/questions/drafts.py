@@ -25,12 +25,12 @@ from embassay.protocols.kernel.inputs import Prompt, block, mark_of, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
 from embassay.protocols.questions import QuestionsOptions
-from embassay.protocols.questions.checks import CHECKS, fault_of, find_span, mistyped
+from embassay.protocols.questions.checks import CHECKS, fault_of, find_span, mistype_question
 from embassay.randomness import random_bytes
 from embassay.runs.execution import Failure, all_of
-from embassay.runs.folder import digest, to_json
-from embassay.runs.forecast import Forecast, outlook, remote_seconds
-from embassay.runs.spending import dollars
+from embassay.runs.folder import digest_json, to_json
+from embassay.runs.forecast import Forecast, make_outlook, remote_seconds
+from embassay.runs.spending import format_dollars
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.systems.chat import fit_context, open_chat
 from embassay.systems.chat.server import NeverFits
@@ -111,7 +111,7 @@ class Checked(BaseModel):
 
 
 @cache
-def prompt(kind: str, into: str = "") -> Prompt:
+def prompt_for(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
     text = partial(read_prompt, "embassay.protocols.questions")
     if kind == "check":
@@ -123,28 +123,28 @@ def prompt(kind: str, into: str = "") -> Prompt:
 
 def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
     """What the writer is sent: the instructions, then the passage between marked lines."""
-    shown = block("passage", mark_of([passage.title, passage.body]), _shown(passage))
-    return [Message("system", prompt(kind, into).text), Message("user", shown)]
+    shown = block("passage", mark_of([passage.title, passage.body]), _shown_passage(passage))
+    return [Message("system", prompt_for(kind, into).text), Message("user", shown)]
 
 
 def check_messages(question: str, passage: Placed) -> list[Message]:
     """What the checker is sent."""
     mark = mark_of([question, passage.title, passage.body])
-    blocks = (block("question", mark, question), block("passage", mark, _shown(passage)))
-    return [Message("system", prompt("check").text), Message("user", "\n\n".join(blocks))]
+    blocks = (block("question", mark, question), block("passage", mark, _shown_passage(passage)))
+    return [Message("system", prompt_for("check").text), Message("user", "\n\n".join(blocks))]
 
 
-def _shown(passage: Placed) -> str:
+def _shown_passage(passage: Placed) -> str:
     return f"{passage.title}\n{passage.body}" if passage.title else passage.body
 
 
-def _quoted(passage: Placed, evidence: str) -> tuple[int, int] | None:
+def _find_quotation(passage: Placed, evidence: str) -> tuple[int, int] | None:
     """Where the body has a quotation, from what was shown: title and body. Of one that begins in the title, the rest;
     None where the body has nothing of it."""
     if (place := find_span(passage.body, evidence)) is not None:
         return place
-    shown = find_span(_shown(passage), evidence)
-    before = len(_shown(passage)) - len(passage.body)
+    shown = find_span(_shown_passage(passage), evidence)
+    before = len(_shown_passage(passage)) - len(passage.body)
     if shown is None or shown[1] <= before:
         return None
     return max(0, shown[0] - before), shown[1] - before
@@ -158,7 +158,7 @@ class Unfit(ValueError):
         self.outcome = outcome
 
 
-def _unheard() -> None:
+def _ignore_progress() -> None:
     """Nobody listens."""
 
 
@@ -171,16 +171,16 @@ class Writer:
     options: QuestionsOptions
     seed: int
     costs: dict[str, float] = field(default_factory=dict, compare=False)
-    heard: Callable[[], None] = field(default=_unheard, compare=False)
+    heard: Callable[[], None] = field(default=_ignore_progress, compare=False)
     """Called for every answer."""
 
     def key(self, kind: str, passage: Placed) -> str:
         """32 digits: all that a draft depends on."""
         options = self.options.as_dict()
         how = {name: options[name] for name in ("into", "attempts", "copied", "temperature", "top_p")}
-        prompts = [prompt(kind, self.options.into).identity, prompt("check").identity]
+        prompts = [prompt_for(kind, self.options.into).identity, prompt_for("check").identity]
         source = [passage.id, passage.title, passage.body, passage.document, passage.start, passage.lang]
-        return digest(
+        return digest_json(
             [kind, source, how, CHECKS, prompts, self.chat.identity, self.checker.identity, self.seed]
         )[:32]
 
@@ -210,18 +210,18 @@ class Writer:
         fault = fault_of(question, kind, passage, options)
         if fault:
             raise Unfit(*fault)
-        place = _quoted(passage, written.evidence)
+        place = _find_quotation(passage, written.evidence)
         if place is None:
             raise Unfit("ungrounded", written.evidence)
         # The check shall not depend on luck, however freely the question was written.
         careful = Sampling(0.0, 1.0, self._seed("check", attempt))
         messages = check_messages(question, passage)
         checked = await self._answer(self.checker, messages, careful, Checked, attempt, key)
-        if not checked.answerable or find_span(_shown(passage), checked.evidence) is None:
+        if not checked.answerable or find_span(_shown_passage(passage), checked.evidence) is None:
             raise Unfit("not answerable", question)
         start, end = place
         return {
-            "question": mistyped(question, self.seed, passage.id) if kind == "typo" else question,
+            "question": mistype_question(question, self.seed, passage.id) if kind == "typo" else question,
             "evidence": passage.body[start:end], "answer": " ".join(written.answer.split()),
             "start": passage.start + start, "end": passage.start + end,
         }  # fmt: skip
@@ -269,16 +269,16 @@ def writer_of(
     """The chat model that writes and the one that checks (empty: the same), with their kept answers. ModelError for one
     that cannot be opened."""
     answers = AnswerCache.open(cache)
-    chat = CachedChat(_opened(llm, ledger), answers)
-    return Writer(chat, CachedChat(_opened(checker, ledger), answers) if checker else chat, options, seed)
+    chat = CachedChat(_open_model(llm, ledger), answers)
+    return Writer(chat, CachedChat(_open_model(checker, ledger), answers) if checker else chat, options, seed)
 
 
-def _opened(spec: str, ledger: Ledger | None) -> ChatModel:
+def _open_model(spec: str, ledger: Ledger | None) -> ChatModel:
     chat = open_chat(spec, ledger=ledger)
     return fit_context(chat, _ANSWER + 4_000)
 
 
-def planned(llm: str, checker: str, writer: Writer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
+def plan_models(llm: str, checker: str, writer: Writer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
     """Both as a manifest tells them. UsageError where the cost is limited and a price is not known."""
     roles = [(llm, writer.chat, "writes questions")]
     if checker:
@@ -317,7 +317,7 @@ def draw_passages(
     return drawn
 
 
-def forecast(
+def forecast_drafts(
     head: Forecast, writer: Writer, kind: str, drawn: Sequence[Placed], done: Mapping[str, Draft]
 ) -> Iterator[Forecast]:
     """`head` for the writer and for the checker, for the drafts of a kind that are not `done` (by key): as many calls
@@ -350,21 +350,24 @@ def in_all(cells: Sequence[Forecast], writer: Writer, done: Mapping[str, Draft])
     most = writer.options.attempts
     when = f"After {FIRST}, {2 * FIRST}, {4 * FIRST} ... of them the run says what all will cost."
     if len(done) >= FIRST:
-        return f"Questions: {dollars(usd)} more, with as many attempts as the {len(done):,} that are there took. {when}"
+        more = format_dollars(usd)
+        return (
+            f"Questions: {more} more, with as many attempts as the {len(done):,} that are there took. {when}"
+        )
     return (
-        f"Questions: {dollars(usd)} if every first draft is kept, {dollars(most * usd)} if all {most} attempts are "
-        f"needed each time. {when}"
+        f"Questions: {format_dollars(usd)} if every first draft is kept, {format_dollars(most * usd)} if all {most} "
+        f"attempts are needed each time. {when}"
     )
 
 
-def waiting(writer: Writer, drawn: Drawn, drafts: Container[str]) -> list[tuple[str, Placed]]:
+def waiting_drafts(writer: Writer, drawn: Drawn, drafts: Container[str]) -> list[tuple[str, Placed]]:
     """Kinds and passages whose draft is not there."""
     return [
         (kind, p) for kind, passages in drawn.items() for p in passages if writer.key(kind, p) not in drafts
     ]
 
 
-def decided(writer: Writer, drawn: Drawn, drafts: Mapping[str, Draft]) -> dict[str, list[Draft]]:
+def decided_drafts(writer: Writer, drawn: Drawn, drafts: Mapping[str, Draft]) -> dict[str, list[Draft]]:
     """Kind -> the drafts of its passages that are decided, in the order of the draw."""
     return {
         kind: [drafts[key] for passage in passages if (key := writer.key(kind, passage)) in drafts]
@@ -372,7 +375,7 @@ def decided(writer: Writer, drawn: Drawn, drafts: Mapping[str, Draft]) -> dict[s
     }
 
 
-def write(
+def write_drafts(
     writer: Writer,
     drawn: Drawn,
     path: Path,
@@ -384,9 +387,11 @@ def write(
     the moment it is decided. Kind and passage -> why it has no draft: a call that failed, which the next attempt tries
     again. After the first 25, 50, 100 ... the `listener` hears what all will cost by the `ledger`. ModelError for a
     model that cannot be had, BudgetExceeded when the money ends."""
-    asked = _in_turn(waiting(writer, drawn, drafts))
+    asked = _in_turn(waiting_drafts(writer, drawn, drafts))
     listener.stage("writing questions", len(asked), "questions")
-    return asyncio.run(_write(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger))
+    return asyncio.run(
+        _write_missing(replace(writer, heard=listener.heard), asked, path, drafts, listener, ledger)
+    )
 
 
 def _in_turn(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
@@ -398,7 +403,7 @@ def _in_turn(asked: Sequence[tuple[str, Placed]]) -> list[tuple[str, Placed]]:
     return [pair for turn in turns for pair in turn if pair is not None]
 
 
-async def _write(
+async def _write_missing(
     writer: Writer,
     asked: Sequence[tuple[str, Placed]],
     path: Path,
@@ -409,7 +414,7 @@ async def _write(
     failed: dict[tuple[str, str], str] = {}
     before, written = 0.0 if ledger is None else ledger.spent_usd, []
     with path.open("a", encoding="utf-8") as stream:
-        for start, end in pairwise(_stages(len(asked))):
+        for start, end in pairwise(_cost_stages(len(asked))):
             jobs = (partial(writer.draft, kind, passage) for kind, passage in asked[start:end])
             async for position, draft in all_of(jobs, progress=listener.advanced_by):
                 kind, passage = asked[start + position]
@@ -425,14 +430,14 @@ async def _write(
             if ledger is not None and usd and written and end < len(asked):
                 costs = [writer.costs.get(draft.key, 0.0) for draft in written]
                 most = None if ledger.max_usd is None else ledger.max_usd - before
-                listener.reckoned(outlook(costs, len(asked) - len(failed), usd).in_words(most))
+                listener.reckoned(make_outlook(costs, len(asked) - len(failed), usd).in_words(most))
     return failed
 
 
-def _stages(n: int) -> list[int]:
+def _cost_stages(n: int) -> list[int]:
     """Where the cost of all is reckoned anew: after 25, twice as many, and so on.
 
-    >>> _stages(120)
+    >>> _cost_stages(120)
     [0, 25, 50, 100, 120]
     """
     ends, end = [0], FIRST
@@ -467,7 +472,7 @@ def read_drafts(path: Path) -> dict[str, Draft]:
         if not line.strip():
             continue
         try:
-            draft = _draft(record_json(line))
+            draft = _read_draft(record_json(line))
         except (ValueError, TypeError, KeyError) as error:
             if number == len(lines):
                 # So that what is appended next does not continue the broken line.
@@ -480,7 +485,7 @@ def read_drafts(path: Path) -> dict[str, Draft]:
     return drafts
 
 
-def _draft(row: Mapping[str, Any]) -> Draft:
+def _read_draft(row: Mapping[str, Any]) -> Draft:
     draft = Draft(**{**row, "rejected": tuple(row["rejected"])})
     words = (draft.key, draft.kind, draft.passage, draft.document, draft.outcome, draft.question)
     if not all(isinstance(word, str) for word in words):

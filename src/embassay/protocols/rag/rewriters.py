@@ -27,7 +27,7 @@ from embassay.protocols.kernel.inputs import read_prompt
 from embassay.protocols.rag.judges import Question
 from embassay.randomness import random_bytes
 from embassay.registry import Registry
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
 from embassay.systems.chat import fit_context, open_chat_as
@@ -35,7 +35,7 @@ from embassay.systems.chat.answers import without_fence
 from embassay.systems.remote.ledger import Ledger
 from embassay.text.chunking import sentence_ends
 
-__all__ = ["REWRITERS", "Rewriter", "about", "open_rewriter"]
+__all__ = ["REWRITERS", "Rewriter", "describe_rewriter", "open_rewriter"]
 
 REWRITERS: Registry[Rewriter] = Registry("rewriter", makes=[["rewrite"]])
 """Every rewriter by name; other packages join through the entry-point group `embassay.rewriters`."""
@@ -96,7 +96,7 @@ class Rewriter(Protocol):
         ...
 
 
-def about(rewriter: Rewriter) -> Mapping[str, Any]:
+def describe_rewriter(rewriter: Rewriter) -> Mapping[str, Any]:
     """What a manifest says of a rewriter: name and identity, and model, prompt and sampling of one that has them."""
     facts = getattr(rewriter, "about", None)
     return {"name": rewriter.name, "identity": rewriter.identity, **(facts() if facts else {})}
@@ -171,21 +171,21 @@ def open_phrases(language: str) -> Phrases:
     folder = files("embassay.protocols.rag").joinpath("phrase_texts")
     parts = read_phrases(folder.joinpath(f"{language}.txt").read_text("utf-8"))
     return Phrases(
-        openers=_beginning(parts["openers"]),
-        loose=_compiled(rf"{_any(parts['loose'])}(?:{_STOP}|\s*$)"),
-        lead_ins=_anywhere(parts["lead-ins"]),
-        closers=_ending(parts["closers"], parts["loose closers"]),
-        fillers=_anywhere(parts["fillers"]),
+        openers=_phrase_at_start(parts["openers"]),
+        loose=_compile_phrase(rf"{_any_phrase(parts['loose'])}(?:{_STOP}|\s*$)"),
+        lead_ins=_phrase_anywhere(parts["lead-ins"]),
+        closers=_phrase_at_end(parts["closers"], parts["loose closers"]),
+        fillers=_phrase_anywhere(parts["fillers"]),
         asides=_between_commas(parts["asides"]),
-        speaker=_anywhere(parts["speaker"]),
-        digressions=_anywhere(parts["digressions"]),
-        small_talk=_beginning(parts["small talk"]),
-        requests=_anywhere(parts["requests"]),
-        dialogue=_anywhere(parts["dialogue"]),
-        hedging=_beginning(parts["hedging"]),
-        conditions=_anywhere(parts["conditions"]),
-        asking=_beginning(parts["asking"]),
-        pointing=_anywhere(parts["pointing"]),
+        speaker=_phrase_anywhere(parts["speaker"]),
+        digressions=_phrase_anywhere(parts["digressions"]),
+        small_talk=_phrase_at_start(parts["small talk"]),
+        requests=_phrase_anywhere(parts["requests"]),
+        dialogue=_phrase_anywhere(parts["dialogue"]),
+        hedging=_phrase_at_start(parts["hedging"]),
+        conditions=_phrase_anywhere(parts["conditions"]),
+        asking=_phrase_at_start(parts["asking"]),
+        pointing=_phrase_anywhere(parts["pointing"]),
         common=frozenset(" ".join(parts["common"]).split()),
     )
 
@@ -212,28 +212,28 @@ def read_phrases(text: str) -> Mapping[str, list[str]]:
     return parts
 
 
-def _any(phrases: Iterable[str]) -> str:
+def _any_phrase(phrases: Iterable[str]) -> str:
     """One expression for all phrases, the longest that fit first; a blank is any whitespace, an apostrophe either."""
     ordered = sorted(phrases, key=len, reverse=True)
     return "(?:" + "|".join(ordered).replace("'", _APOSTROPHE).replace(" ", r"\s+") + ")"
 
 
-def _anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
+def _phrase_anywhere(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases as whole words, also after an elision ("j'ai"), or being one."""
-    return _compiled(rf"(?:(?<![\w'’-])|{_ELIDED}){_any(phrases)}(?:(?!\w)|(?<!\w))")
+    return _compile_phrase(rf"(?:(?<![\w'’-])|{_ELIDED}){_any_phrase(phrases)}(?:(?!\w)|(?<!\w))")
 
 
-def _beginning(phrases: Iterable[str]) -> re.Pattern[str]:
+def _phrase_at_start(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases, with the punctuation after it."""
-    return _compiled(rf"{_any(phrases)}(?!-?\w)[\s,;:.!?…–—]*")
+    return _compile_phrase(rf"{_any_phrase(phrases)}(?!-?\w)[\s,;:.!?…–—]*")
 
 
-def _ending(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
+def _phrase_at_end(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases up to the last punctuation, with the punctuation and "and" before it; the `loose` ones only
     after punctuation, or where they are all there is."""
     joined = r"(?:(?:and|but|et|mais)\s+)?"
-    return _compiled(
-        rf"(?:(?:^\s*|{_STOP}|\s+){joined}{_any(free)}|(?:^\s*|{_STOP}){joined}{_any(loose)})"
+    return _compile_phrase(
+        rf"(?:(?:^\s*|{_STOP}|\s+){joined}{_any_phrase(free)}|(?:^\s*|{_STOP}){joined}{_any_phrase(loose)})"
         r"(?!\w)\s*(?=[.!?…\s]*$)"
     )
 
@@ -241,10 +241,10 @@ def _ending(free: Iterable[str], loose: Iterable[str]) -> re.Pattern[str]:
 def _between_commas(phrases: Iterable[str]) -> re.Pattern[str]:
     """Any of the phrases between commas or dashes, with those."""
     stop = r"(?:\s*[,…–—]+\s*|\s+-+\s+|\s*\.{2,}\s*)"
-    return _compiled(rf"{stop}{_any(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
+    return _compile_phrase(rf"{stop}{_any_phrase(phrases)}(?:{stop}|(?=\s*[.?!]*\s*$))")
 
 
-def _compiled(expression: str) -> re.Pattern[str]:
+def _compile_phrase(expression: str) -> re.Pattern[str]:
     return re.compile(expression, re.IGNORECASE)
 
 
@@ -289,17 +289,17 @@ def rewrite_by_rules(text: str) -> str:
     hidden, quotes = _hide_quotes(whole)
     plain, short = (_one_line(without_emoji(version)) for version in (hidden, with_stops(hidden)))
     for _ in range(_ROUNDS):
-        before, short = short, _shortened(short, _phrases(short))
+        before, short = short, _shorten_text(short, _phrases_for(short))
         if short == before:
             break
     if not _WORD.search(short):
         return whole
     if _WORD.findall(short) == _WORD.findall(plain):
-        return _shown(plain, quotes)
+        return _show_quotes(plain, quotes)
     # French sets a blank before ? and !; who wrote none gets none.
     if not re.search(r"\s[?!]", whole):
         short = re.sub(r"\s+(?=[?!])", "", short)
-    return _shown(short, quotes)
+    return _show_quotes(short, quotes)
 
 
 def _one_line(text: str) -> str:
@@ -320,11 +320,11 @@ def _hide_quotes(text: str) -> tuple[str, list[str]]:
     return _QUOTED.sub(hide, text), quotes
 
 
-def _shown(text: str, quotes: list[str]) -> str:
+def _show_quotes(text: str, quotes: list[str]) -> str:
     return _HIDDEN.sub(lambda match: quotes[ord(match[0]) - _PRIVATE], text) if quotes else text
 
 
-def _phrases(text: str) -> list[Phrases]:
+def _phrases_for(text: str) -> list[Phrases]:
     """Those of the language that the text's common words are of; of both where they do not say."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     languages = [open_phrases("english"), open_phrases("french")]
@@ -332,19 +332,19 @@ def _phrases(text: str) -> list[Phrases]:
     return [language for language, n in zip(languages, hits, strict=True) if n == max(hits)]
 
 
-def _shortened(text: str, languages: list[Phrases]) -> str:
+def _shorten_text(text: str, languages: list[Phrases]) -> str:
     sentences = [text[start:end] for start, end in pairwise([0, *sentence_ends(text)])]
     for phrases in languages:
         sentences = _to_the_point(sentences, phrases)
     return " ".join(sentences)
 
 
-def _cut(sentence: str, phrases: Phrases) -> str:
+def _cut_sentence(sentence: str, phrases: Phrases) -> str:
     """The sentence without the phrases around and between its words; empty where it is nothing else."""
     sentence = _BRACKETS.sub(lambda match: _unless_beside(match, phrases), phrases.fillers.sub(" ", sentence))
     for _ in range(_ROUNDS):
-        before = sentence = _tidy(sentence)
-        closing = _closing(sentence, phrases)
+        before = sentence = _tidy_sentence(sentence)
+        closing = _closing_phrase(sentence, phrases)
         if (
             closing
             and not _WORD.search(sentence[: closing.start()])
@@ -355,31 +355,31 @@ def _cut(sentence: str, phrases: Phrases) -> str:
             match = phrases.openers.match(sentence) or phrases.loose.match(sentence)
             if match is None:
                 break
-            sentence = _tidy(sentence[match.end() :])
-        sentence = _tidy(phrases.asides.sub(" ", sentence))
-        sentence = _tidy(_without_lead_in(sentence, phrases))
-        if match := _closing(sentence, phrases):
-            sentence = _tidy(sentence[: match.start()] + sentence[match.end() :])
+            sentence = _tidy_sentence(sentence[match.end() :])
+        sentence = _tidy_sentence(phrases.asides.sub(" ", sentence))
+        sentence = _tidy_sentence(_without_lead_in(sentence, phrases))
+        if match := _closing_phrase(sentence, phrases):
+            sentence = _tidy_sentence(sentence[: match.start()] + sentence[match.end() :])
         if sentence == before:
             break
     return _without_beginning(sentence, phrases)
 
 
-def _closing(sentence: str, phrases: Phrases) -> re.Match[str] | None:
+def _closing_phrase(sentence: str, phrases: Phrases) -> re.Match[str] | None:
     """The phrase at the end, unless it goes on to ask: "I would be grateful to know ...?"."""
     match = phrases.closers.search(sentence)
-    return None if match and "?" in sentence and _content(match[0], phrases) > _ENOUGH else match
+    return None if match and "?" in sentence and _count_content(match[0], phrases) > _ENOUGH else match
 
 
 def _unless_beside(bracketed: re.Match[str], phrases: Phrases) -> str:
     """What stands in brackets, unless it says nothing of the question."""
     if len(_WORD.findall(bracketed[1])) < 2:
         return bracketed[0]
-    inside = _cut(bracketed[1], phrases)
+    inside = _cut_sentence(bracketed[1], phrases)
     return bracketed[0] if _WORD.search(inside) and not _is_beside(inside, phrases) else " "
 
 
-def _tidy(sentence: str) -> str:
+def _tidy_sentence(sentence: str) -> str:
     sentence = _DOUBLED.sub("", _one_line(sentence)).rstrip(_EDGE)
     if stray := _STRAY.match(sentence):
         sentence = sentence[stray.end() :]
@@ -390,8 +390,8 @@ def _without_lead_in(sentence: str, phrases: Phrases) -> str:
     """What follows the last "could you tell me", and what is before it unless it tells of the asker's day."""
     for match in reversed(list(phrases.lead_ins.finditer(sentence))):
         before, after = sentence[: match.start()], sentence[match.end() :].lstrip(_EDGE)
-        says_nothing = not (_content(before, phrases) or phrases.asking.match(_tidy(before)))
-        if not _content(after, phrases):
+        says_nothing = not (_count_content(before, phrases) or phrases.asking.match(_tidy_sentence(before)))
+        if not _count_content(after, phrases):
             if says_nothing and not phrases.asking.match(after):
                 return ""
             continue
@@ -432,7 +432,7 @@ def _without_beginning(sentence: str, phrases: Phrases) -> str:
 
 def _to_the_point(sentences: list[str], phrases: Phrases) -> list[str]:
     """What is left of the sentences, without those that tell of the asker's day if the others can be understood."""
-    left = [(whole, cut) for whole in sentences if _WORD.search(cut := _cut(whole, phrases))]
+    left = [(whole, cut) for whole in sentences if _WORD.search(cut := _cut_sentence(whole, phrases))]
     point: list[str] = []
     asked = False
     for whole, cut in left:
@@ -481,13 +481,13 @@ def _stands_alone(text: str, phrases: Phrases) -> bool:
     "It" after enough words of its own is about those, unless it is the last word.
     """
     points = any(
-        _content(text[: match.start()], phrases) < _ENOUGH or not _WORD.search(text, match.end())
+        _count_content(text[: match.start()], phrases) < _ENOUGH or not _WORD.search(text, match.end())
         for match in phrases.pointing.finditer(text)
     )
-    return not points and _content(text, phrases) >= _ENOUGH
+    return not points and _count_content(text, phrases) >= _ENOUGH
 
 
-def _content(text: str, phrases: Phrases) -> int:
+def _count_content(text: str, phrases: Phrases) -> int:
     """How many words say something of the subject; a quotation counts for enough."""
     words = _WORD.findall(text.lower())
     return sum(_ENOUGH if _HIDDEN.search(word) else word not in phrases.common for word in words)
@@ -641,7 +641,7 @@ def rewrite_messages(question: str) -> list[Message]:
 
 def prompt_identity() -> str:
     """The prompt's version and a digest of every word."""
-    return f"rewrite@{PROMPT_VERSION}:{digest(_prompt())[:12]}"
+    return f"rewrite@{PROMPT_VERSION}:{digest_json(_prompt())[:12]}"
 
 
 _prompt = partial(read_prompt, "embassay.protocols.rag", "rewrite")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.forecast import sampled
-from embassay.search.bm25 import words
+from embassay.search.bm25 import split_words
 
 __all__ = [
     "Choice",
@@ -20,8 +20,8 @@ __all__ = [
     "Stack",
     "average_performance",
     "choose",
-    "efficiency",
-    "frontier",
+    "efficiency_of",
+    "find_frontier",
     "generation_cost",
     "graph_bytes",
     "marginal_gain",
@@ -36,8 +36,8 @@ _PER_PASSAGE, _PER_WORD, _PER_POSTING = 400, 5, 56
 
 def words_bytes(texts: Sequence[str], passages: int, asked: Iterable[str]) -> int:
     """So many passages, of which `texts` are some, in an index of the words of the queries `asked`."""
-    vocab, sample = {word for query in asked for word in words(query)}, sampled(texts)
-    lists = [words(text) for text in sample]
+    vocab, sample = {word for query in asked for word in split_words(query)}, sampled(texts)
+    lists = [split_words(text) for text in sample]
     size = _PER_PASSAGE + sum(
         _PER_WORD * len(row) + _PER_POSTING * (1 + len(vocab.intersection(row))) for row in lists
     ) / max(1, len(lists))
@@ -87,11 +87,11 @@ def average_performance(quality: Mapping[str, float], weights: Mapping[str, floa
     return sum(quality[name] * weight for name, weight in weights.items()) / total
 
 
-def efficiency(performance: float, milliseconds: float) -> float:
+def efficiency_of(performance: float, milliseconds: float) -> float:
     """Performance per second. The published leaderboard takes the reranker's median time for `milliseconds`, the
     end-to-end variant that of the whole query. UsageError for no time.
 
-    >>> round(efficiency(0.817, 332.9), 3)
+    >>> round(efficiency_of(0.817, 332.9), 3)
     2.454
     """
     if not milliseconds > 0:
@@ -137,7 +137,7 @@ Axis = Literal["cost", "latency"]
 Dominance = Literal["pareto", "strict"]
 
 
-def frontier(
+def find_frontier(
     stacks: Sequence[Stack],
     quality: Sequence[str],
     *,
@@ -155,7 +155,7 @@ def frontier(
     larger and latencies within `jitter_ms` are equal. UsageError for no objective. Source: spec rag 3.5, ambiguity 10.
 
     >>> a, b, c = Stack("a", 1, 300, {"Q": 0.8}), Stack("b", 2, 400, {"Q": 0.7}), Stack("c", 2, 200, {"Q": 0.6})
-    >>> [one.id for one in frontier([a, b, c], ["Q"])]
+    >>> [one.id for one in find_frontier([a, b, c], ["Q"])]
     ['a', 'c']
     """
     if dominance not in ("pareto", "strict") or not (quality or axes) or set(axes) - {"cost", "latency"}:
@@ -169,7 +169,7 @@ def frontier(
     values = np.array(
         [[*(-getattr(stack, axis) for axis in axes), *map(stack.reaches, quality)] for stack in running]
     )
-    beaten = _beaten_strictly if dominance == "strict" else _beaten
+    beaten = _beaten_strictly if dominance == "strict" else _is_beaten
     share = np.array([cost_share if axis == "cost" else 0.0 for axis in (*axes, *quality)])
     least = np.array([jitter_ms if axis == "latency" else 0.0 for axis in (*axes, *quality)])
     return [
@@ -181,7 +181,7 @@ def frontier(
 Floats = NDArray[np.float64]
 
 
-def _beaten(values: Floats, row: Floats, equal: Floats) -> bool:
+def _is_beaten(values: Floats, row: Floats, equal: Floats) -> bool:
     better, worse = values > row + equal, values < row - equal
     return bool((~worse.any(axis=1) & better.any(axis=1)).any())
 
@@ -302,28 +302,32 @@ def choose(
         raise UsageError("There is no stack to choose from.", mend="Measure one at least.")
     feasible = [stack for stack in stacks if not any(limits.excesses(stack, measure))]
     if not feasible:
-        nearest = min(stacks, key=lambda stack: (max(limits.excesses(stack, measure)), *_order(stack)))
+        nearest = min(stacks, key=lambda stack: (max(limits.excesses(stack, measure)), *_stack_order(stack)))
         return Choice(None, nearest, (), ())
     if limits.target is None:
-        tied = _lowest(feasible, lambda stack: -stack.reaches(measure), ROUNDING)
+        tied = _lowest_stacks(feasible, lambda stack: -stack.reaches(measure), ROUNDING)
     else:
-        tied = _lowest(_lowest(feasible, lambda stack: stack.latency, jitter_ms), _cost, ROUNDING, cost_share)
+        tied = _lowest_stacks(
+            _lowest_stacks(feasible, lambda stack: stack.latency, jitter_ms), _cost_of, ROUNDING, cost_share
+        )
     # By prompt, then by cost within its tolerance, so no single sort key would do.
-    left = _lowest(_lowest(tied, lambda stack: stack.prompt_tokens, 0.0), _cost, ROUNDING, cost_share)
+    left = _lowest_stacks(
+        _lowest_stacks(tied, lambda stack: stack.prompt_tokens, 0.0), _cost_of, ROUNDING, cost_share
+    )
     chosen = min(left, key=lambda stack: (stack.latency, -stack.reaches(measure), stack.id))
     return Choice(chosen, chosen, tuple(feasible), tuple(tied))
 
 
-def _cost(stack: Stack) -> float:
+def _cost_of(stack: Stack) -> float:
     return stack.cost
 
 
-def _lowest(
+def _lowest_stacks(
     stacks: Sequence[Stack], value: Callable[[Stack], float], within: float, share: float = 0.0
 ) -> list[Stack]:
     least = min(map(value, stacks))
     return [stack for stack in stacks if value(stack) <= least + within + share * abs(least)]
 
 
-def _order(stack: Stack) -> tuple[float, float, float, str]:
+def _stack_order(stack: Stack) -> tuple[float, float, float, str]:
     return stack.prompt_tokens, stack.cost, stack.latency, stack.id

@@ -36,7 +36,7 @@ from embassay.protocols.sage.tasks import (
 )
 from embassay.records import Component, Documents, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.search import merge
-from embassay.search.exact import SHARD, cut, over_shards
+from embassay.search.exact import SHARD, cut_shards, over_shards
 
 HEADLINE = "retention"
 
@@ -344,7 +344,7 @@ class Corpora(Sequence[Shard]):
     document, and make no version."""
 
     def __init__(self, corpus: Documents, context: Context) -> None:
-        self._corpus, self._cuts, self._spread = corpus, cut(len(corpus)), context.spread
+        self._corpus, self._cuts, self._spread = corpus, cut_shards(len(corpus)), context.spread
         edits = {edit: with_options(edit, context) for edit in retrieval_edits(context)}
         self.idle = tuple(name for name, edit in edits.items() if not _changes(edit, corpus))
         self.edits = tuple(name for name in edits if name not in self.idle)

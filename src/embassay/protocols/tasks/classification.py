@@ -22,9 +22,9 @@ from embassay.protocols.tasks.task import (
     Place,
     Reworded,
     Wording,
-    outcome,
-    places,
-    reworded,
+    item_places,
+    make_outcome,
+    reword_texts,
     rows_reworded,
 )
 from embassay.records import Classification, LabelledTexts, TaskOutcome
@@ -39,7 +39,7 @@ Vectors = NDArray[np.float32]
 
 def evaluate(system: Similarity, data: Classification, context: Context) -> TaskOutcome:
     """Score one system; items say of each test text whether its label was `correct`."""
-    vectors = _vectors(system, data)
+    vectors = _encode_sides(system, data)
     train, test = Lost(system, data.train.ids, "training texts"), Lost(system, data.test.ids, "test texts")
     train.see_texts(data.train.texts)
     test.see_texts(data.test.texts)
@@ -49,27 +49,31 @@ def evaluate(system: Similarity, data: Classification, context: Context) -> Task
     learnt, asked = ~train.mask, ~test.mask
     labels = np.array(data.train.labels)[learnt]
     if len(set(labels.tolist())) < 2:
-        return outcome(HEADLINE, ONE_LABEL, Items(), n=int(asked.sum()), counts={})
+        return make_outcome(HEADLINE, ONE_LABEL, Items(), n=int(asked.sum()), counts={})
     notes: list[str] = []
     if vectors is None:
         how = f"{context.options.neighbours} nearest neighbours"
-        predicted = neighbours(system, data, context.options.neighbours)
+        predicted = classify_by_neighbours(system, data, context.options.neighbours)
     else:
         how = "logistic regression"
         predicted = np.full(len(data), "", dtype=labels.dtype)
-        predicted[asked], notes = regression(vectors[0][learnt], labels, vectors[1][asked], context.seed)
+        predicted[asked], notes = classify_by_regression(
+            vectors[0][learnt], labels, vectors[1][asked], context.seed
+        )
     correct = np.where(asked, predicted == np.array(data.test.labels), np.nan)
     items = Items()
     items.add(data.test.ids, correct, "correct")
     method = f"{how}, bootstrap over test texts"
     share = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
-    return outcome(
+    return make_outcome(
         HEADLINE, share, items, n=share.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
         counts={"train": len(labels), "test": share.n},
     )  # fmt: skip
 
 
-def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tuple[Labels, list[str]]:
+def classify_by_regression(
+    train: Vectors, labels: Labels, test: Vectors, seed: int
+) -> tuple[Labels, list[str]]:
     """The label of each test vector (m, dim) by logistic regression on `train` (n, dim), scikit-learn's defaults but
     for the seed; and what it has to say, such as that it did not converge."""
     from sklearn.linear_model import LogisticRegression
@@ -84,7 +88,7 @@ def regression(train: Vectors, labels: Labels, test: Vectors, seed: int) -> tupl
     return np.asarray(predicted), list(dict.fromkeys(notes))
 
 
-def neighbours(system: Similarity, data: Classification, k: int) -> Labels:
+def classify_by_neighbours(system: Similarity, data: Classification, k: int) -> Labels:
     """The label of each test text by the `k` training texts most similar to it."""
     names, codes = np.unique(np.array(data.train.labels), return_inverse=True)
     nearest = system.search(data.test.texts, data.train.texts, min(k, len(codes))).indices
@@ -98,13 +102,15 @@ def neighbours(system: Similarity, data: Classification, k: int) -> Labels:
 
 def texts(data: Classification) -> Iterator[Place]:
     """The training texts at `train:ID`, the test texts at `test:ID`."""
-    yield from places("train", data.train.ids, data.train.texts)
-    yield from places("test", data.test.ids, data.test.texts)
+    yield from item_places("train", data.train.ids, data.train.texts)
+    yield from item_places("test", data.test.ids, data.test.texts)
 
 
 def reword(data: Classification, wording: Wording) -> Reworded:
     """Both sides paraphrased; a text that has none drops its row. The test texts are the items."""
-    train, test = (_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test)))
+    train, test = (
+        _reword_side(side, name, wording) for name, side in (("train", data.train), ("test", data.test))
+    )
     whole = train.whole and test.whole
     return Reworded(
         data if whole else Classification(train.original, test.original),
@@ -115,13 +121,13 @@ def reword(data: Classification, wording: Wording) -> Reworded:
     )
 
 
-def _side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
-    texts = reworded(places(name, side.ids, side.texts), wording)
+def _reword_side(side: LabelledTexts, name: str, wording: Wording) -> Reworded:
+    texts = reword_texts(item_places(name, side.ids, side.texts), wording)
     rows = [row for row, text in enumerate(texts) if text is not None]
     return rows_reworded(side, {"texts": texts}, rows, "training texts" if name == "train" else "test texts")
 
 
-def _vectors(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:
+def _encode_sides(system: Similarity, data: Classification) -> tuple[Vectors, Vectors] | None:
     """Of the training and of the test texts; None for a system that has none."""
     if not isinstance(system, Embedding):
         return None

@@ -26,9 +26,9 @@ from embassay.protocols.tasks.task import (
     Place,
     Reworded,
     Wording,
-    outcome,
-    places,
-    reworded,
+    item_places,
+    make_outcome,
+    reword_texts,
     rows_reworded,
 )
 from embassay.records import LabelledTexts, Score, Skipped, TaskOutcome
@@ -64,7 +64,7 @@ def evaluate(
     scores: list[Score] = []
     first: tuple[str, dict[int, int]] = "", {}
     skipped, notes = [*lost.skipped], []
-    for name, kept in sorted(_sets(data, ~lost.mask).items()):
+    for name, kept in sorted(_rows_of_sets(data, ~lost.mask).items()):
         if len({data.labels[row] for row in kept}) < 2:
             skipped.append(Skipped("sets with a single label", 1, (name,)))
             continue
@@ -81,17 +81,17 @@ def evaluate(
             first = name, dict(zip(drawn, clusters.tolist(), strict=True))
     alone = len(scores) == 1
     estimate = over_texts_of_a_set(data, *first, context) if alone else over_sets(scores, context)
-    return _outcome(how, estimate, scores, items, skipped, notes)
+    return _mean_outcome(how, estimate, scores, items, skipped, notes)
 
 
 def texts(data: LabelledTexts) -> Iterator[Place]:
     """Every text."""
-    return places("text", data.ids, data.texts)
+    return item_places("text", data.ids, data.texts)
 
 
 def reword(data: LabelledTexts, wording: Wording) -> Reworded:
     """Every text paraphrased; one that has none drops out of its set."""
-    wordings = reworded(texts(data), wording)
+    wordings = reword_texts(texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
     return rows_reworded(data, {"texts": wordings}, rows, "texts")
 
@@ -161,7 +161,7 @@ def _by_distances(system: Similarity, data: LabelledTexts, context: Context, giv
     return clustered
 
 
-def _sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
+def _rows_of_sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
     """The kept rows of every set."""
     rows: dict[str, list[int]] = {}
     for row in np.flatnonzero(kept).tolist():
@@ -169,7 +169,7 @@ def _sets(data: LabelledTexts, kept: NDArray[np.bool_]) -> dict[str, list[int]]:
     return rows
 
 
-def _outcome(
+def _mean_outcome(
     how: str,
     estimate: Estimate | None,
     scores: list[Score],
@@ -179,9 +179,11 @@ def _outcome(
 ) -> TaskOutcome:
     """The mean over the sets."""
     if estimate is None:
-        return outcome(HEADLINE, "no set with two labels or more", items, n=0, skipped=skipped, counts={})
+        return make_outcome(
+            HEADLINE, "no set with two labels or more", items, n=0, skipped=skipped, counts={}
+        )
     n = sum(score.n for score in scores)
-    return outcome(
+    return make_outcome(
         HEADLINE, replace(estimate, method=f"{how}, {estimate.method}"), items, n=n,
         scores=() if len(scores) == 1 else scores, skipped=skipped, warnings=notes,
         counts={"texts": n, "sets": len(scores)},

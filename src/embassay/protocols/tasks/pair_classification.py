@@ -15,7 +15,15 @@ from embassay.contracts import Similarity
 from embassay.measures.summary import counted_average_precision
 from embassay.protocols.kernel.estimates import Estimate, Items, Lost
 from embassay.protocols.kernel.groups import words
-from embassay.protocols.tasks.task import Context, Place, drawn, outcome, places, reworded_pairs, similarity
+from embassay.protocols.tasks.task import (
+    Context,
+    Place,
+    draw_statistic,
+    item_places,
+    make_outcome,
+    pair_similarity,
+    reworded_pairs,
+)
 from embassay.records import LabelledPairs, TaskOutcome
 
 HEADLINE = "average_precision"
@@ -26,7 +34,7 @@ reword = reworded_pairs
 def evaluate(system: Similarity, data: LabelledPairs, context: Context) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` label."""
     items = Items()
-    similar = similarity(system, data.first, data.second)
+    similar = pair_similarity(system, data.first, data.second)
     lost = Lost(system, data.ids, "pairs")
     lost.see(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
@@ -36,13 +44,13 @@ def evaluate(system: Similarity, data: LabelledPairs, context: Context) -> TaskO
     n = len(data) - len(lost.rows)
     groups = context.grouped(data.ids)
     precision = average_precision(similar, data.labels, lost.mask, context, groups)
-    return outcome(HEADLINE, precision, items, n=n, skipped=lost.skipped, counts={"pairs": n})
+    return make_outcome(HEADLINE, precision, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
 def texts(data: LabelledPairs) -> Iterator[Place]:
     """Both texts of every pair."""
-    yield from places("first", data.ids, data.first)
-    yield from places("second", data.ids, data.second)
+    yield from item_places("first", data.ids, data.first)
+    yield from item_places("second", data.ids, data.second)
 
 
 def average_precision(
@@ -61,6 +69,6 @@ def average_precision(
         return counted_average_precision(labels, similar, counts)
 
     value = float(statistic((~lost)[None, :].astype(np.int64))[0])
-    draws = drawn(statistic, context, "pairs", lost=lost, groups=groups)
+    draws = draw_statistic(statistic, context, "pairs", lost=lost, groups=groups)
     method = words("pairs", LabelledPairs, groups)
     return Estimate(value, int((~lost).sum()), draws.replicates, method, units=draws.units)

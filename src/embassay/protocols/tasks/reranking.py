@@ -24,9 +24,9 @@ from embassay.protocols.tasks.task import (
     Reworded,
     Wording,
     left_out,
-    nearest,
-    numbered,
-    outcome,
+    make_outcome,
+    nearest_anchor,
+    number_texts,
     several_places,
 )
 from embassay.records import RerankingSet, TaskOutcome
@@ -45,10 +45,12 @@ def evaluate(
     system: Similarity, data: RerankingSet, context: Context, precision: Precision | None = None
 ) -> TaskOutcome:
     """Score one system; items are the average precision, `ap`, of each query, by default `worst_of_ties`."""
-    return evaluated(system, data, nearest(system, data.queries, data.candidates), context, precision)
+    return score_similarities(
+        system, data, nearest_anchor(system, data.queries, data.candidates), context, precision
+    )
 
 
-def evaluated(
+def score_similarities(
     system: Similarity,
     data: RerankingSet,
     similar: Sequence[Values],
@@ -57,11 +59,11 @@ def evaluated(
 ) -> TaskOutcome:
     """`evaluate` where the similarity of every query's candidates, (candidates,) each, is known already."""
     items = Items()
-    queries, candidates = _lost(system, data)
+    queries, candidates = _lost_texts(system, data)
     for lost in (queries, candidates):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
-    values = _precisions(data, similar, precision or worst_of_ties)
+    values = _query_precisions(data, similar, precision or worst_of_ties)
     items.add(data.ids, values, "ap")
     left = left_out(ONE_SIDED, data.ids, np.flatnonzero(~np.isnan(values) | queries.mask).tolist())
     n = int((~np.isnan(values)).sum())
@@ -69,11 +71,11 @@ def evaluated(
     skipped = (*queries.skipped, *candidates.skipped, *left)
     if not n:
         reason = "no query has both a relevant and an irrelevant candidate"
-        return outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
+        return make_outcome(HEADLINE, reason, items, n=0, skipped=skipped, counts=counts)
     mean = estimate(
         values[:, None], lambda means: means[..., 0], context, "queries", "bootstrap over queries"
     )
-    return outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
+    return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
 def texts(data: RerankingSet) -> Iterator[Place]:
@@ -116,7 +118,7 @@ class _Kept:
         )
 
 
-def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
+def _lost_texts(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     """The queries of which no text could be encoded, and the candidates that could not."""
     failures = getattr(system, "failures", {})
     queries = Lost(system, data.ids, "queries")
@@ -124,12 +126,12 @@ def _lost(system: Similarity, data: RerankingSet) -> tuple[Lost, Lost]:
     queries.see_texts(
         [next((text for text in group if text not in failures), group[0]) for group in data.queries]
     )
-    candidates = Lost(system, numbered(data.ids, data.candidates), "candidates")
+    candidates = Lost(system, number_texts(data.ids, data.candidates), "candidates")
     candidates.see_texts([text for group in data.candidates for text in group])
     return queries, candidates
 
 
-def _precisions(data: RerankingSet, similar: Sequence[Values], precision: Precision) -> Values:
+def _query_precisions(data: RerankingSet, similar: Sequence[Values], precision: Precision) -> Values:
     """The average precision of every query, (queries,); NaN where no relevant or no irrelevant candidate is left."""
     values = np.full(len(data.relevance), np.nan)
     for row, (scores, gains) in enumerate(zip(similar, data.relevance, strict=True)):

@@ -22,10 +22,10 @@ from embassay.protocols.tasks.task import (
     Place,
     Reworded,
     Wording,
+    item_places,
     left_out,
-    outcome,
-    places,
-    reworded,
+    make_outcome,
+    reword_texts,
     rows_of,
     without_wording,
 )
@@ -53,9 +53,9 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     for lost in (documents, queries):
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
-    judged = _judged(data, {data.corpus.ids[row] for row in documents.rows}, own)
+    judged = _findable_judgements(data, {data.corpus.ids[row] for row in documents.rows}, own)
     first = K if own and context.options.own_document == "after" else K + 1
-    values = np.asarray(ndcg(judged, _found(data, ranked, first, own), K))
+    values = np.asarray(ndcg(judged, _first_documents(data, ranked, first, own), K))
     answerable = np.flatnonzero(~np.isnan(values) | queries.mask).tolist()
     values[queries.mask] = np.nan
     items.add(data.queries.ids, values, HEADLINE)
@@ -63,14 +63,14 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
     n = int((~np.isnan(values)).sum())
     counts = {"queries": n, "documents": len(data.corpus) - len(documents.rows)}
     if not n:
-        return outcome(
+        return make_outcome(
             HEADLINE, "no query has a relevant document", items, n=0, skipped=skipped, counts=counts
         )
     groups = context.grouped(data.queries.ids)
     method = words("queries", RetrievalSet, groups)
     method += f", own document left out {context.options.own_document}" if own else ""
     mean = estimate(values[:, None], lambda means: means[..., 0], context, "queries", method, groups=groups)
-    return outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
+    return make_outcome(HEADLINE, mean, items, n=n, skipped=skipped, counts=counts)
 
 
 def excludes_own(context: Context) -> bool:
@@ -80,30 +80,30 @@ def excludes_own(context: Context) -> bool:
 
 def texts(data: RetrievalSet) -> Iterator[Place]:
     """The queries."""
-    return places("query", data.queries.ids, data.queries.texts)
+    return item_places("query", data.queries.ids, data.queries.texts)
 
 
 def reword(data: RetrievalSet, wording: Wording) -> Reworded:
     """The queries paraphrased; one that has none drops out. The corpus is the same object."""
-    wordings = reworded(texts(data), wording)
+    wordings = reword_texts(texts(data), wording)
     rows = [row for row, text in enumerate(wordings) if text is not None]
     queries = data.queries if len(rows) == len(data) else rows_of(data.queries, rows)
     paraphrased = replace(queries, texts=tuple(wordings[row] for row in rows))
-    original = data if queries is data.queries else _asked(data, queries)
+    original = data if queries is data.queries else _with_queries(data, queries)
     return Reworded(
         original,
-        _asked(data, paraphrased),
+        _with_queries(data, paraphrased),
         len(rows),
         len(data),
         without_wording("queries", data.queries.ids, rows),
     )
 
 
-def _asked(data: RetrievalSet, queries: Any) -> RetrievalSet:
+def _with_queries(data: RetrievalSet, queries: Any) -> RetrievalSet:
     return replace(data, queries=queries, qrels={query: data.qrels[query] for query in queries.ids})
 
 
-def _judged(data: RetrievalSet, gone: set[str], own: bool) -> Judgements:
+def _findable_judgements(data: RetrievalSet, gone: set[str], own: bool) -> Judgements:
     """The judgements of documents that can be found."""
     return {
         query: {
@@ -115,7 +115,7 @@ def _judged(data: RetrievalSet, gone: set[str], own: bool) -> Judgements:
     }
 
 
-def _found(data: RetrievalSet, ranked: Ranked, first: int, own: bool) -> Found:
+def _first_documents(data: RetrievalSet, ranked: Ranked, first: int, own: bool) -> Found:
     """The ids of the `first` documents of every query, best first, without its own if that is left out."""
     lists = {}
     for query, hits in zip(data.queries.ids, ranked.indices[:, :first].tolist(), strict=True):

@@ -13,11 +13,11 @@ from embassay.protocols.kernel.groups import words
 from embassay.protocols.tasks.task import (
     Context,
     Place,
-    correlated,
-    outcome,
-    places,
+    correlate_estimate,
+    item_places,
+    make_outcome,
+    pair_similarity,
     reworded_pairs,
-    similarity,
 )
 from embassay.records import ScoredPairs, TaskOutcome
 
@@ -29,7 +29,7 @@ reword = reworded_pairs
 def evaluate(system: Similarity, data: ScoredPairs, context: Context) -> TaskOutcome:
     """Score one system on the pairs; items are each pair's `similarity` and `gold` score."""
     items = Items()
-    similar = similarity(system, data.first, data.second)
+    similar = pair_similarity(system, data.first, data.second)
     lost = Lost(system, data.ids, "pairs")
     lost.see(similar, data.first, data.second)
     items.add(data.ids, similar, "similarity")
@@ -38,12 +38,12 @@ def evaluate(system: Similarity, data: ScoredPairs, context: Context) -> TaskOut
         return lost.without_score(HEADLINE, items)
     groups = context.grouped(data.ids)
     method = words("pairs", ScoredPairs, groups)
-    rho = correlated(similar, data.scores, context, "pairs", groups=groups, method=method)
+    rho = correlate_estimate(similar, data.scores, context, "pairs", groups=groups, method=method)
     n = len(data) - len(lost.rows)
-    return outcome(HEADLINE, rho, items, n=n, skipped=lost.skipped, counts={"pairs": n})
+    return make_outcome(HEADLINE, rho, items, n=n, skipped=lost.skipped, counts={"pairs": n})
 
 
 def texts(data: ScoredPairs) -> Iterator[Place]:
     """Both texts of every pair."""
-    yield from places("first", data.ids, data.first)
-    yield from places("second", data.ids, data.second)
+    yield from item_places("first", data.ids, data.first)
+    yield from item_places("second", data.ids, data.second)

@@ -25,11 +25,11 @@ from embassay.protocols.tasks.task import (
     Place,
     Reworded,
     Wording,
-    correlated,
+    correlate_estimate,
     left_out,
-    nearest,
-    numbered,
-    outcome,
+    make_outcome,
+    nearest_anchor,
+    number_texts,
     several_places,
 )
 from embassay.records import JudgedSummaries, Skipped, TaskOutcome
@@ -46,10 +46,10 @@ def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> Tas
     A summary by a person that could not be encoded leaves the others of its text; a text that has none left drops out.
     """
     items = Items()
-    similar = nearest(system, data.references, data.summaries)
+    similar = nearest_anchor(system, data.references, data.summaries)
     flat, gold = np.concatenate(similar), np.concatenate(data.relevance)
-    people, machines = _lost(system, data, "references"), _lost(system, data, "summaries")
-    ids = numbered(data.ids, data.summaries)
+    people, machines = _lost_summaries(system, data, "references"), _lost_summaries(system, data, "summaries")
+    ids = number_texts(data.ids, data.summaries)
     items.add(ids, flat, "similarity")
     items.add(ids, gold, "gold")
     for lost in (people, machines):
@@ -63,10 +63,10 @@ def evaluate(system: Similarity, data: JudgedSummaries, context: Context) -> Tas
     else:
         of_text = np.repeat(np.arange(len(data)), [len(group) for group in data.summaries])
         method = f"pooled, cluster bootstrap over {len(left)} texts"
-        rho = correlated(flat, gold, context, "texts", groups=of_text, method=method)
+        rho = correlate_estimate(flat, gold, context, "texts", groups=of_text, method=method)
     n = int((~np.isnan(flat)).sum())
     counts = {"texts": len(left), "summaries": n}
-    return outcome(HEADLINE, rho, items, n=n, skipped=skipped, counts=counts)
+    return make_outcome(HEADLINE, rho, items, n=n, skipped=skipped, counts=counts)
 
 
 def texts(data: JudgedSummaries) -> Iterator[Place]:
@@ -108,10 +108,10 @@ class _Kept:
         )
 
 
-def _lost(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
+def _lost_summaries(system: Similarity, data: JudgedSummaries, kind: str) -> Lost:
     """The `references` or `summaries` that could not be encoded."""
     groups: tuple[tuple[str, ...], ...] = getattr(data, kind)
-    lost = Lost(system, numbered(data.ids, groups), kind)
+    lost = Lost(system, number_texts(data.ids, groups), kind)
     lost.see_texts([text for group in groups for text in group])
     return lost
 

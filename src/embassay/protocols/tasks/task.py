@@ -132,7 +132,7 @@ Place = tuple[str, str]
 """A place and its text."""
 
 
-def places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
+def item_places(kind: str, ids: Sequence[str], texts: Sequence[str]) -> Iterator[Place]:
     """The place `KIND:ID` of each text."""
     return ((f"{kind}:{key}", text) for key, text in zip(ids, texts, strict=True))
 
@@ -143,12 +143,12 @@ def several_places(kind: str, ids: Sequence[str], texts: Sequence[Sequence[str]]
         yield from ((f"{kind}:{key}:{number}", text) for number, text in enumerate(group))
 
 
-def numbered(ids: Sequence[str], texts: Sequence[Sequence[str]]) -> list[str]:
+def number_texts(ids: Sequence[str], texts: Sequence[Sequence[str]]) -> list[str]:
     """`ID:NUMBER` of each of the texts that an item has."""
     return [f"{key}:{number}" for key, group in zip(ids, texts, strict=True) for number in range(len(group))]
 
 
-def reworded(place: Iterable[Place], wording: Wording) -> list[str | None]:
+def reword_texts(place: Iterable[Place], wording: Wording) -> list[str | None]:
     """The other wording of every text."""
     return [wording(where, text) for where, text in place]
 
@@ -168,7 +168,7 @@ class Groups:
     ) -> Groups:
         """The texts at the places `KIND:ID:NUMBER`, called `noun` in the plural, with their wordings."""
         said = [
-            reworded(several_places(kind, (key,), (group,)), wording)
+            reword_texts(several_places(kind, (key,), (group,)), wording)
             for key, group in zip(ids, texts, strict=True)
         ]
         return cls(noun, ids, texts, said)
@@ -182,13 +182,13 @@ class Groups:
         """The texts without one, as left out."""
         flat = [text for group in self.after for text in group]
         kept = [row for row, text in enumerate(flat) if text is not None]
-        return without_wording(self.noun, numbered(self.ids, self.before), kept)
+        return without_wording(self.noun, number_texts(self.ids, self.before), kept)
 
 
 def reworded_pairs(data: Any, wording: Wording) -> Reworded:
     """Pairs (`ids`, `first`, `second` and one array more) with both texts paraphrased; a pair needs both."""
-    first = reworded(places("first", data.ids, data.first), wording)
-    second = reworded(places("second", data.ids, data.second), wording)
+    first = reword_texts(item_places("first", data.ids, data.first), wording)
+    second = reword_texts(item_places("second", data.ids, data.second), wording)
     rows = [row for row, pair in enumerate(zip(first, second, strict=True)) if None not in pair]
     return rows_reworded(data, {"first": first, "second": second}, rows, "pairs")
 
@@ -204,7 +204,7 @@ def rows_reworded(data: Any, texts: dict[str, list[str | None]], rows: Sequence[
 
 def rows_of(data: Any, rows: Sequence[int]) -> Any:
     """These rows of a record whose fields are tuples or arrays of one length, or None."""
-    return replace(data, **{name: _taken(column, rows) for name, column in vars(data).items()})
+    return replace(data, **{name: _take_rows(column, rows) for name, column in vars(data).items()})
 
 
 def without_wording(noun: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skipped, ...]:
@@ -219,7 +219,7 @@ def left_out(reason: str, ids: Sequence[str], kept: Iterable[int]) -> tuple[Skip
     return (Skipped(reason, len(gone), tuple(gone[:_EXAMPLES])),) if gone else ()
 
 
-def _taken(column: Any, rows: Sequence[int]) -> Any:
+def _take_rows(column: Any, rows: Sequence[int]) -> Any:
     if isinstance(column, np.ndarray):
         return column[list(rows)]
     return None if column is None else tuple(column[row] for row in rows)
@@ -250,7 +250,7 @@ _KEPT = 2
 """Vectors of the texts as they are are remembered beside those of a run's paraphrases."""
 
 
-def needed(system: Similarity, data: Any, worded: Sequence[str], resamples: int) -> Footprint:
+def estimate_memory(system: Similarity, data: Any, worded: Sequence[str], resamples: int) -> Footprint:
     """The estimate for one system on one part of a dataset, of which `worded` are the texts that are reworded."""
     corpus: Sequence[str] = data.corpus.texts if isinstance(data, RetrievalSet) else ()
     n, dim = len(worded) + len(corpus), dimensions(system)
@@ -287,19 +287,19 @@ class Embedding(Protocol):
         ...
 
 
-def similarity(system: Similarity, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+def pair_similarity(system: Similarity, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
     """Similarity of `first[i]` and `second[i]`, (n,), to 1e-6; NaN where a text could not be encoded.
 
     One call, so one batch to metrics that compare within a batch; an encoder sees every distinct text once.
     """
     if not isinstance(system, Embedding):
-        return _rounded(system.pairs(first, second))
+        return _round_similarity(system.pairs(first, second))
     place = {text: row for row, text in enumerate(dict.fromkeys((*first, *second)))}
     left, right = (np.array([place[text] for text in side], dtype=np.int64) for side in (first, second))
-    return _rounded(system.between(list(place), left, right))
+    return _round_similarity(system.between(list(place), left, right))
 
 
-def nearest(
+def nearest_anchor(
     system: Similarity, anchors: Sequence[Sequence[str]], texts: Sequence[Sequence[str]]
 ) -> list[NDArray[np.float64]]:
     """Of every item, each text's highest similarity to any of the item's anchors, (texts,); NaN where the text, or
@@ -308,12 +308,12 @@ def nearest(
     second = [text for group, others in zip(anchors, texts, strict=True) for _ in group for text in others]
     sizes = [(len(group), len(others)) for group, others in zip(anchors, texts, strict=True)]
     cuts = np.cumsum([rows * columns for rows, columns in sizes], dtype=np.int64)
-    parts = np.split(similarity(system, first, second), cuts)[:-1]
+    parts = np.split(pair_similarity(system, first, second), cuts)[:-1]
     # fmax, and not max: an anchor that was lost leaves the others.
     return [np.fmax.reduce(part.reshape(size), axis=0) for part, size in zip(parts, sizes, strict=True)]
 
 
-def _rounded(values: NDArray[np.float32]) -> NDArray[np.float64]:
+def _round_similarity(values: NDArray[np.float32]) -> NDArray[np.float64]:
     # Zero has one sign, and equal values compare equal.
     return np.asarray(np.round(values.astype(np.float64), DECIMALS) + 0.0)
 
@@ -321,7 +321,7 @@ def _rounded(values: NDArray[np.float32]) -> NDArray[np.float64]:
 NOT_ENCODED = "texts that could not be encoded in one of their two wordings"
 
 
-def encoded(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
+def without_failed(task: Task, both: Reworded, failures: Collection[str]) -> Reworded:
     """`both` without the texts of which one wording is among `failures` (the texts that a system could not encode), and
     without what they take along; `both` itself where there are none."""
     after, before = dict(task.texts(both.paraphrased)), dict(task.texts(both.original))
@@ -344,7 +344,7 @@ def bounds_of(measure: str) -> tuple[float, float]:
     return _LEAST.get(measure, 0.0), 1.0
 
 
-def outcome(
+def make_outcome(
     headline: str,
     estimate: Estimate | str,
     items: Items,
@@ -380,7 +380,7 @@ class Drawn:
     units: int
 
 
-def drawn(
+def draw_statistic(
     statistic: OfCounts,
     context: context.Context,
     purpose: str,
@@ -405,7 +405,7 @@ def drawn(
     return Drawn(np.concatenate(parts), units)
 
 
-def correlated(
+def correlate_estimate(
     similar: NDArray[np.float64],
     gold: NDArray[np.float64],
     context: context.Context,
@@ -430,5 +430,5 @@ def correlated(
         return counted_spearman(similar, gold, counts)
 
     value = float(statistic(kept[None, :].astype(np.int64))[0])
-    draws = drawn(statistic, context, purpose, lost=lost, groups=groups)
+    draws = draw_statistic(statistic, context, purpose, lost=lost, groups=groups)
     return Estimate(value, int(kept.sum()), draws.replicates, method, units=draws.units)

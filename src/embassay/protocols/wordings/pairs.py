@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from embassay.data.language import language_fault
 from embassay.data.lines import Delimited, text_lines
-from embassay.data.rows import Row, Source, inert
-from embassay.data.tables import known_suffix, table
+from embassay.data.rows import Row, Source, escape_formula
+from embassay.data.tables import known_suffix, open_table
 from embassay.data.views import draw
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, Request, check_options, like, option
@@ -302,7 +302,7 @@ def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequen
         lines = (to_json({column: row.get(column) for column in columns}) for row in rows)
         write_atomic(path, "".join(f"{line}\n" for line in lines))
         return
-    cells = ([inert(_written(row.get(column))) for column in columns] for row in rows)
+    cells = ([escape_formula(_written(row.get(column))) for column in columns] for row in rows)
     # Spreadsheets take a file without the mark for one in an old code page.
     write_atomic(path, csv_sheet([columns, *cells]).encode("utf-8-sig"))
 
@@ -310,7 +310,7 @@ def write_ratings(path: Path, rows: Iterable[Mapping[str, Any]], columns: Sequen
 def source_of(path: Path) -> Source:
     """The table in a file; a CSV's separator is the one of comma, semicolon and tab that its header has most of."""
     if known_suffix(path.name) != ".csv":
-        return table(path)
+        return open_table(path)
     _, header = next(iter(text_lines(path)))
     return Delimited(path, max((",", ";", "\t"), key=header.count))
 

@@ -30,7 +30,7 @@ from embassay.protocols.kernel.plan import (
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.tasks import TASK_NAMES
-from embassay.protocols.tasks.task import Context, needed
+from embassay.protocols.tasks.task import Context, estimate_memory
 from embassay.protocols.wordings import sets, work
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, Paraphraser, SourceText
 from embassay.protocols.wordings.scores import ALL, ORIGINAL, OVERALL, Layout, more_runs_needed, scopes
@@ -39,7 +39,7 @@ from embassay.protocols.wordings.work import PTEB_TASKS, PtebJob, SourceRun, sli
 from embassay.records import Loaded, RetrievalSet
 from embassay.registry import attribute
 from embassay.runs.execution import Hope
-from embassay.runs.folder import Cell, CellRecord, RunFolder, digest
+from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
 from embassay.runs.forecast import Forecast, Hear, tokens_of
 from embassay.runs.store import CachedChat, Question
 from embassay.systems.remote import Ledger
@@ -119,7 +119,7 @@ class WordedPlan(planning.Plan):
         # Only encoders tell progress by text.
         units = texts if system.kind == "embedding" else 0
         return Cell(
-            name, dataset.name, system.name, digest(depends), units, job,
+            name, dataset.name, system.name, digest_json(depends), units, job,
             remote=system.remote is not None, variant=ORIGINAL,
         )  # fmt: skip
 
@@ -147,7 +147,7 @@ def reworded(original: Cell, variant: str, run: SourceRun, folder: RunFolder) ->
     # cells.
     depends = [original.key, variant, run.digest, run.on_failure, run.exclude_copied]
     job = replace(original.job, variant=variant, run=run, original=folder.cell_path(original))
-    return replace(original, key=digest(depends), variant=variant, job=job)
+    return replace(original, key=digest_json(depends), variant=variant, job=job)
 
 
 Asked = Callable[[str, tuple[Loaded[Any], ...]], Iterator[SourceText]]
@@ -596,7 +596,8 @@ def _work(
         texts if corpus else (), KINDS.get(planned.task, "pairs"),
         again=lambda hear: rehearse(hear, mark=" \u2020"), rounds=rounds,
         footprint=lambda system: largest(
-            needed(system, part.data, [text for _, text in what.texts(part.data)], plan.request.options.resamples)
+            estimate_memory(system, part.data, [text for _, text in what.texts(part.data)],
+                            plan.request.options.resamples)
             for part in parts
         ),
     )  # fmt: skip

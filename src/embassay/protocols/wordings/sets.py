@@ -26,7 +26,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.kernel.tables import csv_row
 from embassay.protocols.wordings.records import USABLE, Outcome, Paraphrase, SourceText
 from embassay.records import Paraphrases
-from embassay.runs.folder import digest, slug, to_json, write_atomic
+from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
 
 if TYPE_CHECKING:
     from embassay.data.rows import Row
@@ -106,7 +106,7 @@ class ParaphraseSet:
     ) -> None:
         """Keep the wordings of one run on a dataset, whose data has this fingerprint; rows in the order given."""
         content = _parquet(rows, dataset)
-        file = Path(slug(source)) / slug(dataset) / f"seed-{seed}.parquet"
+        file = Path(slugify_name(source)) / slugify_name(dataset) / f"seed-{seed}.parquet"
         write_atomic(self.path / file, content)
         kept = File(
             seed=seed,
@@ -202,7 +202,7 @@ class ParaphraseSet:
 
 def _digest(rows: Sequence[Paraphrase]) -> str:
     # Neither seconds nor attempts: an answer from the cache is the same wording, and has to give the same cell keys.
-    return digest(sorted([row.lang, row.text, row.place, row.wording, row.outcome] for row in rows))
+    return digest_json(sorted([row.lang, row.text, row.place, row.wording, row.outcome] for row in rows))
 
 
 def _parquet(rows: Sequence[Paraphrase], dataset: str) -> bytes:
@@ -304,7 +304,7 @@ class Recorded:
         self._recorded = {dataset: wordings.by_text() for dataset, wordings in recorded.items()}
         self._runs = {dataset: wordings.runs for dataset, wordings in recorded.items()}
         ordered = sorted((dataset, sorted(texts.items())) for dataset, texts in self._recorded.items())
-        self.identity = f"recorded:{digest(ordered)}"
+        self.identity = f"recorded:{digest_json(ordered)}"
 
     def seeds(self, runs: int, first: int, *, dataset: str = "") -> tuple[int, ...]:
         """first, first + 1 ...; UsageError where texts of the dataset have fewer wordings than runs."""
@@ -354,7 +354,7 @@ class Stored:
             dataset: [(file.seed, file.digest) for file in kept.runs]
             for dataset, kept in source.datasets.items()
         }
-        self.identity = f"stored:{source.identity}:{digest(files)}"
+        self.identity = f"stored:{source.identity}:{digest_json(files)}"
         # Two at a time: a set of many runs should not stay in memory whole.
         self._wordings = lru_cache(maxsize=2)(self._read)
 
@@ -486,11 +486,11 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     `name` is what the source is called, by default as the file. Wordings without seeds get `seed`, `seed` + 1 ...
     UsageError where there is a set already, DataError with the line of what cannot be read.
     """
-    from embassay.data.tables import table
+    from embassay.data.tables import open_table
 
     if (folder / "manifest.json").exists():
         raise UsageError(f"{folder} has a set of paraphrases already.", mend="Choose another folder.")
-    rows = table(file)
+    rows = open_table(file)
     columns = rows.columns()
     name = name or file.name.partition(".")[0]
     if {"text", "wording", "run_seed"} <= set(columns):
@@ -508,7 +508,7 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     )
     paraphrase_set = ParaphraseSet.create(folder)
     paraphrase_set.add(
-        Source(name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest(content)}")
+        Source(name=name, paraphraser=f"imported:{file.name}", identity=f"imported:{digest_json(content)}")
     )
     for (dataset, run), own in runs.items():
         paraphrase_set.keep(name, dataset, run, own)

@@ -21,7 +21,7 @@ from embassay.protocols.kernel.groups import named_groups
 from embassay.protocols.kernel.inputs import CachedSystem, charged, dataset
 from embassay.protocols.kernel.request import DatasetRequest
 from embassay.protocols.tasks import Reworded, Task
-from embassay.protocols.tasks.task import Context, PtebOptions, bounds_of, encoded, needed
+from embassay.protocols.tasks.task import Context, PtebOptions, bounds_of, estimate_memory, without_failed
 from embassay.protocols.wordings.records import Paraphrase, SourceText
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component, Loaded, Score, Skipped, TaskOutcome
@@ -256,7 +256,7 @@ def evaluate(
         outcomes = []
         for part in parts:
             worded = [text for _, text in job.what.texts(part.data)]
-            with room_for(needed(opened.system, part.data, worded, job.options.resamples)):
+            with room_for(estimate_memory(opened.system, part.data, worded, job.options.resamples)):
                 context = _context(job, part, several=len(parts) > 1)
                 outcomes.append(_Part(job, opened, part, context).outcome())
     outcome = _together(job, parts, outcomes)
@@ -295,7 +295,7 @@ class _Part:
         components = {"score": self._component(scored)}
         if self.job.run is not None:
             components["original"] = self._original(both)
-            rest = encoded(self.task, both, getattr(self.opened.system, "failures", {}))
+            rest = without_failed(self.task, both, getattr(self.opened.system, "failures", {}))
             if rest is not both and all(component.value is not None for component in components.values()):
                 scored, both = self._alike(both, rest, components), rest
         skipped = (*both.lost, *scored.skipped)

@@ -7,22 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Part, Sentence, listed, plain
+from embassay.document.blocks import Part, Sentence, join_names, plain_text
 from embassay.document.marks import Scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
 from embassay.registry import attribute
-from embassay.report.board import Board, Row, Task, Value, has_board, name
+from embassay.report.board import Board, Row, Task, Value, has_board, name_row
 from embassay.report.cards.findings import (
     AgainstPrice,
     Finding,
     against_price,
-    finding,
-    overall,
+    make_finding,
+    overall_rank,
+    say_value,
     unknown,
-    valued,
 )
-from embassay.report.headlines import leading
+from embassay.report.headlines import leading_record
 from embassay.report.record import KINDS as OURS
 from embassay.report.record import OVERALL, Record, System
 from embassay.report.runs import ReportRun, rows_of, sweep_of
@@ -84,14 +84,14 @@ class Standings:
 def standings_of(run: ReportRun, row: Row, *, several: bool) -> Standings:
     """Those of a run; of several, and where the run has no board, the leading score alone, under the run's title."""
     if not several and has_board(run.record.kind):
-        return Standings("", _place(run, row), _scores(run, row))
-    place = _place(run, row) if has_board(run.record.kind) else ()
-    return Standings(run.title, place, tuple(_leading(run, row.system.name)))
+        return Standings("", _place_sentence(run, row), _placed_scores(run, row))
+    place = _place_sentence(run, row) if has_board(run.record.kind) else ()
+    return Standings(run.title, place, tuple(_leading_score(run, row.system.name)))
 
 
-def _leading(run: ReportRun, system: str) -> Iterator[PlacedScore]:
+def _leading_score(run: ReportRun, system: str) -> Iterator[PlacedScore]:
     """The figure that the run's table of leading scores has."""
-    lead = leading(run)
+    lead = leading_record(run)
     own = None if lead is None else lead.leaders.get(system)
     if lead is None or own is None:
         return
@@ -113,7 +113,7 @@ def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
     return len(group), metrics if not apart else "classical metric" if row in apart else "encoder"
 
 
-def _place(run: ReportRun, row: Row) -> Sentence:
+def _place_sentence(run: ReportRun, row: Row) -> Sentence:
     if not row.system.ranked:
         return ("It shows what a score is worth without understanding.",)
     record, board = run.record, run.board
@@ -122,7 +122,7 @@ def _place(run: ReportRun, row: Row) -> Sentence:
         for task in board.tasks
         if row.system.name in record.scope(task.name).best
     ]
-    tasks = plain(listed(best))
+    tasks = plain_text(join_names(best))
     if row.rank:
         scope = "overall" if board.lead == OVERALL else f"on {board.lead_title.lower()}"
         place = f"Rank {row.rank} of {group_of(run, row)[0]} ranked systems {scope}"
@@ -131,19 +131,23 @@ def _place(run: ReportRun, row: Row) -> Sentence:
     return (f"{place}" + (f"; best or not told apart from the best on {tasks}." if best else "."),)
 
 
-def _scores(run: ReportRun, row: Row) -> tuple[PlacedScore, ...]:
+def _placed_scores(run: ReportRun, row: Row) -> tuple[PlacedScore, ...]:
     record, board = run.record, run.board
     made = []
     if board.lead == OVERALL:
         others = [other.lead.value for other in board.ranked + board.apart if other is not row]
-        made.append(_standing("Overall", row.lead, others, row.rank, board.unit))
+        made.append(_place_score("Overall", row.lead, others, row.rank, board.unit))
     for i, task in enumerate(board.tasks):
         others = [other.tasks[i].value for other in board.rows if other is not row and other.system.ranked]
-        made.append(_standing(task.short, row.tasks[i], others, _rank(record, task, row), task.printed))
+        made.append(
+            _place_score(task.short, row.tasks[i], others, _rank_text(record, task, row), task.printed)
+        )
     return tuple(made)
 
 
-def _standing(title: str, value: Value, others: Sequence[float | None], rank: str, unit: Unit) -> PlacedScore:
+def _place_score(
+    title: str, value: Value, others: Sequence[float | None], rank: str, unit: Unit
+) -> PlacedScore:
     values = tuple(other for other in others if other is not None)
     scale = scale_of(
         [*values, *([] if value.value is None else [value.value])],
@@ -152,7 +156,7 @@ def _standing(title: str, value: Value, others: Sequence[float | None], rank: st
     return PlacedScore(title, value, values, scale, rank)
 
 
-def _rank(record: Record, task: Task, row: Row) -> str:
+def _rank_text(record: Record, task: Task, row: Row) -> str:
     ranges = record.placed(task.name, row.system.name)
     return numbers.rank(*ranges) if ranges else ""
 
@@ -170,30 +174,30 @@ def two_sentences(
 ) -> tuple[Sentence, ...]:
     """The first says its places, or the best that is known of it; the second what moves or beats it most."""
     if row.system.ranked:
-        return (_stands(row, own, good), _breaks(bad))
+        return (_standing_sentence(row, own, good), _weakness_sentence(bad))
     return (standings[0].place,) if standings else ()
 
 
-def _stands(row: Row, runs: Sequence[ReportRun], good: Sequence[Finding]) -> Sentence:
+def _standing_sentence(row: Row, runs: Sequence[ReportRun], good: Sequence[Finding]) -> Sentence:
     places = [
         place for run in runs if run.board.tasks and (place := _rank_said(run, row, several=len(runs) > 1))
     ]
     if places:
-        return (name(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
+        return (name_row(row), f" holds {'; '.join(places[:MOST_PLACES])}.")
     if good:
-        return (name(row), " ", *good[0].clause, ".")
-    return (name(row), " has no rank here: no test compares it with others.")
+        return (name_row(row), " ", *good[0].clause, ".")
+    return (name_row(row), " has no rank here: no test compares it with others.")
 
 
 def _rank_said(run: ReportRun, row: Row, *, several: bool) -> str:
     place = next((other for other in run.board.rows if other.system.name == row.system.name), None)
-    rank = overall(run, place) if place is not None else ""
+    rank = overall_rank(run, place) if place is not None else ""
     if place is None or not rank or place.lead.value is None:
         return ""
-    return f"{rank}{f' in {run.title}' if several else ''}, {valued(place.lead)}"
+    return f"{rank}{f' in {run.title}' if several else ''}, {say_value(place.lead)}"
 
 
-def _breaks(bad: Sequence[Finding]) -> Sentence:
+def _weakness_sentence(bad: Sequence[Finding]) -> Sentence:
     if not bad:
         return ("No test here finds it behind the others or moved by an edit.",)
     first = bad[0]
@@ -284,7 +288,7 @@ class SystemCard:
 def cards_of(runs: Sequence[ReportRun]) -> tuple[SystemCard, ...] | None:
     """A card per system of which a run has results, in the order of the boards."""
     rows = rows_of(sorted(runs, key=lambda run: not has_board(run.record.kind)))
-    cards = (_card(runs, row) for row in rows if row.system.kind in KINDS)
+    cards = (_make_card(runs, row) for row in rows if row.system.kind in KINDS)
     return tuple(card for card in cards if card is not None) or None
 
 
@@ -293,20 +297,20 @@ def system_cards(record: Record, board: Board) -> tuple[SystemCard, ...] | None:
     return cards_of((ReportRun(record, board),))
 
 
-def _card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
+def _make_card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
     name = row.system.name
-    has = [run for run in runs if _has(run, name)]
+    has = [run for run in runs if _has_system(run, name)]
     boards = [(run, run.board.row(name)) for run in has if has_board(run.record.kind)]
     several = len(runs) > 1
     found = (standings_of(run, run.board.row(name), several=several) for run in has)
     standings = tuple(standing for standing in found if standing.scores or standing.place)
-    good, bad = _findings(GOOD, has, name), _findings(BAD, has, name, _troubles)
+    good, bad = _collect_findings(GOOD, has, name), _collect_findings(BAD, has, name, _trouble_findings)
     beside = tuple(_beside_people(has, name))
     if not (standings or good or bad or beside or any(_is_measured(run, name) for run in has)):
         return None
     return SystemCard(
         row=row,
-        about=_about(row.system),
+        about=_describe_system(row.system),
         sentences=two_sentences(row, has, standings, good, bad),
         standings=standings,
         good=good[:MOST_FINDINGS],
@@ -314,14 +318,14 @@ def _card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
         people=beside,
         price=against_price(has, row),
         unknown=tuple(dict.fromkeys(unknown(runs, has, row))),
-        facts=tuple(dict.fromkeys(fact for run in has for fact in _facts(run, row.system))),
+        facts=tuple(dict.fromkeys(fact for run in has for fact in _system_facts(run, row.system))),
         commands=tuple(dict.fromkeys(filter(None, (run_again(run.record, row.system) for run, _ in boards)))),
         ranked=bool(boards) and bool(boards[0][1].rank) and boards[0][0] is runs[0],
         has_items=any(run.record.kind in ("sage", "pteb") for run in has) and row.system.ranked,
     )  # fmt: skip
 
 
-def _has(run: ReportRun, name: str) -> bool:
+def _has_system(run: ReportRun, name: str) -> bool:
     return name in run.record.by_name
 
 
@@ -343,7 +347,7 @@ def _beside_people(runs: Sequence[ReportRun], name: str) -> Iterator[AgainstPeop
             yield from () if people is None else (people,)
 
 
-def _say(place: str) -> Say:
+def _load_say(place: str) -> Say:
     """What stands at `place`, asked by a row."""
     say = attribute(f"embassay.report.{place}")
     if place.partition(":")[0] in BY_ROW:
@@ -351,7 +355,7 @@ def _say(place: str) -> Say:
     return lambda run, row: say(run, row.system.name)
 
 
-def _findings(
+def _collect_findings(
     sources: dict[str, tuple[str, ...]], runs: Sequence[ReportRun], name: str, *always: Say
 ) -> tuple[Finding, ...]:
     findings = [
@@ -360,14 +364,14 @@ def _findings(
         if run.record.by_name[name].kind != "reference"
         for say in (
             *always,
-            *map(_say, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())),
+            *map(_load_say, sources.get(run.record.kind if run.record.kind in OURS else OTHER, ())),
         )
         for finding in say(run, run.board.row(name))
     ]
     return tuple(sorted(findings, key=lambda finding: -finding.weight))
 
 
-def _troubles(run: ReportRun, row: Row) -> Iterator[Finding]:
+def _trouble_findings(run: ReportRun, row: Row) -> Iterator[Finding]:
     """Cells that failed, and texts that were cut."""
     record, name = run.record, row.system.name
     cells = [cell for cell in record.cells if cell.system == name]
@@ -376,18 +380,18 @@ def _troubles(run: ReportRun, row: Row) -> Iterator[Finding]:
         first = failed[0]
         what = f"failed {len(failed)} of {numbers.counted(len(cells), 'cell')}"
         why = f"{first.task} on {first.dataset}: {first.reason or 'no reason was recorded'}"
-        yield finding(run, f"{what} ({why})", weight=9)
+        yield make_finding(run, f"{what} ({why})", weight=9)
     cut = sum(cell.counts.get("texts_truncated", 0) for cell in cells)
     seen = sum(cell.counts.get("texts_encoded", 0) + cell.counts.get("texts_cached", 0) for cell in cells)
     if cut and seen >= cut:
         limit = record.by_name[name].facts.get("max_tokens")
         at = f" at {numbers.count(limit)} tokens" if limit else " at its input limit"
-        yield finding(
+        yield make_finding(
             run, f"does not read all of {numbers.share(cut / seen, seen)} texts, cut{at}", weight=2.5
         )
 
 
-def _about(system: System) -> str:
+def _describe_system(system: System) -> str:
     dims, limit = system.facts.get("dims"), system.facts.get("max_tokens")
     details = [f"{numbers.count(int(dims))} dimensions"] if dims else []
     details += [f"reads up to {numbers.count(limit)} tokens"] if limit else []
@@ -396,7 +400,7 @@ def _about(system: System) -> str:
     return f"{about} {summary[:1].upper()}{summary[1:]}." if summary and system.kind != "llm" else about
 
 
-def _facts(run: ReportRun, system: System) -> Iterator[tuple[str, str]]:
+def _system_facts(run: ReportRun, system: System) -> Iterator[tuple[str, str]]:
     entry = run.record.by_name[system.name]
     if entry.kind not in KINDS:
         return

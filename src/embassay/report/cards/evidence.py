@@ -89,7 +89,7 @@ class Evidence:
     needed: int | None = None
 
 
-def _at(
+def _standings_evidence(
     run: ReportRun, kinds: Sequence[str], task: str, unit: Unit, *, means: str = "", basis: Basis = "quality"
 ) -> Evidence | None:
     """The evidence in a run's standings on a task, of the systems that one method scored."""
@@ -145,7 +145,7 @@ def _of_standings(
     evidence = Evidence(run, tuple(contenders), replicates, ordered[0].headline.n, unit, free=free)
     if not collections:
         return evidence
-    sets, whole = _collections(run, ordered[0].system)
+    sets, whole = _count_collections(run, ordered[0].system)
     return replace(evidence, n=sets, has_outlook=whole or sets >= LEAST_COLLECTIONS)
 
 
@@ -156,7 +156,7 @@ LEAST_COLLECTIONS = 5
 OVER_SETS = re.compile(r"over ([\d,]+) sets?\b")
 
 
-def _collections(run: ReportRun, system: str) -> tuple[int, bool]:
+def _count_collections(run: ReportRun, system: str) -> tuple[int, bool]:
     """How many collections a system was asked to group, and whether these are what was resampled: a dataset of one is
     resampled over its texts, which says nothing of other collections."""
     methods = {
@@ -171,7 +171,7 @@ def _collections(run: ReportRun, system: str) -> tuple[int, bool]:
     return sum(many), all(matches) and bool(matches)
 
 
-def _scored(run: ReportRun, *, labels: bool) -> Evidence | None:
+def _scoring_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     """Of a scoring by people's labels, or by a golden set: its leading measure, with the values and the tests of its
     record, corrected by people or not."""
     score = score_of(run)
@@ -208,7 +208,7 @@ MOST_ABOVE = 4
 """Folders above a run from which its command may have been given."""
 
 
-def _swept(run: ReportRun, *, labels: bool) -> Evidence | None:
+def _sweep_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     """Of a sweep: every encoder by its best stack. A sweep tests no ranks, so an encoder is at most likely first: where
     it beats every other one in stacks that differ in nothing else."""
     findings = sweep_of(run)
@@ -271,7 +271,7 @@ LEAST_CHANCE = 0.05
 """Who is less likely the best than this is out of a choice."""
 
 
-def _chosen(run: ReportRun) -> Evidence | None:
+def _choice_evidence(run: ReportRun) -> Evidence | None:
     """Of a choice: how likely each system is the best, by the documents themselves and the labels that there were."""
     choice = (
         next(iter(run.record.compared.get("choice", {}).items()), None)
@@ -302,14 +302,14 @@ def _chosen(run: ReportRun) -> Evidence | None:
     )  # fmt: skip
 
 
-def _people(run: ReportRun) -> Evidence | None:
+def _study_evidence(run: ReportRun) -> Evidence | None:
     """Of a study: systems on the items that people had; scripts that stand in for people are no people."""
-    evidence, summary = _at(run, ("hume",), OVERALL, POINTS), summary_of(run)
+    evidence, summary = _standings_evidence(run, ("hume",), OVERALL, POINTS), summary_of(run)
     if evidence is None or summary is None:
         return None
-    from embassay.protocols.hume.results.markdown import answerers
+    from embassay.protocols.hume.results.markdown import name_answerers
 
-    if answerers(summary) == "people":
+    if name_answerers(summary) == "people":
         human = next((place.mean for place in summary.places if place.kind == "human"), None)
         won = next((wins for wins in summary.wins if (wins.by, wins.reference) == ("all", "best")), None)
         beside = f"people lead on {won.wins} of {tables.counted(won.pairs, 'task')}" if won else ""
@@ -320,16 +320,16 @@ def _people(run: ReportRun) -> Evidence | None:
     return replace(evidence, note="scripts answered; ask people: hume serve")
 
 
-def _reworded(run: ReportRun, kind: str) -> Evidence | None:
+def _paraphrase_evidence(run: ReportRun, kind: str) -> Evidence | None:
     """The overall score on reworded texts; of a run of clustering alone that is no more than grouping."""
     tasks = {task for task, *_ in run.record.rows} - {OVERALL}
     basis: Basis = "share" if tasks == {"clustering"} else "quality"
-    return _at(run, (kind,), OVERALL, POINTS, basis=basis)
+    return _standings_evidence(run, (kind,), OVERALL, POINTS, basis=basis)
 
 
-def _stable(run: ReportRun) -> Evidence | None:
+def _robustness_evidence(run: ReportRun) -> Evidence | None:
     """Of robustness: a system that only ignores noise reaches a third, and nobody leads who has no more."""
-    evidence = _at(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
+    evidence = _standings_evidence(run, ("sage",), "robustness", SCORE, means=STABLE, basis="share")
     if evidence is None or evidence.contenders[0].value > ONLY_NOISE + ROUNDING:
         return evidence
     return replace(
@@ -346,24 +346,27 @@ PARAPHRASED = "search quality on paraphrased texts"
 Finder = Callable[[ReportRun], Evidence | None]
 FINDERS: Mapping[str, Sequence[Finder]] = {
     "search": (
-        lambda run: _scored(run, labels=True),
-        lambda run: _at(run, ("original",), "retrieval", POINTS, means="nDCG@10 by labels"),
-        lambda run: _swept(run, labels=True),
-        lambda run: _scored(run, labels=False),
-        lambda run: _swept(run, labels=False),
-        lambda run: _at(run, ("pteb",), "retrieval", POINTS, means=PARAPHRASED),
-        _chosen,
+        lambda run: _scoring_evidence(run, labels=True),
+        lambda run: _standings_evidence(run, ("original",), "retrieval", POINTS, means="nDCG@10 by labels"),
+        lambda run: _sweep_evidence(run, labels=True),
+        lambda run: _scoring_evidence(run, labels=False),
+        lambda run: _sweep_evidence(run, labels=False),
+        lambda run: _standings_evidence(run, ("pteb",), "retrieval", POINTS, means=PARAPHRASED),
+        _choice_evidence,
     ),
-    "reworded": (lambda run: _reworded(run, "pteb"), lambda run: _reworded(run, "hteb")),
+    "reworded": (
+        lambda run: _paraphrase_evidence(run, "pteb"),
+        lambda run: _paraphrase_evidence(run, "hteb"),
+    ),
     "damaged": (
-        lambda run: _at(run, ("sage",), "retrieval", SCORE, means=KEPT, basis="share"),
-        _stable,
+        lambda run: _standings_evidence(run, ("sage",), "retrieval", SCORE, means=KEPT, basis="share"),
+        _robustness_evidence,
     ),
     "groups": (
-        lambda run: _at(run, ("sage",), "clustering", SCORE, basis="groups"),
-        lambda run: _at(run, ("pteb", "original"), "clustering", POINTS, basis="groups"),
+        lambda run: _standings_evidence(run, ("sage",), "clustering", SCORE, basis="groups"),
+        lambda run: _standings_evidence(run, ("pteb", "original"), "clustering", POINTS, basis="groups"),
     ),
-    "people": (_people,),
+    "people": (_study_evidence,),
 }
 """Where evidence on a question is looked for, the best first."""
 

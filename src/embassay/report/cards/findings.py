@@ -8,17 +8,17 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from embassay.document.blocks import Part, Sentence, listed, plain
+from embassay.document.blocks import Part, Sentence, join_names, plain_text
 from embassay.protocols.compare import Field, fields, read_values
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation
 from embassay.protocols.kernel.tables import SCORE, Unit, unit_of
 from embassay.records import Result
-from embassay.report.board import Board, Row, Task, Value, all_tasks, name, passing, present
+from embassay.report.board import Board, Row, Task, Value, all_tasks, name_row, passing_systems, present_tasks
 from embassay.report.notes import SMALL
 from embassay.report.record import APART, OVERALL, Record, Scope
 from embassay.report.runs import ReportRun, sweep_of
-from embassay.runs.spending import dollars
+from embassay.runs.spending import format_dollars
 
 if TYPE_CHECKING:
     from embassay.protocols.rag.sweep.findings.record import Part as PartFound
@@ -46,7 +46,7 @@ class Finding:
         return (head, *rest, ".")
 
 
-def finding(
+def make_finding(
     run: ReportRun, *clause: Part, weight: float = 0.0, place: str = "", claims: Iterable[Claim] = ()
 ) -> Finding:
     """A finding of a run; `place` is a part of its page."""
@@ -58,31 +58,31 @@ def task_word(task: Task) -> str:
     return task.short if task.short.isupper() else task.short.lower()
 
 
-def valued(value: Value) -> str:
+def say_value(value: Value) -> str:
     """A value with its interval: `0.523 (0.510–0.536)`."""
-    return "" if value.row is None else figure(value.row, value.unit)
+    return "" if value.row is None else format_figure(value.row, value.unit)
 
 
-def figure(row: Result, unit: Unit = SCORE) -> str:
+def format_figure(row: Result, unit: Unit = SCORE) -> str:
     """The same of a row that has a value."""
     low, high = row.ci_low, row.ci_high
     ends = f" ({unit.said_interval(low, high)})" if low is not None and high is not None else ""
     return unit.said(row.value or 0.0) + ends
 
 
-def percents(row: Result, unit: Unit) -> str:
+def format_percents(row: Result, unit: Unit) -> str:
     """A row that is given in percent: `23.5% (21.9–25.1)`."""
     low, high = row.ci_low, row.ci_high
     ends = f" ({unit.interval(low, high)})" if low is not None and high is not None else ""
     return f"{unit.text(row.value or 0.0)}%{ends}"
 
 
-def share(row: Result) -> str:
+def format_share(row: Result) -> str:
     """A share with its count: `4 of 48 (8%)`."""
     return numbers.share(row.value or 0.0, row.n)
 
 
-def known(rows: Sequence[Result | None]) -> list[Result]:
+def known_rows(rows: Sequence[Result | None]) -> list[Result]:
     """The rows that have a value."""
     return [row for row in rows if row is not None and row.value is not None]
 
@@ -94,24 +94,26 @@ NO_MORE = {"robustness": "noise kept above the summary alone would give"}
 
 def rank_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """Tasks on which its rank range is 1, then those where it includes 1."""
-    alone = [task for task in _tasks(run, row) if _range(run, task, row) == (1, 1)]
+    alone = [task for task in _ranked_tasks(run, row) if _rank_range(run, task, row) == (1, 1)]
     maybe = [
-        task for task in _tasks(run, row) if _first(run, task, row) and task not in alone + untold(run, row)
+        task
+        for task in _ranked_tasks(run, row)
+        if _is_possibly_first(run, task, row) and task not in alone + uninformative_tasks(run, row)
     ]
     for noun, tasks in _by_field(run, row, alone):
-        clause = f"beats every other {noun} on {_values(run, row, tasks)}"
-        yield finding(run, clause, weight=3, claims=_state_place("first", run, row, tasks))
+        clause = f"beats every other {noun} on {_list_values(run, row, tasks)}"
+        yield make_finding(run, clause, weight=3, claims=_state_place("first", run, row, tasks))
     if maybe:
-        clause = f"may be first on {_values(run, row, maybe)}"
-        yield finding(run, clause, weight=2, claims=_state_place("may be first", run, row, maybe))
+        clause = f"may be first on {_list_values(run, row, maybe)}"
+        yield make_finding(run, clause, weight=2, claims=_state_place("may be first", run, row, maybe))
 
 
 def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """Tasks on which every other system of its field beats it, and those on which a reference does as well."""
-    last = [task for task in _tasks(run, row) if _is_last(_scope(run, task.name, row), row)]
+    last = [task for task in _ranked_tasks(run, row) if _is_last(_scope_of(run, task.name, row), row)]
     for noun, tasks in _by_field(run, row, last):
-        clause = f"is beaten by every other {noun} on {_values(run, row, tasks)}"
-        yield finding(run, clause, weight=4, claims=_state_place("last", run, row, tasks))
+        clause = f"is beaten by every other {noun} on {_list_values(run, row, tasks)}"
+        yield make_finding(run, clause, weight=4, claims=_state_place("last", run, row, tasks))
     for i, task in enumerate(run.board.tasks):
         value, trivial = row.tasks[i], trivial_value(run.record, task)
         if (
@@ -124,37 +126,35 @@ def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         what = NO_MORE.get(task.name) or (
             f"the reference {task.trivial_system}" if task.trivial_system else task.trivial_label
         )
-        clause = (
-            f"scores {valued(value)} on {task_word(task)}, no more than {what} ({task.printed.said(trivial)})"
-        )
-        yield finding(run, clause, weight=6 if task.trivial_system else 2)
+        clause = f"scores {say_value(value)} on {task_word(task)}, no more than {what} ({task.printed.said(trivial)})"
+        yield make_finding(run, clause, weight=6 if task.trivial_system else 2)
 
 
 def _state_place(relation: Relation, run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[Claim]:
     """Where it stands on each of the tasks, in the field that it was compared in."""
     name = row.system.name
     for task in tasks:
-        others = tuple(other for other in _scope(run, task.name, row).systems if other != name)
+        others = tuple(other for other in _scope_of(run, task.name, row).systems if other != name)
         yield Claim(name, relation, task.name, others)
 
 
-def overall(run: ReportRun, row: Row) -> str:
+def overall_rank(run: ReportRun, row: Row) -> str:
     """`rank 1–2 of 6 systems overall`; empty without a rank."""
-    scope = _scope(run, run.board.lead, row)
+    scope = _scope_of(run, run.board.lead, row)
     ranges = scope.ranges.get(row.system.name)
     if ranges is None:
         return ""
     where = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
-    of = numbers.counted(len(scope.systems), _noun(run.board, scope, row))
+    of = numbers.counted(len(scope.systems), _name_kind(run.board, scope, row))
     return f"rank {numbers.rank(*ranges)} of {of} {where}"
 
 
-def untold(run: ReportRun, row: Row) -> list[Task]:
+def uninformative_tasks(run: ReportRun, row: Row) -> list[Task]:
     """The tasks on which the tests allow it every place: they say nothing of it."""
     return [
         task
-        for task in _tasks(run, row)
-        if _range(run, task, row) == (1, len(_scope(run, task.name, row).systems))
+        for task in _ranked_tasks(run, row)
+        if _rank_range(run, task, row) == (1, len(_scope_of(run, task.name, row).systems))
     ]
 
 
@@ -163,12 +163,12 @@ def _is_constant(task: Task, value: float, trivial: float) -> bool:
     return not task.trivial_system and value > trivial - 1e-9
 
 
-def _tasks(run: ReportRun, row: Row) -> list[Task]:
+def _ranked_tasks(run: ReportRun, row: Row) -> list[Task]:
     """The tasks of the board on which it has a rank among two or more."""
-    return [task for task in run.board.tasks if _range(run, task, row) is not None]
+    return [task for task in run.board.tasks if _rank_range(run, task, row) is not None]
 
 
-def _scope(run: ReportRun, name: str, row: Row) -> Scope:
+def _scope_of(run: ReportRun, name: str, row: Row) -> Scope:
     """The field that it was compared in."""
     for scope in (run.record.scope(name), run.record.scope(name + APART)):
         if row.system.name in scope.ranges:
@@ -176,15 +176,17 @@ def _scope(run: ReportRun, name: str, row: Row) -> Scope:
     return run.record.scope(name)
 
 
-def _range(run: ReportRun, task: Task, row: Row) -> tuple[int, int] | None:
-    scope = _scope(run, task.name, row)
+def _rank_range(run: ReportRun, task: Task, row: Row) -> tuple[int, int] | None:
+    scope = _scope_of(run, task.name, row)
     return scope.ranges.get(row.system.name) if len(scope.systems) > 1 else None
 
 
-def _first(run: ReportRun, task: Task, row: Row) -> bool:
+def _is_possibly_first(run: ReportRun, task: Task, row: Row) -> bool:
     """Whether the tests let it be first, and it scores above every reference where any system does."""
-    first = _scope(run, task.name, row).first
-    return _range(run, task, row) is not None and row.system.name in passing(run.board, first, task.name)
+    first = _scope_of(run, task.name, row).first
+    return _rank_range(run, task, row) is not None and row.system.name in passing_systems(
+        run.board, first, task.name
+    )
 
 
 def _is_last(scope: Scope, row: Row) -> bool:
@@ -196,11 +198,11 @@ def _by_field(run: ReportRun, row: Row, tasks: Sequence[Task]) -> Iterator[tuple
     """Tasks together that have the same kind of field: all systems, encoders alone, classical metrics alone."""
     fields: dict[str, list[Task]] = {}
     for task in tasks:
-        fields.setdefault(_noun(run.board, _scope(run, task.name, row), row), []).append(task)
+        fields.setdefault(_name_kind(run.board, _scope_of(run, task.name, row), row), []).append(task)
     yield from fields.items()
 
 
-def _noun(board: Board, scope: Scope, row: Row) -> str:
+def _name_kind(board: Board, scope: Scope, row: Row) -> str:
     kinds = {board.row(name).system.kind for name in scope.systems}
     every = {entry.system.kind for entry in board.rows if entry.system.ranked}
     if kinds == every or len(kinds) > 1:
@@ -208,12 +210,12 @@ def _noun(board: Board, scope: Scope, row: Row) -> str:
     return "classical metric" if row.system.kind == "classical" else "encoder"
 
 
-def _values(run: ReportRun, row: Row, tasks: Sequence[Task]) -> str:
+def _list_values(run: ReportRun, row: Row, tasks: Sequence[Task]) -> str:
     """`STS 81.4 (78.0–84.2) and retrieval 60.1 (55.0–64.9)`."""
     place = {task.name: i for i, task in enumerate(run.board.tasks)}
-    values = [f"{task_word(task)} {valued(row.tasks[place[task.name]])}" for task in tasks[:MOST_TASKS]]
+    values = [f"{task_word(task)} {say_value(row.tasks[place[task.name]])}" for task in tasks[:MOST_TASKS]]
     more = [f"{len(tasks) - MOST_TASKS} more"] if len(tasks) > MOST_TASKS else []
-    return plain(listed([*values, *more]))
+    return plain_text(join_names([*values, *more]))
 
 
 FILE = "headlines.parquet"
@@ -224,18 +226,20 @@ MOST_DATASETS = 3
 
 def dataset_strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The datasets on which its rank is 1, by the same tests as on tasks."""
-    firsts = [(field, place) for field, place in _places(run, row) if place == (1, 1)]
+    firsts = [(field, place) for field, place in _dataset_places(run, row) if place == (1, 1)]
     if firsts:
-        yield finding(
+        yield make_finding(
             run, f"beats every other system of its field on {_values_on(run, row, firsts)}", weight=2.5
         )
 
 
 def dataset_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The datasets on which every other one beats it."""
-    lasts = [(field, place) for field, place in _places(run, row) if place == (len(field.entrants),) * 2]
+    lasts = [
+        (field, place) for field, place in _dataset_places(run, row) if place == (len(field.entrants),) * 2
+    ]
     if lasts:
-        yield finding(
+        yield make_finding(
             run, f"is beaten by every other system of its field on {_values_on(run, row, lasts)}", weight=3.5
         )
 
@@ -243,16 +247,18 @@ def dataset_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
 Placed = tuple[Field, tuple[int, int]]
 
 
-def _places(run: ReportRun, row: Row) -> Iterator[Placed]:
+def _dataset_places(run: ReportRun, row: Row) -> Iterator[Placed]:
     """The fields of single datasets, of tasks that have several, in which it has a rank."""
     several = {
-        task.name: task.headline for task in present(run.record) if len(run.record.datasets(task.name)) > 1
+        task.name: task.headline
+        for task in present_tasks(run.record)
+        if len(run.record.datasets(task.name)) > 1
     }
     path = run.record.path / FILE
     if not several or not path.is_file() or path.stat().st_size > MOST_BYTES:
         return
     state = path.stat()
-    for field in _fields(run.record.path, state.st_mtime_ns, state.st_size):
+    for field in _cached_fields(run.record.path, state.st_mtime_ns, state.st_size):
         if not field.dataset or several.get(field.task) != field.measure:
             continue
         for entrant in field.entrants:
@@ -265,20 +271,22 @@ def _places(run: ReportRun, row: Row) -> Iterator[Placed]:
 
 
 def _values_on(run: ReportRun, row: Row, placed: Sequence[Placed]) -> str:
-    word = {task.name: task_word(task) for task in present(run.record)}
+    word = {task.name: task_word(task) for task in present_tasks(run.record)}
     values = []
     for field, _ in placed[:MOST_DATASETS]:
         result = run.record.find(field.task, row.system.name, field.measure, dataset=field.dataset)
-        value = figure(result, unit_of(run.record.kind)) if result is not None else ""
+        value = format_figure(result, unit_of(run.record.kind)) if result is not None else ""
         values.append(f"{word[field.task]} of {field.dataset} {value}")
-    return plain(
-        listed([*values, *([f"{len(placed) - MOST_DATASETS} more"] if len(placed) > MOST_DATASETS else [])])
+    return plain_text(
+        join_names(
+            [*values, *([f"{len(placed) - MOST_DATASETS} more"] if len(placed) > MOST_DATASETS else [])]
+        )
     )
 
 
 # Size and time of the file are in the key: a run that goes on writes it anew.
 @lru_cache(maxsize=2)
-def _fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]:
+def _cached_fields(folder: Path, _written: int, _size: int) -> tuple[Field, ...]:
     return tuple(fields(read_values(folder)))
 
 
@@ -304,10 +312,12 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
         kinds |= {"sage", "pteb", "hteb", "score", "names", "noise"}
     not_asked = [words for of, words in ASKED if not kinds & set(of)]
     if not_asked:
-        yield f"Not tested here: {plain(listed(not_asked))}."
+        yield f"Not tested here: {plain_text(join_names(not_asked))}."
     for run in own:
-        yield from (f"{run.title}: {said}" if len(runs) > 1 else said for said in _missing(run.record, row))
-    yield from _untold(own, row)
+        yield from (
+            f"{run.title}: {said}" if len(runs) > 1 else said for said in _say_missing(run.record, row)
+        )
+    yield from _say_uninformative(own, row)
     for run in (other for other in own if other.record.kind == "pteb"):
         from embassay.report.pteb import drops as of_pteb
 
@@ -316,8 +326,8 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
         from embassay.report.hteb import profile
 
         yield from profile.unknown(run, run.board.row(row.system.name))
-    yield from _identities(own, row)
-    yield from _languages(own)
+    yield from _say_identities(own, row)
+    yield from _say_languages(own)
     if row.system.kind == "embedding":
         source, price, _ = price_of(own, row.system.name)
         if source == "server" and price is None:
@@ -325,20 +335,20 @@ def unknown(runs: Sequence[ReportRun], own: Sequence[ReportRun], row: Row) -> It
         yield "Whether it was trained on this data is not known."
 
 
-def _untold(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
+def _say_uninformative(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
     for run in runs:
-        nothing = [task_word(task) for task in untold(run, run.board.row(row.system.name))]
+        nothing = [task_word(task) for task in uninformative_tasks(run, run.board.row(row.system.name))]
         if nothing:
-            yield f"{run.title}: no test separates it from the others on {plain(listed(nothing))}."
+            yield f"{run.title}: no test separates it from the others on {plain_text(join_names(nothing))}."
 
 
-def _missing(record: Record, row: Row) -> Iterator[str]:
+def _say_missing(record: Record, row: Row) -> Iterator[str]:
     """Tasks without a score, scores without an interval, and those of few items."""
     name = row.system.name
     tasks = all_tasks(record)
     absent = [task.short for task in tasks if not record.datasets(task.name)]
     if absent:
-        yield f"{plain(listed(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
+        yield f"{plain_text(join_names(absent))} {'was' if len(absent) == 1 else 'were'} not part of the run."
     failed, waiting = (
         [cell for cell in record.cells if cell.system == name and cell.status == status]
         for status in ("failed", "not run")
@@ -364,7 +374,7 @@ def _missing(record: Record, row: Row) -> Iterator[str]:
         yield f"Has no interval: {', '.join(bare[:4])}{more}."
 
 
-def _identities(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
+def _say_identities(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
     """That what bears its name is not the same in all runs."""
     identities = {
         run.record.by_name[row.system.name].identity: run.title
@@ -372,20 +382,20 @@ def _identities(runs: Sequence[ReportRun], row: Row) -> Iterator[str]:
         if run.record.by_name[row.system.name].kind == row.system.kind
     }
     identities.pop("", None)
-    plainest = {_bare(identity) for identity in identities}
+    plainest = {_bare_identity(identity) for identity in identities}
     if len(plainest) > 1:
         yield (
-            f"Whether it is the same in {plain(listed(list(identities.values())))} is not known: its identity differs "
-            "(weights, settings or tokenizer)."
+            f"Whether it is the same in {plain_text(join_names(list(identities.values())))} is not known: its "
+            "identity differs (weights, settings or tokenizer)."
         )
 
 
-def _bare(identity: str) -> str:
+def _bare_identity(identity: str) -> str:
     """An identity without how it was wrapped: a metric of texts is the cosine of its encoder's vectors."""
     return identity.removeprefix("cosine(").removesuffix(")") if identity.startswith("cosine(") else identity
 
 
-def _languages(runs: Sequence[ReportRun]) -> Iterator[str]:
+def _say_languages(runs: Sequence[ReportRun]) -> Iterator[str]:
     langs = {
         dataset.get("lang", "")
         for run in runs
@@ -393,7 +403,7 @@ def _languages(runs: Sequence[ReportRun]) -> Iterator[str]:
         if dataset.get("lang")
     }
     if langs and len(langs) < 4 and "mul" not in langs:
-        yield f"Only texts in {plain(listed(sorted(langs)))} were looked at."
+        yield f"Only texts in {plain_text(join_names(sorted(langs)))} were looked at."
 
 
 def trivial_value(record: Record, task: Task) -> float | None:
@@ -431,14 +441,17 @@ class AgainstPrice:
 
 def against_price(runs: Sequence[ReportRun], row: Row) -> AgainstPrice:
     """The figures of all runs that have the system."""
-    sentences = [*_faster(runs, row), *(stack for run in runs for stack in _stacks(run, row.system.name))]
+    sentences = [
+        *_say_speeds(runs, row),
+        *(stack for run in runs for stack in _stack_sentences(run, row.system.name)),
+    ]
     costs = (_of_run(run, row.system.name) for run in runs)
     return AgainstPrice(
-        _price(runs, row.system.name), tuple(sentences), tuple(cost for cost in costs if cost is not None)
+        _say_price(runs, row.system.name), tuple(sentences), tuple(cost for cost in costs if cost is not None)
     )
 
 
-def speed(record: Record, system: str) -> float | None:
+def encoding_speed(record: Record, system: str) -> float | None:
     """Texts encoded per second of its cells, all work included; None where it encoded none."""
     cells = [cell for cell in record.cells if cell.system == system and cell.status == "done"]
     encoded = sum(cell.counts.get("texts_encoded", 0) for cell in cells)
@@ -459,15 +472,18 @@ def price_of(runs: Sequence[ReportRun], system: str) -> tuple[str, float | None,
     return "", None, ""
 
 
-def _price(runs: Sequence[ReportRun], system: str) -> str:
+def _say_price(runs: Sequence[ReportRun], system: str) -> str:
     source, price, day = price_of(runs, system)
     if source == "server":
         known = (
-            "" if price is None else f"{dollars(price)} per million tokens, as known on {numbers.date(day)}"
+            ""
+            if price is None
+            else f"{format_dollars(price)} per million tokens, as known on {numbers.date(day)}"
         )
         return f"Price: {known or 'not known'}."
     if source == "sweep" and price:
-        return f"Price: {dollars(price)} per million tokens, as the sweep was told, prices of {numbers.date(day)}."
+        amount = format_dollars(price)
+        return f"Price: {amount} per million tokens, as the sweep was told, prices of {numbers.date(day)}."
     return "Price: none; it runs on your machine."
 
 
@@ -483,7 +499,7 @@ def _of_run(run: ReportRun, system: str) -> RunCost | None:
         sum(cell.counts.get(key, 0) for cell in cells)
         for key in ("texts_encoded", "texts_cached", "texts_truncated")
     )
-    pace, seen = speed(record, system), encoded + cached
+    pace, seen = encoding_speed(record, system), encoded + cached
     return RunCost(
         run=run.title,
         time=numbers.duration(seconds) if done else "",
@@ -491,40 +507,42 @@ def _of_run(run: ReportRun, system: str) -> RunCost | None:
         cached=numbers.count(cached) if seen else "",
         cut=numbers.percent(min(1.0, cut / seen), 1) if seen else "",
         pace=numbers.count(round(pace)) if pace is not None else "",
-        paid=dollars(spent.get("usd")) if spent.get("requests") else "",
+        paid=format_dollars(spent.get("usd")) if spent.get("requests") else "",
     )
 
 
-def _faster(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
+def _say_speeds(runs: Sequence[ReportRun], row: Row) -> Iterator[Sentence]:
     """Of the first run with ranks: faster encoders that it does not beat, or that it beats all of them."""
     run = next(
         (other for other in runs if other.board.has_ranks and row.system.name in other.record.by_name), None
     )
     if run is None:
         return
-    record, own = run.record, speed(run.record, row.system.name)
+    record, own = run.record, encoding_speed(run.record, row.system.name)
     if own is None or not run.board.row(row.system.name).rank:
         return
-    paces = [(other, speed(record, other.system.name)) for other in (*run.board.ranked, *run.board.apart)]
+    paces = [
+        (other, encoding_speed(record, other.system.name)) for other in (*run.board.ranked, *run.board.apart)
+    ]
     faster = [(other, pace) for other, pace in paces if pace is not None and pace > FASTER * own]
-    level = [(other, pace) for other, pace in faster if not _beats(run, row, other)]
+    level = [(other, pace) for other, pace in faster if not _beats_other(run, row, other)]
     on = "overall" if run.board.lead == OVERALL else f"on {run.board.lead_title.lower()}"
     if level:
         clause: list[Part] = []
         for other, pace in level[:3]:
             clause += [
                 *([", "] if clause else []),
-                name(other),
+                name_row(other),
                 f" ({numbers.count(round(pace))} texts per second)",
             ]
         head = f"Faster than its {numbers.count(round(own))} texts per second, and not beaten by it {on}"
         yield (f"{head} in {run.title}: ", *clause, ".")
     elif faster:
-        names = listed([name(other) for other, _ in faster[:3]])
+        names = join_names([name_row(other) for other, _ in faster[:3]])
         yield (f"It beats every faster encoder {on} in {run.title}: ", *names, ".")
 
 
-def _beats(run: ReportRun, a: Row, b: Row) -> bool:
+def _beats_other(run: ReportRun, a: Row, b: Row) -> bool:
     for scope in (run.record.scope(run.board.lead), run.record.scope(run.board.lead + APART)):
         pair = scope.pair(a.system.name, b.system.name)
         if pair is not None:
@@ -532,7 +550,7 @@ def _beats(run: ReportRun, a: Row, b: Row) -> bool:
     return False
 
 
-def _stacks(run: ReportRun, system: str) -> Iterator[Sentence]:
+def _stack_sentences(run: ReportRun, system: str) -> Iterator[Sentence]:
     """The best stack of a sweep that it is part of, with its price and time."""
     findings = sweep_of(run)
     if findings is None or not findings.parts:
@@ -548,13 +566,13 @@ def _stacks(run: ReportRun, system: str) -> Iterator[Sentence]:
         return
     best = max(measured, key=lambda stack: stack.value(measure) or 0.0)
     yield (
-        f"Its best stack of {len(stacks)} in {run.title} is ", f"{best.id}: {measure} {_quality(best, measure)}, "
-        f"{_ms(best.latency)} at p{findings.asked.percentile:.0f}, {usd(best.cost)} per 1,000 queries (prices of "
-        f"{numbers.date(findings.asked.priced_on)}), {_standing(part, best)}.",
+        f"Its best stack of {len(stacks)} in {run.title} is ", f"{best.id}: {measure} {_quality_words(best, measure)}, "
+        f"{_format_ms(best.latency)} at p{findings.asked.percentile:.0f}, {usd(best.cost)} per 1,000 queries "
+        f"(prices of {numbers.date(findings.asked.priced_on)}), {_stack_standing(part, best)}.",
     )  # fmt: skip
 
 
-def _quality(stack: StackFacts, measure: str) -> str:
+def _quality_words(stack: StackFacts, measure: str) -> str:
     quality = stack.measured(measure)
     if quality is None or quality.value.value is None:
         return "n/a"
@@ -563,11 +581,11 @@ def _quality(stack: StackFacts, measure: str) -> str:
     return text if ends[0] is None or ends[1] is None else f"{text} ({numbers.interval(ends[0], ends[1])})"
 
 
-def _standing(part: PartFound, stack: StackFacts) -> str:
+def _stack_standing(part: PartFound, stack: StackFacts) -> str:
     if stack.id == part.recommendation.stack:
         return "the one that the sweep recommends"
     return "on the frontier" if stack.on else "dominated by another one"
 
 
-def _ms(value: float) -> str:
+def _format_ms(value: float) -> str:
     return f"{value:.1f} ms" if value < 99.5 else f"{value:.0f} ms"

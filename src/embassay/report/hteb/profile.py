@@ -20,13 +20,13 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
-    figures,
     file_tables,
-    folded,
-    listed,
-    plain,
+    fold_table,
+    join_names,
+    number_columns,
+    plain_text,
 )
-from embassay.document.marks import Scale, axis, difference_mark, scale_of
+from embassay.document.marks import Scale, difference_mark, draw_axis, scale_of
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS, on_axis
 from embassay.protocols.hteb.profiles import TOTAL, axis_part
 from embassay.protocols.kernel import tables as numbers
@@ -34,8 +34,8 @@ from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.protocols.kernel.tables import POINTS
 from embassay.records import Result
 from embassay.report.board import Board, Row, all_tasks
-from embassay.report.cards.findings import Finding, finding
-from embassay.report.notes import care, notes_of
+from embassay.report.cards.findings import Finding, make_finding
+from embassay.report.notes import care_blocks, notes_of
 from embassay.report.record import OVERALL, Record, count_outcomes
 from embassay.report.runs import ReportRun
 
@@ -68,10 +68,10 @@ class Profile:
 
 def profiles_of(record: Record, board: Board) -> list[Profile]:
     """Those of every system, in the order of the board."""
-    return [_profile(record, row) for row in board.rows]
+    return [_make_profile(record, row) for row in board.rows]
 
 
-def _profile(record: Record, row: Row, task: str = OVERALL, dataset: str = "") -> Profile:
+def _make_profile(record: Record, row: Row, task: str = OVERALL, dataset: str = "") -> Profile:
     headline = next((column.headline for column in all_tasks(record) if column.name == task), OVERALL)
     find = partial(record.find, task, row.system.name, dataset=dataset)
     return Profile(
@@ -87,7 +87,7 @@ def parts_of(record: Record) -> tuple[str, ...]:
     return (*names, *(axis_part(axis) for axis in AXES if on_axis(axis, names)), TOTAL)
 
 
-def said(row: Result | None) -> str:
+def format_change(row: Result | None) -> str:
     """`-3.2 (-7.3 to -0.4)`, in points."""
     if row is None or row.value is None:
         return "n/a"
@@ -99,12 +99,12 @@ def said(row: Result | None) -> str:
     return POINTS.change(row.value) + ends
 
 
-def lost(row: Result | None) -> bool:
+def is_lost(row: Result | None) -> bool:
     """Whether the whole interval of a change lies below 0."""
     return row is not None and row.ci_high is not None and row.ci_high < 0
 
 
-def held(row: Result | None) -> bool:
+def is_held(row: Result | None) -> bool:
     """Whether the interval of a change leaves out all but a little loss."""
     return row is not None and row.ci_low is not None and row.ci_low > -LITTLE
 
@@ -116,12 +116,12 @@ def hteb_verdict(record: Record, board: Board) -> Verdict:
         return Verdict(("Nothing is scored yet",), (("No system has a value on every dataset.",),))
     worst, sure = _worst_claims(profiles), _sure_claim(profiles)
     highest, failed = _highest_claims(profiles), _failed_claims(record)
-    most = _worst(worst, board)
-    lede = (*_highest(highest, profiles, board), _sure(sure), *_failed(failed))
+    most = _worst_sentence(worst, board)
+    lede = (*_highest_sentences(highest, profiles, board), _sure_sentence(sure), *_failed_sentences(failed))
     claims = (*worst, sure, *highest, *failed)
     if most and sure.n:
         return Verdict(most, lede, claims)
-    tail = (("In these figures ", *_lower(most), "."),) if most else ()
+    tail = (("In these figures ", *_lower_first(most), "."),) if most else ()
     return Verdict(("No system has a certain loss on any axis",), (*tail, *lede), claims)
 
 
@@ -139,7 +139,7 @@ def _worst_claims(profiles: Sequence[Profile]) -> tuple[Claim, ...]:
     return (state_count(axis_name, len(most), len(profiles), most[0].row.system.name),)
 
 
-def _worst(claims: Sequence[Claim], board: Board) -> Sentence:
+def _worst_sentence(claims: Sequence[Claim], board: Board) -> Sentence:
     """Which systems lose most on which axis; empty where none does."""
     if not claims:
         return ()
@@ -153,7 +153,7 @@ def _worst(claims: Sequence[Claim], board: Board) -> Sentence:
     return (f"{claim.n} of {claim.of} systems {lose} most on the axis of {title}",)
 
 
-def _lower(sentence: Sentence) -> Sentence:
+def _lower_first(sentence: Sentence) -> Sentence:
     first, *rest = sentence
     return (first[:1].lower() + first[1:] if isinstance(first, str) else first, *rest)
 
@@ -172,12 +172,14 @@ def _highest_claims(profiles: Sequence[Profile]) -> tuple[Claim, ...]:
     return (Claim(leading, "most", OVERALL, others, totals[leading]),)
 
 
-def _highest(claims: Sequence[Claim], profiles: Sequence[Profile], board: Board) -> Iterator[Sentence]:
+def _highest_sentences(
+    claims: Sequence[Claim], profiles: Sequence[Profile], board: Board
+) -> Iterator[Sentence]:
     for claim in claims:
         change = next(row.changes[TOTAL] for row in profiles if row.row.system.name == claim.subject)
         has = "has the highest total: " if claim.others else "has a total of "
         yield (
-            board.naming(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ", said(change),
+            board.naming(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ", format_change(change),
             " from its original.",
         )  # fmt: skip
 
@@ -185,10 +187,10 @@ def _highest(claims: Sequence[Claim], profiles: Sequence[Profile], board: Board)
 def _sure_claim(profiles: Sequence[Profile]) -> Claim:
     """How many of the changes by axis are certain losses."""
     changes = [row for profile in profiles for row in profile.axes.values()]
-    return state_count("certain losses", sum(lost(row) for row in changes), len(changes))
+    return state_count("certain losses", sum(is_lost(row) for row in changes), len(changes))
 
 
-def _sure(claim: Claim) -> Sentence:
+def _sure_sentence(claim: Claim) -> Sentence:
     are = "change by axis is a certain loss: its interval lies" if claim.of == 1 else (
         "changes by axis is a certain loss: its interval lies"
         if claim.n == 1
@@ -205,7 +207,7 @@ def _failed_claims(record: Record) -> tuple[Claim, ...]:
     return (state_count("failed texts", failed, total),) if failed else ()
 
 
-def _failed(claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _failed_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         share = numbers.percent(claim.n / claim.of)
         yield (f"{share} of the texts could not be transformed, and do not count here.",)
@@ -214,9 +216,9 @@ def _failed(claims: Sequence[Claim]) -> Iterator[Sentence]:
 def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: profiles, every transformation, datasets, and what became of the texts."""
     record, board = run.record, run.board
-    yield _facts(record, board)
+    yield _page_facts(record, board)
     yield hteb_verdict(record, board)
-    yield from care(notes_of(record), run.mark)
+    yield from care_blocks(notes_of(record), run.mark)
     profiles = profiles_of(record, board)
     yield Heading("Profiles", "hteb-profiles")
     yield Text(
@@ -226,7 +228,9 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield Box(
         "panels",
-        tuple(_panels([profile for profile in profiles if profile.row.system.ranked and profile.axes])),
+        tuple(
+            _profile_panels([profile for profile in profiles if profile.row.system.ranked and profile.axes])
+        ),
     )
     yield _profile_table(profiles)
     yield Heading("By transformation", "hteb-transformations")
@@ -239,10 +243,10 @@ def hteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     chosen = [files[name] for name in PARTS_SHOWN if name in files and (alone or name != "hteb-tests")]
     if chosen:
         yield Heading("Beside the scores", "hteb-tables")
-        yield from map(folded, chosen)
+        yield from map(fold_table, chosen)
 
 
-def _facts(record: Record, board: Board) -> Facts:
+def _page_facts(record: Record, board: Board) -> Facts:
     told = record.manifest.get("transformations", {})
     sources = told.get("sources", ())
     runs = max((len(seeds) for source in sources for seeds in source.get("seeds", {}).values()), default=0)
@@ -255,7 +259,7 @@ def _facts(record: Record, board: Board) -> Facts:
     )  # fmt: skip
 
 
-def _scale(profiles: Sequence[Profile]) -> Scale:
+def _profile_scale(profiles: Sequence[Profile]) -> Scale:
     ends = [
         value
         for profile in profiles
@@ -266,9 +270,9 @@ def _scale(profiles: Sequence[Profile]) -> Scale:
     return scale_of([*ends, 0.0], within=None, factor=POINTS.factor)
 
 
-def _panels(profiles: Sequence[Profile]) -> Iterator[Block]:
+def _profile_panels(profiles: Sequence[Profile]) -> Iterator[Block]:
     """The profile plot of each of the first systems: its axes on one scale for all that are drawn."""
-    scale = _scale(profiles[:MOST_DRAWN])
+    scale = _profile_scale(profiles[:MOST_DRAWN])
     for profile in profiles[:MOST_DRAWN]:
         kind = profile.row.system.kind
         lines = [
@@ -280,36 +284,36 @@ def _panels(profiles: Sequence[Profile]) -> Iterator[Block]:
                             difference_mark(row.ci_low, row.value or 0.0, row.ci_high, kind, scale),
                             POINTS.change(row.value or 0.0),
                         ),
-                        exact=_exact(row),
+                        exact=_exact_ends(row),
                     ),
                 ),
             )
             for name, row in profile.axes.items()
         ]
-        head = Column((axis(scale, labels=2), "Change"), style="num")
+        head = Column((draw_axis(scale, labels=2), "Change"), style="num")
         table = Table(
             "", profile.row.label, "Axis", (head,), tuple(lines), "marks", 2, is_sortable=False, export=""
         )
         yield Box("panel", (table,))
 
 
-def _exact(row: Result) -> str:
+def _exact_ends(row: Result) -> str:
     values = (row.value, row.ci_low, row.ci_high)
     return ",".join("" if value is None else f"{100 * value:.6g}" for value in values)
 
 
-def _entry(row: Result | None) -> Entry:
+def _change_entry(row: Result | None) -> Entry:
     if row is None or row.value is None:
         return Entry("n/a", why=row.reason if row is not None else "not part of the run")
     interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
-    return Entry(POINTS.change(row.value), interval, _exact(row))
+    return Entry(POINTS.change(row.value), interval, _exact_ends(row))
 
 
-def _score(row: Result | None) -> Entry:
+def _score_entry(row: Result | None) -> Entry:
     if row is None or row.value is None:
         return Entry("n/a", why=row.reason if row is not None else "not part of the run")
     interval = POINTS.interval(row.ci_low, row.ci_high or 0.0) if row.ci_low is not None else "no interval"
-    return Entry(POINTS.text(row.value), interval, _exact(row))
+    return Entry(POINTS.text(row.value), interval, _exact_ends(row))
 
 
 def _profile_table(profiles: Sequence[Profile]) -> Table:
@@ -319,16 +323,16 @@ def _profile_table(profiles: Sequence[Profile]) -> Table:
     heads = ["Original", *(["Paraphrased"] if paraphrased else []), *map(AXES.__getitem__, axes)]
     lines = []
     for profile in profiles:
-        cells = [_score(profile.original)]
-        cells += [_entry(profile.changes.get("paraphrasing"))] if paraphrased else []
-        cells += [_entry(profile.changes.get(axis_part(name))) for name in axes]
-        cells += [_entry(profile.changes[TOTAL]), _score(profile.total)]
-        lines.append(_line(profile.row, tuple(cells)))
-    columns = figures(*heads, "All axes", "HTEB total")
+        cells = [_score_entry(profile.original)]
+        cells += [_change_entry(profile.changes.get("paraphrasing"))] if paraphrased else []
+        cells += [_change_entry(profile.changes.get(axis_part(name))) for name in axes]
+        cells += [_change_entry(profile.changes[TOTAL]), _score_entry(profile.total)]
+        lines.append(_profile_line(profile.row, tuple(cells)))
+    columns = number_columns(*heads, "All axes", "HTEB total")
     return Table("hteb-profile", "Profiles", "System", columns, tuple(lines), is_titled=False, has_latex=True)
 
 
-def _line(row: Row, cells: tuple[Entry, ...]) -> Line:
+def _profile_line(row: Row, cells: tuple[Entry, ...]) -> Line:
     return Line(row.label, cells, row.system.kind, "" if row.system.ranked else "reference", row.system.name)
 
 
@@ -337,7 +341,10 @@ def _transformation_table(record: Record, profiles: Sequence[Profile]) -> Table:
     columns = tuple(
         Column(name.replace("_", " "), style="num", group=AXES[TRANSFORMATIONS[name].axis]) for name in names
     )
-    lines = tuple(_line(row.row, tuple(_entry(row.changes.get(name)) for name in names)) for row in profiles)
+    lines = tuple(
+        _profile_line(row.row, tuple(_change_entry(row.changes.get(name)) for name in names))
+        for row in profiles
+    )
     return Table("hteb-by-transformation", "By transformation", "System", columns, lines, is_titled=False)
 
 
@@ -349,20 +356,20 @@ def _by_dataset(record: Record, board: Board) -> Iterator[tuple[str, tuple[Block
         lines = []
         for dataset in datasets:
             for row in board.by_task(task.name):
-                profile = _profile(record, row, task.name, dataset)
+                profile = _make_profile(record, row, task.name, dataset)
                 cells = (
-                    _score(profile.original),
+                    _score_entry(profile.original),
                     *(
-                        _entry(profile.changes.get(axis_part(name)))
+                        _change_entry(profile.changes.get(axis_part(name)))
                         for name in AXES
                         if axis_part(name) in profile.changes
                     ),
-                    _entry(profile.changes[TOTAL]),
-                    _score(profile.total),
+                    _change_entry(profile.changes[TOTAL]),
+                    _score_entry(profile.total),
                 )
                 lines.append(Line(row.label, cells, row.system.kind, group=dataset))
         heads = [AXES[name] for name in AXES if axis_part(name) in parts_of(record)]
-        columns = figures("Original", *heads, "All axes", "Total")
+        columns = number_columns("Original", *heads, "All axes", "Total")
         table = Table(f"hteb-{task.name}", task.title, "System", columns, tuple(lines), is_titled=False)
         yield task.title, (table,)
 
@@ -378,14 +385,18 @@ def profile_view(record: Record, board: Board, wide: bool) -> Table:
         ]
         cells += [state_of(profile.original, profile.row), state_of(profile.total, profile.row)]
         cells += [
-            said(profile.changes.get(axis_part(name)))
+            format_change(profile.changes.get(axis_part(name)))
             if wide
-            else _entry(profile.changes.get(axis_part(name))).text
+            else _change_entry(profile.changes.get(axis_part(name))).text
             for name in axes
         ]
         rows.append(cells)
     short = {"style": "Δ style", "length": "Δ length", "language": "Δ language"}
-    heads: list[str | Column] = ["Rank", "System", *figures("Orig.", "HTEB", *(short[name] for name in axes))]
+    heads: list[str | Column] = [
+        "Rank",
+        "System",
+        *number_columns("Orig.", "HTEB", *(short[name] for name in axes)),
+    ]
     return Table.of("profiles", heads, rows, at=1)
 
 
@@ -398,39 +409,43 @@ def state_of(row: Result | None, of: Row) -> Said | Entry:
 
 def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The axes on which little can be lost."""
-    profile = _profile(run.record, row)
-    kept = [f"{AXES[name].lower()} {said(change)}" for name, change in profile.axes.items() if held(change)]
+    profile = _make_profile(run.record, row)
+    kept = [
+        f"{AXES[name].lower()} {format_change(change)}"
+        for name, change in profile.axes.items()
+        if is_held(change)
+    ]
     if kept:
-        clause = f"loses little or nothing on the axis of {plain(listed(kept))}"
-        yield finding(run, clause, weight=2, place="hteb-profiles")
+        clause = f"loses little or nothing on the axis of {plain_text(join_names(kept))}"
+        yield make_finding(run, clause, weight=2, place="hteb-profiles")
 
 
 def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The axis on which it breaks, and the transformation that takes most."""
-    profile = _profile(run.record, row)
-    broken = {name: change for name, change in profile.axes.items() if lost(change)}
+    profile = _make_profile(run.record, row)
+    broken = {name: change for name, change in profile.axes.items() if is_lost(change)}
     if broken:
         name, change = min(broken.items(), key=lambda pair: pair[1].value or 0.0)
-        clause = f"breaks on the axis of {AXES[name].lower()}: {said(change)} points"
-        yield finding(run, clause, weight=5, place="hteb-profiles")
+        clause = f"breaks on the axis of {AXES[name].lower()}: {format_change(change)} points"
+        yield make_finding(run, clause, weight=5, place="hteb-profiles")
     single = {
         part: change
         for part, change in profile.changes.items()
-        if part in TRANSFORMATIONS and change is not None and lost(change)
+        if part in TRANSFORMATIONS and change is not None and is_lost(change)
     }
     if single:
         part, most = min(single.items(), key=lambda pair: pair[1].value or 0.0)
-        clause = f"loses most under {part.replace('_', ' ')}: {said(most)} points"
-        yield finding(run, clause, weight=3, place="hteb-transformations")
+        clause = f"loses most under {part.replace('_', ' ')}: {format_change(most)} points"
+        yield make_finding(run, clause, weight=3, place="hteb-transformations")
 
 
 def unknown(run: ReportRun, row: Row) -> Iterator[str]:
     """The axes of which nobody knows whether it loses much or nothing."""
-    profile = _profile(run.record, row)
+    profile = _make_profile(run.record, row)
     undecided = [
-        f"{AXES[name].lower()} ({said(change)})"
+        f"{AXES[name].lower()} ({format_change(change)})"
         for name, change in profile.axes.items()
-        if not held(change) and not lost(change) and change.ci_low is not None
+        if not is_held(change) and not is_lost(change) and change.ci_low is not None
     ]
     if undecided:
-        yield f"It is undecided whether it loses points on {plain(listed(undecided))}."
+        yield f"It is undecided whether it loses points on {plain_text(join_names(undecided))}."

@@ -10,10 +10,10 @@ from markupsafe import Markup
 
 from embassay.data.intake import named_language
 from embassay.document.marks import Scale, scale_of
-from embassay.document.plots import Axis, Point, scatter
+from embassay.document.plots import Axis, Point, draw_scatter
 from embassay.protocols.hume.published.standings import EASY, HARD
 from embassay.protocols.hume.record import Agreement, Annotator, PairRecord, Summary
-from embassay.protocols.hume.results.markdown import POINTS, answerers
+from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
@@ -23,11 +23,11 @@ from embassay.report.hume.families import (
     COUNTS,
     TITLES,
     PairModels,
-    agreed,
-    between,
-    interval,
-    scored,
-    strip,
+    draw_agreement,
+    draw_strip,
+    format_agreement,
+    format_ends,
+    format_scored,
 )
 
 LIMITS: dict[Family, tuple[float, float]] = {
@@ -105,7 +105,7 @@ def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
         for end in (agreement.value.value, agreement.value.low, agreement.value.high)
         if end is not None
     ]
-    scale = whole(ends)
+    scale = agreement_scale(ends)
     rows = tuple(_trust_row(pair, pair.agreement, scale) for pair in pairs if pair.agreement is not None)
     return TrustTable(
         rows,
@@ -114,7 +114,7 @@ def trust_table(pairs: Sequence[PairRecord]) -> TrustTable:
     )
 
 
-def whole(values: Sequence[float], factor: float = 1.0) -> Scale:
+def agreement_scale(values: Sequence[float], factor: float = 1.0) -> Scale:
     """From 0 to 1, or as far below 0 as the values go (a hair below stops at 0), so thresholds keep their place."""
     low = min([0.0, *(value for value in values if value < -HAIR)])
     return Scale(math.floor(low / 0.2) * 0.2, 1.0, 0.2, factor)
@@ -125,17 +125,17 @@ def _trust_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> TrustRow
     ends = [f"{end:.6g}" for end in (bar.value, bar.low, bar.high) if end is not None]
     return TrustRow(
         name=pair.name,
-        mark=between(bar, LIMITS[pair.family], scale),
+        mark=draw_agreement(bar, LIMITS[pair.family], scale),
         coefficient=COEFFICIENTS.get(agreement.coefficient, agreement.coefficient),
         value="n/a" if bar.value is None else COEFFICIENT.text(bar.value),
-        interval=interval(bar, COEFFICIENT),
+        interval=format_ends(bar, COEFFICIENT),
         exact="" if bar.value is None else ",".join(ends if len(ends) == 3 else ends[:1]),
         why=bar.reason,
         word=agreement.band,
         trust=pair.trust or "",
         annotators=f"{agreement.annotators}, {numbers.counted(agreement.items, 'item')}",
         extras=", ".join(
-            _extra(name, value)
+            _coefficient_words(name, value)
             for name, value in agreement.extras.items()
             if value is not None and (value or name not in COUNTS)
         ),
@@ -143,7 +143,7 @@ def _trust_row(pair: PairRecord, agreement: Agreement, scale: Scale) -> TrustRow
     )
 
 
-def _extra(name: str, value: float) -> str:
+def _coefficient_words(name: str, value: float) -> str:
     said = COEFFICIENTS.get(name, name.replace("_", " "))
     if name in COUNTS:
         return f"{said} {value:.0f}"
@@ -154,16 +154,16 @@ def _extra(name: str, value: float) -> str:
     )
 
 
-def noisy(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
+def noisy_pairs(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
     """The pairs with low agreement, those with a model above people first."""
     low = [models for models in every if models.pair.trust == "low"]
     low.sort(key=lambda models: not models.pair.superhuman_on_noise)
     return tuple(
         Noisy(
             models.pair.name,
-            agreed(models.pair),
-            scored(models.pair.human),
-            "no model" if models.best is None else scored(models.best.score),
+            format_agreement(models.pair),
+            format_scored(models.pair.human),
+            "no model" if models.best is None else format_scored(models.best.score),
             models.side,
             models.pair.superhuman_on_noise,
             models.pair.advice,
@@ -172,32 +172,34 @@ def noisy(every: Sequence[PairModels]) -> tuple[Noisy, ...]:
     )
 
 
-def difficulties(pairs: Sequence[PairRecord]) -> Difficulty:
+def judge_difficulty(pairs: Sequence[PairRecord]) -> Difficulty:
     """How hard the pairs are for people: easy from 70 points, hard under 50."""
     values = [pair.human.value for pair in pairs if pair.human.value is not None]
-    scale = whole(values, factor=100.0)
+    scale = agreement_scale(values, factor=100.0)
     rows = tuple(
-        HardRow(TITLES[family], _strip(of_family, scale), _counts(of_family))
+        HardRow(TITLES[family], _difficulty_strip(of_family, scale), _count_difficulties(of_family))
         for family in FAMILIES
         if (of_family := [pair for pair in pairs if pair.family == family])
     )
     hard = [pair.name for pair in pairs if pair.difficulty == "hard"]
     ends = f" Hard: {', '.join(hard[:6])}{' and others' if len(hard) > 6 else ''}." if hard else ""
     return Difficulty(
-        rows, scale, f"{_counts(pairs).capitalize()} of {numbers.counted(len(pairs), 'pair')}.{ends}"
+        rows,
+        scale,
+        f"{_count_difficulties(pairs).capitalize()} of {numbers.counted(len(pairs), 'pair')}.{ends}",
     )
 
 
-def _strip(pairs: Sequence[PairRecord], scale: Scale) -> Markup:
+def _difficulty_strip(pairs: Sequence[PairRecord], scale: Scale) -> Markup:
     known = [
-        (pair.human.value, f"{pair.name} {scored(pair.human)}")
+        (pair.human.value, f"{pair.name} {format_scored(pair.human)}")
         for pair in pairs
         if pair.human.value is not None
     ]
-    return strip(known, (HARD, EASY), scale)
+    return draw_strip(known, (HARD, EASY), scale)
 
 
-def _counts(pairs: Sequence[PairRecord]) -> str:
+def _count_difficulties(pairs: Sequence[PairRecord]) -> str:
     counts = {word: sum(pair.difficulty == word for pair in pairs) for word in WORDS}
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none scored"
 
@@ -217,7 +219,7 @@ class Lead:
     n: int
 
 
-def lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
+def agreement_lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
     """A point per pair with agreement and a model; None under four of them."""
     known = [
         (models.pair.agreement.value.value, -gap, models)
@@ -228,28 +230,28 @@ def lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None:
     if len(known) < FEWEST:
         return None
     largest = sorted(known, key=lambda item: -item[1])[:LABELLED]
-    points = [_point(*item, named=item in largest) for item in known]
-    who = answerers(summary)
+    points = [_lead_point(*item, named=item in largest) for item in known]
+    who = name_answerers(summary)
     ahead = [y for _, y, _ in known]
-    drawn = scatter(
+    drawn = draw_scatter(
         points,
-        Axis(whole([x for x, _, _ in known]), "agreement of annotators"),
+        Axis(agreement_scale([x for x, _, _ in known]), "agreement of annotators"),
         Axis(
             scale_of([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
             f"best model minus {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
         ),
     )  # fmt: skip
-    said = _said(summary, len(known))
+    said = _say_correlation(summary, len(known))
     return Lead(
         drawn, f"The lead of the best model against agreement, {len(known)} pairs. {said}", said, len(known)
     )
 
 
-def _point(agreement: float, ahead: float, models: PairModels, *, named: bool) -> Point:
+def _lead_point(agreement: float, ahead: float, models: PairModels, *, named: bool) -> Point:
     return Point(agreement, ahead, "embedding", models.pair.name if named else "")
 
 
-def _said(summary: Summary, n: int) -> str:
+def _say_correlation(summary: Summary, n: int) -> str:
     bar = summary.agreement_against_gap
     if bar is None or bar.value is None:
         return ""
@@ -303,7 +305,7 @@ class Conventions:
     rows: tuple[ConventionRow, ...]
 
 
-def annotators(pairs: Sequence[PairRecord]) -> Annotators:
+def annotators_table(pairs: Sequence[PairRecord]) -> Annotators:
     """The rows of all pairs."""
     every = [(pair, annotator) for pair in pairs for annotator in (*pair.annotators, *pair.left_out)]
     return Annotators(
@@ -323,7 +325,7 @@ def _annotator_row(pair: PairRecord, annotator: Annotator) -> AnnotatorRow:
     )  # fmt: skip
 
 
-def conventions(pairs: Sequence[PairRecord]) -> Conventions | None:
+def conventions_table(pairs: Sequence[PairRecord]) -> Conventions | None:
     """The table; None where no pair has more than one annotator."""
     several = [pair for pair in pairs if len(pair.annotators) > 1]
     names = [
@@ -334,13 +336,13 @@ def conventions(pairs: Sequence[PairRecord]) -> Conventions | None:
     return Conventions(
         tuple(CONVENTIONS[name] for name in names),
         tuple(
-            ConventionRow(record.name, tuple(_cell(record.conventions.get(name)) for name in names))
+            ConventionRow(record.name, tuple(_points_cell(record.conventions.get(name)) for name in names))
             for record in several
         ),
     )
 
 
-def _cell(value: float | None) -> tuple[str, str]:
+def _points_cell(value: float | None) -> tuple[str, str]:
     return ("–", "") if value is None else (POINTS.text(value), f"{100 * value:.6g}")
 
 
@@ -366,11 +368,11 @@ class Disputes:
     rows: tuple[DisputeRow, ...]
 
 
-def disputes(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
+def disputed_items(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
     """The pairs that have such items. Reranking is answered by the places of documents (`is_marked`)."""
     return tuple(
         Disputes(
-            pair.name, _bcp47(pair.lang), pair.family == "reranking",
+            pair.name, _browser_language(pair.lang), pair.family == "reranking",
             tuple(
                 DisputeRow(
                     item.item, item.texts, item.gold, tuple(item.answers.items()), numbers.percent(item.apart),
@@ -384,10 +386,10 @@ def disputes(pairs: Sequence[PairRecord]) -> tuple[Disputes, ...]:
     )  # fmt: skip
 
 
-def _bcp47(code: str) -> str:
+def _browser_language(code: str) -> str:
     """The tag that browsers know: two letters where a language has them.
 
-    >>> _bcp47("eng"), _bcp47("nob"), _bcp47("fil")
+    >>> _browser_language("eng"), _browser_language("nob"), _browser_language("fil")
     ('en', 'nb', 'fil')
     """
     return str(named_language(code))

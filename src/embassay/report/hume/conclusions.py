@@ -14,33 +14,33 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
-    figures,
-    listed,
-    plain,
+    join_names,
+    number_columns,
+    plain_text,
 )
 from embassay.protocols.hume.record import Bar, Divided, PairRecord, Summary, read_divided, read_summary
-from embassay.protocols.hume.results.markdown import POINTS, answerers
+from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.report.board import Board
 from embassay.report.hume.differences import undecided_table
 from embassay.report.hume.families import (
     PairModels,
-    agreed,
-    averages,
-    interval,
+    format_agreement,
+    format_ends,
+    format_points,
+    format_scored,
     is_range,
+    llm_averages,
     of_people,
     of_side,
     pair_names,
-    points,
-    scored,
-    standings,
+    pair_standings,
     system_names,
 )
 from embassay.report.notes import notes_of
-from embassay.report.record import FEW, Record, labels, read_record
-from embassay.report.terminal import where
+from embassay.report.record import FEW, Record, label_names, read_record
+from embassay.report.terminal import report_place
 
 MOST = 80
 """Characters of a heading."""
@@ -53,8 +53,8 @@ def hume_verdict(record: Record, _: Board) -> Verdict:
 
 def verdict_of(summary: Summary) -> Verdict:
     """The heading and up to four sentences."""
-    every, who = standings(summary), answerers(summary)
-    label = labels(system_names(summary))
+    every, who = pair_standings(summary), name_answerers(summary)
+    label = label_names(system_names(summary))
     if summary.pairs and all(pair.human.value is None for pair in summary.pairs):
         return _gold_verdict(summary, label)
     if not any(models.models for models in every):
@@ -62,12 +62,14 @@ def verdict_of(summary: Summary) -> Verdict:
     sides, overall = side_claims(every), _overall_claims(summary)
     extremes, wins = _extreme_claims(every), _win_claims(summary, every)
     sentences = (
-        *_overall(summary, overall, who, label),
-        *_disagreed(every),
-        *_extremes(every, extremes, who, label),
-        *_wins(wins, who),
+        *_overall_sentences(summary, overall, who, label),
+        *_disagreement_sentences(every),
+        *_extreme_sentences(every, extremes, who, label),
+        *_win_sentences(wins, who),
     )
-    return Verdict((heading(every, who),), sentences[:4], (*sides.values(), *overall, *extremes, *wins))
+    return Verdict(
+        (verdict_heading(every, who),), sentences[:4], (*sides.values(), *overall, *extremes, *wins)
+    )
 
 
 def side_claims(every: Sequence[PairModels]) -> dict[str, Claim]:
@@ -83,7 +85,7 @@ def side_claims(every: Sequence[PairModels]) -> dict[str, Claim]:
     }
 
 
-def heading(every: Sequence[PairModels], who: str) -> str:
+def verdict_heading(every: Sequence[PairModels], who: str) -> str:
     """On how many pairs a model is above the interval of people, with what is known of their agreement there.
 
     `A model is above people’s interval on 12 of 26 pairs, 5 with low agreement`
@@ -101,21 +103,21 @@ def heading(every: Sequence[PairModels], who: str) -> str:
         return subject + (where if fits else "") + clause
     if not above.n and below.n:
         said = f"Every model is below {ends} on {below.n} of {below.of} pairs"
-        clause = f", {_trusted(of_side(every, 'below'))}"
+        clause = f", {_say_trust(of_side(every, 'below'))}"
         return said + (clause if len(said) + len(clause) <= MOST else "")
     if not above.n:
         return f"No model is above {ends} on any of {above.of} pairs"
-    said = f"{ends} on {above.n} of {above.of} pairs, {_trusted(of_side(every, 'above'))}"
+    said = f"{ends} on {above.n} of {above.of} pairs, {_say_trust(of_side(every, 'above'))}"
     long = f"A model is above {said}"
     return long if len(long) <= MOST else f"Models pass {said}"
 
 
 def _agreement_of(models: PairModels) -> str:
     agreement = models.pair.agreement
-    return f"agreement {agreed(models.pair)}" if agreement is not None else "agreement unknown"
+    return f"agreement {format_agreement(models.pair)}" if agreement is not None else "agreement unknown"
 
 
-def _trusted(beside: Sequence[PairModels]) -> str:
+def _say_trust(beside: Sequence[PairModels]) -> str:
     """How far people agree on these pairs."""
     if len(beside) == 1:
         return _agreement_of(beside[0])
@@ -135,7 +137,11 @@ def _gold_verdict(summary: Summary, label: Mapping[str, str]) -> Verdict:
         for best in ordered[:1]:
             behind = f", the best of {len(ordered)}" if len(ordered) > 1 else ""
             sentences.append(
-                (f"{pair.name}: ", _name(best.system, label), f" has {scored(best.score)}{behind}.")
+                (
+                    f"{pair.name}: ",
+                    _label_name(best.system, label),
+                    f" has {format_scored(best.score)}{behind}.",
+                )
             )
     how_many = numbers.counted(len(summary.pairs), "pair")
     return Verdict((f"Nobody annotated: {how_many} scored against gold alone",), tuple(sentences[:4]))
@@ -145,7 +151,7 @@ def _alone_verdict(summary: Summary, who: str) -> Verdict:
     pairs = summary.pairs
     if not pairs:
         return Verdict(("Nothing is scored yet",), (("The run has no pair of dataset and language.",),))
-    first = f"{who.capitalize()} score {scored(pairs[0].human)} on {pairs[0].name}."
+    first = f"{who.capitalize()} score {format_scored(pairs[0].human)} on {pairs[0].name}."
     how_many = numbers.counted(len(pairs), "pair")
     return Verdict(
         (f"{who.capitalize()} are scored on {how_many}, without a model beside them",),
@@ -171,30 +177,30 @@ def _overall_claims(summary: Summary) -> tuple[Claim, ...]:
     return place, Claim(best.system, "most", "mean", others, best.mean.value), over
 
 
-def _overall(
+def _overall_sentences(
     summary: Summary, claims: Sequence[Claim], who: str, label: Mapping[str, str]
 ) -> Iterator[Sentence]:
     if not claims:
         return
     human = next(place for place in summary.places if place.kind == "human")
     place, best, over = claims
-    ends = interval(human.mean)
-    score = points(human.mean) + (
+    ends = format_ends(human.mean)
+    score = format_points(human.mean) + (
         f" (95% {ends})" if ends and not is_range(human.mean) else f" ({ends})" if ends else ""
     )
     yield (
-        f"Over {_extent(over.n, over.of)} {who} score {score}, place {place.n} of {place.of} by the mean; ",
-        _name(best.subject, label),
+        f"Over {_pairs_extent(over.n, over.of)} {who} score {score}, place {place.n} of {place.of} by the mean; ",
+        _label_name(best.subject, label),
         f", the {'best' if place.n > 1 else 'next'}, has {POINTS.text(best.value or 0.0)}.",
     )
 
 
-def _extent(known: int, pairs: int) -> str:
+def _pairs_extent(known: int, pairs: int) -> str:
     """`all 26 pairs`; `4 of 5 pairs` where people answered no more."""
     return f"{known} of {pairs} pairs" if 0 < known < pairs else f"all {pairs} pairs"
 
 
-def _disagreed(every: Sequence[PairModels]) -> Iterator[Sentence]:
+def _disagreement_sentences(every: Sequence[PairModels]) -> Iterator[Sentence]:
     low = [models.pair for models in every if models.pair.trust == "low"]
     if low:
         yield (f"Annotators agree little on {pair_names(low, 3)}: do not rank models there.",)
@@ -221,7 +227,7 @@ def _extreme_claims(every: Sequence[PairModels]) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def _extremes(
+def _extreme_sentences(
     every: Sequence[PairModels], claims: Sequence[Claim], who: str, label: Mapping[str, str]
 ) -> Iterator[Sentence]:
     """The largest lead of a model, and that of people, with interval and agreement."""
@@ -231,13 +237,14 @@ def _extremes(
         assert best is not None
         if claim.relation == "least":
             yield (
-                "The largest lead of a model is on ", pair.name, ": ", _name(claim.kind, label),
-                f" {points(best.score)}, {who} {scored(pair.human)}, agreement {agreed(pair)}.",
+                "The largest lead of a model is on ", pair.name, ": ", _label_name(claim.kind, label),
+                f" {format_points(best.score)}, {who} {format_scored(pair.human)}, agreement {format_agreement(pair)}.",
             )  # fmt: skip
         else:
             yield (
                 f"The largest lead of {who} is {POINTS.change(claim.value or 0.0)} points, on {pair.name}: "
-                f"{scored(pair.human)} against {points(best.score)} of ", _name(claim.kind, label), ".",
+                f"{format_scored(pair.human)} against {format_points(best.score)} of ",
+                _label_name(claim.kind, label), ".",
             )  # fmt: skip
 
 
@@ -255,7 +262,7 @@ def _win_claims(summary: Summary, every: Sequence[PairModels]) -> tuple[Claim, .
     )
 
 
-def _wins(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
+def _win_sentences(claims: Sequence[Claim], who: str) -> Iterator[Sentence]:
     """The same by scores alone, which count otherwise than the interval in the heading."""
     if claims:
         ahead, best, middle = claims
@@ -269,7 +276,7 @@ PEOPLE = "people"
 """The subject of a claim about those who answered."""
 
 
-def _name(system: str, label: Mapping[str, str]) -> Name:
+def _label_name(system: str, label: Mapping[str, str]) -> Name:
     return Name(label.get(system, system), -1)
 
 
@@ -279,12 +286,12 @@ SMALL = 30
 
 def hume_notes(summary: Summary) -> Iterator[NoteParts]:
     """Kind, what, consequence and mend of every note, the gravest first."""
-    yield from _simulated(summary)
-    yield from _failed(summary)
-    yield from _noise(summary.pairs)
+    yield from _simulation_notes(summary)
+    yield from _failure_notes(summary)
+    yield from _noise_notes(summary.pairs)
     yield from _alone_notes(summary.pairs)
-    yield from _few(summary.pairs)
-    yield from _flagged(summary.pairs)
+    yield from _small_notes(summary.pairs)
+    yield from _flag_notes(summary.pairs)
     yield from _of_datasets(summary.pairs)
     for note in summary.notes:
         yield "warning", note, "", ""
@@ -300,7 +307,7 @@ def _of_datasets(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         yield "warning", f"{pair_names(flagged)}: {flag}.", "", ""
 
 
-def _simulated(summary: Summary) -> Iterator[NoteParts]:
+def _simulation_notes(summary: Summary) -> Iterator[NoteParts]:
     scripts = {who.id for pair in summary.pairs for who in pair.annotators if who.kind == "simulated"}
     people = {who.id for pair in summary.pairs for who in pair.annotators if who.kind == "person"}
     if scripts:
@@ -313,9 +320,9 @@ def _simulated(summary: Summary) -> Iterator[NoteParts]:
         )
 
 
-def _failed(summary: Summary) -> Iterator[NoteParts]:
+def _failure_notes(summary: Summary) -> Iterator[NoteParts]:
     scores = [system_score for pair in summary.pairs for system_score in (*pair.models, *pair.llms)]
-    label = labels(tuple(dict.fromkeys(system_score.system for system_score in scores)))
+    label = label_names(tuple(dict.fromkeys(system_score.system for system_score in scores)))
     lost: dict[str, int] = {}
     for score in scores:
         if score.failed:
@@ -345,20 +352,20 @@ def _failed(summary: Summary) -> Iterator[NoteParts]:
         yield "failed", f"{len(missing) - 4} more scores are missing.", "", ""
 
 
-def _noise(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _noise_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     noisy = [pair for pair in pairs if pair.superhuman_on_noise]
     low = [pair for pair in pairs if pair.trust == "low" and not pair.superhuman_on_noise]
     if noisy:
         above = "a model is above annotators who agree little"
         yield (
             "noise",
-            f"On {_on(noisy)} {above}: {pair_names(noisy, 5)}.",
+            f"On {_count_pairs(noisy)} {above}: {pair_names(noisy, 5)}.",
             "It may have learned labels that they do not share: that does not make it a better model.",
             noisy[0].advice or "Improve the task or drop it.",
         )
     if low:
         yield (
-            "noise", f"Annotators agree little on {_on(low)}: {pair_names(low, 5)}.",
+            "noise", f"Annotators agree little on {_count_pairs(low)}: {pair_names(low, 5)}.",
             "The order of models means little there.", low[0].advice or "Improve the task or drop it.",
         )  # fmt: skip
 
@@ -380,19 +387,20 @@ def _alone_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         )
 
 
-def _few(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _small_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     tiny = [pair for pair in pairs if pair.n < FEW]
     small = [pair for pair in pairs if FEW <= pair.n < SMALL]
     for few, follows in ((tiny, "Too few to set models against people."), (small, "Intervals are wide.")):
         if few:
             least = min(record.n for record in few)
             yield (
-                "small n", f"{_on(few).capitalize()} with few items (n = {least} at least): {pair_names(few)}.",
+                "small n",
+                f"{_count_pairs(few).capitalize()} with few items (n = {least} at least): {pair_names(few)}.",
                 follows, "Use more items where you can.",
             )  # fmt: skip
 
 
-def _flagged(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
+def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     count = sum(annotator.flagged for pair in pairs for annotator in pair.annotators)
     if count:
         yield (
@@ -401,7 +409,7 @@ def _flagged(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
         )  # fmt: skip
 
 
-def _on(pairs: Sequence[PairRecord]) -> str:
+def _count_pairs(pairs: Sequence[PairRecord]) -> str:
     return numbers.counted(len(pairs), "pair")
 
 
@@ -416,20 +424,20 @@ def hume_view(run: Path, wide: bool = False, price: float | None = None) -> Iter
     """A HUME run; what more labels would cost at a `price` each. DataError where the folder has no `summary.json`."""
     folder = Path(run)
     summary = read_summary(folder)
-    label = labels(system_names(summary))
+    label = label_names(system_names(summary))
     yield verdict_of(summary)
-    yield _pairs(summary, label)
+    yield _pairs_table(summary, label)
     if wide:
-        yield _places(summary, label)
-    undecided = undecided_table(summary, standings(summary), None if wide else MOST_OPEN, price)
+        yield _places_table(summary, label)
+    undecided = undecided_table(summary, pair_standings(summary), None if wide else MOST_OPEN, price)
     if undecided is not None:
         yield Text(f"{undecided.title}:")
         yield undecided
     yield from divided_view(read_divided(folder))
     notes = [note.plain for note in notes_of(read_record(folder))]
-    notes += [*_llms(summary, label), *_leaders(summary, label)]
-    yield Care(tuple(notes), more=tuple(_signs(summary)))
-    yield from where(folder, "tables")
+    notes += [*_llm_notes(summary, label), *_leader_notes(summary, label)]
+    yield Care(tuple(notes), more=tuple(_sign_notes(summary)))
+    yield from report_place(folder, "tables")
 
 
 SHARED = ("agreed", "check", "disagree", "unread", "biased")
@@ -441,13 +449,13 @@ def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
     if not tasks:
         return
     heads: list[str | Column] = [
-        "Task", *figures("Open", "People’s share", "Contradicted, 95%", "The model’s", "Sample", "Draws differ"),
-        *figures("Not read", "Biased"),
+        "Task", *number_columns("Open", "People’s share", "Contradicted, 95%", "The model’s", "Sample", "Draws differ"),
+        *number_columns("Not read", "Biased"),
     ]  # fmt: skip
     rows = [
         [
             task.task, numbers.count(task.open), numbers.percent(task.share_of_people) if task.items else numbers.NONE,
-            _contradicted(task.contradicted), *(numbers.count(task.counts.get(name, 0)) for name in SHARED),
+            _contradiction_words(task.contradicted), *(numbers.count(task.counts.get(name, 0)) for name in SHARED),
         ]
         for task in tasks
     ]  # fmt: skip
@@ -459,56 +467,58 @@ def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
         f"{'waits' if waiting == 1 else 'wait'} for one."
     )
     if scripts := list(dict.fromkeys(name for task in tasks for name in task.scripts)):
-        yield Text(f"{plain(listed(scripts))}: scripts, whose answers count as nobody’s here.")
+        yield Text(f"{plain_text(join_names(scripts))}: scripts, whose answers count as nobody’s here.")
     if biased := [task.task for task in tasks if task.biased]:
-        named = plain(listed(biased))
+        named = plain_text(join_names(biased))
         yield Text(f"{named}: people contradict the sample, so the model’s answers are not used there.")
 
 
-def _contradicted(bar: Bar) -> str:
+def _contradiction_words(bar: Bar) -> str:
     if bar.value is None or bar.low is None or bar.high is None:
         return "not yet"
     return f"{numbers.percent(bar.value)} ({numbers.interval(100 * bar.low, 100 * bar.high, 0)}%)"
 
 
-def _pairs(summary: Summary, label: Mapping[str, str]) -> Table:
-    who = answerers(summary).capitalize().removesuffix(" annotators")
+def _pairs_table(summary: Summary, label: Mapping[str, str]) -> Table:
+    who = name_answerers(summary).capitalize().removesuffix(" annotators")
     heads: list[str | Column] = [
-        "Pair", *figures("n", f"{who}, 95%"), "Agreement", *figures("Best", "Difference"), "Model",
-        *figures("Of people", "Paired, 95%"),
+        "Pair", *number_columns("n", f"{who}, 95%"), "Agreement", *number_columns("Best", "Difference"), "Model",
+        *number_columns("Of people", "Paired, 95%"),
     ]  # fmt: skip
-    return Table.of("pairs", heads, (_row(standing, label) for standing in standings(summary)))
+    return Table.of("pairs", heads, (_pair_row(standing, label) for standing in pair_standings(summary)))
 
 
-def _row(models: PairModels, label: Mapping[str, str]) -> list[str]:
+def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
     pair, best = models.pair, models.best
-    agreement = agreed(pair) + (" !" if pair.trust == "low" else "")
-    people = f"{points(pair.human)} {interval(pair.human)}{' r' if is_range(pair.human) else '  '}"
+    agreement = format_agreement(pair) + (" !" if pair.trust == "low" else "")
+    people = f"{format_points(pair.human)} {format_ends(pair.human)}{' r' if is_range(pair.human) else '  '}"
     cells = [pair.name, numbers.count(pair.n), people, agreement]
     if best is None:
         return [*cells, numbers.NONE, numbers.NONE, "no model", numbers.NONE, numbers.NONE]
     gap, paired = models.gap(), best.difference
     return [
-        *cells, points(best.score) + ("*" if best.outside else " "),
+        *cells, format_points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
-        of_people(pair, best.percent_of_human), numbers.NONE if paired is None else interval(paired),
+        of_people(pair, best.percent_of_human), numbers.NONE if paired is None else format_ends(paired),
     ]  # fmt: skip
 
 
-def _places(summary: Summary, label: Mapping[str, str]) -> Table:
+def _places_table(summary: Summary, label: Mapping[str, str]) -> Table:
     rows = (
         [
             numbers.NONE if place.rank is None else str(place.rank),
-            answerers(summary).capitalize() if place.kind == "human" else label.get(place.system, place.system),
-            points(place.mean) if place.mean.value is not None else place.mean.reason or "n/a", place.kind,
+            name_answerers(summary).capitalize() if place.kind == "human" else label.get(place.system, place.system),
+            format_points(place.mean) if place.mean.value is not None else place.mean.reason or "n/a", place.kind,
         ]
         for place in summary.places
     )  # fmt: skip
-    return Table.of("places", (*figures("Place"), "Who", *figures("Mean over pairs"), "Kind"), rows, at=1)
+    return Table.of(
+        "places", (*number_columns("Place"), "Who", *number_columns("Mean over pairs"), "Kind"), rows, at=1
+    )
 
 
-def _llms(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
-    means = averages(summary)
+def _llm_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
+    means = llm_averages(summary)
     if means is None:
         return
     scores = ", ".join(
@@ -517,30 +527,32 @@ def _llms(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
         if row.overall.value is not None
     )
     people = means.people.overall.value
-    beside = "" if people is None else f"; {answerers(summary)} on the same pairs {POINTS.text(people)}"
+    beside = "" if people is None else f"; {name_answerers(summary)} on the same pairs {POINTS.text(people)}"
     yield f"Language models as annotators, mean over {numbers.counted(means.pairs, 'pair')}: {scores}{beside}."
 
 
-def _leaders(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
+def _leader_notes(summary: Summary, label: Mapping[str, str]) -> Iterator[str]:
     ranked = [place for place in summary.places if place.rank is not None][:_LEADERS]
     if len(summary.pairs) < 2 or len(ranked) < 2:
         return
-    who = answerers(summary)
+    who = name_answerers(summary)
     named = (
-        f"{place.rank} {who if place.kind == 'human' else label.get(place.system, place.system)} {points(place.mean)}"
+        f"{place.rank} {who if place.kind == 'human' else label.get(place.system, place.system)} "
+        f"{format_points(place.mean)}"
         for place in ranked
     )
     yield f"Places by the mean over pairs: {', '.join(named)}."
 
 
-def _signs(summary: Summary) -> Iterator[str]:
-    every: Sequence[PairModels] = standings(summary)
+def _sign_notes(summary: Summary) -> Iterator[str]:
+    every: Sequence[PairModels] = pair_standings(summary)
     if any(models.best is not None and models.best.outside for models in every):
         yield (
-            f"* outside the interval of {answerers(summary)}. It is not a test: the model’s uncertainty is ignored."
+            f"* outside the interval of {name_answerers(summary)}. It is not a test: "
+            "the model’s uncertainty is ignored."
         )
     if any(is_range(models.pair.human) for models in every):
         yield "r: from the lowest to the highest annotator, which is no 95% interval. All others are at 95%."
     if any(models.pair.trust == "low" for models in every):
         yield "! low agreement: kappa or ARI under 0.4, Spearman under 0.6."
-    yield f"Points are a hundred times the measure. Difference: best model minus {answerers(summary)}."
+    yield f"Points are a hundred times the measure. Difference: best model minus {name_answerers(summary)}."

@@ -12,26 +12,26 @@ from markupsafe import Markup
 from embassay.document.blocks import Table
 from embassay.document.marks import SHARES, Scale, difference_mark, scale_of
 from embassay.protocols.hume.record import Bar, PairRecord, Place, Summary, SystemScore, Wins
-from embassay.protocols.hume.results.markdown import POINTS, answerers
+from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.hume.families import (
     TITLES,
     PairModels,
-    agreed,
     bar_from_zero,
-    dot,
-    exact,
+    draw_dot,
+    exact_points,
+    format_agreement,
+    format_ends,
+    format_points,
     in_percent,
-    interval,
     interval_of,
     of_people,
     pair_names,
-    points,
     system_names,
 )
 from embassay.report.notes import Open, open_table
-from embassay.report.record import labels
+from embassay.report.record import label_names
 from embassay.stats import wilson
 from embassay.stats.tests import holm
 
@@ -81,26 +81,28 @@ class WinPanel:
     rows: tuple[WinRow, ...]
 
 
-def places(summary: Summary) -> Places | None:
+def rank_places(summary: Summary) -> Places | None:
     """The ranking; None for one pair or nobody to rank."""
     shown = [place for place in summary.places if place.rank is not None or place.kind != "llm"]
     if len(summary.pairs) < 2 or len(shown) < 2:
         return None
-    label = labels([place.system for place in shown if place.kind != "human"])
+    label = label_names([place.system for place in shown if place.kind != "human"])
     ends = [end for row in shown for end in (row.mean.value, row.mean.low, row.mean.high) if end is not None]
     human = next((place.mean.value for place in shown if place.kind == "human"), None)
     scale = scale_of(ends, factor=100.0)
-    rows = tuple(_place(row, label.get(row.system, ""), human, answerers(summary), scale) for row in shown)
+    rows = tuple(
+        _place_row(row, label.get(row.system, ""), human, name_answerers(summary), scale) for row in shown
+    )
     groups = [("", tuple(row for row in rows if not row.reason))]
     for reason in dict.fromkeys(row.reason for row in rows if row.reason):
-        groups.append((_apart(reason), tuple(row for row in rows if row.reason == reason)))
+        groups.append((_unranked_words(reason), tuple(row for row in rows if row.reason == reason)))
     return Places(
         tuple((title, own) for title, own in groups if own), scale,
         any(place.parameters_millions for place in shown), any(row.interval for row in rows),
     )  # fmt: skip
 
 
-def _place(place: Place, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
+def _place_row(place: Place, label: str, human: float | None, who: str, scale: Scale) -> PlaceRow:
     bar = place.mean
     whole = bar.low is not None and bar.high is not None
     share = 100 * bar.value / human if bar.value is not None and human and human > 0 else None
@@ -109,30 +111,30 @@ def _place(place: Place, label: str, human: float | None, who: str, scale: Scale
         if bar.value is None
         else interval_of(bar, place.kind, scale)
         if whole
-        else dot(bar.value, place.kind, scale)
+        else draw_dot(bar.value, place.kind, scale)
     )
     return PlaceRow(
         place=numbers.NONE if place.rank is None else str(place.rank),
         label=who.capitalize() if place.kind == "human" else label,
         kind=place.kind,
         mark=mark,
-        mean=points(bar),
-        interval=interval(bar),
-        exact=exact(bar),
-        size=_size(place.parameters_millions),
+        mean=format_points(bar),
+        interval=format_ends(bar),
+        exact=exact_points(bar),
+        size=_format_parameters(place.parameters_millions),
         share="" if place.kind == "human" else in_percent(share),
         reason=bar.reason if place.rank is None else "",
     )
 
 
-def _apart(reason: str) -> str:
+def _unranked_words(reason: str) -> str:
     return reason[0].upper() + reason[1:] if "not ranked" in reason else f"Not ranked: {reason}"
 
 
-def _size(millions: float | None) -> str:
+def _format_parameters(millions: float | None) -> str:
     """`22.7 M`, `7.1 B`.
 
-    >>> _size(22.7), _size(7111), _size(None)
+    >>> _format_parameters(22.7), _format_parameters(7111), _format_parameters(None)
     ('23 M', '7.1 B', '–')
     """
     if millions is None:
@@ -145,7 +147,7 @@ def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
     every = [wins for wins in summary.wins if wins.by == "all"]
     every.sort(key=lambda wins: REFERENCES.index(wins.reference))
     panels = [
-        WinPanel("All pairs, against the", tuple(_win(wins, f"{wins.reference} model") for wins in every))
+        WinPanel("All pairs, against the", tuple(_win_row(wins, f"{wins.reference} model") for wins in every))
     ]
     for by, title in (
         ("family", "By task family"),
@@ -157,16 +159,16 @@ def win_panels(summary: Summary) -> tuple[WinPanel, ...]:
         ]
         if len(of_group) > 1:
             of_group.sort(key=lambda wins: -wins.pairs)
-            named = [_group(wins.group) for wins in of_group]
-            panels.append(WinPanel(title, tuple(map(_win, of_group, named))))
+            named = [_group_title(wins.group) for wins in of_group]
+            panels.append(WinPanel(title, tuple(map(_win_row, of_group, named))))
     return tuple(panel for panel in panels if panel.rows)
 
 
-def _group(name: str) -> str:
+def _group_title(name: str) -> str:
     return next((TITLES[family] for family in FAMILIES if family == name), name.removesuffix(" datasets"))
 
 
-def _win(wins: Wins, label: str) -> WinRow:
+def _win_row(wins: Wins, label: str) -> WinRow:
     estimate = wilson(wins.wins / wins.pairs, wins.pairs)
     bar = Bar(
         value=estimate.estimate, low=estimate.low, high=estimate.high, n=wins.pairs, method=estimate.method
@@ -200,14 +202,14 @@ class GapChart:
 
 def gap_charts(summary: Summary, every: Sequence[PairModels]) -> tuple[GapChart, ...]:
     """Against the best model, then against the median one."""
-    label = labels(system_names(summary))
-    charts = (_chart(reference, title, every, label) for reference, title in (
+    label = label_names(system_names(summary))
+    charts = (_gap_chart(reference, title, every, label) for reference, title in (
         ("best", "the best model"), ("median", "the median model")
     ))  # fmt: skip
     return tuple(chart for chart in charts if chart.groups)
 
 
-def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]) -> GapChart:
+def _gap_chart(reference: str, title: str, every: Sequence[PairModels], label: dict[str, str]) -> GapChart:
     gaps = [(gap, rank) for rank in every if (gap := rank.gap(reference)) is not None]
     scale = scale_of([0.0, *(gap for gap, _ in gaps)], within=None, factor=100.0)
     by_lang: dict[str, list[tuple[float, PairModels]]] = {}
@@ -217,14 +219,16 @@ def _chart(reference: str, title: str, every: Sequence[PairModels], label: dict[
     order = sorted(by_lang, key=lambda lang: -fmean(gap for gap, _ in by_lang[lang]))
     return GapChart(
         title, f"gaps-{reference}", scale,
-        tuple((lang, tuple(_bar(gap, rank, reference, scale, label) for gap, rank in by_lang[lang])) for lang in order),
+        tuple(
+            (lang, tuple(_gap_row(gap, rank, reference, scale, label) for gap, rank in by_lang[lang])) for lang in order
+        ),
         reference == "best",
     )  # fmt: skip
 
 
-def _bar(gap: float, models: PairModels, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
+def _gap_row(gap: float, models: PairModels, reference: str, scale: Scale, label: dict[str, str]) -> GapRow:
     best = models.best if reference == "best" else None
-    other = points(best.score) if best is not None else POINTS.text(models.median or 0.0)
+    other = format_points(best.score) if best is not None else POINTS.text(models.median or 0.0)
     return GapRow(
         models.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
         label[best.system] if best is not None else "",
@@ -298,9 +302,9 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
 def undecided_pairs(summary: Summary, every: Sequence[PairModels]) -> tuple[Open, ...]:
     """The pairs on which the best model cannot be told apart from people, by its paired difference and Holm's
     correction over the systems of the pair. An item takes a label of each annotator."""
-    rows, label = [], labels(system_names(summary))
+    rows, label = [], label_names(system_names(summary))
     for models in every:
-        best, tested = models.best, [own for own in _known(models.pair) if own.p is not None]
+        best, tested = models.best, [own for own in _known_gaps(models.pair) if own.p is not None]
         if best is None or best not in tested or best.difference is None:
             continue
         low, high = best.difference.low, best.difference.high
@@ -318,31 +322,31 @@ def undecided_table(
 ) -> Table | None:
     """What more items would buy for these, those nearest to a decision first; None where there are none."""
     rows = undecided_pairs(summary, every)
-    title = f"What more items would buy: chance to tell the best model from {answerers(summary)}"
+    title = f"What more items would buy: chance to tell the best model from {name_answerers(summary)}"
     table = open_table(title, "Items", rows, most=most, price=price, chance="Chance", unit=POINTS)
     return replace(table, id="hume-next") if rows else None
 
 
 def forest_plots(summary: Summary) -> tuple[Against, ...]:
     """A plot for every pair with differences; published results have none, as they have no items."""
-    label = labels(system_names(summary))
-    known = [(pair, gaps) for pair in summary.pairs if (gaps := _known(pair))]
-    return tuple(_plot(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known))
+    label = label_names(system_names(summary))
+    known = [(pair, gaps) for pair in summary.pairs if (gaps := _known_gaps(pair))]
+    return tuple(_gap_plot(pair, gaps, i, label) for i, (pair, gaps) in enumerate(known))
 
 
-def _known(pair: PairRecord) -> list[SystemScore]:
+def _known_gaps(pair: PairRecord) -> list[SystemScore]:
     gaps = [
         score for score in (*pair.models, *pair.llms)
         if score.difference is not None and score.difference.value is not None
     ]  # fmt: skip
-    return sorted(gaps, key=lambda score: -_value(score))
+    return sorted(gaps, key=lambda score: -_gap_value(score))
 
 
-def _value(score: SystemScore) -> float:
+def _gap_value(score: SystemScore) -> float:
     return 0.0 if score.difference is None else score.difference.value or 0.0
 
 
-def _plot(pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]) -> Against:
+def _gap_plot(pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: dict[str, str]) -> Against:
     ends = [
         end for score in gaps if score.difference is not None
         for end in (score.difference.value, score.difference.low, score.difference.high) if end is not None
@@ -353,7 +357,7 @@ def _plot(pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: dict
         zip((score.system for score in tested), holm([score.p or 0.0 for score in tested]), strict=True)
     )
     rows = tuple(_paired_row(pair, score, adjusted.get(score.system), scale, label) for score in gaps)
-    agreement = f"agreement {agreed(pair)}" if pair.agreement else agreed(pair)
+    agreement = f"agreement {format_agreement(pair)}" if pair.agreement else format_agreement(pair)
     return Against(
         f"{pair.name}, {agreement}", f"against-{place}", scale, rows,
         any(score.among_people is not None for score in gaps),
@@ -375,24 +379,24 @@ def _paired_row(
         kind=score.kind,
         mark=difference_mark(bar.low, value, bar.high, score.kind, scale),
         difference=POINTS.change(value),
-        interval=interval(bar) or "no interval",
-        exact=exact(bar),
+        interval=format_ends(bar) or "no interval",
+        exact=exact_points(bar),
         p="n/a" if p is None else numbers.p_value(p),
         sure=sure,
         among=numbers.NONE
         if score.among_people is None
-        else _among(score.among_people, len(pair.annotators)),
-        words=_words(pair, value, p, sure=sure),
+        else _annotators_below(score.among_people, len(pair.annotators)),
+        words=_test_words(pair, value, p, sure=sure),
     )
 
 
-def _among(share: float, annotators: int) -> str:
+def _annotators_below(share: float, annotators: int) -> str:
     """How many annotators score below, ties as halves."""
     return f"{share * annotators:.1f} of {annotators}".replace(".0 of", " of")
 
 
-def _words(pair: PairRecord, value: float, p: float | None, *, sure: bool) -> str:
-    who = answerers(pair)
+def _test_words(pair: PairRecord, value: float, p: float | None, *, sure: bool) -> str:
+    who = name_answerers(pair)
     if p is None:
         return "not tested"
     if not sure:
@@ -429,9 +433,9 @@ class Ceilings:
     notes: tuple[str, ...]
 
 
-def ceilings(summary: Summary, every: Sequence[PairModels]) -> Ceilings | None:
+def ceilings_table(summary: Summary, every: Sequence[PairModels]) -> Ceilings | None:
     """The table; None where no pair has either."""
-    label = labels(system_names(summary))
+    label = label_names(system_names(summary))
     told = [models for models in every if models.pair.ceiling is not None or models.pair.need is not None]
     if not told:
         return None
@@ -439,11 +443,11 @@ def ceilings(summary: Summary, every: Sequence[PairModels]) -> Ceilings | None:
         tuple(_ceiling_row(models, label) for models in told),
         any(models.pair.ceiling is not None for models in told),
         any(models.pair.need is not None for models in told),
-        _notes([models.pair for models in told]),
+        _missing_notes([models.pair for models in told]),
     )
 
 
-def _notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
+def _missing_notes(pairs: Sequence[PairRecord]) -> tuple[str, ...]:
     """Why something is missing, once for all pairs where it is."""
     where: dict[str, list[PairRecord]] = {}
     for pair in pairs:
@@ -460,25 +464,31 @@ def _ceiling_row(models: PairModels, label: Mapping[str, str]) -> CeilingRow:
     system = need.system if need is not None else best.system if best is not None else ""
     return CeilingRow(
         name=pair.name,
-        ceiling=_cell(pair.ceiling),
-        model=_cell(None if best is None else best.against_people),
+        ceiling=_bar_cell(pair.ceiling),
+        model=_bar_cell(None if best is None else best.against_people),
         system=label.get(system, system),
-        items=_more(None if need is None else need.items, pair.n, "item"),
-        annotators=_more(None if need is None else need.annotators, len(pair.annotators), "annotator"),
+        items=_items_needed(None if need is None else need.items, pair.n, "item"),
+        annotators=_items_needed(
+            None if need is None else need.annotators, len(pair.annotators), "annotator"
+        ),
         smallest=numbers.NONE if need is None or need.smallest is None else POINTS.text(need.smallest),
     )
 
 
-def _cell(bar: Bar | None) -> Cell:
+def _bar_cell(bar: Bar | None) -> Cell:
     if bar is None:
         return numbers.NONE, "", ""
-    return points(bar), interval(bar) or ("no interval" if bar.value is not None else ""), exact(bar)
+    return (
+        format_points(bar),
+        format_ends(bar) or ("no interval" if bar.value is not None else ""),
+        exact_points(bar),
+    )
 
 
-def _more(needed: int | None, have: int, noun: str) -> str:
+def _items_needed(needed: int | None, have: int, noun: str) -> str:
     """In all, and how many more: `380 items (340 more)`.
 
-    >>> _more(380, 40, "item"), _more(30, 40, "item"), _more(None, 40, "item")
+    >>> _items_needed(380, 40, "item"), _items_needed(30, 40, "item"), _items_needed(None, 40, "item")
     ('380 items (340 more)', '30 items, there are enough', 'n/a')
     """
     if needed is None:

@@ -14,14 +14,14 @@ from typing import Literal
 
 from markupsafe import Markup, escape
 
-from embassay.document.marks import CLASSES, Scale, bar, draw_marks, grid, percent, scale_of
-from embassay.protocols.hume.published.standings import correlated
+from embassay.document.marks import CLASSES, Scale, draw_bar, draw_marks, grid_class, percent, scale_of
+from embassay.protocols.hume.published.standings import correlate_series
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore
-from embassay.protocols.hume.results.markdown import POINTS, answerers
+from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import Unit
-from embassay.report.record import FEW, labels
+from embassay.report.record import FEW, label_names
 
 COEFFICIENT = Unit(1.0, 2, 2)
 TITLES: dict[Family, str] = {
@@ -29,7 +29,7 @@ TITLES: dict[Family, str] = {
 }  # fmt: skip
 
 
-def named(family: Family) -> str:
+def family_word(family: Family) -> str:
     """A family inside a sentence."""
     return TITLES[family] if TITLES[family].isupper() else TITLES[family].lower()
 
@@ -55,7 +55,7 @@ def is_range(bar: Bar) -> bool:
     return "range" in bar.method.lower() or "annotator" in bar.method.lower()
 
 
-def points(bar: Bar) -> str:
+def format_points(bar: Bar) -> str:
     """A score in points, `n/a` where it has none."""
     return "n/a" if bar.value is None else POINTS.text(bar.value)
 
@@ -73,18 +73,18 @@ def of_people(pair: PairRecord, share: float | None) -> str:
     return numbers.NONE if value is not None and value <= 0 else in_percent(share)
 
 
-def interval(bar: Bar, unit: Unit = POINTS) -> str:
+def format_ends(bar: Bar, unit: Unit = POINTS) -> str:
     """The ends of an interval; empty where there is none."""
     return "" if bar.low is None or bar.high is None else unit.interval(bar.low, bar.high)
 
 
-def scored(bar: Bar) -> str:
+def format_scored(bar: Bar) -> str:
     """A score with what its interval is: `91.2 (95% 84.9–94.9)`, `49.2 (annotators 35.3–63.2)`."""
-    ends = interval(bar)
-    return points(bar) + (f" ({'annotators' if is_range(bar) else '95%'} {ends})" if ends else "")
+    ends = format_ends(bar)
+    return format_points(bar) + (f" ({'annotators' if is_range(bar) else '95%'} {ends})" if ends else "")
 
 
-def agreed(pair: PairRecord) -> str:
+def format_agreement(pair: PairRecord) -> str:
     """Agreement as word and value: `fair 0.39`; `one annotator`, or why there is none."""
     agreement = pair.agreement
     if agreement is not None and agreement.value.value is not None:
@@ -141,14 +141,14 @@ class PairModels:
         return "inside" if not self.best.outside else "above" if gap is not None and gap < 0 else "below"
 
 
-def standings(summary: Summary) -> tuple[PairModels, ...]:
+def pair_standings(summary: Summary) -> tuple[PairModels, ...]:
     """Every pair, in the order of the record, with the models that are ranked beside people: those that were scored on
     every pair, or all where none was."""
     ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
-    return tuple(_standing(pair, ranked) for pair in summary.pairs)
+    return tuple(_pair_standing(pair, ranked) for pair in summary.pairs)
 
 
-def _standing(pair: PairRecord, ranked: Collection[str]) -> PairModels:
+def _pair_standing(pair: PairRecord, ranked: Collection[str]) -> PairModels:
     known = [
         model
         for model in pair.models
@@ -212,7 +212,7 @@ class Averages:
         return tuple(row for row in self.rows if row.kind == "llm")
 
 
-def averages(summary: Summary) -> Averages | None:
+def llm_averages(summary: Summary) -> Averages | None:
     """The means over the pairs that a language model answered; None where none did. Source: spec hume 8.1."""
     pairs = [pair for pair in summary.pairs if pair.llms]
     if not pairs:
@@ -220,41 +220,44 @@ def averages(summary: Summary) -> Averages | None:
     # In one order, whatever order the record has.
     families = tuple(family for family in FAMILIES if any(pair.family == family for pair in pairs))
     names = dict.fromkeys(llm.system for pair in pairs for llm in pair.llms)
-    rows = [_row(name, "llm", pairs, families, _of(name), _failed(name, pairs)) for name in names]
+    rows = [
+        _average_row(name, "llm", pairs, families, _llm_score(name), _count_failed(name, pairs))
+        for name in names
+    ]
     rows.sort(key=lambda row: -(row.overall.value or 0.0))
-    people = _row("", "human", pairs, families, lambda pair: pair.human.value)
-    return Averages(families, len(pairs), (people, *rows, *_best(pairs, families)))
+    people = _average_row("", "human", pairs, families, lambda pair: pair.human.value)
+    return Averages(families, len(pairs), (people, *rows, *_best_models(pairs, families)))
 
 
-def _row(
+def _average_row(
     name: str, kind: Literal["human", "llm"], pairs: Sequence[PairRecord], families: Sequence[Family],
     value: Callable[[PairRecord], float | None], failed: int = 0,
 ) -> AverageRow:  # fmt: skip
-    means = [_mean([pair for pair in pairs if pair.family == family], value) for family in families]
-    return AverageRow(name, kind, (*means, _mean(pairs, value)), failed)
+    means = [_mean_over([pair for pair in pairs if pair.family == family], value) for family in families]
+    return AverageRow(name, kind, (*means, _mean_over(pairs, value)), failed)
 
 
-def _mean(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> Mean:
+def _mean_over(pairs: Sequence[PairRecord], value: Callable[[PairRecord], float | None]) -> Mean:
     values = [score for pair in pairs if (score := value(pair)) is not None]
     return Mean(fmean(values) if values else None, len(values))
 
 
-def _of(name: str) -> Callable[[PairRecord], float | None]:
+def _llm_score(name: str) -> Callable[[PairRecord], float | None]:
     return lambda pair: next((llm.score.value for llm in pair.llms if llm.system == name), None)
 
 
-def _failed(name: str, pairs: Sequence[PairRecord]) -> int:
+def _count_failed(name: str, pairs: Sequence[PairRecord]) -> int:
     return sum(llm.failed for pair in pairs for llm in pair.llms if llm.system == name)
 
 
-def _best(pairs: Sequence[PairRecord], families: Sequence[Family]) -> list[AverageRow]:
+def _best_models(pairs: Sequence[PairRecord], families: Sequence[Family]) -> list[AverageRow]:
     """The model with the highest mean, in each family and over all: a model with a score on every pair of it."""
     groups = [*([pair for pair in pairs if pair.family == family] for family in families), list(pairs)]
-    leaders = [_leader(group) for group in groups]
+    leaders = [_leading_mean(group) for group in groups]
     return [AverageRow("", "best", tuple(leaders))] if any(mean.of for mean in leaders) else []
 
 
-def _leader(pairs: Sequence[PairRecord]) -> Mean:
+def _leading_mean(pairs: Sequence[PairRecord]) -> Mean:
     scores: dict[str, list[float]] = {}
     for pair in pairs:
         for model in pair.models:
@@ -275,28 +278,28 @@ UPPER = 7
 CAP = 4
 
 
-def sign(kind: str) -> Markup:
+def kind_sign(kind: str) -> Markup:
     """The sign before a name in running text."""
     return Markup('<i class="{}"></i>').format(CLASSES[kind])
 
 
 def people_and_models(human: Bar, models: Sequence[float], middle: float | None, scale: Scale) -> Markup:
     """The line of a pair: people above, the models' range below."""
-    parts = [_box(models, middle, scale), _span(human, scale)]
+    parts = [_draw_box(models, middle, scale), _draw_span(human, scale)]
     if human.value is not None:
-        parts.append(_shape(human.value, DIAMOND, "n", scale))
-    return draw_marks(f"iv pm {grid(scale)}", "".join(parts))
+        parts.append(_draw_shape(human.value, DIAMOND, "n", scale))
+    return draw_marks(f"iv pm {grid_class(scale)}", "".join(parts))
 
 
-def dot(value: float, kind: str, scale: Scale) -> Markup:
+def draw_dot(value: float, kind: str, scale: Scale) -> Markup:
     """One value as the shape of its kind."""
     if kind == "classical":
-        return draw_marks(f"iv {grid(scale)}", f'<rect class="c p" x="{percent(scale.at(value))}"/>')
+        return draw_marks(f"iv {grid_class(scale)}", f'<rect class="c p" x="{percent(scale.at(value))}"/>')
     path = {"human": DIAMOND, "llm": TRIANGLE}.get(kind)
     if path:
-        return draw_marks(f"iv {grid(scale)}", _shape(value, path, CLASSES[kind], scale, down=8))
+        return draw_marks(f"iv {grid_class(scale)}", _draw_shape(value, path, CLASSES[kind], scale, down=8))
     circle = f'<circle class="{CLASSES[kind]}" cx="{percent(scale.at(value))}" cy="8" r="5"/>'
-    return draw_marks(f"iv {grid(scale)}", circle)
+    return draw_marks(f"iv {grid_class(scale)}", circle)
 
 
 def bar_from_zero(value: float, scale: Scale) -> Markup:
@@ -304,29 +307,30 @@ def bar_from_zero(value: float, scale: Scale) -> Markup:
     start, end = sorted((scale.at(0), scale.at(value)))
     colour = "n" if value > 0 else "e"
     drawn = f'<rect class="{colour}" x="{percent(start)}" width="{percent(end - start)}"/>'
-    return draw_marks(f"iv {grid(scale)}", drawn + _line("z", scale.at(0)))
+    return draw_marks(f"iv {grid_class(scale)}", drawn + _draw_line("z", scale.at(0)))
 
 
-def between(value: Bar, limits: Sequence[float], scale: Scale) -> Markup:
+def draw_agreement(value: Bar, limits: Sequence[float], scale: Scale) -> Markup:
     """Agreement as bar and tick, with both thresholds as dashed lines."""
-    return bar(value.value, value.low, value.high, "n", scale, lines=limits)
+    return draw_bar(value.value, value.low, value.high, "n", scale, lines=limits)
 
 
 def interval_of(value: Bar, kind: str, scale: Scale) -> Markup:
     """Bar and tick."""
-    return bar(value.value, value.low, value.high, CLASSES[kind], scale)
+    return draw_bar(value.value, value.low, value.high, CLASSES[kind], scale)
 
 
-def strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: Scale) -> Markup:
+def draw_strip(values: Sequence[tuple[float, str]], limits: Sequence[float], scale: Scale) -> Markup:
     """Many values as diamonds on one line with thresholds; each says its name when pointed at."""
-    dashed = "".join(_line("d", scale.at(limit)) for limit in limits)
+    dashed = "".join(_draw_line("d", scale.at(limit)) for limit in limits)
     return draw_marks(
-        f"iv {grid(scale)}",
-        dashed + "".join(_shape(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
+        f"iv {grid_class(scale)}",
+        dashed
+        + "".join(_draw_shape(value, DIAMOND, "n", scale, down=8, title=name) for value, name in values),
     )
 
 
-def _box(models: Sequence[float], middle: float | None, scale: Scale) -> str:
+def _draw_box(models: Sequence[float], middle: float | None, scale: Scale) -> str:
     if not models:
         return ""
     start, end = scale.at(min(models)), scale.at(max(models))
@@ -334,7 +338,7 @@ def _box(models: Sequence[float], middle: float | None, scale: Scale) -> str:
     return box if middle is None else box + f'<rect class="e" x="{percent(scale.at(middle))}" width="2"/>'
 
 
-def _span(human: Bar, scale: Scale) -> str:
+def _draw_span(human: Bar, scale: Scale) -> str:
     if human.low is None or human.high is None:
         return ""
     low, high = percent(scale.at(human.low)), percent(scale.at(human.high))
@@ -345,7 +349,9 @@ def _span(human: Bar, scale: Scale) -> str:
     return f'{line} stroke-dasharray="3 2"/>{"".join(caps)}'
 
 
-def _shape(value: float, path: str, colour: str, scale: Scale, *, down: int = UPPER, title: str = "") -> str:
+def _draw_shape(
+    value: float, path: str, colour: str, scale: Scale, *, down: int = UPPER, title: str = ""
+) -> str:
     said = f"<title>{escape(title)}</title>" if title else ""
     at = percent(scale.at(value))
     return (
@@ -353,7 +359,7 @@ def _shape(value: float, path: str, colour: str, scale: Scale, *, down: int = UP
     )
 
 
-def _line(name: str, x: float) -> str:
+def _draw_line(name: str, x: float) -> str:
     return f'<line class="{name}" x1="{percent(x)}" x2="{percent(x)}" y2="100%"/>'
 
 
@@ -390,10 +396,10 @@ class PeopleChart:
 
 def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChart:
     """The chart of all pairs."""
-    scale = scale_of(_ends(every), most=5, factor=100.0)
+    scale = scale_of(_standing_ends(every), most=5, factor=100.0)
     groups = [
         (
-            f"{TITLES[family]}, {_measures(of_family)}",
+            f"{TITLES[family]}, {_measure_names(of_family)}",
             tuple(_people_row(models, scale) for models in of_family),
         )
         for family in FAMILIES
@@ -408,13 +414,13 @@ def people_chart(every: Sequence[PairModels], *, has_ranges: bool) -> PeopleChar
     )
 
 
-def exact(bar: Bar) -> str:
+def exact_points(bar: Bar) -> str:
     """Value and ends in points, for sorting and CSV; empty without a value."""
     values = [bar.value, *((bar.low, bar.high) if bar.low is not None and bar.high is not None else ())]
     return "" if bar.value is None else ",".join(f"{100 * (end or 0.0):.6g}" for end in values)
 
 
-def _ends(every: Sequence[PairModels]) -> list[float]:
+def _standing_ends(every: Sequence[PairModels]) -> list[float]:
     ends: list[float] = []
     for models in every:
         human = models.pair.human
@@ -423,7 +429,7 @@ def _ends(every: Sequence[PairModels]) -> list[float]:
     return ends
 
 
-def _measures(own: Sequence[PairModels]) -> str:
+def _measure_names(own: Sequence[PairModels]) -> str:
     return ", ".join(
         dict.fromkeys(
             MEASURES.get(models.pair.measure, models.pair.measure.replace("_", " ")) for models in own
@@ -437,13 +443,13 @@ def _people_row(models: PairModels, scale: Scale) -> PeopleRow:
         dataset=pair.dataset,
         lang=pair.lang,
         mark=people_and_models(pair.human, models.scores, models.median, scale),
-        people=points(pair.human),
-        interval=interval(pair.human) or pair.human.reason or "no interval",
-        people_exact=exact(pair.human),
-        best="no model" if best is None else points(best.score),
-        best_exact="" if best is None else exact(Bar(value=best.score.value)),
+        people=format_points(pair.human),
+        interval=format_ends(pair.human) or pair.human.reason or "no interval",
+        people_exact=exact_points(pair.human),
+        best="no model" if best is None else format_points(best.score),
+        best_exact="" if best is None else exact_points(Bar(value=best.score.value)),
         side=models.side,
-        agreement=agreed(pair),
+        agreement=format_agreement(pair),
         low=pair.trust == "low",
         noisy=pair.superhuman_on_noise,
         few=pair.n < FEW,
@@ -480,17 +486,17 @@ class Llms:
     has_rho: bool
 
 
-def llms(summary: Summary) -> Llms | None:
+def llms_table(summary: Summary) -> Llms | None:
     """The table of means; None without language models."""
-    means = averages(summary)
+    means = llm_averages(summary)
     if means is None:
         return None
-    label = labels(system_names(summary))
-    who = answerers(summary)
+    label = label_names(system_names(summary))
+    who = name_answerers(summary)
     counts = [mean.pairs for mean in means.people.means]
     heads = [*(TITLES[family] for family in means.families), "All"]
     columns = tuple(f"{head}, {numbers.counted(n, 'pair')}" for head, n in zip(heads, counts, strict=True))
-    hard = _hardness(summary, means) if means.pairs >= FEWEST else {}
+    hard = _hardness_cells(summary, means) if means.pairs >= FEWEST else {}
     columns += ("Same pairs hard, ρ",) if hard else ()
     rows = tuple(_llm_row(row, means, who, label, hard) for row in means.rows)
     absent = [
@@ -502,14 +508,14 @@ def llms(summary: Summary) -> Llms | None:
         columns,
         rows,
         means.pairs,
-        ", ".join(map(named, absent)),
-        _said(means, who),
+        ", ".join(map(family_word, absent)),
+        _say_below(means, who),
         any(row.failed for row in means.rows),
         bool(hard),
     )
 
 
-def _hardness(summary: Summary, means: Averages) -> dict[str, Cell]:
+def _hardness_cells(summary: Summary, means: Averages) -> dict[str, Cell]:
     """Spearman of a language model's scores and people's over the pairs of both, with its p. Source: spec hume 8.1."""
     hard = {}
     for row in means.llms:
@@ -519,7 +525,7 @@ def _hardness(summary: Summary, means: Averages) -> dict[str, Cell]:
             for llm in pair.llms
             if llm.system == row.name and llm.score.value is not None and pair.human.value is not None
         ]
-        correlation = correlated([human for human, _ in both], [score for _, score in both])
+        correlation = correlate_series([human for human, _ in both], [score for _, score in both])
         tested = correlation.rho is not None and correlation.p is not None
         hard[row.name] = (
             (
@@ -541,13 +547,14 @@ def _llm_row(
     )
     kind = {"best": "embedding"}.get(row.kind, row.kind)
     cells = tuple(
-        _cell(mean, base, row.kind, label) for mean, base in zip(row.means, means.people.means, strict=True)
+        _mean_cell(mean, base, row.kind, label)
+        for mean, base in zip(row.means, means.people.means, strict=True)
     )
     cells += (hard.get(row.name, ("", "", "")),) if hard else ()
     return LlmRow(name, kind, cells, "" if row.kind != "llm" else str(row.failed))
 
 
-def _cell(mean: Mean, people: Mean, kind: str, label: dict[str, str]) -> Cell:
+def _mean_cell(mean: Mean, people: Mean, kind: str, label: dict[str, str]) -> Cell:
     """Text, what stands under it, exact value."""
     if mean.value is None:
         return numbers.NONE, "", ""
@@ -560,14 +567,14 @@ def _cell(mean: Mean, people: Mean, kind: str, label: dict[str, str]) -> Cell:
     return POINTS.text(mean.value), POINTS.change(mean.value - people.value), exact
 
 
-def _said(means: Averages, who: str) -> str:
+def _say_below(means: Averages, who: str) -> str:
     """In how many families the best language model is below people, by the means."""
     below = []
     for i, family in enumerate(means.families):
         known = [mean.value for row in means.llms if (mean := row.means[i]).value is not None]
         people = means.people.means[i].value
         if known and people is not None and max(value for value in known if value is not None) < people:
-            below.append(named(family))
+            below.append(family_word(family))
     if not below:
         return f"In no family do all language models stay below {who} by the mean."
     return f"All language models stay below {who} on {' and '.join(filter(None, (', '.join(below[:-1]), below[-1])))}."

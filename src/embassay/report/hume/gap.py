@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from embassay.document.blocks import Block, Table, Verdict, file_tables, listed, plain
+from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, plain_text
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemScore, read_divided, read_summary
-from embassay.protocols.hume.results.markdown import POINTS, answerers
+from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
 from embassay.report.board import TOP, Board
-from embassay.report.cards.findings import Finding, finding
+from embassay.report.cards.findings import Finding, make_finding
 from embassay.report.hume.agreement import (
     Annotators,
     Conventions,
@@ -19,12 +19,12 @@ from embassay.report.hume.agreement import (
     Lead,
     Noisy,
     TrustTable,
-    annotators,
-    conventions,
-    difficulties,
-    disputes,
-    lead,
-    noisy,
+    agreement_lead,
+    annotators_table,
+    conventions_table,
+    disputed_items,
+    judge_difficulty,
+    noisy_pairs,
     trust_table,
 )
 from embassay.report.hume.conclusions import divided_view, verdict_of
@@ -35,10 +35,10 @@ from embassay.report.hume.differences import (
     Places,
     Side,
     WinPanel,
-    ceilings,
+    ceilings_table,
     forest_plots,
     gap_charts,
-    places,
+    rank_places,
     side_by_side,
     undecided_table,
     win_panels,
@@ -46,17 +46,17 @@ from embassay.report.hume.differences import (
 from embassay.report.hume.families import (
     Llms,
     PeopleChart,
-    agreed,
-    interval,
+    family_word,
+    format_agreement,
+    format_ends,
+    format_points,
+    format_scored,
     is_range,
-    llms,
-    named,
+    llms_table,
     of_people,
     pair_names,
+    pair_standings,
     people_chart,
-    points,
-    scored,
-    standings,
 )
 from embassay.report.notes import Note, notes_of
 from embassay.report.record import Record
@@ -112,46 +112,46 @@ class HumePage:
 def hume_page(record: Record, _: Board) -> HumePage:
     """The page of a run. DataError where its `summary.json` is missing or damaged."""
     summary = read_summary(record.path)
-    every = standings(summary)
+    every = pair_standings(summary)
     notes, against = notes_of(record), forest_plots(summary)
     return HumePage(
-        facts=_facts(summary),
+        facts=_study_facts(summary),
         verdict=verdict_of(summary),
-        who=answerers(summary),
+        who=name_answerers(summary),
         notes=notes[:MOST_NOTES],
         more_notes=len(notes),
         chart=people_chart(every, has_ranges=any(is_range(pair.human) for pair in summary.pairs)),
-        noisy=noisy(every),
-        places=places(summary),
+        noisy=noisy_pairs(every),
+        places=rank_places(summary),
         wins=win_panels(summary) if len(summary.pairs) > 1 else (),
         gaps=gap_charts(summary, every),
         against=against,
         beside=side_by_side(against[:BESIDE]),
-        difficulty=difficulties(summary.pairs),
+        difficulty=judge_difficulty(summary.pairs),
         trust=trust_table(summary.pairs),
-        lead=lead(summary, every),
-        llms=llms(summary),
-        divided=tuple(_divided(record)),
-        ceilings=ceilings(summary, every),
+        lead=agreement_lead(summary, every),
+        llms=llms_table(summary),
+        divided=tuple(_divided_blocks(record)),
+        ceilings=ceilings_table(summary, every),
         undecided=undecided_table(summary, every),
-        annotators=annotators(summary.pairs),
-        disputes=disputes(summary.pairs),
-        conventions=conventions(summary.pairs),
-        groups=tuple(_groups(record)),
+        annotators=annotators_table(summary.pairs),
+        disputes=disputed_items(summary.pairs),
+        conventions=conventions_table(summary.pairs),
+        groups=tuple(_group_tables(record)),
         tables=file_tables(record.path, PAPER),
         is_short=len(summary.pairs) <= SHORT,
         is_published=summary.source == "published",
     )
 
 
-def _divided(record: Record) -> Iterator[Block]:
+def _divided_blocks(record: Record) -> Iterator[Block]:
     """The blocks that a terminal shows of a study divided between a model and people, with a title for the page."""
     for table in divided_view(read_divided(record.path)):
         title = "Items of a language model and of people"
         yield replace(table, title=title, is_titled=False) if isinstance(table, Table) else table
 
 
-def _groups(record: Record) -> Iterator[Table]:
+def _group_tables(record: Record) -> Iterator[Table]:
     """People by what they said of themselves, and by how much is written in their language, as far as the run has
     several groups."""
     for name, left_out in GROUPED.items():
@@ -165,11 +165,11 @@ def _groups(record: Record) -> Iterator[Table]:
                 yield replace(table, columns=tuple(heads[at] for at in kept), lines=tuple(lines))
 
 
-def _facts(summary: Summary) -> tuple[str, ...]:
+def _study_facts(summary: Summary) -> tuple[str, ...]:
     models = {model.system for pair in summary.pairs for model in pair.models}
     judges = {llm.system for pair in summary.pairs for llm in pair.llms}
     people = {annotator.id for pair in summary.pairs for annotator in pair.annotators}
-    simulated = answerers(summary) == "simulated annotators"
+    simulated = name_answerers(summary) == "simulated annotators"
     facts = (
         summary.title if summary.title.startswith("HUME") else f"HUME, {summary.title}",
         numbers.counted(len(summary.pairs), "pair"),
@@ -220,45 +220,51 @@ Found = Sequence[tuple[PairRecord, SystemScore]]
 def against_people(run: ReportRun, system: str) -> AgainstPeople | None:
     """Where a system stands beside people; None where the run does not have it."""
     summary = summary_of(run)
-    scored = [] if summary is None else _scored(summary, system)
+    scored = [] if summary is None else _pair_scores(summary, system)
     if summary is None or not scored:
         return None
-    who = answerers(summary)
-    sentences = (*_places(summary, system, who), *_sides(scored, who), *_families(scored, who))
-    lines = tuple(_line(pair, score) for pair, score in scored[:MOST_PAIRS])
+    who = name_answerers(summary)
+    sentences = (
+        *_place_lines(summary, system, who),
+        *_side_lines(scored, who),
+        *_family_lines(scored, who),
+    )
+    lines = tuple(_pair_line(pair, score) for pair, score in scored[:MOST_PAIRS])
     return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
 
 
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """The pairs on which it lies above the interval of people, with what is known of their agreement."""
-    yield from _found(run, system, above=True)
+    yield from _side_findings(run, system, above=True)
 
 
 def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """The pairs on which it lies below the interval of people."""
-    yield from _found(run, system, above=False)
+    yield from _side_findings(run, system, above=False)
 
 
-def _found(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
+def _side_findings(run: ReportRun, system: str, *, above: bool) -> Iterator[Finding]:
     summary = summary_of(run)
     if summary is None:
         return
-    sides = [(pair, score) for pair, score in _scored(summary, system) if score.outside is not None]
+    sides = [(pair, score) for pair, score in _pair_scores(summary, system) if score.outside is not None]
     # Where people agree little their score says little, and to pass it is no strength.
     sides = [(pair, score) for pair, score in sides if not above or pair.trust not in ("low", None)]
-    pairs = [(pair, score) for pair, score in sides if score.outside and (_gap(pair, score) > 0) == above]
+    pairs = [
+        (pair, score) for pair, score in sides if score.outside and (_gap_to_people(pair, score) > 0) == above
+    ]
     if not pairs:
         return
-    pair, score = max(pairs, key=lambda side: abs(_gap(*side)))
+    pair, score = max(pairs, key=lambda side: abs(_gap_to_people(*side)))
     where, of = "above" if above else "below", numbers.counted(len(sides), "pair")
     agreeing = " on which they agree" if above else ""
-    clause = f"is {where} the interval of {answerers(summary)} on {len(pairs)} of {of}{agreeing}"
-    clause += f", most on {pair.name}: {points(score.score)} against {scored(pair.human)}"
-    clause += f", agreement {agreed(pair)}" if above else ""
-    yield finding(run, clause, weight=3, place="hume-pairs")
+    clause = f"is {where} the interval of {name_answerers(summary)} on {len(pairs)} of {of}{agreeing}"
+    clause += f", most on {pair.name}: {format_points(score.score)} against {format_scored(pair.human)}"
+    clause += f", agreement {format_agreement(pair)}" if above else ""
+    yield make_finding(run, clause, weight=3, place="hume-pairs")
 
 
-def _scored(summary: Summary, system: str) -> Found:
+def _pair_scores(summary: Summary, system: str) -> Found:
     return [
         (pair, score)
         for pair in summary.pairs
@@ -267,30 +273,31 @@ def _scored(summary: Summary, system: str) -> Found:
     ]
 
 
-def _gap(pair: PairRecord, score: SystemScore) -> float:
+def _gap_to_people(pair: PairRecord, score: SystemScore) -> float:
     return (score.score.value or 0.0) - (pair.human.value or 0.0)
 
 
-def _places(summary: Summary, system: str, who: str) -> Iterator[str]:
+def _place_lines(summary: Summary, system: str, who: str) -> Iterator[str]:
     own = next((place for place in summary.places if place.system == system), None)
     human = next((place for place in summary.places if place.kind == "human"), None)
     if own is None or own.mean.value is None or human is None or human.mean.value is None:
         return
     pairs = numbers.counted(len(summary.pairs), "pair")
     if own.rank is None or human.rank is None:
-        yield f"Mean over its pairs {points(own.mean)}; it has no place ({own.mean.reason or 'a pair is missing'})."
+        reason = own.mean.reason or "a pair is missing"
+        yield f"Mean over its pairs {format_points(own.mean)}; it has no place ({reason})."
         return
     ranked = sum(place.rank is not None for place in summary.places)
     yield (
-        f"By the mean over {pairs} {points(own.mean)}, place {own.rank} of {ranked}; {who} {points(human.mean)}, place "
-        f"{human.rank}. Places by a mean are not tests."
+        f"By the mean over {pairs} {format_points(own.mean)}, place {own.rank} of {ranked}; {who} "
+        f"{format_points(human.mean)}, place {human.rank}. Places by a mean are not tests."
     )
 
 
-def _sides(facts: Found, who: str) -> Iterator[str]:
+def _side_lines(facts: Found, who: str) -> Iterator[str]:
     judged = [(pair, score) for pair, score in facts if score.outside is not None]
-    above = [pair for pair, score in judged if score.outside and _gap(pair, score) > 0]
-    below = [pair for pair, score in judged if score.outside and _gap(pair, score) < 0]
+    above = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) > 0]
+    below = [pair for pair, score in judged if score.outside and _gap_to_people(pair, score) < 0]
     of = numbers.counted(len(judged), "pair")
     if not judged:
         yield f"No interval for {who}: it cannot be compared with them."
@@ -299,16 +306,16 @@ def _sides(facts: Found, who: str) -> Iterator[str]:
     clauses += [f"below it on {len(below)} ({pair_names(below, 3)})"] if below else []
     inside = len(judged) - len(above) - len(below)
     clauses += [f"inside on {inside}"] if inside else []
-    yield f"Of {of}: {plain(listed(clauses))}."
+    yield f"Of {of}: {plain_text(join_names(clauses))}."
 
 
 def _with_agreement(pairs: Sequence[PairRecord]) -> str:
     """The pairs by name with the word for their agreement: no model is above people without it."""
-    named_pairs = [f"{pair.name}, agreement {agreed(pair)}" for pair in pairs[:3]]
+    named_pairs = [f"{pair.name}, agreement {format_agreement(pair)}" for pair in pairs[:3]]
     return "; ".join([*named_pairs, *([f"{len(pairs) - 3} more"] if len(pairs) > 3 else [])])
 
 
-def _families(facts: Found, who: str) -> Iterator[str]:
+def _family_lines(facts: Found, who: str) -> Iterator[str]:
     families = list(dict.fromkeys(pair.family for pair, _ in facts))
     if len(families) < 2:
         return
@@ -317,23 +324,24 @@ def _families(facts: Found, who: str) -> Iterator[str]:
         of_family = [(pair, score) for pair, score in facts if pair.family == family]
         of_system = sum(score.score.value or 0.0 for _, score in of_family) / len(of_family)
         of_people = sum(pair.human.value or 0.0 for pair, _ in of_family) / len(of_family)
-        parts.append(f"{named(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")
-    yield f"Means over pairs, the system against {who}: {plain(listed(parts))}."
+        parts.append(f"{family_word(family)} {POINTS.text(of_system)} against {POINTS.text(of_people)}")
+    yield f"Means over pairs, the system against {who}: {plain_text(join_names(parts))}."
 
 
-def _line(pair: PairRecord, score: SystemScore) -> PairLine:
+def _pair_line(pair: PairRecord, score: SystemScore) -> PairLine:
     difference = score.difference
     return PairLine(
-        name=pair.name, family=named(pair.family), human=scored(pair.human), system=points(score.score),
-        share=of_people(pair, score.percent_of_human), difference=_difference(difference),
+        name=pair.name, family=family_word(pair.family), human=format_scored(pair.human),
+        system=format_points(score.score),
+        share=of_people(pair, score.percent_of_human), difference=_difference_words(difference),
         among="" if score.among_people is None else numbers.percent(score.among_people),
-        ceiling="" if pair.ceiling is None or pair.ceiling.value is None else points(pair.ceiling),
-        agreement=agreed(pair),
+        ceiling="" if pair.ceiling is None or pair.ceiling.value is None else format_points(pair.ceiling),
+        agreement=format_agreement(pair),
     )  # fmt: skip
 
 
-def _difference(bar: Bar | None) -> str:
+def _difference_words(bar: Bar | None) -> str:
     if bar is None or bar.value is None:
         return ""
-    ends = interval(bar)
+    ends = format_ends(bar)
     return POINTS.change(bar.value) + (f" ({ends})" if ends else "")

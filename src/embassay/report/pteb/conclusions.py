@@ -16,9 +16,9 @@ from embassay.document.blocks import (
     Sentence,
     Table,
     Verdict,
-    figures,
-    listed,
-    plain,
+    join_names,
+    number_columns,
+    plain_text,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import (
@@ -33,7 +33,7 @@ from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of
 from embassay.protocols.wordings.scores import CONTROLS
 from embassay.records import Result
-from embassay.report.board import Board, Row, Task, Value, missing_value, passing
+from embassay.report.board import Board, Row, Task, Value, missing_value, passing_systems
 from embassay.report.record import OVERALL, Record
 from embassay.report.terminal import APART, state_or_value
 
@@ -134,7 +134,7 @@ class Losses:
     def _runs(self) -> Mapping[tuple[str, str, str, str], list[float]]:
         """The scores of all runs of a cell, in the order of the rows; those of controls are no part of the score."""
         values: dict[tuple[str, str, str, str], list[float]] = {}
-        aside = controls(self.record)
+        aside = control_labels(self.record)
         for (task, dataset, subset, variant, system, measure), row in self.record.rows.items():
             counts = variant.startswith(PARAPHRASE) and source_of(variant) not in aside
             if dataset and not subset and counts and row.value is not None:
@@ -184,7 +184,7 @@ def _plus_minus(sd: Result | None) -> str:
     return "" if sd is None or sd.value is None else f"± {POINTS.text(sd.value)}"
 
 
-def controls(record: Record) -> set[str]:
+def control_labels(record: Record) -> set[str]:
     """The labels of sources that only stand beside the others; none where there are no others."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     labels = {
@@ -292,16 +292,16 @@ def pteb_verdict(record: Record, board: Board) -> Verdict:
     rows = (*board.ranked, *board.apart, *board.unranked)
     changes = [_change_claim(loss) for row in rows if (loss := losses.leading(row)).drop is not None]
     if not changes:
-        return _partly(losses, board)
-    counts, first = _counts(changes), _first_claims(record, board)
+        return _partial_verdict(losses, board)
+    counts, first = _count_changes(changes), _first_claims(record, board)
     order, largest = _order_claims(record, board), _largest_claims(losses, board)
     lede = [
-        _amounts(changes, board),
-        *_first(record, board, first),
-        *_order(order),
-        *_largest(largest, board),
+        _amount_sentence(changes, board),
+        *_first_sentences(record, board, first),
+        *_order_sentences(order),
+        *_largest_sentences(largest, board),
     ]
-    heading = _heading(changes, counts, board, TEXTS[only_control(record)][0])
+    heading = _change_heading(changes, counts, board, TEXTS[only_control(record)][0])
     return Verdict(heading, tuple(lede), (*changes, *counts.values(), *first, *order, *largest))
 
 
@@ -312,7 +312,7 @@ def _change_claim(loss: Loss) -> Claim:
     return state_change(loss.row.system.name, DELTA, row.value or 0.0, row.ci_low, row.ci_high)
 
 
-def _counts(changes: Sequence[Claim]) -> dict[str, Claim]:
+def _count_changes(changes: Sequence[Claim]) -> dict[str, Claim]:
     """Of how many systems the score falls, of how many surely, and of how many it surely rises."""
     numbers_of = {
         "fall": sum((claim.value or 0.0) < 0 for claim in changes),
@@ -322,9 +322,11 @@ def _counts(changes: Sequence[Claim]) -> dict[str, Claim]:
     return {kind: state_count(kind, n, len(changes)) for kind, n in numbers_of.items()}
 
 
-def _heading(changes: Sequence[Claim], counts: Mapping[str, Claim], board: Board, when: str) -> Sentence:
+def _change_heading(
+    changes: Sequence[Claim], counts: Mapping[str, Claim], board: Board, when: str
+) -> Sentence:
     if len(changes) == 1:
-        return _one(changes[0], board, f" {when}")
+        return _single_heading(changes[0], board, f" {when}")
     fall, lost, gained = counts["fall"], counts["lost"], counts["gained"]
     if lost.n == lost.of:
         drops = sorted(-(claim.value or 0.0) for claim in changes)
@@ -341,7 +343,7 @@ def _heading(changes: Sequence[Claim], counts: Mapping[str, Claim], board: Board
     return (f"{subject} fall{'s' if fall.n == 1 else ''} {when}; {sure}{more}",)
 
 
-def _one(claim: Claim, board: Board, end: str = "") -> Sentence:
+def _single_heading(claim: Claim, board: Board, end: str = "") -> Sentence:
     """`NAME loses 4.1 points`."""
     drop, who = claim.value or 0.0, board.naming(claim.subject)
     if claim.relation == "open":
@@ -349,12 +351,16 @@ def _one(claim: Claim, board: Board, end: str = "") -> Sentence:
     return (who, f" {VERBS[claim.relation]} {POINTS.said(abs(drop))} points{end}")
 
 
-def _amounts(changes: Sequence[Claim], board: Board) -> Sentence:
+def _amount_sentence(changes: Sequence[Claim], board: Board) -> Sentence:
     """The first systems of the board with their drops and intervals; how far the others go."""
     shown, rest = changes[:MOST_NAMES], changes[MOST_NAMES:]
     parts: list[Part] = []
     for i, claim in enumerate(shown):
-        parts += [", " if i else "", *_one(claim, board), f" ({_interval(claim, first=i == 0)})"]
+        parts += [
+            ", " if i else "",
+            *_single_heading(claim, board),
+            f" ({_change_interval(claim, first=i == 0)})",
+        ]
     if rest:
         drops = sorted(claim.value or 0.0 for claim in rest)
         ends = [numbers.change(100 * drops[0], 1), numbers.change(100 * drops[-1], 1)]
@@ -362,7 +368,7 @@ def _amounts(changes: Sequence[Claim], board: Board) -> Sentence:
     return (*parts, ".")
 
 
-def _interval(claim: Claim, *, first: bool) -> str:
+def _change_interval(claim: Claim, *, first: bool) -> str:
     if claim.low is None or claim.high is None:
         return "no interval"
     ends = (-claim.high, -claim.low) if claim.relation == "falls" else (claim.low, claim.high)
@@ -374,10 +380,10 @@ def _first_claims(record: Record, board: Board) -> tuple[Claim, ...]:
     scope = record.scope(board.lead)
     if len(scope.systems) < 2:
         return ()
-    return state_contenders(board.lead, passing(board, scope.first), scope.systems)
+    return state_contenders(board.lead, passing_systems(board, scope.first), scope.systems)
 
 
-def _first(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+def _first_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
     if not claims:
         return []
     where = "of those ranked together " if board.apart else ""
@@ -386,25 +392,25 @@ def _first(record: Record, board: Board, claims: Sequence[Claim]) -> list[Senten
         return [(f"{numbers.in_words(len(claims)).capitalize()} systems may be first on {texts}.",)]
     names: list[Part] = [board.naming(claim.subject) for claim in claims]
     only = "only " if len(claims) == 1 else ""
-    return [(f"On {texts} ", where, only, *listed(names, "or"), " may be first.")]
+    return [(f"On {texts} ", where, only, *join_names(names, "or"), " may be first.")]
 
 
 def _order_claims(record: Record, board: Board) -> tuple[Claim, ...]:
     """How many systems have another place than on the original texts, and Kendall's tau of both orders."""
-    held = _stability(record, board)
+    held = _order_stability(record, board)
     if held.get("tau_original") is None:
         return ()
     moved = sum(a != b for a, b in zip(held["original_rank"], held["rank"], strict=True))
     return state_count("moved", moved, len(held["rank"])), state_value("", "tau", held["tau_original"])
 
 
-def _stability(record: Record, board: Board) -> Mapping[str, Any]:
+def _order_stability(record: Record, board: Board) -> Mapping[str, Any]:
     """Places on original and paraphrased texts by the leading score; empty where they are not compared."""
     stability: Mapping[str, Any] = record.compared.get("rank_stability", {})
     return dict(stability.get(record.scope(board.lead).name, {}))
 
 
-def _order(claims: Sequence[Claim]) -> list[Sentence]:
+def _order_sentences(claims: Sequence[Claim]) -> list[Sentence]:
     """Whether the order of the systems is that on the original texts."""
     if not claims:
         return []
@@ -432,7 +438,7 @@ def _largest_claims(losses: Losses, board: Board) -> tuple[Claim, ...]:
     return (Claim(most.row.system.name, "least", DELTA, others, most.drop, kind=f"{most.dataset} ({task})"),)
 
 
-def _largest(claims: Sequence[Claim], board: Board) -> list[Sentence]:
+def _largest_sentences(claims: Sequence[Claim], board: Board) -> list[Sentence]:
     return [
         (
             "The largest loss on one dataset is that of ",
@@ -454,7 +460,7 @@ def _on_datasets(losses: Losses, board: Board) -> list[str]:
     ]
 
 
-def _partly(losses: Losses, board: Board) -> Verdict:
+def _partial_verdict(losses: Losses, board: Board) -> Verdict:
     """No system has a drop at the leading level: what there is, or that there is nothing."""
     ranked = [row for row in board.rows if row.system.ranked]
     tasks = [
@@ -483,49 +489,53 @@ def drop_table(record: Record, board: Board, wide: bool) -> Table:
     rows: list[list[Said | Entry]] = []
     for row in board.rows:
         total = losses.leading(row)
-        cells = _leading(total)
+        cells = _leading_cells(total)
         cells += [total.before_all or cells[0]] if whole else []
-        cells += [_drop(losses.on_task(row, task)) for task in tasks]
+        cells += [_drop_cell(losses.on_task(row, task)) for task in tasks]
         apart = APART if row in board.apart else ""
         rows.append([f"{row.rank or numbers.NONE}{apart}", row.system.name if wide else row.label, *cells])
-    heads: list[str | Column] = ["Rank", "System", *figures(*titles, *(f"Δ {task.short}" for task in tasks))]
+    heads: list[str | Column] = [
+        "Rank",
+        "System",
+        *number_columns(*titles, *(f"Δ {task.short}" for task in tasks)),
+    ]
     return Table.of("drops", heads, rows, at=1)
 
 
-def _leading(loss: Loss) -> list[Said | Entry]:
+def _leading_cells(loss: Loss) -> list[Said | Entry]:
     drop = " ".join(part for part in (loss.drop_text, loss.drop_spread) if part)
     before, after = state_or_value(loss.before), state_or_value(loss.after)
     return [before, after, drop or numbers.NONE, loss.drop_interval or numbers.NONE]
 
 
-def _drop(loss: Loss) -> Said | Entry:
+def _drop_cell(loss: Loss) -> Said | Entry:
     return loss.drop_text if loss.drop is not None else state_or_value(loss.after)
 
 
 def step_table(record: Record, board: Board) -> Iterator[Table]:
     """The table of a judge run, of a choice of paraphrasers or of a human check: a value with its interval first."""
-    from embassay.report.pteb.models import candidates, judge_scores
+    from embassay.report.pteb.models import candidates_table, judge_scores
 
     if record.kind == "validation":
-        yield _languages(record)
+        yield _languages_table(record)
     elif record.rows and record.kind in ("judge", "paraphrasers"):
-        table = (judge_scores if record.kind == "judge" else candidates)(record, board)
-        first, *others = (plain(column.title) for column in table.heads)
-        yield replace(table, columns=figures(f"{first}, 95%", *others))
+        table = (judge_scores if record.kind == "judge" else candidates_table)(record, board)
+        first, *others = (plain_text(column.title) for column in table.heads)
+        yield replace(table, columns=number_columns(f"{first}, 95%", *others))
 
 
-def _languages(record: Record) -> Table:
-    from embassay.report.pteb.models import COLUMNS, ratings
+def _languages_table(record: Record) -> Table:
+    from embassay.report.pteb.models import COLUMNS, ratings_table
 
     heads: list[str | Column] = [
         "Language",
-        *figures("Mean rating, 95%"),
+        *number_columns("Mean rating, 95%"),
         "Verdict",
-        *figures(*COLUMNS[1:], "Ratings"),
+        *number_columns(*COLUMNS[1:], "Ratings"),
     ]
     rows: list[list[Said | Entry]] = []
-    for line in ratings(record).lines:
+    for line in ratings_table(record).lines:
         _, mean, *others, verdict = line.entries
-        word = plain(verdict.text[:1]).lstrip("✓✕ ")
-        rows.append([plain(line.label), mean, word, *(plain(entry.text) for entry in others)])
+        word = plain_text(verdict.text[:1]).lstrip("✓✕ ")
+        rows.append([plain_text(line.label), mean, word, *(plain_text(entry.text) for entry in others)])
     return Table.of("languages", heads, rows)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.document.blocks import Block, Table, Verdict, file_tables, listed, plain
+from embassay.document.blocks import Block, Table, Verdict, file_tables, join_names, plain_text
 from embassay.errors import EmbassayError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
@@ -21,7 +21,7 @@ from embassay.protocols.pteb.drops import SideBySide, side_by_side
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Result
 from embassay.report.board import Board, Row, missing_here
-from embassay.report.cards.findings import Finding, figure, finding, task_word
+from embassay.report.cards.findings import Finding, format_figure, make_finding, task_word
 from embassay.report.items import LENGTHS, Group, Kind, Measure, Part, Source
 from embassay.report.pteb.conclusions import (
     PARAPHRASE,
@@ -44,14 +44,14 @@ from embassay.report.pteb.tables import (
     against_distance,
     against_original,
     baseline_plots,
-    dumbbells,
-    orders,
+    dumbbell_charts,
+    order_sentences,
     outcome_lines,
     paired_dumbbells,
-    qualities,
+    quality_lines,
     score_tables,
     source_table,
-    stabilities,
+    stability_tables,
 )
 from embassay.report.record import Record, System
 from embassay.report.runs import ReportRun
@@ -95,12 +95,12 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
     if not any(cell.status == "done" for cell in record.cells):
         return None
     losses = Losses(record, board)
-    charts = dumbbells(losses)
-    texts, reason = wordings(record)
-    quality = qualities(record)
+    charts = dumbbell_charts(losses)
+    texts, reason = sample_wordings(record)
+    quality = quality_lines(record)
     files = file_tables(record.path)
     return PtebPage(
-        facts=_facts(record, board),
+        facts=_page_facts(record, board),
         verdict=pteb_verdict(record, board),
         dumbbells=charts,
         beside=paired_dumbbells(charts[:BESIDE]),
@@ -108,8 +108,8 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
         by_source=source_table(losses),
         missing=tuple(missing_here(record, board)),
         baseline=baseline_plots(record, board),
-        stability=stabilities(record, board),
-        orders=orders(record, board),
+        stability=stability_tables(record, board),
+        orders=order_sentences(record, board),
         against=against_original(losses),
         distance=against_distance(losses),
         headings=HEADINGS,
@@ -123,7 +123,7 @@ def pteb_page(record: Record, board: Board) -> PtebPage | None:
     )
 
 
-def _facts(record: Record, board: Board) -> tuple[str, ...]:
+def _page_facts(record: Record, board: Board) -> tuple[str, ...]:
     datasets = {name for task in board.tasks for name in record.datasets(task.name)}
     runs = {
         variant.rpartition("seed=")[2]
@@ -151,53 +151,60 @@ def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     """That little can be lost, over all or on some tasks: the interval says so, not only that 0 lies in it."""
     losses = Losses(run.record, run.board)
     every = losses.leading(row)
-    if _held(every):
-        clause = f"loses little or nothing {_when(run)}: {_changed(every.delta)}"
-        yield finding(run, clause, weight=2, place="pteb-drops")
+    if _is_held(every):
+        clause = f"loses little or nothing {_when_words(run)}: {_format_change(every.delta)}"
+        yield make_finding(run, clause, weight=2, place="pteb-drops")
         return
     held = [
-        f"{task_word(task)} {_changed(loss.delta)}"
+        f"{task_word(task)} {_format_change(loss.delta)}"
         for task in run.board.tasks
-        if (loss := losses.on_task(row, task)).delta is not None and _held(loss)
+        if (loss := losses.on_task(row, task)).delta is not None and _is_held(loss)
     ]
     if held:
-        clause = f"loses little or nothing {_when(run)} on {plain(listed(held[:4]))}"
-        yield finding(run, clause, weight=1, place="pteb-drops")
+        clause = f"loses little or nothing {_when_words(run)} on {plain_text(join_names(held[:4]))}"
+        yield make_finding(run, clause, weight=1, place="pteb-drops")
 
 
 def unknown(run: ReportRun, row: Row) -> Iterator[str]:
     """That nobody knows whether it loses much or nothing: an interval over both."""
     every = Losses(run.record, run.board).leading(row)
-    if every.delta is not None and every.delta.ci_low is not None and not _held(every) and not _lost(every):
-        yield f"Whether it loses points {_when(run)} is open: {_changed(every.delta)}."
+    if (
+        every.delta is not None
+        and every.delta.ci_low is not None
+        and not _is_held(every)
+        and not _is_lost(every)
+    ):
+        yield f"Whether it loses points {_when_words(run)} is open: {_format_change(every.delta)}."
 
 
 def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """The loss over all, and the dataset that loses most, where intervals lie below 0."""
     losses = Losses(run.record, run.board)
     every = losses.leading(row)
-    if _lost(every):
-        yield finding(run, f"loses {_points(every)} {_when(run)}", weight=5, place="pteb-drops")
+    if _is_lost(every):
+        yield make_finding(
+            run, f"loses {_loss_points(every)} {_when_words(run)}", weight=5, place="pteb-drops"
+        )
     worst = [
         loss
         for task in run.board.tasks
         for dataset in run.record.datasets(task.name)
-        if _lost(loss := losses.on_dataset(row, task, dataset))
+        if _is_lost(loss := losses.on_dataset(row, task, dataset))
     ]
     if worst:
         most = min(worst, key=lambda loss: loss.drop or 0.0)
         where = task_word(most.task) if most.task is not None else ""
         where += f" of {most.dataset}" if len({loss.dataset for loss in worst}) > 1 else ""
-        clause = f"loses most {_when(run)} on {where}, {_points(most)}"
-        yield finding(run, clause, weight=4, place="pteb-drops")
+        clause = f"loses most {_when_words(run)} on {where}, {_loss_points(most)}"
+        yield make_finding(run, clause, weight=4, place="pteb-drops")
 
 
-def _when(run: ReportRun) -> str:
+def _when_words(run: ReportRun) -> str:
     """`when texts are paraphrased`, or what the run's only control does instead."""
     return TEXTS[only_control(run.record)][0]
 
 
-def _held(loss: Loss) -> bool:
+def _is_held(loss: Loss) -> bool:
     """Whether its interval leaves out all but a little loss."""
     change = loss.delta
     return (
@@ -208,7 +215,7 @@ def _held(loss: Loss) -> bool:
     )
 
 
-def _lost(loss: Loss) -> bool:
+def _is_lost(loss: Loss) -> bool:
     """Whether its interval lies below 0."""
     change = loss.delta
     return (
@@ -216,7 +223,7 @@ def _lost(loss: Loss) -> bool:
     )
 
 
-def _points(loss: Loss) -> str:
+def _loss_points(loss: Loss) -> str:
     """`4.1 points (3.3–4.9)`: a loss without its sign."""
     change = loss.delta
     if change is None or change.value is None or change.ci_low is None or change.ci_high is None:
@@ -224,9 +231,9 @@ def _points(loss: Loss) -> str:
     return f"{POINTS.said(-change.value)} points ({POINTS.said_interval(-change.ci_high, -change.ci_low)})"
 
 
-def _changed(change: Result | None) -> str:
+def _format_change(change: Result | None) -> str:
     """`−1.7 points (−5.4 to 2.0)`."""
-    return "" if change is None else figure(change, POINTS).replace(" (", " points (", 1)
+    return "" if change is None else format_figure(change, POINTS).replace(" (", " points (", 1)
 
 
 COUNT = 6
@@ -242,7 +249,7 @@ class Wordings:
     texts: tuple[SideBySide, ...]
 
 
-def wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
+def sample_wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
     """Texts of every dataset and source, drawn with the seed; or why they cannot be shown."""
     if not (record.path / "paraphrases").is_dir():
         return (), ""
@@ -252,13 +259,16 @@ def wordings(record: Record) -> tuple[tuple[Wordings, ...], str]:
         places = places[:MOST_PLACES]
         # All of them together stay about as long, however many datasets there are.
         count = max(2, COUNT // max(1, len(places)))
-        rows = [_of(kept, source.name, dataset, count, len(kept.sources) > 1) for source, dataset in places]
+        rows = [
+            _source_wordings(kept, source.name, dataset, count, len(kept.sources) > 1)
+            for source, dataset in places
+        ]
     except EmbassayError as error:
         return (), f"The paraphrases cannot be shown: {error}"
     return tuple(wording for wording in rows if wording.texts), ""
 
 
-def _of(kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool) -> Wordings:
+def _source_wordings(kept: ParaphraseSet, source: str, dataset: str, count: int, several: bool) -> Wordings:
     runs = {seed: kept.rows(source, dataset, seed) for seed in kept.seeds(source, dataset)}
     title = f"{dataset}, {source}" if several else dataset
     return Wordings(title, side_by_side(runs, count=count))
@@ -294,7 +304,7 @@ def pteb_groups(record: Record) -> tuple[Group, ...]:
     """The items of every task and dataset that a ranked system has values for."""
     langs = {dataset["name"]: dataset.get("lang", "") for dataset in record.manifest.get("datasets", ())}
     groups = (
-        _group(record, task.name, task.title, dataset, langs.get(dataset, ""))
+        _drop_group(record, task.name, task.title, dataset, langs.get(dataset, ""))
         for task in TASKS
         for dataset in record.datasets(task.name)
     )
@@ -305,43 +315,46 @@ def reworded(source: Source) -> Part:
     """The texts of every item, their wordings by run, and the gold score where the task has one."""
     record, group = source.record, source.group
     names = FIELDS.get(group.kind.task, ())
-    variants = _variants(record, group.kind.task, group.dataset)
+    variants = _list_variants(record, group.kind.task, group.dataset)
     wordings = len(source.ids) * len(names) * len(variants)
-    runs = list(islice(_wordings(record, group.dataset), 1 if wordings > MOST else None))
-    texts = {name: [_text(source, name, item) for item in source.ids] for name in names}
+    runs = list(islice(_wordings_by_run(record, group.dataset), 1 if wordings > MOST else None))
+    texts = {name: [_item_text(source, name, item) for item in source.ids] for name in names}
     add = source.excerpts.add
     return {
         "fields": {name: [add(text, LENGTHS["query"]) for text in column] for name, column in texts.items()},
         "runs": [title for title, _ in runs],
         "allRuns": len(variants),
         "wordings": {
-            name: [[_wording(source, known, text) for _, known in runs] for text in column]
+            name: [[_excerpt_number(source, known, text) for _, known in runs] for text in column]
             for name, column in texts.items()
         },
-        "gold": _gold(source),
+        "gold": _gold_scores(source),
         "value": WORDS[VALUES[group.kind.task]],
     }
 
 
-def _group(record: Record, task: str, title: str, dataset: str, lang: str) -> Group | None:
+def _drop_group(record: Record, task: str, title: str, dataset: str, lang: str) -> Group | None:
     folder, measure = RunFolder(record.path), VALUES[task]
-    variants = _variants(record, task, dataset)
+    variants = _list_variants(record, task, dataset)
     systems: list[System] = []
     before: list[Column] = []
     after: list[list[Column]] = []
     for system in record.ranked_systems:
-        original = _column(folder, task, dataset, system.name, "original", measure)
+        original = _variant_column(folder, task, dataset, system.name, "original", measure)
         if original:
             systems.append(system)
             before.append(original)
             after.append(
-                [_column(folder, task, dataset, system.name, variant, measure) for variant in variants]
+                [
+                    _variant_column(folder, task, dataset, system.name, variant, measure)
+                    for variant in variants
+                ]
             )
     if not systems:
         return None
     ids = tuple(before[0])
     old = np.array([[column.get(item, np.nan) for item in ids] for column in before])
-    new = np.array([[_mean([column.get(item) for column in runs]) for item in ids] for runs in after])
+    new = np.array([[_mean_of_runs([column.get(item) for column in runs]) for item in ids] for runs in after])
     words = WORDS[measure]
     measures = (
         Measure(("change", ""), f"change of {words}, mean over runs"),
@@ -352,18 +365,20 @@ def _group(record: Record, task: str, title: str, dataset: str, lang: str) -> Gr
     return Group(kind, dataset, lang, ids, tuple(systems), measures, np.stack([new - old, old, new]))
 
 
-def _mean(values: Sequence[float | None]) -> float:
+def _mean_of_runs(values: Sequence[float | None]) -> float:
     """The mean of the runs that kept the item."""
     defined = [value for value in values if value is not None and value == value]
     return sum(defined) / len(defined) if defined else float("nan")
 
 
-def _variants(record: Record, task: str, dataset: str) -> list[str]:
+def _list_variants(record: Record, task: str, dataset: str) -> list[str]:
     cells = (cell for cell in record.cells if (cell.task, cell.dataset) == (task, dataset))
     return list(dict.fromkeys(cell.variant for cell in cells if cell.variant.startswith(PARAPHRASE)))
 
 
-def _column(folder: RunFolder, task: str, dataset: str, system: str, variant: str, measure: str) -> Column:
+def _variant_column(
+    folder: RunFolder, task: str, dataset: str, system: str, variant: str, measure: str
+) -> Column:
     """The value of every item; empty where the cell kept none."""
     import polars as pl
 
@@ -379,25 +394,25 @@ def _column(folder: RunFolder, task: str, dataset: str, system: str, variant: st
     }
 
 
-def _text(source: Source, field: str, item: str) -> str:
+def _item_text(source: Source, field: str, item: str) -> str:
     """The text of an item; of a query in several wordings the first."""
     name = item.partition(BETWEEN)[0]
     return source.judged.text(field, name) or source.judged.text(field, f"{name}:0") or ""
 
 
-def _wordings(record: Record, dataset: str) -> Iterator[tuple[str, Mapping[str, str]]]:
+def _wordings_by_run(record: Record, dataset: str) -> Iterator[tuple[str, Mapping[str, str]]]:
     """The title of every run of every source, with the wording of each text."""
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     for source in sources:
         title = f"{source['name']}, " if len(sources) > 1 else ""
         for seed in source.get("seeds", {}).get(dataset, ()):
-            wordings = _kept(str(record.path), source["name"], dataset, seed)
+            wordings = _read_wordings(str(record.path), source["name"], dataset, seed)
             if wordings:
                 yield f"{title}{seed}", wordings
 
 
 @lru_cache(maxsize=64)
-def _kept(path: str, source: str, dataset: str, seed: int) -> Mapping[str, str]:
+def _read_wordings(path: str, source: str, dataset: str, seed: int) -> Mapping[str, str]:
     """The wording of every text of a run; empty where the set cannot be read."""
     from pathlib import Path
 
@@ -408,16 +423,16 @@ def _kept(path: str, source: str, dataset: str, seed: int) -> Mapping[str, str]:
     return {row.text: row.wording for row in rows if row.usable}
 
 
-def _wording(source: Source, wordings: Mapping[str, str], text: str) -> int:
+def _excerpt_number(source: Source, wordings: Mapping[str, str], text: str) -> int:
     """The number of the excerpt; -1 where there is no wording."""
     wording = wordings.get(text)
     return -1 if wording is None else source.excerpts.add(wording, LENGTHS["query"])
 
 
-def _gold(source: Source) -> list[float | None]:
+def _gold_scores(source: Source) -> list[float | None]:
     """The gold score of every item; empty where the task has none."""
     group = source.group
-    gold: dict[str, Any] = _column(
+    gold: dict[str, Any] = _variant_column(
         source.folder, group.kind.task, group.dataset, group.systems[0].name, "original", "gold"
     )
     return [gold.get(item) for item in source.ids] if gold else []

@@ -23,20 +23,20 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     Words,
-    entry,
+    entry_for,
     file_tables,
-    folded,
-    listed,
+    fold_table,
+    join_names,
 )
 from embassay.document.marks import Scale, percent, scale_of
-from embassay.document.plots import Axis, Point, Series, lines, scatter
+from embassay.document.plots import Axis, Point, Series, draw_lines, draw_scatter
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_contenders, state_count, state_value
 from embassay.protocols.kernel.tables import POINTS, SCORE, Unit
 from embassay.protocols.pteb.candidates import Candidate, Rule, Selection, select
 from embassay.records import Result
-from embassay.report.board import Board, Row, name
-from embassay.report.record import Record, labels
+from embassay.report.board import Board, Row, name_row
+from embassay.report.record import Record, label_names
 from embassay.report.runs import ReportRun
 
 JUDGING, FIT, ERROR = "judge", "spearman", "mae"
@@ -66,45 +66,45 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )
     yield judge_scores(record, run.board)
     yield from _where_ratings_err(record, judges)
-    if bins := _bins(record, FIT):
+    if bins := _list_bins(record, FIT):
         yield Heading("Does length matter?")
         yield Text("Pairs by their mean number of words. Too few pairs for a correlation: n alone.")
         yield _by_words(record, judges, bins)
-    yield from map(folded, file_tables(record.path, "pteb_table3"))
+    yield from map(fold_table, file_tables(record.path, "pteb_table3"))
 
 
 def _where_ratings_err(record: Record, judges: Sequence[Row]) -> Iterator[Block]:
-    if not (gold := _bins(record, ERROR)):
+    if not (gold := _list_bins(record, ERROR)):
         return
     yield Heading("Where ratings err")
     yield Text(
         "Mean distance of rating and gold by gold score, all datasets pooled; band: 95%. At most four judges, the "
         "first in order; all are in the table."
     )
-    series = _series(record, judges, gold)
+    series = _error_series(record, judges, gold)
     if any(line.points for line in series):
-        yield Figure("Error by gold score", _error_chart(series, gold), _summary(series))
-    yield _errors(record, judges, gold)
+        yield Figure("Error by gold score", _error_chart(series, gold), _summarize_errors(series))
+    yield _errors_table(record, judges, gold)
 
 
 def judge_verdict(record: Record, board: Board) -> Verdict:
     """The verdict on the judges."""
-    judges = [row for row in in_order(record, board) if _score(record, row).value is not None]
+    judges = [row for row in in_order(record, board) if _fit_score(record, row).value is not None]
     if not judges:
         return Verdict(("No judge has a score on every dataset",), ())
-    lede: list[Sentence] = [_values(record, judges)]
+    lede: list[Sentence] = [_values_sentence(record, judges)]
     scope = record.scope(JUDGING)
     scores = tuple(_score_claim(record, row) for row in judges)
     first = state_contenders(JUDGING, scope.first, scope.systems)
-    return Verdict(_follows(scores, first, board), tuple(lede), (*scores, *first))
+    return Verdict(_follow_sentence(scores, first, board), tuple(lede), (*scores, *first))
 
 
 def _score_claim(record: Record, row: Row) -> Claim:
-    result = _score(record, row)
+    result = _fit_score(record, row)
     return state_value(row.system.name, FIT, result.value, result.ci_low, result.ci_high)
 
 
-def _follows(scores: Sequence[Claim], first: Sequence[Claim], board: Board) -> Sentence:
+def _follow_sentence(scores: Sequence[Claim], first: Sequence[Claim], board: Board) -> Sentence:
     """Who follows gold scores best, or may be the one that does."""
     if len(scores) == 1:
         score = POINTS.said(scores[0].value or 0.0)
@@ -122,27 +122,27 @@ def in_order(record: Record, board: Board) -> list[Row]:
     return sorted(board.rows, key=lambda row: order.get(row.system.name, len(order)))
 
 
-def _score(record: Record, row: Row) -> Result:
+def _fit_score(record: Record, row: Row) -> Result:
     result = record.find(JUDGING, row.system.name, FIT)
     return result or Result(
         "pteb", JUDGING, "", "", "", "", row.system.name, FIT, None, 0, reason="not run yet"
     )
 
 
-def _values(record: Record, judges: Sequence[Row]) -> Sentence:
+def _values_sentence(record: Record, judges: Sequence[Row]) -> Sentence:
     parts: list[Part] = []
     for i, row in enumerate(judges[:MOST_NAMES]):
-        result = _score(record, row)
+        result = _fit_score(record, row)
         ends = ""
         if result.ci_low is not None and result.ci_high is not None:
             ends = (
                 f" ({'95% interval ' if i == 0 else ''}{POINTS.said_interval(result.ci_low, result.ci_high)})"
             )
-        parts += ["; " if i else "", name(row), f" {POINTS.said(result.value or 0.0)}{ends}"]
+        parts += ["; " if i else "", name_row(row), f" {POINTS.said(result.value or 0.0)}{ends}"]
     return ("Spearman correlation with gold, × 100, mean over datasets: ", *parts, ".")
 
 
-def _bins(record: Record, measure: str) -> list[str]:
+def _list_bins(record: Record, measure: str) -> list[str]:
     """The variants of a measure, in the order of the rows."""
     bins = (key[3] for key in record.rows if key[0] == JUDGING and key[5] == measure and key[3])
     return list(dict.fromkeys(bins))
@@ -156,10 +156,13 @@ def judge_scores(record: Record, board: Board) -> Table:
         Line(
             row.label,
             (
-                entry(record.find(JUDGING, row.system.name, FIT), POINTS, bold=row.system.name in best),
-                *(entry(record.find(JUDGING, row.system.name, FIT, dataset=name), POINTS) for name in names),
-                entry(record.find(JUDGING, row.system.name, ERROR), RATING),
-                entry(record.find(JUDGING, row.system.name, "failed"), Unit(100.0, 1, 1)),
+                entry_for(record.find(JUDGING, row.system.name, FIT), POINTS, bold=row.system.name in best),
+                *(
+                    entry_for(record.find(JUDGING, row.system.name, FIT, dataset=name), POINTS)
+                    for name in names
+                ),
+                entry_for(record.find(JUDGING, row.system.name, ERROR), RATING),
+                entry_for(record.find(JUDGING, row.system.name, "failed"), Unit(100.0, 1, 1)),
             ),
             "llm",
         )
@@ -169,11 +172,11 @@ def judge_scores(record: Record, board: Board) -> Table:
     return Table("judge-scores", "Spearman correlation with gold, × 100", "Judge", columns, lines_of)
 
 
-def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[Series]:
+def _error_series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[Series]:
     made = []
     for row in judges:
         series = [
-            (_middle(label) / 5, record.find(JUDGING, row.system.name, ERROR, variant=label))
+            (_bin_middle(label) / 5, record.find(JUDGING, row.system.name, ERROR, variant=label))
             for label in gold
         ]
         made.append(
@@ -186,7 +189,7 @@ def _series(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> list[
     return made
 
 
-def _middle(variant: str) -> float:
+def _bin_middle(variant: str) -> float:
     """The middle of a bin: `gold=[1,2)` lies at 1.5."""
     low, high = variant.partition("=")[2].strip("[)]").split(",")
     return (float(low) + float(high)) / 2
@@ -197,18 +200,18 @@ def _error_chart(series: Sequence[Series], gold: Sequence[str]) -> Markup:
         end for line in series for _, row in line.points for end in (row.value, row.ci_low, row.ci_high)
     ]
     y = scale_of([0.0, *(end for end in values if end is not None)], within=(0.0, 5.0))
-    ticks = [(_middle(label) / 5, label.partition("=")[2]) for label in gold]
-    return lines(series, ticks, y, "gold score, 0 to 5")
+    ticks = [(_bin_middle(label) / 5, label.partition("=")[2]) for label in gold]
+    return draw_lines(series, ticks, y, "gold score, 0 to 5")
 
 
-def _summary(series: Sequence[Series]) -> str:
-    ends = listed(
+def _summarize_errors(series: Sequence[Series]) -> str:
+    ends = join_names(
         [f"{line.name} {RATING.text(line.points[-1][1].value or 0.0)}" for line in series if line.points]
     )
     return f"Mean absolute error of the ratings by gold score. At the highest gold scores: {''.join(map(str, ends))}."
 
 
-def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table:
+def _errors_table(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table:
     rows = [
         (row, [record.find(JUDGING, row.system.name, ERROR, variant=bin) for bin in gold]) for row in judges
     ]
@@ -217,7 +220,7 @@ def _errors(record: Record, judges: Sequence[Row], gold: Sequence[str]) -> Table
         or 1.0
     )
     lines_of = tuple(
-        Line(row.label, tuple(entry(result, RATING, n=True, heat=most) for result in of), "llm")
+        Line(row.label, tuple(entry_for(result, RATING, n=True, heat=most) for result in of), "llm")
         for row, of in rows
     )
     columns = tuple(bin.partition("=")[2] for bin in gold)
@@ -238,7 +241,9 @@ def _by_words(record: Record, judges: Sequence[Row], bins: Sequence[str]) -> Tab
         Line(
             label,
             tuple(
-                entry(record.find(JUDGING, whole, FIT, dataset=name, variant=words), POINTS, n=True, heat=1.0)
+                entry_for(
+                    record.find(JUDGING, whole, FIT, dataset=name, variant=words), POINTS, n=True, heat=1.0
+                )
                 for words in bins
             ),
         )
@@ -264,8 +269,8 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run."""
     del alone
     record, board = run.record, run.board
-    _, rule = _chosen(record)
-    placed = [row for row in board.rows if None not in _place(record, row)]
+    _, rule = _select_candidates(record)
+    placed = [row for row in board.rows if None not in _candidate_point(record, row)]
     yield Facts.of(
         "paraphrasers", "PTEB, step 2", numbers.counted(len(board.rows), "candidate"),
         numbers.counted(len(record.datasets(CHOICE)), "dataset"),
@@ -274,7 +279,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Heading("Meaning kept against words changed")
     yield Text(str(rule))
     if placed:
-        reasons = "; ".join(_said(record, row) for row in placed)
+        reasons = "; ".join(_candidate_words(record, row) for row in placed)
         chart = _front_chart(record, placed, rule)
         yield Figure("Similarity against edit distance", chart, reasons, "means over datasets")
     yield Text(
@@ -282,17 +287,17 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "of the two; a copy has 0. Under each value its 95% interval. On the front: no other candidate is better in "
         "all three criteria."
     )
-    yield candidates(record, board)
-    if judges := _judges(record, board.rows):
+    yield candidates_table(record, board)
+    if judges := _judges_table(record, board.rows):
         yield judges
     if len(record.datasets(CHOICE)) > 1:
         yield _by_dataset(record, board.rows)
-    yield from map(folded, file_tables(record.path, "pteb_table[45]"))
+    yield from map(fold_table, file_tables(record.path, "pteb_table[45]"))
 
 
 def selection_verdict(record: Record, board: Board) -> Verdict:
     """Who is chosen, and why; that nobody is, and why."""
-    chosen, _ = _chosen(record)
+    chosen, _ = _select_candidates(record)
     if not chosen.selected:
         why = "; ".join(f"{board.row(name).label}: {reason}" for name, reason in chosen.rejected.items())
         return Verdict(
@@ -305,33 +310,33 @@ def selection_verdict(record: Record, board: Board) -> Verdict:
         Claim(name, "keeps", "front", kind="chosen" if name == chosen.selected else "")
         for name in chosen.front
     )
-    return Verdict((name(row), " is the paraphraser that the rule chooses"), ((why,),), claims)
+    return Verdict((name_row(row), " is the paraphraser that the rule chooses"), ((why,),), claims)
 
 
-def _rule(record: Record) -> Rule:
+def _selection_rule(record: Record) -> Rule:
     options = record.arguments.get("options") or {}
     return Rule(options.get("least_similarity", 4.0), options.get("least_edit_distance", 0.1))
 
 
-def _chosen(record: Record) -> tuple[Selection, Rule]:
-    rule = _rule(record)
-    return select([_candidate(record, system.name) for system in record.systems], rule), rule
+def _select_candidates(record: Record) -> tuple[Selection, Rule]:
+    rule = _selection_rule(record)
+    return select([_make_candidate(record, system.name) for system in record.systems], rule), rule
 
 
-def _candidate(record: Record, system: str) -> Candidate:
+def _make_candidate(record: Record, system: str) -> Candidate:
     rows = {measure: record.find(CHOICE, system, measure) for measure in (SIMILARITY, DISTANCE, SECONDS)}
     reasons = [row.reason for row in rows.values() if row is not None and row.value is None]
     similarity, distance, seconds = (None if row is None else row.value for row in rows.values())
     return Candidate(system, similarity, distance, seconds, next(iter(reasons), ""))
 
 
-def _place(record: Record, row: Row) -> tuple[float | None, float | None]:
+def _candidate_point(record: Record, row: Row) -> tuple[float | None, float | None]:
     system = row.system.name
     return record.value(CHOICE, system, DISTANCE), record.value(CHOICE, system, SIMILARITY)
 
 
 def _front_chart(record: Record, rows: Sequence[Row], rule: Rule) -> Markup:
-    places = [(row, *_place(record, row)) for row in rows]
+    places = [(row, *_candidate_point(record, row)) for row in rows]
     points = [Point(x or 0.0, y or 0.0, "llm", row.label) for row, x, y in places]
     lowest = min(rule.similarity, *(point.y for point in points))
     across = Axis(Scale(0.0, 1.0, 0.2), "edit distance: more words changed →", rule.edit_distance, "copies")
@@ -339,17 +344,17 @@ def _front_chart(record: Record, rows: Sequence[Row], rule: Rule) -> Markup:
         scale_of([lowest, 5.0], within=(0.0, 5.0)), "similarity to the text, 0 to 5", rule.similarity,
         f"the rule: at least {rule.similarity:g}",
     )  # fmt: skip
-    return scatter(points, across, up)
+    return draw_scatter(points, across, up)
 
 
-def _said(record: Record, row: Row) -> str:
-    x, y = _place(record, row)
+def _candidate_words(record: Record, row: Row) -> str:
+    x, y = _candidate_point(record, row)
     return f"{row.label}: similarity {RATING.text(y or 0.0)}, edit distance {RATING.text(x or 0.0)}"
 
 
-def candidates(record: Record, board: Board) -> Table:
+def candidates_table(record: Record, board: Board) -> Table:
     """Every candidate by the criteria, and what the rule says of it."""
-    chosen, _ = _chosen(record)
+    chosen, _ = _select_candidates(record)
     measures = (
         (SIMILARITY, RATING),
         (DISTANCE, RATING),
@@ -362,7 +367,9 @@ def candidates(record: Record, board: Board) -> Table:
         system = row.system.name
         is_chosen = system == chosen.selected
         told = "✓ chosen" if is_chosen else chosen.rejected.get(system, "another changes more words")
-        cells = [entry(record.find(CHOICE, system, name), unit, bold=is_chosen) for name, unit in measures]
+        cells = [
+            entry_for(record.find(CHOICE, system, name), unit, bold=is_chosen) for name, unit in measures
+        ]
         front = Entry("yes" if system in chosen.front else "no")
         lines.append(Line(row.label, (*cells, front, Entry(told)), "llm"))
     columns = (
@@ -384,7 +391,7 @@ def _by_dataset(record: Record, rows: Sequence[Row]) -> Table:
         Line(
             row.label,
             tuple(
-                entry(record.find(CHOICE, row.system.name, SIMILARITY, dataset=name), RATING)
+                entry_for(record.find(CHOICE, row.system.name, SIMILARITY, dataset=name), RATING)
                 for name in names
             ),
             "llm",
@@ -394,7 +401,7 @@ def _by_dataset(record: Record, rows: Sequence[Row]) -> Table:
     return Table("candidates-datasets", "Similarity by dataset", "Candidate", names, lines)
 
 
-def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
+def _judges_table(record: Record, rows: Sequence[Row]) -> Table | None:
     """What each judge says of the candidates it rated, mean over datasets; None for one judge."""
     variants = dict.fromkeys(
         key[3]
@@ -409,11 +416,11 @@ def _judges(record: Record, rows: Sequence[Row]) -> Table | None:
         for variant in variants
     }
     rated = [row for row in rows if any(judges[row.label, variant] is not None for variant in variants)]
-    label = labels([variant.partition("=")[2] for variant in variants])
+    label = label_names([variant.partition("=")[2] for variant in variants])
     lines = tuple(
         Line(
             label[variant.partition("=")[2]],
-            tuple(entry(judges[row.label, variant], RATING) for row in rated),
+            tuple(entry_for(judges[row.label, variant], RATING) for row in rated),
             "llm",
         )
         for variant in variants
@@ -434,7 +441,7 @@ COLUMNS = ("Mean rating", "Median", "At the threshold", "Alpha")
 def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; nothing when nobody has rated yet."""
     del alone
-    record, langs = run.record, _languages(run.record)
+    record, langs = run.record, _list_languages(run.record)
     if not langs:
         return
     yield Facts.of(
@@ -444,42 +451,42 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     )  # fmt: skip
     yield validation_verdict(record, run.board)
     yield Heading("Ratings by language")
-    bar = f"{_threshold(record):g}"
+    bar = f"{_rating_threshold(record):g}"
     yield Text(
         "Ratings from 0 to 5, the share of each from left to right. Under it, on a line from 0 to 5: the mean as a "
         f"diamond, the threshold of {bar} dashed. At the threshold: share of pairs with {bar} or more, in percent. "
         "Alpha: agreement of the raters (Krippendorff, ordinal; 1 is perfect)."
     )
     yield Legend(tuple((f"q{grade}", str(grade)) for grade in GRADES))
-    yield ratings(record)
+    yield ratings_table(record)
     rules = record.manifest.get("rules", ())
     if rules:
         yield Heading("Rules fixed before anybody rated")
         yield Bullets((rules,) if isinstance(rules, str) else tuple(map(str, rules)))
-    yield from map(folded, file_tables(record.path, "pteb_table11"))
-    yield from map(folded, file_tables(record.path, "raters"))
-    yield from map(folded, file_tables(record.path, "corrected_judges"))
-    yield from map(folded, file_tables(record.path, "judge_bias"))
+    yield from map(fold_table, file_tables(record.path, "pteb_table11"))
+    yield from map(fold_table, file_tables(record.path, "raters"))
+    yield from map(fold_table, file_tables(record.path, "corrected_judges"))
+    yield from map(fold_table, file_tables(record.path, "judge_bias"))
 
 
-def ratings(record: Record) -> Table:
+def ratings_table(record: Record) -> Table:
     """A line per language, the last of all together."""
     columns = (Column("", style="bar"), *COLUMNS, "Ratings", "Verdict")
-    lines = tuple(_line(record, lang) for lang in _languages(record))
+    lines = tuple(_rating_line(record, lang) for lang in _list_languages(record))
     return Table("ratings", "Ratings by language", "Language", columns, lines, is_titled=False)
 
 
 def validation_verdict(record: Record, _: Board) -> Verdict:
     """In how many languages people accept the paraphrases; where they do not."""
-    langs = [lang for lang in _languages(record) if lang]
-    verdicts = {lang: _find(record, lang, "accepted") for lang in langs}
+    langs = [lang for lang in _list_languages(record) if lang]
+    verdicts = {lang: _find_row(record, lang, "accepted") for lang in langs}
     accepted = [lang for lang, row in verdicts.items() if row is not None and row.value == 1]
     refused = [lang for lang, row in verdicts.items() if row is not None and row.value == 0]
     open_ = [lang for lang in langs if lang not in accepted and lang not in refused]
     accept = state_count("accepted", len(accepted), len(langs))
     heading = f"People accept the paraphrases in {accept.n} of {numbers.counted(accept.of, 'language')}"
     rating = _rating_claims(record)
-    lede = [_rating(claim) for claim in rating]
+    lede = [_rating_sentence(claim) for claim in rating]
     if refused:
         lede.append((f"Not accepted: {', '.join(refused)}.",))
     if open_:
@@ -489,27 +496,27 @@ def validation_verdict(record: Record, _: Board) -> Verdict:
 
 def _rating_claims(record: Record) -> tuple[Claim, ...]:
     """The mean rating of all languages; none where nobody rated."""
-    whole = _find(record, "", "mean_rating")
+    whole = _find_row(record, "", "mean_rating")
     if whole is None or whole.value is None:
         return ()
     claim = state_value("", "mean_rating", whole.value, whole.ci_low, whole.ci_high)
-    return (replace(claim, margin=_threshold(record)),)
+    return (replace(claim, margin=_rating_threshold(record)),)
 
 
-def _rating(claim: Claim) -> Sentence:
+def _rating_sentence(claim: Claim) -> Sentence:
     ends = ""
     if claim.low is not None and claim.high is not None:
         ends = f" (95% interval {RATING.interval(claim.low, claim.high)})"
     return (f"The mean rating is {RATING.text(claim.value or 0.0)}{ends} of 5, the bar {claim.margin:g}.",)
 
 
-def _languages(record: Record) -> list[str]:
+def _list_languages(record: Record) -> list[str]:
     """The languages in the order of the rows, all together (empty) last."""
     langs = dict.fromkeys(key[2] for key in record.rows if key[0] == TASK)
     return [*(lang for lang in langs if lang), *([""] if "" in langs else [])]
 
 
-def _find(record: Record, lang: str, measure: str, variant: str = "") -> Result | None:
+def _find_row(record: Record, lang: str, measure: str, variant: str = "") -> Result | None:
     return next(
         (
             record.rows[TASK, "", lang, variant, system.name, measure]
@@ -520,36 +527,36 @@ def _find(record: Record, lang: str, measure: str, variant: str = "") -> Result 
     )
 
 
-def _threshold(record: Record) -> float:
+def _rating_threshold(record: Record) -> float:
     rules = record.arguments.get("rules") or {}
     return float(rules.get("threshold", THRESHOLD))
 
 
-def _line(record: Record, lang: str) -> Line:
+def _rating_line(record: Record, lang: str) -> Line:
     units = (
         ("mean_rating", RATING),
         ("median_rating", RATING),
         ("share_at_threshold", Unit(100.0, 0, 0)),
         ("alpha", SCORE),
     )
-    results = [_find(record, lang, measure) for measure, _ in units]
-    accepted = _find(record, lang, "accepted")
-    shares = [_find(record, lang, "ratings", f"rating={grade}") for grade in GRADES]
+    results = [_find_row(record, lang, measure) for measure, _ in units]
+    accepted = _find_row(record, lang, "accepted")
+    shares = [_find_row(record, lang, "ratings", f"rating={grade}") for grade in GRADES]
     mean = results[0].value if results[0] is not None else None
     n = max((row.n for row in shares if row is not None), default=0)
-    drawn = _stack([0.0 if row is None or row.value is None else row.value for row in shares])
+    drawn = _draw_shares([0.0 if row is None or row.value is None else row.value for row in shares])
     return Line(
         lang or "All",
         (
-            Entry((drawn, _scale(mean, _threshold(record)))),
-            *(entry(row, unit) for row, (_, unit) in zip(results, units, strict=True)),
+            Entry((drawn, _draw_mean(mean, _rating_threshold(record)))),
+            *(entry_for(row, unit) for row, (_, unit) in zip(results, units, strict=True)),
             Entry(numbers.count(n), exact=str(n)),
-            Entry(_accepted(accepted, lang)),
+            Entry(_verdict_sentence(accepted, lang)),
         ),
     )
 
 
-def _accepted(row: Result | None, lang: str) -> Sentence:
+def _verdict_sentence(row: Result | None, lang: str) -> Sentence:
     words, style = "no verdict", "state"
     if row is not None and row.value is not None:
         words = (VERDICTS if lang else OF_ALL)[row.value]
@@ -560,7 +567,7 @@ def _accepted(row: Result | None, lang: str) -> Sentence:
     )
 
 
-def _stack(shares: list[float]) -> Markup:
+def _draw_shares(shares: list[float]) -> Markup:
     """The shares of the ratings 0 to 5 side by side."""
     parts, start = [], 0.0
     for grade, share in enumerate(shares):
@@ -572,7 +579,7 @@ def _stack(shares: list[float]) -> Markup:
     return Markup(f'<svg class="stack" aria-hidden="true">{"".join(parts)}</svg>')
 
 
-def _scale(mean: float | None, threshold: float) -> Markup:
+def _draw_mean(mean: float | None, threshold: float) -> Markup:
     """The mean as a diamond on a line from 0 to 5, the bar across it."""
     bar = percent(100 * threshold / 5)
     parts = [
@@ -581,6 +588,7 @@ def _scale(mean: float | None, threshold: float) -> Markup:
     ]
     if mean is not None:
         parts.append(
-            f'<svg x="{percent(100 * mean / 5)}" y="8" overflow="visible"><path class="n" d="M0-6 5 0 0 6-5 0Z"/></svg>'
+            f'<svg x="{percent(100 * mean / 5)}" y="8" overflow="visible">'
+            '<path class="n" d="M0-6 5 0 0 6-5 0Z"/></svg>'
         )
     return Markup(f'<svg class="scale5" aria-hidden="true">{"".join(parts)}</svg>')

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.wordings.records import USABLE
-from embassay.report.pteb.conclusions import PARAPHRASE, controls, only_control
+from embassay.report.pteb.conclusions import PARAPHRASE, control_labels, only_control
 from embassay.report.record import Record, count_outcomes
 
 Found = tuple[str, str, str, str]
@@ -18,23 +18,23 @@ COPIES = 0.01
 
 def pteb_notes(record: Record) -> Iterator[Found]:
     """All of them, the gravest first."""
-    yield from _control(record)
+    yield from _control_notes(record)
     yield from _without_score(record)
-    yield from _outcomes(record)
+    yield from _outcome_notes(record)
     yield from _other_data(record)
-    yield from _stopped(record)
+    yield from _stopped_notes(record)
     yield from _until_ci(record)
     yield from _few_runs(record)
 
 
 def _count_outcomes(record: Record) -> Counter[str]:
     """How many paraphrases came to what, of all sources but controls."""
-    aside = controls(record)
+    aside = control_labels(record)
     sources = record.manifest.get("paraphrases", {}).get("sources", ())
     return count_outcomes(source for source in sources if source.get("label", "") not in aside)
 
 
-def _control(record: Record) -> Iterator[Found]:
+def _control_notes(record: Record) -> Iterator[Found]:
     """Nobody paraphrased."""
     if name := only_control(record):
         how = {"permuted": "stand in another order", "copied": "are as they were"}[name]
@@ -61,7 +61,7 @@ def _without_score(record: Record) -> Iterator[Found]:
         yield "no score", f"No score for {who} on {where}: {reason}.", "", ""
 
 
-def _outcomes(record: Record) -> Iterator[Found]:
+def _outcome_notes(record: Record) -> Iterator[Found]:
     counts = _count_outcomes(record)
     total = sum(counts.values())
     failed = {name: count for name, count in counts.most_common() if name not in USABLE}
@@ -91,7 +91,7 @@ def _other_data(record: Record) -> Iterator[Found]:
         yield "other data", warning, "", ""
 
 
-def _stopped(record: Record) -> Iterator[Found]:
+def _stopped_notes(record: Record) -> Iterator[Found]:
     """Datasets whose drops are not known as well as --until-ci asked."""
     points = record.arguments.get("until_ci")
     for dataset, reason in record.manifest.get("paraphrases", {}).get("stopped", {}).items():

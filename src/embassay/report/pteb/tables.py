@@ -9,9 +9,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from embassay.document.blocks import STEPS, Line, Table, entry
-from embassay.document.marks import CLASSES, Scale, difference_mark, grid, percent, scale_of
-from embassay.document.plots import Axis, Point, scatter
+from embassay.document.blocks import STEPS, Line, Table, entry_for
+from embassay.document.marks import CLASSES, Scale, difference_mark, grid_class, percent, scale_of
+from embassay.document.plots import Axis, Point, draw_scatter
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import POINTS
 from embassay.protocols.pteb.drops import source_of
@@ -52,7 +52,7 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
             for row in losses.rows
         ]
         titles = ["Mean of tasks", *(task.short for task in tasks)]
-        tables.append(_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
+        tables.append(_score_table("All tasks", "scores", titles, rows, losses.board.has_ranks))
     for task in tasks:
         names = record.datasets(task.name)
         if len(names) == 1 and len(tasks) > 1:
@@ -69,11 +69,11 @@ def score_tables(losses: Losses) -> tuple[ScoreTable, ...]:
             for row in losses.rows
         ]
         ranked = len(tasks) == 1 and losses.board.has_ranks
-        tables.append(_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
+        tables.append(_score_table(task.title, f"scores-{task.name}", [*mean, *names], rows, ranked))
     return tuple(tables)
 
 
-def _table(
+def _score_table(
     title: str, name: str, columns: list[str], rows: list[tuple[Row, list[Loss]]], ranked: bool
 ) -> ScoreTable:
     contenders = sum(row.system.ranked for row, _ in rows)
@@ -97,7 +97,9 @@ def source_table(losses: Losses) -> Table | None:
             for source in sources
         ]
         tables.append(
-            Line(row.label, tuple(entry(result, POINTS, signed=True) for result in lines), row.system.kind)
+            Line(
+                row.label, tuple(entry_for(result, POINTS, signed=True) for result in lines), row.system.kind
+            )
         )
     # Where prompts alone differ, their names say all.
     titles = tuple(
@@ -132,27 +134,27 @@ class Stability:
     rows: tuple[Held, ...]
 
 
-def stabilities(record: Record, board: Board) -> tuple[Stability, ...]:
+def stability_tables(record: Record, board: Board) -> tuple[Stability, ...]:
     """The table of the leading scope and, beside it, of the systems that are ranked by themselves."""
     scopes: Mapping[str, Any] = record.compared.get("rank_stability", {})
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     return tuple(
-        _stability(board, titles.get(name, name), name, scopes[name])
+        _stability_table(board, titles.get(name, name), name, scopes[name])
         for name in (board.lead, board.lead + APART)
         if name in scopes and not scopes[name].get("reason")
     )
 
 
-def orders(record: Record, board: Board) -> tuple[tuple[str, str], ...]:
+def order_sentences(record: Record, board: Board) -> tuple[tuple[str, str], ...]:
     """What is said of the order on every other scope, with its title."""
     scopes: Mapping[str, Any] = record.compared.get("rank_stability", {})
     titles = {task.name: task.title for task in board.tasks if task.name != board.lead}
-    found = ((title, _said(scopes.get(name, {}))) for name, title in titles.items())
+    found = ((title, _say_tau(scopes.get(name, {}))) for name, title in titles.items())
     return tuple((title, said) for title, said in found if said)
 
 
-def _stability(board: Board, title: str, name: str, plain: Mapping[str, Any]) -> Stability:
+def _stability_table(board: Board, title: str, name: str, plain: Mapping[str, Any]) -> Stability:
     systems: Sequence[str] = plain["systems"]
     ranges = zip(plain["rank_low"], plain["rank_high"], strict=True) if plain["rank_low"] else None
     words = [numbers.rank(low, high) for low, high in ranges] if ranges else ["no interval"] * len(systems)
@@ -160,20 +162,20 @@ def _stability(board: Board, title: str, name: str, plain: Mapping[str, Any]) ->
     rows = (
         Held(
             board.row(system), plain["original_rank"][i], plain["rank"][i], words[i],
-            tuple(_share(value) for value in beats[i]),
+            tuple(_share_cell(value) for value in beats[i]),
         )
         for i, system in enumerate(systems)
     )  # fmt: skip
-    return Stability(title, f"stability-{name.replace(':', '-')}", _said(plain), tuple(rows))
+    return Stability(title, f"stability-{name.replace(':', '-')}", _say_tau(plain), tuple(rows))
 
 
-def _share(value: float | None) -> tuple[str, int, float | None]:
+def _share_cell(value: float | None) -> tuple[str, int, float | None]:
     if value is None:
         return numbers.NONE, 0, None
     return numbers.percent(value), min(STEPS, 1 + int(value * STEPS)), value
 
 
-def _said(plain: Mapping[str, Any]) -> str:
+def _say_tau(plain: Mapping[str, Any]) -> str:
     """Kendall's tau-b in words, as far as it is defined."""
     parts = []
     if plain.get("tau_original") is not None:
@@ -218,14 +220,14 @@ HEADINGS = ("Edit distance", "Length ratio", "Copies", "Not usable", "Retries pe
 _MEASURES = ("edit_distance", "length_ratio", "copied", "failed", "retries")
 
 
-def qualities(record: Record) -> tuple[Quality, ...]:
+def quality_lines(record: Record) -> tuple[Quality, ...]:
     """A line per dataset and source."""
     groups: dict[tuple[str, str, str], dict[str, list[Result]]] = {}
     for (task, dataset, subset, variant, system, measure), row in record.rows.items():
         if task == TASK and not subset and row.value is not None:
             of = groups.setdefault((dataset, source_of(variant), system), {})
             of.setdefault(measure, []).append(row)
-    return tuple(_quality(*key, measures) for key, measures in groups.items())
+    return tuple(_quality_line(*key, measures) for key, measures in groups.items())
 
 
 def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
@@ -244,7 +246,9 @@ def outcome_lines(record: Record) -> tuple[tuple[str, str], ...]:
     return tuple(lines)
 
 
-def _quality(dataset: str, source: str, system: str, measures: Mapping[str, Sequence[Result]]) -> Quality:
+def _quality_line(
+    dataset: str, source: str, system: str, measures: Mapping[str, Sequence[Result]]
+) -> Quality:
     rows = next(iter(measures.values()))
     rejected = {
         name.removeprefix(REJECTED): fmean(row.value or 0.0 for row in results)
@@ -254,21 +258,21 @@ def _quality(dataset: str, source: str, system: str, measures: Mapping[str, Sequ
     often = sorted(((share, name) for name, share in rejected.items() if share), reverse=True)
     return Quality(
         dataset, source, system, max(row.n for row in rows), len(rows),
-        tuple(_figure(name, measures.get(name, ())) for name in _MEASURES),
+        tuple(_quality_figure(name, measures.get(name, ())) for name in _MEASURES),
         ", ".join(f"{name} {numbers.percent(share, 1)}" for share, name in often),
     )  # fmt: skip
 
 
-def _figure(name: str, rows: Sequence[Result]) -> Figure:
+def _quality_figure(name: str, rows: Sequence[Result]) -> Figure:
     if not rows:
         return Figure(numbers.NONE)
     values = [row.value or 0.0 for row in rows]
-    printed = [_printed(name, value) for value in (fmean(values), min(values), max(values))]
+    printed = [_format_quality(name, value) for value in (fmean(values), min(values), max(values))]
     span = f"{printed[1]}–{printed[2]}" if printed[1] != printed[2] else ""
     return Figure(printed[0], span, fmean(values))
 
 
-def _printed(name: str, value: float) -> str:
+def _format_quality(name: str, value: float) -> str:
     return numbers.percent(value, 1) if name in SHARES else numbers.score(value, 2)
 
 
@@ -305,23 +309,25 @@ def paired_dumbbells(charts: Sequence[Dumbbells]) -> tuple[tuple[Dumbbell, tuple
     )
 
 
-def dumbbells(losses: Losses) -> tuple[Dumbbells, ...]:
+def dumbbell_charts(losses: Losses) -> tuple[Dumbbells, ...]:
     """A chart per ranked system, in the order of the board, each on its own scale."""
     rows = [row for row in losses.rows if row.system.ranked]
-    lost = {row.system.name: _of(losses, row) for row in rows}
+    lost = {row.system.name: _system_losses(losses, row) for row in rows}
     several = len({loss.dataset for of in lost.values() for loss in of}) > 1
-    return tuple(_chart(row, lost[row.system.name], several=several) for row in rows if lost[row.system.name])
+    return tuple(
+        _dumbbell_chart(row, lost[row.system.name], several=several) for row in rows if lost[row.system.name]
+    )
 
 
-def _chart(row: Row, lost: list[Loss], *, several: bool) -> Dumbbells:
-    values = [value for loss in lost for value in _values(loss)]
+def _dumbbell_chart(row: Row, lost: list[Loss], *, several: bool) -> Dumbbells:
+    values = [value for loss in lost for value in _loss_values(loss)]
     scale = scale_of(values, within=(-1.0, 1.0), most=5, factor=POINTS.factor)
-    ordered = sorted(lost, key=_order)
-    drawn = tuple(_drawn(loss, scale, several=several) for loss in ordered)
+    ordered = sorted(lost, key=_loss_order)
+    drawn = tuple(_draw_dumbbell(loss, scale, several=several) for loss in ordered)
     return Dumbbells(row.label, f"drops-{row.system.index}", row, scale, drawn, several=several)
 
 
-def mark(loss: Loss, scale: Scale) -> Markup:
+def draw_loss(loss: Loss, scale: Scale) -> Markup:
     """A hollow circle at the original score, a line to the mean, a tick at every run.
 
     Line and ticks are one path in a drawing that stretches (its strokes do not).
@@ -332,12 +338,12 @@ def mark(loss: Loss, scale: Scale) -> Markup:
         path = f"M{scale.at(before):.1f} 8H{scale.at(after):.1f}{path}"
     circle = "" if before is None else f'<circle class="w" cx="{percent(scale.at(before))}" cy="8" r="5"/>'
     return Markup(
-        f'<svg class="iv {grid(scale)} k{CLASSES[loss.row.system.kind]}" aria-hidden="true">'
+        f'<svg class="iv {grid_class(scale)} k{CLASSES[loss.row.system.kind]}" aria-hidden="true">'
         f'<svg viewBox="0 0 100 16" preserveAspectRatio="none"><path d="{path}"/></svg>{circle}</svg>'
     )
 
 
-def _of(losses: Losses, row: Row) -> list[Loss]:
+def _system_losses(losses: Losses, row: Row) -> list[Loss]:
     return [
         losses.on_dataset(row, task, dataset)
         for task in losses.board.tasks
@@ -345,18 +351,18 @@ def _of(losses: Losses, row: Row) -> list[Loss]:
     ]
 
 
-def _drawn(loss: Loss, scale: Scale, *, several: bool) -> Dumbbell:
+def _draw_dumbbell(loss: Loss, scale: Scale, *, several: bool) -> Dumbbell:
     task = loss.task.short if loss.task else ""
     names = (loss.dataset, task) if several else (task, loss.dataset)
-    return Dumbbell(*names, loss, mark(loss, scale))
+    return Dumbbell(*names, loss, draw_loss(loss, scale))
 
 
-def _values(loss: Loss) -> Sequence[float]:
+def _loss_values(loss: Loss) -> Sequence[float]:
     values = (loss.before.value, loss.after.value, *loss.runs)
     return [value for value in values if value is not None]
 
 
-def _order(loss: Loss) -> tuple[bool, float]:
+def _loss_order(loss: Loss) -> tuple[bool, float]:
     return loss.drop is None, loss.drop or 0.0
 
 
@@ -409,12 +415,12 @@ def baseline_plots(record: Record, board: Board) -> tuple[BaselinePlot, ...]:
     titles = {OVERALL: "All tasks"} | {task.name: task.title for task in board.tasks}
     titles |= {name + APART: f"{title}, classical metrics" for name, title in titles.items()}
     names = sorted(scopes, key=lambda name: name != board.lead)
-    plots = [_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names]
+    plots = [_baseline_plot(record, board, titles.get(name, name), name, scopes[name]) for name in names]
     shown = [plot for plot in plots if plot is not None]
     return tuple([plot for plot in shown if plot.datasets > 1] or shown[:1])
 
 
-def _plot(
+def _baseline_plot(
     record: Record, board: Board, title: str, name: str, plain: Mapping[str, Any]
 ) -> BaselinePlot | None:
     if plain.get("reason") or not plain.get("systems"):
@@ -435,14 +441,16 @@ def _plot(
     missing = tuple(
         (board.row(row["system"]), row["reason"]) for row in plain["systems"] if row.get("reason")
     )
-    rows = tuple(_compared(record, row, words, contrast, scale) for row, _, words, contrast in tested)
+    rows = tuple(_compare_baseline(record, row, words, contrast, scale) for row, _, words, contrast in tested)
     place = name.replace(":", "-")
     return BaselinePlot(
         title, f"baseline-{place}", board.row(plain["baseline"]), len(plain["datasets"]), scale, rows, missing
     )
 
 
-def _compared(record: Record, row: Row, words: str, contrast: Mapping[str, Any], scale: Scale) -> Compared:
+def _compare_baseline(
+    record: Record, row: Row, words: str, contrast: Mapping[str, Any], scale: Scale
+) -> Compared:
     # The protocol's shift is baseline less system; here, as in every other plot, it is system less baseline.
     shift = -contrast["shift"]
     low, high = (None if contrast[end] is None else -contrast[end] for end in ("ci_high", "ci_low"))
@@ -480,8 +488,10 @@ def against_original(losses: Losses) -> Against | None:
         return None
     x = scale_of([loss.before.value or 0.0 for loss in points], within=(-1.0, 1.0), factor=POINTS.factor)
     y = scale_of([0.0, *(loss.drop or 0.0 for loss in points)], within=None, factor=POINTS.factor)
-    svg = scatter(
-        [_point(loss) for loss in points], Axis(x, "original score, points"), Axis(y, "change, points", 0.0)
+    svg = draw_scatter(
+        [_loss_point(loss) for loss in points],
+        Axis(x, "original score, points"),
+        Axis(y, "change, points", 0.0),
     )
     most = min(points, key=lambda loss: loss.drop or 0.0)
     summary = (
@@ -492,14 +502,14 @@ def against_original(losses: Losses) -> Against | None:
     return Against(svg, summary, len(points))
 
 
-def _point(loss: Loss) -> Point:
+def _loss_point(loss: Loss) -> Point:
     return Point(loss.before.value or 0.0, loss.drop or 0.0, loss.row.system.kind)
 
 
 def against_distance(losses: Losses) -> Against | None:
     """Change against the edit distance of the paraphrases, by source; None where under three distances are known."""
     record, board = losses.record, losses.board
-    distances = _distances(record)
+    distances = _mean_distances(record)
     if len(set(distances.values())) < FEWEST_DISTANCES:
         return None
     several = len({source for _, source in distances}) > 1
@@ -521,7 +531,7 @@ def against_distance(losses: Losses) -> Against | None:
     x = scale_of([distance for _, _, distance, _ in found])
     y = scale_of([0.0, *(change for *_, change in found)], within=None, factor=POINTS.factor)
     points = [Point(distance, change, row.system.kind) for row, _, distance, change in found]
-    svg = scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
+    svg = draw_scatter(points, Axis(x, "edit distance of the paraphrases"), Axis(y, "change, points", 0.0))
     row, dataset, distance, change = min(found, key=lambda point: point[3])
     summary = (
         f"{len(found)} points: edit distance across, change by paraphrasing upwards. The lowest, "
@@ -530,7 +540,7 @@ def against_distance(losses: Losses) -> Against | None:
     return Against(svg, summary, len(found))
 
 
-def _distances(record: Record) -> dict[tuple[str, str], float]:
+def _mean_distances(record: Record) -> dict[tuple[str, str], float]:
     """The mean edit distance over runs by dataset and source."""
     distances: dict[tuple[str, str], list[float]] = {}
     for (task, dataset, subset, variant, _, measure), row in record.rows.items():

@@ -21,7 +21,7 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
-    figures,
+    number_columns,
 )
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.options import AS_GOOD, FEW
@@ -31,9 +31,9 @@ from embassay.protocols.kernel.tables import SCORE
 from embassay.protocols.questions import OF_MODELS
 from embassay.records import Result
 from embassay.report.board import Board
-from embassay.report.cards.findings import Finding, finding
-from embassay.report.notes import care, notes_of
-from embassay.report.record import Record, System, labels
+from embassay.report.cards.findings import Finding, make_finding
+from embassay.report.notes import care_blocks, notes_of
+from embassay.report.record import Record, System, label_names
 from embassay.report.runs import ReportRun
 
 TASK = "choice"
@@ -52,11 +52,11 @@ BIAS = (
 def choice_verdict(record: Record, board: Board) -> Verdict:
     """Which one, and how sure; or that nobody can say, and what would decide."""
     del board
-    choices = _choices(record)
+    choices = _read_choices(record)
     if not choices:
         return Verdict(("Nothing could be chosen",), (("Fewer than two systems have answered.",),))
     dataset, choice = next(iter(choices.items()))
-    pick, picked = _pick(record, choice), _pick_claim(record, dataset, choice)
+    pick, picked = _pick_name(record, choice), _pick_claim(record, dataset, choice)
     chances, alike = _chance_claims(record, choice), _alike_claims(choice)
     labels_needed = _label_claims(choice)
     if picked.kind == "use":
@@ -64,7 +64,7 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     else:
         leads = {"most": "is the likeliest", "least": "has the least expected loss"}[picked.relation]
         heading = ("Cannot say which is best; ", pick, f" {leads}")
-    lede = tuple(_lede(record, dataset, choice, chances, alike, labels_needed))
+    lede = tuple(_lede_sentences(record, dataset, choice, chances, alike, labels_needed))
     return Verdict(heading, lede, (picked, *chances, *alike, *labels_needed))
 
 
@@ -127,14 +127,14 @@ def _label_claim(choice: Mapping[str, Any]) -> Claim:
     return Claim("", "keeps", "regret_with_labels", margin=limit, n=int(choice["labels"]))
 
 
-def _pick(record: Record, choice: Mapping[str, Any]) -> Name:
+def _pick_name(record: Record, choice: Mapping[str, Any]) -> Name:
     """The system with the least expected loss."""
-    label = labels([system.name for system in record.systems])
+    label = label_names([system.name for system in record.systems])
     index = {system.name: system.index for system in record.systems}
     return Name(label[choice["pick"]], index[choice["pick"]])
 
 
-def _lede(
+def _lede_sentences(
     record: Record, dataset: str, told: Mapping[str, Any], chances: Sequence[Claim], alike: Sequence[Claim],
     labels_needed: Sequence[Claim],
 ) -> Iterator[Sentence]:  # fmt: skip
@@ -147,13 +147,13 @@ def _lede(
         lost = "Hardly any passage is found by its own sentence, so nothing can be said."
         yield (f"{few if told['questions'] < FEW else lost} What they say:",)
     yield (
-        _pick(record, told),
+        _pick_name(record, told),
         f" has {_with_article(p_best)} chance of being best of {best.of} on {dataset} and {_with_article(p_near)} "
         f"chance of being within {told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: "
         f"{lot}).",
     )  # fmt: skip
     if alike:
-        names = labels([system.name for system in record.systems])
+        names = label_names([system.name for system in record.systems])
         would = ", ".join(names[claim.subject] for claim in alike)
         yield (f"As good, with {AS_GOOD:.0%} or more at most {told['tolerance']:g} below the best: {would}.",)
     if told.get("written"):
@@ -163,7 +163,7 @@ def _lede(
     else:
         yield ("No label was used.",)
     for claim in labels_needed:
-        yield (_labels(told, claim),)
+        yield (_say_labels(told, claim),)
 
 
 def _with_article(percent: str) -> str:
@@ -179,16 +179,16 @@ def _by_model(record: Record, choice: Mapping[str, Any]) -> str:
     return f"{asked} that {asker.get('by', 'a model')} wrote{cost} count in it, as one more witness."
 
 
-def _deciding(choice: Mapping[str, Any]) -> str:
+def _say_deciding(choice: Mapping[str, Any]) -> str:
     """What would decide; that nothing more is needed, or that too little was asked to say."""
     if claims := _label_claims(choice):
-        return _labels(choice, claims[0])
+        return _say_labels(choice, claims[0])
     if choice["says"] == choice["pick"]:
         return f"Nothing more is needed: the expected loss is within {choice['tolerance']:g}."
     return "Too little was asked to say: more documents, or judged questions, would help."
 
 
-def _labels(choice: Mapping[str, Any], claim: Claim) -> str:
+def _say_labels(choice: Mapping[str, Any], claim: Claim) -> str:
     more = " more" if choice["judged"] else ""
     if claim.relation == "misses":
         left = SCORE.text(claim.value or 0.0)
@@ -196,13 +196,13 @@ def _labels(choice: Mapping[str, Any], claim: Claim) -> str:
     return f"About {claim.n}{more} judged questions would decide."
 
 
-def _choices(record: Record) -> dict[str, Mapping[str, Any]]:
+def _read_choices(record: Record) -> dict[str, Mapping[str, Any]]:
     return dict(record.compared.get("choice", {}))
 
 
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That it is the pick, and how likely the best; nothing of the others."""
-    for dataset, choice in _choices(run.record).items():
+    for dataset, choice in _read_choices(run.record).items():
         if choice["pick"] == system:
             basis = (
                 numbers.counted(choice["judged"], "judged question") if choice["judged"] else "without labels"
@@ -210,37 +210,39 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
             clause = (
                 f"is the pick on {dataset}, {numbers.percent(choice['p_best'])} likely the best ({basis})"
             )
-            yield finding(run, clause, weight=1.5)
+            yield make_finding(run, clause, weight=1.5)
 
 
 def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run: who is likely to be best, what each signal says, and what to grade."""
     del alone
     record, board = run.record, run.board
-    choices = _choices(record)
+    choices = _read_choices(record)
     yield Facts.of(
         "", "Choice", numbers.counted(len(record.ranked_systems), "system"),
         numbers.date(record.manifest.get("updated", "")),
     )  # fmt: skip
     yield choice_verdict(record, board)
-    yield from care((*notes_of(record),), run.mark)
+    yield from care_blocks((*notes_of(record),), run.mark)
     for dataset, choice in choices.items():
         yield Heading("Which one, and how sure", "choose-systems")
-        yield replace(_systems(record, dataset), title=dataset)
+        yield replace(_systems_table(record, dataset), title=dataset)
         yield Text(
             "Regret is how far below the best nDCG@10 a system is expected to lie. Price is per million tokens, time "
             "that of its cell here, vectors kept before included."
         )
         yield Heading("What the documents ask of themselves", "choose-signals")
         yield Text(BIAS)
-        yield replace(_signals(record, dataset), title=f"nDCG@10 on {dataset}")
-        yield from _drafts(record, dataset)
+        yield replace(_signals_table(record, dataset), title=f"nDCG@10 on {dataset}")
+        yield from _draft_blocks(record, dataset)
         yield Heading("What would decide", "choose-labels")
-        yield Text(_deciding(choice))
+        yield Text(_say_deciding(choice))
         if (record.path / TO_GRADE).exists():
-            yield Text(("Questions to judge next: ", Command(TO_GRADE), f" ({_amount(record.path)})."))
-            yield from _next(record)
-        yield replace(_after(choice), title="Expected regret after so many judged questions")
+            yield Text(
+                ("Questions to judge next: ", Command(TO_GRADE), f" ({_judging_amount(record.path)}).")
+            )
+            yield from _next_blocks(record)
+        yield replace(_regret_table(choice), title="Expected regret after so many judged questions")
         yield Text(f"The weights of the signals were fitted on {', '.join(choice['trained_on'])}.")
 
 
@@ -248,19 +250,19 @@ def choice_view(run: Path, record: Record, board: Board, wide: bool) -> Iterator
     """A choice: verdict, the systems, what is missing, and what to do next."""
     yield choice_verdict(record, board)
     notes = [note.plain for note in notes_of(record)]
-    for dataset, choice in _choices(record).items():
-        yield _systems(record, dataset)
+    for dataset, choice in _read_choices(record).items():
+        yield _systems_table(record, dataset)
         if wide:
-            yield _signals(record, dataset)
+            yield _signals_table(record, dataset)
         notes += [f"{name} did not answer and is left out." for name in choice["missing"]]
     notes += _of_model(record)
     yield Care(tuple(notes), more=(BIAS,))
     if (run / TO_GRADE).exists():
-        yield Text(("To judge next: ", Command(str(run / TO_GRADE)), f" ({_amount(run)})"))
-        yield from _next(record)
+        yield Text(("To judge next: ", Command(str(run / TO_GRADE)), f" ({_judging_amount(run)})"))
+        yield from _next_blocks(record)
 
 
-def _amount(run: Path) -> str:
+def _judging_amount(run: Path) -> str:
     """How much there is to judge, and how to learn what that costs."""
     rows = [record_json(line) for line in read_bounded(run / TO_GRADE, WHOLE).splitlines() if line.strip()]
     passages = sum(len(row["passages"]) for row in rows)
@@ -281,7 +283,7 @@ def _of_model(record: Record) -> Iterator[str]:
         yield f"None of the questions that {said['by']} wrote passed the checks; it does not count in the choice."
 
 
-def _drafts(record: Record, dataset: str) -> Iterator[Block]:
+def _draft_blocks(record: Record, dataset: str) -> Iterator[Block]:
     """What became of what a model wrote."""
     counts: Mapping[str, Mapping[str, int]] = (
         (record.manifest.get("questions") or {}).get("drafts") or {}
@@ -289,14 +291,14 @@ def _drafts(record: Record, dataset: str) -> Iterator[Block]:
     outcomes = list(dict.fromkeys(name for drafts in counts.values() for name in drafts))
     if outcomes:
         yield Heading("What a model asked", "choose-drafts")
-        heads: list[str | Column] = ["Kind", *figures(*(name.capitalize() for name in outcomes))]
+        heads: list[str | Column] = ["Kind", *number_columns(*(name.capitalize() for name in outcomes))]
         rows: list[list[str | Entry]] = [
             [kind, *(Entry(f"{own.get(name, 0):,}") for name in outcomes)] for kind, own in counts.items()
         ]
         yield replace(Table.of(f"drafts-{dataset}", heads, rows), title="Questions by outcome")
 
 
-def _next(record: Record) -> Iterator[Block]:
+def _next_blocks(record: Record) -> Iterator[Block]:
     """The commands that have them judged, and that choose again."""
     for command in next_commands(record):
         yield Text((Command(command),))
@@ -306,8 +308,8 @@ def next_commands(record: Record) -> tuple[str, ...]:
     """A golden set of the questions to judge, its pools those of the likeliest systems, and the choice with it."""
     arguments, run = record.arguments, str(record.path)
     corpus = quote(arguments["datasets"][0])
-    dataset = next(iter(_choices(record)), "")
-    encoders = [system.name for system in _ordered(record, dataset) if system.kind == "embedding"]
+    dataset = next(iter(_read_choices(record)), "")
+    encoders = [system.name for system in _order_systems(record, dataset) if system.kind == "embedding"]
     judge = arguments["options"].get("llm") or "MODEL"
     golden = f"{run}-golden"
     runs = [f"--add-run {quote(str(path))}" for path in sorted((record.path / "contenders").glob("*.jsonl"))]
@@ -320,7 +322,7 @@ def next_commands(record: Record) -> tuple[str, ...]:
     )
 
 
-def _ordered(record: Record, dataset: str) -> list[System]:
+def _order_systems(record: Record, dataset: str) -> list[System]:
     def regret(system: System) -> float:
         row = record.find(TASK, system.name, "expected_regret", dataset=dataset)
         return row.value if row is not None and row.value is not None else float("inf")
@@ -328,15 +330,16 @@ def _ordered(record: Record, dataset: str) -> list[System]:
     return sorted(record.ranked_systems, key=regret)
 
 
-def _systems(record: Record, dataset: str) -> Table:
-    label = labels([system.name for system in record.systems])
+def _systems_table(record: Record, dataset: str) -> Table:
+    label = label_names([system.name for system in record.systems])
     tolerance = record.arguments["options"]["tolerance"]
     heads: list[str | Column] = [
-        "System", *figures("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%", "$ / 1M", "Time"),
+        "System", *number_columns("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%",
+                                  "$ / 1M", "Time"),
     ]  # fmt: skip
-    systems = _ordered(record, dataset)
+    systems = _order_systems(record, dataset)
     rows: list[list[str | Entry]] = [
-        [label[system.name], *_entries(record, dataset, system)] for system in systems
+        [label[system.name], *_system_entries(record, dataset, system)] for system in systems
     ]
     table = Table.of(f"choice-{dataset}", heads, rows)
     kinds = [system.kind for system in systems]
@@ -345,28 +348,28 @@ def _systems(record: Record, dataset: str) -> Table:
     )
 
 
-def _entries(record: Record, dataset: str, system: System) -> Iterator[Entry]:
+def _system_entries(record: Record, dataset: str, system: System) -> Iterator[Entry]:
     rows = {
         name: record.find(TASK, system.name, name, dataset=dataset)
         for name in ("p_best", "p_near", "expected_regret", "against_pick")
     }
     for name in ("p_best", "p_near"):
-        yield _entry(rows[name], numbers.percent)
-    yield _entry(rows["expected_regret"], SCORE.text)
-    yield _against(rows["against_pick"])
+        yield _value_entry(rows[name], numbers.percent)
+    yield _value_entry(rows["expected_regret"], SCORE.text)
+    yield _against_entry(rows["against_pick"])
     price = system.facts.get("usd_per_million_tokens")
     yield Entry("0" if price is None else f"{price:g}")
     seconds = sum(cell.seconds or 0.0 for cell in record.cells_of(TASK, system.name))
     yield Entry(numbers.duration(seconds), exact=str(seconds))
 
 
-def _entry(row: Result | None, written: Any) -> Entry:
+def _value_entry(row: Result | None, written: Any) -> Entry:
     if row is None or row.value is None:
         return Entry(numbers.NONE, why="no answers")
     return Entry(written(row.value), exact=str(row.value))
 
 
-def _against(row: Result | None) -> Entry:
+def _against_entry(row: Result | None) -> Entry:
     if row is None or row.value is None or row.ci_low is None or row.ci_high is None:
         return Entry(numbers.NONE, why="the first itself" if row is not None else "no answers")
     ends = (row.ci_low, row.ci_high)
@@ -374,28 +377,28 @@ def _against(row: Result | None) -> Entry:
     return Entry(numbers.change(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
-def _signals(record: Record, dataset: str) -> Table:
+def _signals_table(record: Record, dataset: str) -> Table:
     """A line per system, a column per family of questions."""
-    label = labels([system.name for system in record.systems])
+    label = label_names([system.name for system in record.systems])
     asked = {f"model: {kind}": f"a model's: {kind}" for kind in OF_MODELS}
     named = {**SIGNALS, **asked}
-    families = [name for name in named if _has(record, dataset, name)]
-    heads: list[str | Column] = ["System", *figures(*(named[name].capitalize() for name in families))]
+    families = [name for name in named if _has_family(record, dataset, name)]
+    heads: list[str | Column] = ["System", *number_columns(*(named[name].capitalize() for name in families))]
     rows: list[list[str | Entry]] = [
-        [label[system.name], *(_score(record, dataset, system.name, name) for name in families)]
-        for system in _ordered(record, dataset)
+        [label[system.name], *(_score_entry(record, dataset, system.name, name) for name in families)]
+        for system in _order_systems(record, dataset)
     ]
     return Table.of(f"signals-{dataset}", heads, rows)
 
 
-def _has(record: Record, dataset: str, family: str) -> bool:
+def _has_family(record: Record, dataset: str, family: str) -> bool:
     return any(
         record.find(TASK, system.name, "found", dataset=dataset, variant=family)
         for system in record.ranked_systems
     )
 
 
-def _score(record: Record, dataset: str, system: str, family: str) -> Entry:
+def _score_entry(record: Record, dataset: str, system: str, family: str) -> Entry:
     row = record.find(TASK, system, "found", dataset=dataset, variant=family)
     if row is None or row.value is None:
         return Entry(numbers.NONE, why="no answers")
@@ -404,8 +407,8 @@ def _score(record: Record, dataset: str, system: str, family: str) -> Entry:
     return Entry(SCORE.text(row.value), small, ",".join(map(str, (row.value, *ends))))
 
 
-def _after(choice: Mapping[str, Any]) -> Table:
+def _regret_table(choice: Mapping[str, Any]) -> Table:
     regrets: Sequence[tuple[str, float]] = list(choice["regret_with_labels"].items())
-    heads: list[str | Column] = ["Judged questions", *figures("Expected regret")]
+    heads: list[str | Column] = ["Judged questions", *number_columns("Expected regret")]
     rows: list[list[str | Entry]] = [[n, Entry(SCORE.text(value), exact=str(value))] for n, value in regrets]
     return Table.of("choice-labels", heads, rows)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, figures
+from embassay.document.blocks import Block, Entry, Line, Table, Text, Verdict, number_columns
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.quantities import JudgeBias, Quantity, ahead, undecided
 from embassay.protocols.rag.decision.protocol import Ahead, Decision, Standing, state_decision
@@ -20,28 +20,28 @@ def decision_view(decision: Decision) -> Iterator[Block]:
     """On a terminal."""
     lede = tuple((sentence,) for sentence in decision.lede)
     yield Verdict((decision.verdict,), lede, tuple(state_decision(decision)))
-    yield _standings(decision)
+    yield _standings_table(decision)
     if decision.ahead:
         yield ahead_table(decision.ahead)
 
 
-def _standings(decision: Decision) -> Table:
+def _standings_table(decision: Decision) -> Table:
     lines = tuple(
         Line(
             f"{standing.a} minus {standing.b or 'the threshold'}",
-            (Entry(f"{standing.value:+.3f}"), Entry(_interval(standing)), Entry(_said(standing))),
+            (Entry(f"{standing.value:+.3f}"), Entry(_format_ends(standing)), Entry(_say_standing(standing))),
         )
         for standing in decision.standings
     )
-    columns = figures(decision.measure, f"{1 - decision.alpha:.0%} at every look", "Decided")
+    columns = number_columns(decision.measure, f"{1 - decision.alpha:.0%} at every look", "Decided")
     return Table("decision", "Where it stands", "Comparison", columns, lines, is_sortable=False)
 
 
-def _interval(standing: Standing) -> str:
+def _format_ends(standing: Standing) -> str:
     return f"{standing.low:+.3f} to {standing.high:+.3f}"
 
 
-def _said(standing: Standing) -> str:
+def _say_standing(standing: Standing) -> str:
     if not standing.sign:
         return "open"
     if standing.b:
@@ -63,7 +63,9 @@ def ahead_table(ahead: Sequence[Ahead]) -> Table:
         for step in ahead
     )  # fmt: skip
     titles = ("Interval", "Chance of a decision", *(("Cost",) if priced else ()))
-    return Table("ahead", "What more labels would buy", "Labels", figures(*titles), lines, is_sortable=False)
+    return Table(
+        "ahead", "What more labels would buy", "Labels", number_columns(*titles), lines, is_sortable=False
+    )
 
 
 def undecided_blocks(score: Score, price: float | None = None) -> Iterator[Block]:
@@ -100,7 +102,7 @@ def corrections_view(corrections: Corrections, headline: str, price: float | Non
     """What people's grades made of the judge's: by one measure, and where the judge is off."""
     yield corrected_table(corrections, headline)
     yield off_table(corrections.off)
-    yield Text(_agreement(corrections))
+    yield Text(_say_agreement(corrections))
     if corrections.ahead:
         yield bought_table(corrections.ahead, price)
 
@@ -108,13 +110,13 @@ def corrections_view(corrections: Corrections, headline: str, price: float | Non
 def corrected_table(corrections: Corrections, headline: str) -> Table:
     """Each run, and each difference, by people and judge beside either alone."""
     rows = [row for row in corrections.rows if row.measure == headline]
-    columns = figures("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
+    columns = number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     return Table(
-        "corrected", "People and judge", headline, columns, tuple(map(_corrected, rows)), is_sortable=False
+        "corrected", "People and judge", headline, columns, tuple(map(_line_of, rows)), is_sortable=False
     )
 
 
-def _corrected(correction: Correction) -> Line:
+def _line_of(correction: Correction) -> Line:
     sign = "+" if correction.other else ""
     ends = [f"{value:{sign}.3f}" for value in (correction.value, correction.low, correction.high)]
     own = [f"{value:{sign}.3f}" for value in (correction.alone, correction.alone_low, correction.alone_high)]
@@ -140,11 +142,11 @@ def quantities_blocks(
     would buy, at a `price` each; a unit takes so many `labels`, one where they are left out."""
     if not found:
         return
-    lines = tuple(Line(quantity.name, tuple(map(Entry, _figures(quantity)))) for quantity in found)
-    heads = figures("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
+    lines = tuple(Line(quantity.name, tuple(map(Entry, _quantity_figures(quantity)))) for quantity in found)
+    heads = number_columns("Corrected, 95%", "People alone, 95%", "Judge alone", "Labels", "Worth")
     yield Table(f"quantities-{title}", title, title, heads, lines, is_sortable=False)
     if biased := tuple(_off_line(bias.said, bias) for bias in off):
-        columns = figures("Judge minus people", "95%", "Labels")
+        columns = number_columns("Judge minus people", "95%", "Labels")
         yield Table(
             f"off-{title}", "Where the judge is off", "It says, or where", columns, biased, is_sortable=False
         )
@@ -159,19 +161,19 @@ def quantities_blocks(
         yield replace(table, id=f"ahead-{title}")
 
 
-def _figures(quantity: Quantity) -> Iterator[str]:
-    yield f"{_number(quantity.value)} {_ends(quantity.low, quantity.high)}".rstrip()
-    yield f"{_number(quantity.alone)} {_ends(quantity.alone_low, quantity.alone_high)}".rstrip()
+def _quantity_figures(quantity: Quantity) -> Iterator[str]:
+    yield f"{_format_number(quantity.value)} {_quantity_ends(quantity.low, quantity.high)}".rstrip()
+    yield f"{_format_number(quantity.alone)} {_quantity_ends(quantity.alone_low, quantity.alone_high)}".rstrip()
     yield f"{quantity.judge:.3f}"
     yield f"{quantity.n:,} of {quantity.total:,}"
     yield f"{quantity.worth:,.0f}" if quantity.is_helped else "judge unused"
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return numbers.NONE if value is None else f"{value:.3f}"
 
 
-def _ends(low: float | None, high: float | None) -> str:
+def _quantity_ends(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"{low:.3f}–{high:.3f}"
 
 
@@ -185,11 +187,11 @@ def _off_line(label: str, off: JudgeBias | Off) -> Line:
 def off_table(off: Sequence[Off]) -> Table:
     """How far the judge's grades are above people's."""
     lines = tuple(_off_line(row.kind, row) for row in off)
-    columns = figures("Judge minus people", "95%", "Passages")
+    columns = number_columns("Judge minus people", "95%", "Passages")
     return Table("judge-off", "Where the judge is off", "Passages", columns, lines, is_sortable=False)
 
 
-def _agreement(corrections: Corrections) -> str:
+def _say_agreement(corrections: Corrections) -> str:
     kappa = "" if corrections.kappa is None else f", weighted kappa {corrections.kappa:.2f}"
     return (
         f"{corrections.passages:,} passages of {numbers.counted(corrections.queries, 'query')} have both grades: "
@@ -204,18 +206,18 @@ def bought_table(ahead: Sequence[Bought], price: float | None = None) -> Table:
             f"{bought.run} minus {bought.other}",
             (
                 Entry(f"{bought.more:,} more {bought.unit}"),
-                *(() if price is None else (Entry(_cost(bought, price)),)),
+                *(() if price is None else (Entry(_labels_cost(bought, price)),)),
                 Entry(f"± {bought.half:.3f}"),
                 Entry(numbers.percent(bought.chance)),
             ),
         )
         for bought in ahead
     )
-    columns = figures(
+    columns = number_columns(
         "Labels", *(() if price is None else ("Cost",)), "Interval", "Chance to tell them apart"
     )
     return Table("bought", "What more labels would buy", "Runs", columns, lines, is_sortable=False)
 
 
-def _cost(bought: Bought, price: float) -> str:
+def _labels_cost(bought: Bought, price: float) -> str:
     return f"${bought.more * bought.labels * price:,.2f}"

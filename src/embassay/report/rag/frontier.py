@@ -14,16 +14,16 @@ from pathlib import Path
 
 from markupsafe import Markup, escape
 
-from embassay.document.blocks import Block, Care, Entry, Table, Text, Verdict, Words, figures
+from embassay.document.blocks import Block, Care, Entry, Table, Text, Verdict, Words, number_columns
 from embassay.document.marks import LogScale, Scale, log_scale, scale_of
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.sweep.findings.record import Findings, Part, StackFacts, Terms
 from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
 from embassay.protocols.rag.tradeoffs import ROUNDING
-from embassay.report.cards.findings import Finding, finding
+from embassay.report.cards.findings import Finding, make_finding
 from embassay.report.notes import Open, open_table
 from embassay.report.runs import ReportRun, sweep_of
-from embassay.report.terminal import where
+from embassay.report.terminal import report_place
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def shown_frontier(part: Part, asked: Terms) -> tuple[Spot, ...]:
     ids = dict.fromkeys([*part.frontiers[0].stacks, *([chosen] if chosen else [])])
     groups: list[list[StackFacts]] = []
     for stack in sorted((part.stack(id) for id in ids), key=lambda one: (one.latency, one.cost, one.id)):
-        same = next((group for group in groups if _equal(group[0], stack, asked)), None)
+        same = next((group for group in groups if _is_equal(group[0], stack, asked)), None)
         if same is None:
             groups.append([stack])
         else:
@@ -54,7 +54,7 @@ def shown_frontier(part: Part, asked: Terms) -> tuple[Spot, ...]:
     return tuple(spots)
 
 
-def _equal(a: StackFacts, other: StackFacts, asked: Terms) -> bool:
+def _is_equal(a: StackFacts, other: StackFacts, asked: Terms) -> bool:
     pairs = (
         (a.cost, other.cost),
         (a.latency, other.latency),
@@ -97,8 +97,8 @@ def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     part = findings.parts[0]
     stack = part.stack(part.recommendation.stack)
     if system in stack.axes.values():
-        quality = _quality(stack, findings.asked.measure)
-        yield finding(
+        quality = _quality_text(stack, findings.asked.measure)
+        yield make_finding(
             run, f"is in the recommended stack, {stack.id}: {findings.asked.measure} {quality}", weight=2.5
         )
 
@@ -111,20 +111,20 @@ def sweep_view(
     part = findings.parts[0]
     yield Verdict((part.verdict,), tuple((sentence,) for sentence in part.lede))
     spots = shown_frontier(part, findings.asked)
-    shown = _shown(part, [spot.stack for spot in spots], wide)
+    shown = _shown_stacks(part, [spot.stack for spot in spots], wide)
     titles = (f"{findings.asked.measure}, 95%", "p50", "$/1,000", "p95", "%PROC")
     rows = (_table_row(part, findings, id, place) for place, id in shown)
-    yield Table.of("frontier", ("Frontier, fastest first", *figures(*titles)), rows)
+    yield Table.of("frontier", ("Frontier, fastest first", *number_columns(*titles)), rows)
     if (table := undecided_stacks(part, labels, price)) is not None:
         yield Text(f"{table.title}:")
         yield table
     equal = sum(len(spot.equal) for spot in spots)
-    signs = tuple(_signs(part))
-    yield Care(tuple(_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)
-    yield from where(run, "tables")
+    signs = tuple(_sign_notes(part))
+    yield Care(tuple(_frontier_notes(findings, len(spots) - len(shown), equal, wide)), more=signs)
+    yield from report_place(run, "tables")
 
 
-def _signs(part: Part) -> Iterator[str]:
+def _sign_notes(part: Part) -> Iterator[str]:
     """What the star means, and what it is to be on the frontier."""
     chosen = part.recommendation.stack
     if not chosen:
@@ -133,7 +133,7 @@ def _signs(part: Part) -> Iterator[str]:
     yield f"{RECOMMENDED}{off} {UNBEATEN}"
 
 
-def _shown(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
+def _shown_stacks(part: Part, order: Sequence[str], wide: bool) -> list[tuple[int, str]]:
     """The stacks with their places: all, or the best of them, which wait longest, and the recommended one."""
     placed = list(enumerate(order, start=1))
     if wide or len(placed) <= FEW:
@@ -147,13 +147,13 @@ def _table_row(part: Part, findings: Findings, id: str, place: int) -> list[Entr
     total, mark = stack.time("total"), "*" if chosen else ""
     times = ("n/a", "n/a") if total is None else (ms(total.p50), ms(total.p95))
     cells = (
-        f"{place}{mark} {id}", _quality(stack, findings.asked.measure), times[0], usd(stack.cost), times[1],
-        _reached(stack, findings.asked.measure),
+        f"{place}{mark} {id}", _quality_text(stack, findings.asked.measure), times[0], usd(stack.cost), times[1],
+        _reached_text(stack, findings.asked.measure),
     )  # fmt: skip
     return [Entry((Words(cell, "b"),) if chosen else cell) for cell in cells]
 
 
-def _quality(stack: StackFacts, measure: str) -> str:
+def _quality_text(stack: StackFacts, measure: str) -> str:
     quality = stack.measured(measure)
     if quality is None or quality.value.value is None:
         return "n/a"
@@ -163,13 +163,13 @@ def _quality(stack: StackFacts, measure: str) -> str:
     return f"{numbers.score(value.value or 0.0)} {numbers.interval(value.low, value.high)}"
 
 
-def _reached(stack: StackFacts, measure: str) -> str:
+def _reached_text(stack: StackFacts, measure: str) -> str:
     quality = stack.measured(measure)
     share = quality.reached.value if quality is not None and quality.reached is not None else None
     return "n/a" if share is None else percent(share)
 
 
-def _notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
+def _frontier_notes(findings: Findings, hidden: int, equal: int, wide: bool) -> Iterator[str]:
     part = findings.parts[0]
     if hidden:
         yield f"{numbers.counted(hidden, 'faster stack')} on the frontier: --wide shows them."
@@ -242,9 +242,10 @@ def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlo
     """The plot of a part; `order` are the stacks of its table, numbered from 1."""
     valued = [stack for stack in part.stacks if stack.value(asked.measure) is not None]
     shown = [stack for stack in valued if stack.id in order]
-    x = log_scale([end for stack in valued for end in (stack.latency, _p95(stack))])
+    x = log_scale([end for stack in valued for end in (stack.latency, _stack_p95(stack))])
     y = scale_of(
-        [_q(stack, asked) for stack in valued] + [end for stack in shown for end in _ends(stack, asked)]
+        [_stack_quality(stack, asked) for stack in valued]
+        + [end for stack in shown for end in _quality_ends(stack, asked)]
     )
     ties = sorted(
         valued,
@@ -258,65 +259,66 @@ def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlo
     # What is on a frontier is drawn last, over the rings.
     drawn = sorted(ties, key=lambda stack: ("latency" in stack.on, part.frontiers[0].name in stack.on))
     parts = [
-        _limits(part, asked, x), _grid(x, y, asked), _steps(part, asked, x, y), _whiskers(shown, asked, x, y),
-        *(_point(stack, part, asked, x, y) for stack in drawn), _numbers(part, asked, order, x, y),
-        _pick(part, asked, x, y),
+        _draw_limits(part, asked, x), _draw_grid(x, y, asked), _draw_steps(part, asked, x, y),
+        _draw_whiskers(shown, asked, x, y),
+        *(_draw_point(stack, part, asked, x, y) for stack in drawn), _draw_numbers(part, asked, order, x, y),
+        _draw_pick(part, asked, x, y),
     ]  # fmt: skip
     rows = tuple((*_plot_row(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')
-    return FrontierPlot(svg, _summary(part, asked), rows, (x.low, x.high, LEFT, WIDE))
+    return FrontierPlot(svg, _plot_summary(part, asked), rows, (x.low, x.high, LEFT, WIDE))
 
 
 def _plot_row(
     stack: StackFacts, asked: Terms, x: LogScale, y: Scale
 ) -> tuple[str, float, float, float, float, float]:
-    quality = _q(stack, asked)
+    quality = _stack_quality(stack, asked)
     return (
         stack.id,
         round(stack.cost, 6),
         round(stack.latency, 4),
         round(quality, 9),
-        _at(stack, x),
-        _down(y, quality),
+        _x_of(stack, x),
+        _y_at(y, quality),
     )
 
 
-def _q(stack: StackFacts, asked: Terms) -> float:
+def _stack_quality(stack: StackFacts, asked: Terms) -> float:
     return stack.value(asked.measure) or 0.0
 
 
-def _p95(stack: StackFacts) -> float:
+def _stack_p95(stack: StackFacts) -> float:
     total = stack.time("total")
     return stack.latency if total is None else max(total.p95, stack.latency)
 
 
-def _ends(stack: StackFacts, asked: Terms) -> list[float]:
+def _quality_ends(stack: StackFacts, asked: Terms) -> list[float]:
     quality = stack.measured(asked.measure)
     ends = () if quality is None else (quality.value.low, quality.value.high)
     return [end for end in ends if end is not None]
 
 
-def _at(stack: StackFacts, x: LogScale) -> float:
-    return round(_across(x, stack.latency), 2)
+def _x_of(stack: StackFacts, x: LogScale) -> float:
+    return round(_x_at(x, stack.latency), 2)
 
 
-def _across(x: LogScale, value: float) -> float:
+def _x_at(x: LogScale, value: float) -> float:
     return LEFT + WIDE * x.at(value) / 100
 
 
-def _down(y: Scale, value: float) -> float:
+def _y_at(y: Scale, value: float) -> float:
     return round(TOP + (100 - y.at(value)) / 100 * HEIGHT, 1)
 
 
-def _grid(x: LogScale, y: Scale, asked: Terms) -> str:
+def _draw_grid(x: LogScale, y: Scale, asked: Terms) -> str:
     right, bottom = LEFT + WIDE, TOP + HEIGHT
     rows = "".join(
-        f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" y1="{_down(y, tick)}" y2="{_down(y, tick)}"/>'
-        f'<text x="{LEFT - 1:g}%" y="{_down(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
+        f'<line class="g" x1="{LEFT:g}%" x2="{right:g}%" y1="{_y_at(y, tick)}" y2="{_y_at(y, tick)}"/>'
+        f'<text x="{LEFT - 1:g}%" y="{_y_at(y, tick)}" dy="4" text-anchor="end">{y.label(tick)}</text>'
         for tick in y.ticks
     )
     columns = "".join(
-        f'<text x="{_across(x, tick):.2f}%" y="{bottom + 20}" text-anchor="middle">{tick:,.10g}</text>'
+        f'<text x="{_x_at(x, tick):.2f}%" y="{bottom + 20}" text-anchor="middle">{tick:,.10g}</text>'
         for tick in x.ticks
     )
     name = f"p{asked.percentile:g} of a query, ms (log)"
@@ -326,24 +328,24 @@ def _grid(x: LogScale, y: Scale, asked: Terms) -> str:
     )
 
 
-def _limits(part: Part, asked: Terms, x: LogScale) -> str:
+def _draw_limits(part: Part, asked: Terms, x: LogScale) -> str:
     """The times over the limit as ground, and what is within jitter of the recommended point."""
     right, recommendation = LEFT + WIDE, part.recommendation
-    start = right if asked.sla_ms is None else _across(x, asked.sla_ms)
+    start = right if asked.sla_ms is None else _x_at(x, asked.sla_ms)
     shade = f'<rect class="shade" x="{start:.2f}%" width="{right - start:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
     if not recommendation.stack:
         return shade
     middle = part.stack(recommendation.stack).latency
-    low, high = (_across(x, middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
+    low, high = (_x_at(x, middle + step) for step in (-asked.jitter_ms, asked.jitter_ms))
     band = f'<rect class="band" x="{low:.2f}%" width="{high - low:.2f}%" y="{TOP}" height="{HEIGHT}"/>'
     return band + shade
 
 
-def _steps(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_steps(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """The frontier by time: level until the next point, then up."""
     frontier = part.frontier("latency")
     stacks = [part.stack(id) for id in frontier.stacks] if frontier is not None else []
-    spots = [(_at(stack, x), _down(y, _q(stack, asked))) for stack in stacks]
+    spots = [(_x_of(stack, x), _y_at(y, _stack_quality(stack, asked))) for stack in stacks]
     if not spots:
         return ""
     lines = [(*a, b[0], a[1]) for a, b in pairwise(spots)] + [(b[0], a[1], *b) for a, b in pairwise(spots)]
@@ -351,35 +353,38 @@ def _steps(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     return "".join(f'<line class="s1" x1="{a}%" y1="{b}" x2="{c}%" y2="{d}"/>' for a, b, c, d in lines)
 
 
-def _whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_whiskers(shown: Sequence[StackFacts], asked: Terms, x: LogScale, y: Scale) -> str:
     """Of the numbered points the interval upright, and the way from the drawn percentile to p95 across."""
     parts = []
     for stack in shown:
-        at, down = _at(stack, x), _down(y, _q(stack, asked))
+        at, down = _x_of(stack, x), _y_at(y, _stack_quality(stack, asked))
         parts.append(
-            f'<line class="o" x1="{at}%" x2="{_across(x, _p95(stack)):.2f}%" y1="{down}" y2="{down}"/>'
+            f'<line class="o" x1="{at}%" x2="{_x_at(x, _stack_p95(stack)):.2f}%" y1="{down}" y2="{down}"/>'
         )
-        if ends := _ends(stack, asked):
-            low, high = (_down(y, end) for end in ends)
+        if ends := _quality_ends(stack, asked):
+            low, high = (_y_at(y, end) for end in ends)
             parts.append(f'<line class="o" x1="{at}%" x2="{at}%" y1="{low}" y2="{high}"/>')
     return "".join(parts)
 
 
-def _point(stack: StackFacts, part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_point(stack: StackFacts, part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """Filled: on the frontier by time; hollow: on it for its price; a grey ring: dominated."""
     on = "e" if "latency" in stack.on else "w" if part.frontiers[0].name in stack.on else "ring"
     over = " over" if (asked.budget is not None and stack.cost > asked.budget) else ""
-    quality = numbers.score(_q(stack, asked))
+    quality = numbers.score(_stack_quality(stack, asked))
     title = f"{stack.id}: {quality}, {ms(stack.latency)}, {usd(stack.cost)}"
-    place = f'cx="{_at(stack, x)}%" cy="{_down(y, _q(stack, asked))}" r="{4 if on == "ring" else 5}"'
+    place = f'cx="{_x_of(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="{4 if on == "ring" else 5}"'
     return f'<circle class="pt {on}{over}" {place}><title>{escape(title)}</title></circle>'
 
 
-def _numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
+def _draw_numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Scale) -> str:
     """The place in the table beside each point of it; where there is no room the title alone tells it."""
-    spots = [(_at(stack, x), _down(y, _q(stack, asked))) for stack in (part.stack(id) for id in order)]
+    spots = [
+        (_x_of(stack, x), _y_at(y, _stack_quality(stack, asked)))
+        for stack in (part.stack(id) for id in order)
+    ]
     picked = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    ring = (_at(picked, x) * PIXELS, _down(y, _q(picked, asked)))
+    ring = (_x_of(picked, x) * PIXELS, _y_at(y, _stack_quality(picked, asked)))
     taken: list[tuple[float, float]] = []
     parts = []
     for place, (across, down) in enumerate(spots, start=1):
@@ -393,13 +398,15 @@ def _numbers(part: Part, asked: Terms, order: Sequence[str], x: LogScale, y: Sca
     return "".join(parts)
 
 
-def _pick(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
+def _draw_pick(part: Part, asked: Terms, x: LogScale, y: Scale) -> str:
     """A ring around the recommended point, or the nearest where none keeps the limits."""
     stack = part.stack(part.recommendation.stack or part.recommendation.nearest)
-    return f'<circle class="pick" cx="{_at(stack, x)}%" cy="{_down(y, _q(stack, asked))}" r="10"/>'
+    return (
+        f'<circle class="pick" cx="{_x_of(stack, x)}%" cy="{_y_at(y, _stack_quality(stack, asked))}" r="10"/>'
+    )
 
 
-def _summary(part: Part, asked: Terms) -> str:
+def _plot_summary(part: Part, asked: Terms) -> str:
     """What the plot shows: the ends of the frontier, and how many stacks lie below it."""
     on = sorted(
         (part.stack(id) for id in part.frontiers[0].stacks), key=lambda stack: (stack.latency, stack.id)
@@ -408,6 +415,6 @@ def _summary(part: Part, asked: Terms) -> str:
     dominated = len(part.stacks) - len(on)
     return (
         f"{numbers.counted(len(on), 'stack')} on the frontier, from {ms(first.latency)} with {asked.measure} "
-        f"{numbers.score(_q(first, asked))} to {ms(last.latency)} with {numbers.score(_q(last, asked))}; "
-        f"{numbers.counted(dominated, 'stack')} dominated."
+        f"{numbers.score(_stack_quality(first, asked))} to {ms(last.latency)} with "
+        f"{numbers.score(_stack_quality(last, asked))}; {numbers.counted(dominated, 'stack')} dominated."
     )

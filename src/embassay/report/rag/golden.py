@@ -25,8 +25,8 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     Words,
-    clipped,
-    figures,
+    clip_text,
+    number_columns,
 )
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, select_kind, state_count, state_value
@@ -39,28 +39,28 @@ from embassay.report.rag.decision import quantities_blocks
 from embassay.report.rag.labels import (
     LABELS,
     FinalList,
-    again,
-    answers,
-    bars,
-    bias,
-    checked,
-    claims,
+    answers_table,
+    bars_table,
+    bias_table,
+    check_table,
+    claim_targets,
+    claims_table,
     final_list,
-    funnel,
-    lacking,
-    measured,
+    grade_strips,
+    judge_bars,
     pool_counts,
-    repeats,
-    strips,
-    targets,
+    repeats_table,
+    say_lacking,
+    say_repeats,
+    stages_table,
 )
-from embassay.report.rag.tables import CLAIMS, DOUBTS, STOPPED, failed_list, short, told
+from embassay.report.rag.tables import CLAIMS, DOUBTS, STOPPED, failed_list, failure_reason, short_judge
 from embassay.report.record import Record
 from embassay.report.runs import ReportRun
-from embassay.runs.spending import dollars
+from embassay.runs.spending import format_dollars
 
 
-def stops(golden: Golden) -> str:
+def say_stops(golden: Golden) -> str:
     """Why the engine asked no more, with how many questions each reason holds for."""
     ranking = golden.ranking
     if ranking is None or not ranking.stopped:
@@ -71,7 +71,7 @@ def stops(golden: Golden) -> str:
     return f"It stopped because: {', '.join(parts)}."
 
 
-def doubts(golden: Golden) -> str:
+def say_doubts(golden: Golden) -> str:
     """For how many questions nothing is claimed, and what was found of the judge; empty where there are none."""
     claims = _doubt_claims(golden)
     if not claims or golden.ranking is None:
@@ -88,30 +88,30 @@ def golden_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     if not (record.path / "golden.json").exists():
         return
     golden = read_golden(record.path / "golden.json")
-    yield _facts(golden, record)
+    yield _golden_facts(golden, record)
     yield verdict_of(golden)
     if golden.failed:
         yield _not_in_the_set(golden)
-    if stages := funnel(golden):
+    if stages := stages_table(golden):
         yield Heading("From questions to ordered passages", "golden-funnel")
         yield Text(
             "Bars: passages of all questions after each stage, from 0. S5 keeps whole grades; S6 orders what it kept."
         )
         yield stages
-        if tokens := _tokens(golden):
+        if tokens := _token_words(golden):
             yield Text(tokens)
-    yield from _pools(golden)
+    yield from _pool_blocks(golden)
     yield from _the_judge(golden)
-    yield from _order(golden)
-    yield from _people(golden)
+    yield from _order_blocks(golden)
+    yield from _people_blocks(golden)
     if final := final_list(record.path, golden):
         yield from _in_full(final, None if alone else 10)
     yield Heading("Every question", "golden-questions")
     yield _every_question(golden, alone)
     yield Heading("Use it, or make it again", "golden-files")
     if golden.exports:
-        yield Text(_exports(golden.exports), "")
-    yield _named(_settings(golden))
+        yield Text(_export_sentence(golden.exports), "")
+    yield _named_text(_setting_rows(golden))
     yield Text((Link("The command, data and versions", f"method-command{run.mark}"),), "")
 
 
@@ -123,7 +123,7 @@ def _not_in_the_set(golden: Golden, most: int = 6) -> Care:
             Words("✕ failed", "state failed"),
             " ",
             Words(query.query_id, "bdi"),
-            f" in {query.stage}: {clipped(told(query, golden.settings.judge), 300)}",
+            f" in {query.stage}: {clip_text(failure_reason(query, golden.settings.judge), 300)}",
         )
         for query in failed[:most]
     )
@@ -132,12 +132,12 @@ def _not_in_the_set(golden: Golden, most: int = 6) -> Care:
     return Care(notes, "Not in the set.", (further, mend) if len(failed) > most else (mend,))
 
 
-def _pools(golden: Golden) -> Iterator[Block]:
+def _pool_blocks(golden: Golden) -> Iterator[Block]:
     yield Heading("What the pools hold", "golden-labels")
     yield pool_counts(golden)
-    if words := lacking(golden):
+    if words := say_lacking(golden):
         yield Text(f"{words}.")
-    if drawn := strips(golden):
+    if drawn := grade_strips(golden):
         figure, left = drawn
         yield Legend((("q5", "grade 5"), ("q4", "4"), ("q3", "3"), ("q2", "2"), ("q0", "1")))
         yield figure
@@ -151,27 +151,27 @@ def _pools(golden: Golden) -> Iterator[Block]:
 
 def _the_judge(golden: Golden) -> Iterator[Block]:
     yield Heading("The judge", "golden-judge")
-    yield Text(again(golden.repeated))
+    yield Text(say_repeats(golden.repeated))
     yield from map(Text, golden.ranking.notes if golden.ranking is not None else ())
-    if steady := bars(golden):
-        yield measured("How steady the judge is", steady)
-    if table := repeats(golden.repeated):
+    if steady := judge_bars(golden):
+        yield bars_table("How steady the judge is", steady)
+    if table := repeats_table(golden.repeated):
         yield table
-    if table := bias(golden.ranking):
+    if table := bias_table(golden.ranking):
         yield Heading("Does the place matter at which a passage is shown?", level=3)
         yield Text(
             "How many places better (right of the line) or worse than by its grade a passage is put when it is shown "
             "at this place. No bias: 0. Bars: 95% intervals over questions."
         )
         yield table
-    if table := answers(golden.judge):
+    if table := answers_table(golden.judge):
         yield table
-    if named := _judge(golden):
-        yield _named(named)
+    if named := _judge_rows(golden):
+        yield _named_text(named)
 
 
-def _order(golden: Golden) -> Iterator[Block]:
-    table, stopped = claims(golden), stops(golden)
+def _order_blocks(golden: Golden) -> Iterator[Block]:
+    table, stopped = claims_table(golden), say_stops(golden)
     if table is None and not stopped:
         return
     yield Heading("How sure the order is", "golden-order")
@@ -184,7 +184,7 @@ def _order(golden: Golden) -> Iterator[Block]:
         yield table
 
 
-def _people(golden: Golden) -> Iterator[Block]:
+def _people_blocks(golden: Golden) -> Iterator[Block]:
     if golden.human:
         yield Heading("What people say", "golden-human")
     for check in golden.human:
@@ -197,10 +197,10 @@ def _people(golden: Golden) -> Iterator[Block]:
             f"{check.file}: {passages} of {questions}, {check.moved} put elsewhere, "
             f"{check.changed} graded otherwise{blind}."
         )
-        yield checked(check)
+        yield check_table(check)
         yield from quantities_blocks(check.corrected, check.off, "All final lists")
         for remark in check.remarks[:5]:
-            text = Words(clipped(remark.text, 200), "data")
+            text = Words(clip_text(remark.text, 200), "data")
             yield Text((Words(remark.query_id, "bdi"), f", {remark.doc_id}: ", text))
 
 
@@ -218,11 +218,11 @@ def _in_full(final: FinalList, most: int | None) -> Iterator[Block]:
         yield Text(("Searched as: ", Words(final.rewrite, "data")))
     passages = final.passages[:most]
     yield Bullets(
-        tuple(map(_passage, passages)), "ranking finals", tuple(passage.place for passage in passages)
+        tuple(map(_passage_line, passages)), "ranking finals", tuple(passage.place for passage in passages)
     )
 
 
-def _passage(passage: Listed) -> Sentence:
+def _passage_line(passage: Listed) -> Sentence:
     grade = f"grade {passage.grade}" if passage.grade else "no grade"
     style = "state good" if passage.grade and passage.grade >= 4 else "state"
     return Words(passage.text, "data"), " ", Words(grade, style), " ", Words(passage.doc_id, "bdi")
@@ -232,12 +232,12 @@ def _every_question(golden: Golden, alone: bool, most: int = 300) -> Block:
     """The table one click away; of a large set, or in a report of several runs, where it is."""
     counted = f"{numbers.counted(len(golden.queries), 'question')} with counts of grades and calls"
     if alone and len(golden.queries) <= most:
-        return Details(counted, (_queries(golden.queries),))
+        return Details(counted, (_queries_table(golden.queries),))
     elsewhere = ", and in the report of this run alone" if len(golden.queries) <= most else ""
     return Text((f"{counted}: in ", Command("tables/queries.csv"), f"{elsewhere}."))
 
 
-def _exports(exports: Mapping[str, str]) -> Sentence:
+def _export_sentence(exports: Mapping[str, str]) -> Sentence:
     files: list[Part] = []
     for name, path in exports.items():
         files += [", " if files else "", Command(path), f" {name}"]
@@ -247,7 +247,7 @@ def _exports(exports: Mapping[str, str]) -> Sentence:
     return (*files, ". Score a run against it: ", command)
 
 
-def _named(values: Sequence[tuple[str, str]]) -> Text:
+def _named_text(values: Sequence[tuple[str, str]]) -> Text:
     return Text("\n".join(f"{name}: {value}" for name, value in values), "named")
 
 
@@ -271,7 +271,9 @@ def verdict_of(golden: Golden) -> Verdict:
         passages = f"{good.value:g} passage{'' if good.value == 1 else 's'}"
         lede.append((f"The median question has {passages} of grade 4 or 5.",))
     sure, unclaimed = _sure_claims(golden), _doubt_claims(golden)
-    lede += [(text,) for text in (_cost(golden), _sure(golden, sure), doubts(golden)) if text]
+    lede += [
+        (text,) for text in (_judge_cost(golden), _sure_sentence(golden, sure), say_doubts(golden)) if text
+    ]
     return Verdict((heading,), tuple(lede), (*claims.values(), *sure, *unclaimed))
 
 
@@ -298,7 +300,7 @@ def _sure_claims(golden: Golden) -> tuple[Claim, ...]:
     return (about, *expected)
 
 
-def _cost(golden: Golden) -> str:
+def _judge_cost(golden: Golden) -> str:
     """What the judge was asked, and for how much."""
     judge = golden.judge
     if judge is None:
@@ -309,10 +311,10 @@ def _cost(golden: Golden) -> str:
     grades, orders = (numbers.counted(counts.get(kind, 0), kind) for kind in ("grade", "order"))
     if judge.usd is None:
         return f"The judge gave {grades} and {orders}{per}; its price is not known."
-    return f"The judge gave {grades} and {orders}{per} for {dollars(judge.usd)}."
+    return f"The judge gave {grades} and {orders}{per} for {format_dollars(judge.usd)}."
 
 
-def _sure(golden: Golden, claims: Sequence[Claim]) -> str:
+def _sure_sentence(golden: Golden, claims: Sequence[Claim]) -> str:
     """The claims of the engine in a sentence; empty where it makes none."""
     expected = {claim.measure: claim.value or 0.0 for claim in select_kind(claims, "expected")}
     if not expected:
@@ -328,16 +330,16 @@ def _sure(golden: Golden, claims: Sequence[Claim]) -> str:
     return f"{claims[1].subject} expects of the judge's own order, in the mean {over}: {'; '.join(parts)}."
 
 
-def _facts(golden: Golden, record: Record) -> Facts:
+def _golden_facts(golden: Golden, record: Record) -> Facts:
     datasets = [dataset["name"] for dataset in record.manifest.get("datasets", ())]
     return Facts.of(
         "golden", "RAG, golden set", *datasets, numbers.counted(len(golden.queries), "question"),
-        f"judged by {short(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
+        f"judged by {short_judge(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
         *([f"profile {golden.settings.profile}"] if golden.settings.profile else []),
     )  # fmt: skip
 
 
-def _tokens(golden: Golden) -> str:
+def _token_words(golden: Golden) -> str:
     tokens = golden.tokens
     if tokens is None:
         return ""
@@ -352,7 +354,7 @@ def _tokens(golden: Golden) -> str:
     )
 
 
-def _judge(golden: Golden) -> tuple[tuple[str, str], ...]:
+def _judge_rows(golden: Golden) -> tuple[tuple[str, str], ...]:
     judge_facts = golden.judge
     if judge_facts is None:
         return ()
@@ -374,7 +376,7 @@ def _judge(golden: Golden) -> tuple[tuple[str, str], ...]:
             "asked now, from the cache",
             f"{judge_facts.asked}, {judge_facts.cached}" if judge_facts.asked is not None else "",
         ),
-        ("cost", "price not known" if judge_facts.usd is None else dollars(judge_facts.usd)),
+        ("cost", "price not known" if judge_facts.usd is None else format_dollars(judge_facts.usd)),
     ]
     return tuple((name, value) for name, value in facts if value)
 
@@ -388,7 +390,7 @@ def _calls_each(golden: Golden) -> str:
     return f"Calls per question: median {middle}, from {calls[0]} to {calls[-1]}, {numbers.count(sum(calls))} in all."
 
 
-def _queries(queries: Sequence[Query]) -> Table:
+def _queries_table(queries: Sequence[Query]) -> Table:
     """Every question with its counts."""
     columns = ("State", "Pool", "Grade 5", "4", "3", "2", "1", "Ordered", "Calls")
     return Table(
@@ -396,25 +398,25 @@ def _queries(queries: Sequence[Query]) -> Table:
         "Every question",
         "Question",
         columns,
-        tuple(_query(query) for query in queries),
+        tuple(_query_line(query) for query in queries),
         digits=0,
     )
 
 
-def _query(query: Query) -> Line:
+def _query_line(query: Query) -> Line:
     counts = (query.pool, *(reversed(query.grades) if query.grades else (None,) * 5), query.kept, query.calls)
     why = f"{query.stage}: {query.reason}" if query.reason else "not there yet"
-    cells = (_count(value, why if query.status != "done" and not value else "") for value in counts)
+    cells = (_count_entry(value, why if query.status != "done" and not value else "") for value in counts)
     return Line(query.query_id, (Entry(query.status), *cells))
 
 
-def _count(value: int | None, why: str) -> Entry:
+def _count_entry(value: int | None, why: str) -> Entry:
     if value is None or why:
         return Entry(numbers.NONE, why=why or "no grades")
     return Entry(numbers.count(value), exact=str(value))
 
 
-def _settings(golden: Golden) -> tuple[tuple[str, str], ...]:
+def _setting_rows(golden: Golden) -> tuple[tuple[str, str], ...]:
     settings = golden.settings
     named = [
         ("corpus", settings.corpus),
@@ -438,7 +440,7 @@ def _settings(golden: Golden) -> tuple[tuple[str, str], ...]:
 CHECK = "human_check.csv"
 TERMINAL_COLUMNS: tuple[str | Column, ...] = (
     "Quantity",
-    *figures("Median", "Mean", "From", "To"),
+    *number_columns("Median", "Mean", "From", "To"),
     Column("What it is", style="wrap"),
 )
 
@@ -446,13 +448,13 @@ TERMINAL_COLUMNS: tuple[str | Column, ...] = (
 def golden_view(golden: Golden, run: Path) -> Iterator[Block]:
     """A golden set: verdict, table, notes and paths."""
     yield verdict_of(golden)
-    yield Table.of("golden", TERMINAL_COLUMNS, _rows(golden))
-    yield Care(tuple(_notes(golden)))
-    if paths := "\n".join(_paths(golden, run)):
+    yield Table.of("golden", TERMINAL_COLUMNS, _label_rows(golden))
+    yield Care(tuple(_golden_notes(golden)))
+    if paths := "\n".join(_export_paths(golden, run)):
         yield Text((Command(paths),))
 
 
-def _rows(golden: Golden) -> Iterator[list[str]]:
+def _label_rows(golden: Golden) -> Iterator[list[str]]:
     """Labels, calls, claims and steadiness, one row each."""
     for name, title in LABELS:
         labels = (golden.labels.get(f"{name}_{of}") for of in ("median", "mean"))
@@ -462,14 +464,14 @@ def _rows(golden: Golden) -> Iterator[list[str]]:
     if any(calls):
         spread = (f"{median(calls):g}", f"{mean(calls):.1f}", str(min(calls)), str(max(calls)))
         yield ["Calls", *spread, "orders by the judge per question"]
-    yield from _claims(golden)
-    yield from _steadiness(golden)
+    yield from _claim_rows(golden)
+    yield from _steadiness_rows(golden)
 
 
-def _claims(golden: Golden) -> Iterator[list[str]]:
+def _claim_rows(golden: Golden) -> Iterator[list[str]]:
     """What the engine claims: that for which it has a target, or all where it has none."""
     done = [query.claims for query in golden.queries if query.status == "done"]
-    wanted = targets(golden.settings.ranking)
+    wanted = claim_targets(golden.settings.ranking)
     for name in wanted or CLAIMS:
         values = [claims[name] for claims in done if name in claims]
         if values:
@@ -479,7 +481,7 @@ def _claims(golden: Golden) -> Iterator[list[str]]:
             yield ["Claimed", *(numbers.score(figure) for figure in figures), words]
 
 
-def _steadiness(golden: Golden) -> Iterator[list[str]]:
+def _steadiness_rows(golden: Golden) -> Iterator[list[str]]:
     """What was judged twice: the value and its interval."""
     repeat, ranking = golden.repeated, golden.ranking
     found: list[tuple[str, Figure | None, str]] = []
@@ -500,14 +502,14 @@ def _steadiness(golden: Golden) -> Iterator[list[str]]:
             yield [title, "", numbers.score(figure.value), *ends, f"{what}; 95% interval"]
 
 
-def _notes(golden: Golden) -> Iterator[str]:
+def _golden_notes(golden: Golden) -> Iterator[str]:
     if golden.failed:
         total = numbers.counted(len(golden.queries), "question")
         yield f"{len(golden.failed)} of {total} failed: {failed_list(golden.failed)}."
     yield from judge_warnings(golden)
-    if note := stops(golden):
+    if note := say_stops(golden):
         yield note
-    if note := doubts(golden):
+    if note := say_doubts(golden):
         yield note
     yield from golden.ranking.notes if golden.ranking is not None else ()
     if golden.repeated is None or golden.repeated.reason:
@@ -522,7 +524,7 @@ def _notes(golden: Golden) -> Iterator[str]:
     yield from (note for note in golden.notes if not (golden.failed and "questions failed" in note))
 
 
-def _paths(golden: Golden, run: Path) -> Iterator[str]:
+def _export_paths(golden: Golden, run: Path) -> Iterator[str]:
     if "qrels" in golden.exports:
         yield f"Judgements: {run / golden.exports['qrels']}"
     check = run / CHECK

@@ -10,7 +10,7 @@ from statistics import mean
 
 from markupsafe import Markup
 
-from embassay.document.blocks import Column, Entry, Figure, Line, Said, Table, Words, beside, step_of
+from embassay.document.blocks import Column, Entry, Figure, Line, Said, Table, Words, step_of, with_brackets
 from embassay.document.marks import Scale, difference_mark, interval_mark, percent, scale_of
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel import tables as numbers
@@ -41,13 +41,15 @@ COUNTED = {
 MOST_STRIPS = 60
 
 
-def funnel(golden: Golden) -> Table | None:
+def stages_table(golden: Golden) -> Table | None:
     """The stages of the run, in their order: questions through each and failed in it, its passages, its time."""
     both = next((stage.counts.get("both", 0) for stage in golden.stages if stage.name == "S3"), 0)
-    counts = {stage.name: _counts(stage, both) for stage in golden.stages}
+    counts = {stage.name: _stage_counts(stage, both) for stage in golden.stages}
     passages = {name: sum(of[:2] if name == "S2" else of[:1]) for name, of in counts.items()}
     most = max(passages.values(), default=0)
-    lines = tuple(_step(stage, counts[stage.name], passages[stage.name], most) for stage in golden.stages)
+    lines = tuple(
+        _stage_line(stage, counts[stage.name], passages[stage.name], most) for stage in golden.stages
+    )
     numbered = (Column(title, style="num") for title in ("Questions", "Failed", "Time"))
     columns = (Column("", style="bar"), Column("Passages", style="num"), Column("Of these"), *numbered)
     table = Table("funnel", "Stages", "Stage", columns, lines, "values grid", 3, is_titled=False,
@@ -55,13 +57,13 @@ def funnel(golden: Golden) -> Table | None:
     return table if lines else None
 
 
-def _counts(stage: Stage, either: int) -> list[int]:
+def _stage_counts(stage: Stage, either: int) -> list[int]:
     """What the stage counted; what S2 found by one search alone is without what `both` found."""
     counts = [stage.counts.get(name, 0) for name, _ in COUNTED.get(stage.name, ())]
     return [n + either if n else 0 for n in counts] if stage.name == "S2" else counts
 
 
-def _step(stage: Stage, counts: Sequence[int], passages: int, most: int) -> Line:
+def _stage_line(stage: Stage, counts: Sequence[int], passages: int, most: int) -> Line:
     drawn = (
         f'<svg class="gaps" aria-hidden="true"><rect class="q4" width="{percent(100 * passages / most)}"/></svg>'
         if passages
@@ -76,7 +78,7 @@ def _step(stage: Stage, counts: Sequence[int], passages: int, most: int) -> Line
     return Line(f"{stage.name} {stage.title.lower()}", tuple(map(Entry, texts)))
 
 
-def strips(golden: Golden) -> tuple[Figure, int] | None:
+def grade_strips(golden: Golden) -> tuple[Figure, int] | None:
     """A column per question, most of grade 5 and 4 first: shares of grade 5 (at the foot, darkest) to 1. And how many
     questions have no column."""
     graded = [query for query in golden.queries if query.grades and sum(query.grades)]
@@ -134,7 +136,7 @@ def pool_counts(golden: Golden) -> Table:
     return Table("labels", "Labels of the golden set", "Passages", columns, tuple(rows), is_sortable=False)
 
 
-def lacking(golden: Golden) -> str:
+def say_lacking(golden: Golden) -> str:
     """How many questions have nothing good in their pool; empty where that is not known."""
     labels = golden.labels
     parts = [
@@ -148,7 +150,7 @@ def lacking(golden: Golden) -> str:
 SHARE, SIGNED = Scale(0.0, 1.0, 0.5), Scale(-1.0, 1.0, 1.0)
 
 
-def measured(label: str, lines: Sequence[Line], scale: Scale = SHARE) -> Table:
+def bars_table(label: str, lines: Sequence[Line], scale: Scale = SHARE) -> Table:
     """Lines of `bar` on one scale."""
     heads = ("Value, 95%", "n")
     what = (Column("What it is"),) if any(len(line.entries) > len(heads) + 1 for line in lines) else ()
@@ -167,7 +169,7 @@ def measured(label: str, lines: Sequence[Line], scale: Scale = SHARE) -> Table:
     )
 
 
-def answers(judge: JudgeFacts | None) -> Table | None:
+def answers_table(judge: JudgeFacts | None) -> Table | None:
     """Calls by how many attempts they took, and rejected answers by their fault."""
     kinds = [answer for answer in judge.answers if answer.calls or answer.failed] if judge is not None else []
     if not kinds:
@@ -175,7 +177,7 @@ def answers(judge: JudgeFacts | None) -> Table | None:
     most = max(len(kind.attempts) for kind in kinds)
     attempts = (numbers.counted(n, "attempt") for n in range(1, most + 1))
     columns = ("Answers", *attempts, "Questions failed", "Rejected answers")
-    rows = tuple(_answers(kind, most) for kind in kinds)
+    rows = tuple(_answers_line(kind, most) for kind in kinds)
     return Table(
         "judge-answers",
         "Answers, and attempts that they took",
@@ -187,7 +189,7 @@ def answers(judge: JudgeFacts | None) -> Table | None:
     )
 
 
-def _answers(one: Answers, most: int) -> Line:
+def _answers_line(one: Answers, most: int) -> Line:
     attempts = [*one.attempts, *[0] * (most - len(one.attempts))]
     faults = ", ".join(f"{kind} {numbers.count(n)}" for kind, n in one.rejected.items())
     counts = (one.calls, *attempts, one.failed)
@@ -196,16 +198,16 @@ def _answers(one: Answers, most: int) -> Line:
     return Line({"grade": "grades", "order": "orders"}.get(one.kind, one.kind), (*cells, Entry(rejected)))
 
 
-def bars(golden: Golden) -> tuple[Line, ...]:
+def judge_bars(golden: Golden) -> tuple[Line, ...]:
     """Repeatability, contradictions and the estimated noise, each from 0 to 1."""
     lines = []
     repeat, ranking = golden.repeated, golden.ranking
     if repeat is not None and not repeat.reason:
         lines += [
-            bar("Same grade again", repeat.exact, "share of passages graded twice"),
-            bar("Within one grade", repeat.within_one, "share of passages graded twice"),
-            bar("κ, quadratic", repeat.kappa, "agreement beyond chance; 1 is perfect"),
-            bar(
+            bar_line("Same grade again", repeat.exact, "share of passages graded twice"),
+            bar_line("Within one grade", repeat.within_one, "share of passages graded twice"),
+            bar_line("κ, quadratic", repeat.kappa, "agreement beyond chance; 1 is perfect"),
+            bar_line(
                 "Pairs turned round",
                 repeat.discordant,
                 "share of a call’s pairs that its repeat orders differently",
@@ -214,30 +216,32 @@ def bars(golden: Golden) -> tuple[Line, ...]:
     contradictions = ranking.contradictions if ranking is not None else None
     if contradictions is not None:
         lines += [
-            bar(
+            bar_line(
                 "Contradicted pairs",
                 contradictions.share,
                 "share of the pairs shown together twice or more that were put both ways",
             ),
-            bar("Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder"),
+            bar_line(
+                "Noise, estimated", contradictions.noise, "share of all pairs that the judge would misorder"
+            ),
         ]
     return tuple(line for line in lines if line is not None)
 
 
-def bar(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) -> Line | None:
+def bar_line(title: str, figure: Estimate | None, what: str, scale: Scale = SHARE) -> Line | None:
     """A figure as bar and tick, its text, its n and how to read it; None where there is none."""
     if figure is None:
         return None
     if figure.value is None:
-        texts = (Markup(""), beside("n/a", figure.reason), "", what)
+        texts = (Markup(""), with_brackets("n/a", figure.reason), "", what)
     else:
-        mark = interval_mark(_result(figure), "llm", scale, width=180)
-        value = beside(numbers.score(figure.value), _interval(figure))
+        mark = interval_mark(_figure_result(figure), "llm", scale, width=180)
+        value = with_brackets(numbers.score(figure.value), _interval_text(figure))
         texts = (mark, value, numbers.count(figure.n), what)
     return Line(title, tuple(map(Entry, texts)))
 
 
-def again(repeated: Repeated | None) -> str:
+def say_repeats(repeated: Repeated | None) -> str:
     """What was judged twice, or why nothing was."""
     if repeated is None:
         return "Nothing was judged twice, so the judge's consistency is unknown. Option --repeat asks again."
@@ -250,11 +254,11 @@ def again(repeated: Repeated | None) -> str:
     failed = f" {repeated.failed} repeats brought no answer." if repeated.failed else ""
     return (
         f"{passages} of {questions} were graded a second time, {numbers.counted(repeated.calls, 'call')} ordered a "
-        f"second time.{_shift(repeated.shift)}{failed}"
+        f"second time.{_shift_words(repeated.shift)}{failed}"
     )
 
 
-def _shift(shift: Estimate | None) -> str:
+def _shift_words(shift: Estimate | None) -> str:
     if shift is None or shift.value is None:
         return ""
     has_ends = shift.low is not None and shift.high is not None
@@ -262,41 +266,41 @@ def _shift(shift: Estimate | None) -> str:
     return f" The second grade minus the first: {numbers.change(shift.value, 2)}{ends} in the mean."
 
 
-def repeats(repeated: Repeated | None) -> Table | None:
+def repeats_table(repeated: Repeated | None) -> Table | None:
     """First against second grade."""
     if repeated is None:
         return None
-    return confusion("judge-repeats", "First grade against second", "First", repeated.table)
+    return confusion_table("judge-repeats", "First grade against second", "First", repeated.table)
 
 
-def confusion(name: str, title: str, heading: str, table: Sequence[Sequence[int]]) -> Table | None:
+def confusion_table(name: str, title: str, heading: str, table: Sequence[Sequence[int]]) -> Table | None:
     """Counts of grade against grade; None for an empty table."""
     most = max((n for row in table for n in row), default=0)
     if not most:
         return None
     lines = tuple(
-        Line(f"grade {grade}", tuple(_count(n, most, bold=i == grade) for i, n in enumerate(row, 1)))
+        Line(f"grade {grade}", tuple(_count_entry(n, most, bold=i == grade) for i, n in enumerate(row, 1)))
         for grade, row in enumerate(table, 1)
     )
     columns = tuple(f"then {grade}" for grade in range(1, len(table[0]) + 1))
     return Table(name, title, heading, columns, lines, style="heat grid lines", digits=0, is_sortable=False)
 
 
-def _count(n: int, most: int, *, bold: bool) -> Entry:
+def _count_entry(n: int, most: int, *, bold: bool) -> Entry:
     return Entry(numbers.count(n), exact=str(n), step=step_of(n / most) if n else 1, bold=bold)
 
 
 CLAIM_COLUMNS = ("Mean", "Lowest", "Highest", "Stops at", "Reached by")
 
 
-def claims(golden: Golden) -> Table | None:
+def claims_table(golden: Golden) -> Table | None:
     """A row per claim: mean, lowest and highest over questions, and the target; None where nothing is claimed."""
     done = [query.claims for query in golden.queries if query.status == "done" and query.claims]
-    wanted, rows = targets(golden.settings.ranking), []
+    wanted, rows = claim_targets(golden.settings.ranking), []
     for name, words in CLAIMS.items():
         values = [claims_of[name] for claims_of in done if name in claims_of]
         if values:
-            rows.append(_claim(words.format(top=golden.settings.top), values, wanted.get(name)))
+            rows.append(_claim_line(words.format(top=golden.settings.top), values, wanted.get(name)))
     if not rows:
         return None
     return Table(
@@ -309,7 +313,7 @@ def claims(golden: Golden) -> Table | None:
     )
 
 
-def targets(engine: str) -> Mapping[str, float]:
+def claim_targets(engine: str) -> Mapping[str, float]:
     """What the engine's claims must reach before it stops; none for engines that claim nothing."""
     from embassay.protocols.rag.ranking.engines import BayesOptions
     from embassay.spec import COLON
@@ -328,7 +332,7 @@ def targets(engine: str) -> Mapping[str, float]:
     }
 
 
-def _claim(title: str, values: Sequence[float], target: float | None) -> Line:
+def _claim_line(title: str, values: Sequence[float], target: float | None) -> Line:
     figures = (mean(values), min(values), max(values))
     cells = [Entry(numbers.score(figure), exact=f"{figure:.6g}") for figure in figures]
     if target is None:
@@ -338,7 +342,7 @@ def _claim(title: str, values: Sequence[float], target: float | None) -> Line:
     return Line(title, (*cells, Entry(numbers.score(target, 2), exact=f"{target:g}"), share))
 
 
-def bias(ranking: RankingFacts | None) -> Table | None:
+def bias_table(ranking: RankingFacts | None) -> Table | None:
     """What being shown at a place does, a line per place on one scale."""
     places = ranking.place_bias if ranking is not None else ()
     ends = [
@@ -359,17 +363,21 @@ def bias(ranking: RankingFacts | None) -> Table | None:
                         place_bias.gain.low, place_bias.gain.value, place_bias.gain.high, "llm", scale
                     )
                 ),
-                Entry(beside(numbers.change(place_bias.gain.value, 2), _interval(place_bias.gain, 2))),
+                Entry(
+                    with_brackets(
+                        numbers.change(place_bias.gain.value, 2), _interval_text(place_bias.gain, 2)
+                    )
+                ),
                 Entry(numbers.count(place_bias.gain.n)),
             ),
         )
         for place_bias in places
         if place_bias.gain.value is not None
     ]
-    return measured("Bias of places", lines, scale)
+    return bars_table("Bias of places", lines, scale)
 
 
-def checked(check: HumanCheck) -> Table:
+def check_table(check: HumanCheck) -> Table:
     """What a person said of the final lists, all on the scale of a correlation."""
     figures = (
         ("Kendall’s τ-b", check.tau, "the person's order against the judge's, mean over questions"),
@@ -378,17 +386,17 @@ def checked(check: HumanCheck) -> Table:
         ("Within one grade", check.within_one, "share of graded passages"),
         ("κ, quadratic", check.kappa, "agreement of grades beyond chance; 1 is perfect"),
     )
-    lines = (bar(*estimate, SIGNED) for estimate in figures)
-    return measured("A person against the judge", [line for line in lines if line is not None], SIGNED)
+    lines = (bar_line(*estimate, SIGNED) for estimate in figures)
+    return bars_table("A person against the judge", [line for line in lines if line is not None], SIGNED)
 
 
-def _interval(figure: Estimate, decimals: int = 3) -> str:
+def _interval_text(figure: Estimate, decimals: int = 3) -> str:
     if figure.low is None or figure.high is None:
         return "no interval"
     return numbers.interval(figure.low, figure.high, decimals)
 
 
-def _result(figure: Estimate) -> Result:
+def _figure_result(figure: Estimate) -> Result:
     return Result("rag", "golden", "", "", "", "", "", "", figure.value, figure.n, figure.low, figure.high)
 
 
@@ -409,7 +417,7 @@ def final_list(run: Path, golden: Golden) -> FinalList | None:
     """That of the done question with the most passages of grade 4 and 5 among the typical ones: the median."""
     done = sorted((one for one in golden.queries if one.status == "done" and one.grades), key=_by_good)
     for query in done[len(done) // 2 :] + done[: len(done) // 2]:
-        shown = _read(run, query, golden.settings.top)
+        shown = _read_list(run, query, golden.settings.top)
         if shown is not None:
             return shown
     return None
@@ -419,18 +427,18 @@ def _by_good(query: Query) -> tuple[int, str]:
     return sum(query.grades[3:]), query.query_id
 
 
-def _read(run: Path, query: Query, top: int) -> FinalList | None:
+def _read_list(run: Path, query: Query, top: int) -> FinalList | None:
     """None where the list is not there or cannot be read: the page shows what is."""
     try:
         ranked = read_final_list(query.query_id, QueryFolder(run, query.folder).ranked(top))
     except DataError:
         return None
-    passages = tuple(replace(passage, text=_cut(passage.text)) for passage in ranked.passages)
+    passages = tuple(replace(passage, text=_cut_text(passage.text)) for passage in ranked.passages)
     return FinalList(
         query.query_id, query.text, query.rewrite if query.rewrite != query.text else "", passages
     )
 
 
-def _cut(text: str) -> str:
+def _cut_text(text: str) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= LONG else flat[:LONG].rsplit(" ", 1)[0] + " …"

@@ -22,11 +22,11 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
-    beside,
-    entry,
+    entry_for,
+    with_brackets,
 )
 from embassay.document.marks import Scale, difference_mark, scale_of
-from embassay.document.plots import Axis, Point, scatter
+from embassay.document.plots import Axis, Point, draw_scatter
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, Relation, state_count
 from embassay.protocols.kernel.tables import SCORE, Unit
@@ -45,7 +45,7 @@ from embassay.protocols.rag.probes.names import (
 )
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.report.board import Board
-from embassay.report.rag.probes import Where, links
+from embassay.report.rag.probes import Where, links_table
 from embassay.report.record import Record, System
 from embassay.report.runs import ReportRun
 
@@ -61,7 +61,7 @@ BESIDE = 4
 def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs what stands side by side."""
     where, arguments = Where(run.record), run.record.arguments
-    yield _facts(where)
+    yield _names_facts(where)
     yield names_verdict(run.record, run.board)
     yield base_margins(where)
     yield Text(
@@ -71,7 +71,7 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "Under each its 95% interval."
     )
     yield from _ablations_of(where, alone)
-    if drawn := _chart(where):
+    if drawn := _change_chart(where):
         yield Heading("Does a smaller margin cost recall?", "names-recall")
         yield Text(
             "A test of ours: the passages of all bundles are one collection. Grade 5: right author and topic; 3: right "
@@ -79,9 +79,9 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         )
         yield drawn
     if alone:
-        yield Panes("Measure", tuple((table.title, (table,)) for table in _retrieval(where)))
+        yield Panes("Measure", tuple((table.title, (table,)) for table in _retrieval_tables(where)))
     measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))
-    if alone and (table := links(where, HEADLINE, measured)):
+    if alone and (table := links_table(where, HEADLINE, measured)):
         yield table
         yield Text(
             "Spearman’s correlation, over queries (each its mean over runs) or over conditions (each its mean over "
@@ -94,7 +94,7 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
 
 
 def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
-    groups = ablations(where)
+    groups = ablation_groups(where)
     if not groups:
         return
     yield Heading("What the name margin depends on", "names-ablations")
@@ -105,7 +105,7 @@ def _ablations_of(where: Where, alone: bool) -> Iterator[Block]:
         + ("" if alone else " Margin: what is left of it, and its change.")
     )
     if alone:
-        yield Panes("System", tuple((group.title, (_forest(group),)) for group in groups))
+        yield Panes("System", tuple((group.title, (_ablation_table(group),)) for group in groups))
         return
     yield _side_by_side(groups[:BESIDE])
     if len(groups) > BESIDE:
@@ -119,14 +119,14 @@ def names_verdict(record: Record, _: Board) -> Verdict:
     if not any(where.each()):
         return Verdict(("No margin is finished yet.",))
     moved, margins, masked = _moved_claims(where), _margin_claims(where), _mask_claims(where)
-    lede = (*_margins(where, margins), *_masked(masked))
+    lede = (*_margin_sentences(where, margins), *_mask_sentences(masked))
     return Verdict((_moved_in_words(moved),), lede, (*moved, *margins, *masked))
 
 
 def _moved_claims(where: Where) -> tuple[Claim, ...]:
     """By how much percent each group of ablations moves the margin: identity by at least so much, form by at most; none
     where one of them has no percentage."""
-    moved = list(_moved(where))
+    moved = list(_moved_groups(where))
     identity = [abs(percent) for group, percent, _ in moved if group == "identity"]
     form = [abs(percent) for group, percent, _ in moved if group != "identity"]
     if not identity or not form:
@@ -143,7 +143,7 @@ def _moved_in_words(claims: Sequence[Claim]) -> str:
     return "How a name is written can move the margin as much as whose it is"
 
 
-def _moved(where: Where) -> Iterator[tuple[str, float, str]]:
+def _moved_groups(where: Where) -> Iterator[tuple[str, float, str]]:
     """Group, percent and name of every ablation with a percentage, of embedding models where there are any; the mask
     is left out: it takes all by definition."""
     all_of = list(where.each())
@@ -177,7 +177,7 @@ def _margin_claims(where: Where) -> tuple[Claim, ...]:
     )  # fmt: skip
 
 
-def _margins(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _margin_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
     if not claims:
         return
     largest, smallest = claims[0], claims[-1]
@@ -201,7 +201,7 @@ def _mask_claims(where: Where) -> tuple[Claim, ...]:
     return (state_count("masked", sum(value == 0 for value in values), len(values)),) if values else ()
 
 
-def _masked(claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _mask_sentences(claims: Sequence[Claim]) -> Iterator[Sentence]:
     for claim in claims:
         if claim.n == claim.of:
             yield ("With every author masked the margin is exactly 0, as it must be.",)
@@ -213,7 +213,9 @@ def base_margins(where: Where) -> Table:
     """A row per system and language: the three margins, the ratio of two, and how runs differ."""
     lines = []
     for dataset, named, system in where.each():
-        cells = [entry(where.find(dataset, system.name, "", margin), SCORE) for margin in (*MARGINS, RATIO)]
+        cells = [
+            entry_for(where.find(dataset, system.name, "", margin), SCORE) for margin in (*MARGINS, RATIO)
+        ]
         spread = where.find(dataset, system.name, "", SD)
         has_sd = spread is not None and spread.value is not None
         cells.append(
@@ -226,7 +228,7 @@ def base_margins(where: Where) -> Table:
     return Table("margins", "Base margins", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval(where: Where) -> Iterator[Table]:
+def _retrieval_tables(where: Where) -> Iterator[Table]:
     """A table per measure: a row per condition, a column per system and language."""
     cells = list(where.each())
     columns = tuple(f"{where.labels[system.name]}, {named}" for _, named, system in cells)
@@ -236,7 +238,7 @@ def _retrieval(where: Where) -> Iterator[Table]:
             variant = "" if name == "base" else name
             rows = [where.find(dataset, system.name, variant, measure) for dataset, _, system in cells]
             if any(row is not None for row in rows):
-                lines.append(Line(name, tuple(entry(row, SCORE) for row in rows)))
+                lines.append(Line(name, tuple(entry_for(row, SCORE) for row in rows)))
         if lines:
             place = MEASURES.index(measure)
             yield Table(
@@ -250,11 +252,11 @@ def _retrieval(where: Where) -> Iterator[Table]:
             )
 
 
-def _chart(where: Where) -> Figure | None:
+def _change_chart(where: Where) -> Figure | None:
     """Change of the margin across, change of recall up, a point per ablation: of the first system and language that
     loses recall anywhere."""
     for dataset, named, system in where.each():
-        placed = list(_points(where, dataset, system.name))
+        placed = list(_change_points(where, dataset, system.name))
         points = [point for _, point in placed]
         if len(points) < 4 or len({point.y for point in points}) < 2:
             continue
@@ -268,12 +270,12 @@ def _chart(where: Where) -> Figure | None:
             f"{name} {PERCENTS.change(point.x)} percent, {SCORE.change(point.y)}" for name, point in placed
         )
         return Figure(
-            f"Margin lost and recall lost, {label}", scatter(points, x, y), f"{label}: {said_points}."
+            f"Margin lost and recall lost, {label}", draw_scatter(points, x, y), f"{label}: {said_points}."
         )
     return None
 
 
-def _points(where: Where, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
+def _change_points(where: Where, dataset: str, system: str) -> Iterator[tuple[str, Point]]:
     """Each ablation with its place."""
     for name, condition in CONDITIONS.items():
         percent = where.value(dataset, system, name, PERCENT)
@@ -284,7 +286,7 @@ def _points(where: Where, dataset: str, system: str) -> Iterator[tuple[str, Poin
             yield name, Point(percent, lost, kind, label)
 
 
-def _facts(where: Where) -> Facts:
+def _names_facts(where: Where) -> Facts:
     arguments = where.record.arguments
     queries = min(arguments.get("queries", 0), arguments.get("limit") or arguments.get("queries", 0))
     return Facts.of(
@@ -328,7 +330,7 @@ class Ablations:
     conditions: dict[str, Ablation]
 
 
-def ablations(where: Where) -> list[Ablations]:
+def ablation_groups(where: Where) -> list[Ablations]:
     """Those of every system and language that has any."""
     groups = []
     for place, (dataset, named, system) in enumerate(where.each()):
@@ -338,7 +340,7 @@ def ablations(where: Where) -> list[Ablations]:
         by_name = {
             ablation.name: ablation
             for group in GROUPS
-            for ablation in _ablations(where, dataset, system, group, scale)
+            for ablation in _find_ablations(where, dataset, system, group, scale)
         }
         if by_name:
             title = f"{where.labels[system.name]}, {named}"
@@ -346,17 +348,19 @@ def ablations(where: Where) -> list[Ablations]:
     return groups
 
 
-def _forest(group: Ablations) -> Table:
+def _ablation_table(group: Ablations) -> Table:
     heads = ("Percent, 95%", "Change, 95%", "Margin left", "Percent of means", "Rows left out")
     lines = (
-        _line(
+        _ablation_line(
             condition.name,
             Entry((condition.mark,)),
-            Entry(beside(condition.percent, condition.interval), exact=condition.exact, why=condition.why),
+            Entry(
+                with_brackets(condition.percent, condition.interval), exact=condition.exact, why=condition.why
+            ),
             *map(
                 Entry,
                 (
-                    beside(condition.change, condition.change_interval),
+                    with_brackets(condition.change, condition.change_interval),
                     condition.margin,
                     condition.of_means,
                     condition.left_out,
@@ -380,7 +384,7 @@ def _side_by_side(groups: Sequence[Ablations]) -> Table:
         name for group in GROUPS for name, condition in CONDITIONS.items() if condition.group == group
     )
     lines = (
-        _line(name, *(_beside(group.conditions.get(name)) for group in groups))
+        _ablation_line(name, *(_ablation_entry(group.conditions.get(name)) for group in groups))
         for name in names
         if any(name in group.conditions for group in groups)
     )
@@ -390,17 +394,17 @@ def _side_by_side(groups: Sequence[Ablations]) -> Table:
     )  # fmt: skip
 
 
-def _line(name: str, *entries: Entry) -> Line:
+def _ablation_line(name: str, *entries: Entry) -> Line:
     condition = CONDITIONS[name]
     group = GROUPS[condition.group].capitalize()
     return Line(name.replace("_", " "), entries, title=condition.summary, group=group)
 
 
-def _beside(ablation: Ablation | None) -> Entry:
+def _ablation_entry(ablation: Ablation | None) -> Entry:
     if ablation is None:
         return Entry("n/a", why="not part of the run", style="task")
     words = f"{ablation.interval}, of means {ablation.of_means}\nmargin {ablation.margin}\n"
-    words += beside(ablation.change, ablation.change_interval)
+    words += with_brackets(ablation.change, ablation.change_interval)
     if ablation.left_out != "0%":
         words += f"\n{ablation.left_out} of rows left out"
     return Entry(
@@ -408,7 +412,9 @@ def _beside(ablation: Ablation | None) -> Entry:
     )
 
 
-def _ablations(where: Where, dataset: str, system: System, group: str, scale: Scale) -> Iterator[Ablation]:
+def _find_ablations(
+    where: Where, dataset: str, system: System, group: str, scale: Scale
+) -> Iterator[Ablation]:
     for name, condition in CONDITIONS.items():
         row = where.find(dataset, system.name, name, PERCENT)
         if condition.group != group or row is None:

@@ -23,11 +23,11 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
-    entry,
-    figures,
+    entry_for,
+    number_columns,
 )
 from embassay.document.marks import scale_of
-from embassay.document.plots import MOST_LINES, Series, lines
+from embassay.document.plots import MOST_LINES, Series, draw_lines
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_change, state_count
 from embassay.protocols.kernel.tables import SCORE, Unit
@@ -41,12 +41,12 @@ from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, level_name
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.records import Result
 from embassay.report.board import Board
-from embassay.report.cards.findings import Finding, figure, finding, known, percents
+from embassay.report.cards.findings import Finding, format_figure, format_percents, known_rows, make_finding
 from embassay.report.notes import notes_of
 from embassay.report.overview import run_verdict
-from embassay.report.record import Record, System, labels, read_record
-from embassay.report.runs import ReportRun, gathered
-from embassay.report.terminal import where
+from embassay.report.record import Record, System, label_names, read_record
+from embassay.report.runs import ReportRun, gather_runs
+from embassay.report.terminal import report_place
 
 LANGUAGES = {"en": "English", "fr": "French"}
 
@@ -74,7 +74,7 @@ class Where:
     @cached_property
     def labels(self) -> dict[str, str]:
         """System -> what it is called where there is little room."""
-        return labels([system.name for system in self.record.systems])
+        return label_names([system.name for system in self.record.systems])
 
     def said(self, dataset: str, lang: str) -> str:
         """What a dataset is called: by its language where that tells it apart."""
@@ -112,7 +112,7 @@ CORRELATION = Unit(1.0, 2, 2)
 KIND = "Spearman"
 
 
-def links(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Table | None:
+def links_table(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Table | None:
     """Spearman's correlation of the change of `of` with that of each retrieval measure, a row per system, dataset and
     variant (its name and what it is called); None where there is none."""
     lines = []
@@ -123,7 +123,7 @@ def links(where: Where, of: str, variants: tuple[tuple[str, str], ...]) -> Table
                 for measure in MEASURES
             ]
             if any(row is not None for row in rows):
-                cells = tuple(entry(row, CORRELATION, signed=True) for row in rows)
+                cells = tuple(entry_for(row, CORRELATION, signed=True) for row in rows)
                 lines.append(Line(f"{where.labels[system.name]}, {named}, {words}", cells, system.kind))
     if not any(cell.exact for line in lines for cell in line.entries):
         return None
@@ -136,23 +136,27 @@ PERCENTS = Unit(1.0, 1, 1)
 
 def probe_view(run: Path) -> Iterator[Block]:
     """A probe; DataError when the folder holds no run."""
-    shown = gathered((read_record(run),))[0]
+    shown = gather_runs((read_record(run),))[0]
     here = Where(shown.record)
     yield run_verdict(shown)
-    yield _names(here) if here.task == names.TASK else _noise(here)
+    yield _names_table(here) if here.task == names.TASK else _noise_table(here)
     yield Care(tuple(note.plain for note in notes_of(shown.record)))
     yield Text(("Tables: ", Command(str(run / "tables"))))
-    yield from where(run)
+    yield from report_place(run)
 
 
-def _names(where: Where) -> Table:
+def _names_table(where: Where) -> Table:
     """A row per system and language: base margin with interval, name/topic, percent under each ablation."""
     asked = [
         name
         for name in CONDITIONS
         if any(where.find(dataset, system.name, name, names.PERCENT) for dataset, _, system in where.each())
     ]
-    heads: list[str | Column] = ["System", "Lang", *figures("Margin, 95%", "/topic", *map(_short, asked))]
+    heads: list[str | Column] = [
+        "System",
+        "Lang",
+        *number_columns("Margin, 95%", "/topic", *map(_first_word, asked)),
+    ]
     rows = []
     for dataset, named, system in where.each():
         ratio = where.value(dataset, system.name, "", names.RATIO)
@@ -167,10 +171,10 @@ def _names(where: Where) -> Table:
     return Table.of("names", heads, rows)
 
 
-def _short(condition: str) -> str:
+def _first_word(condition: str) -> str:
     """The first word that says what is done.
 
-    >>> _short("hard_name_mask"), _short("gibberish_name"), _short("edit_distance_near_miss")
+    >>> _first_word("hard_name_mask"), _first_word("gibberish_name"), _first_word("edit_distance_near_miss")
     ('mask', 'gibberish', 'near miss')
     """
     return _SHORT[condition]
@@ -184,14 +188,14 @@ _SHORT = {
 }  # fmt: skip
 
 
-def _noise(where: Where) -> Table:
+def _noise_table(where: Where) -> Table:
     """A row per system and dataset, as asked and after each rewriter."""
     titles = ("Level 0", f"Level {NOISIEST}", "Drop, 95%", "Drop %", "Recovered", RECALL, "Change, 95%")
-    return Table.of("noise", ("System", "Data", "Wording", *figures(*titles)), _noise_rows(where))
+    return Table.of("noise", ("System", "Data", "Wording", *number_columns(*titles)), _noise_rows(where))
 
 
 def _noise_rows(where: Where) -> Iterator[list[str]]:
-    called = labels(where.rewriters)
+    called = label_names(where.rewriters)
     for dataset, named, system in where.each():
         for rewriter in ("", *where.rewriters):
             clean, noisy = level_name(0, rewriter), level_name(NOISIEST, rewriter)
@@ -207,14 +211,16 @@ def _noise_rows(where: Where) -> Iterator[list[str]]:
             ]
             first, last, share, back, recall = values
             yield [
-                where.labels[system.name], named, called.get(rewriter, "as asked"), _number(first), _number(last),
+                where.labels[system.name], named, called.get(rewriter, "as asked"), _format_value(first),
+                _format_value(last),
                 _with_interval(where.find(dataset, system.name, noisy, noise.HEADLINE)),
-                "n/a" if share is None else PERCENTS.text(share), _number(back) if rewriter else "", _number(recall),
+                "n/a" if share is None else PERCENTS.text(share), _format_value(back) if rewriter else "",
+                _format_value(recall),
                 _with_interval(where.find(dataset, system.name, noisy, f"{RECALL} change"), signed=True),
             ]  # fmt: skip
 
 
-def _number(value: float | None) -> str:
+def _format_value(value: float | None) -> str:
     return "n/a" if value is None else SCORE.text(value)
 
 
@@ -233,64 +239,77 @@ MASK = "hard_name_mask"
 def name_strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That the right passage stays ahead of impostors."""
     where = Where(run.record)
-    rows = _of(where, system, "", HEADLINE)
+    rows = _known_results(where, system, "", HEADLINE)
     if rows and all(row.ci_low is not None and row.ci_low > 0 for row in rows):
         least = min(rows, key=lambda row: row.value or 0.0)
-        yield finding(
-            run, f"tells the right name from impostors by {figure(least)}{_in(where, least)}", weight=1
+        yield make_finding(
+            run,
+            f"tells the right name from impostors by {format_figure(least)}{_in_dataset(where, least)}",
+            weight=1,
         )
 
 
 def name_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """The language with the least margin where it can be 0, and the ablation that takes most."""
     where = Where(run.record)
-    rows = _of(where, system, "", HEADLINE)
+    rows = _known_results(where, system, "", HEADLINE)
     unsure = [row for row in rows if row.ci_low is not None and row.ci_low <= 0]
     if unsure:
         least = min(unsure, key=lambda row: row.value or 0.0)
-        yield finding(
+        yield make_finding(
             run,
-            f"cannot be told to know the right name from impostors{_in(where, least)}: {figure(least)}",
+            f"cannot be told to know the right name from impostors{_in_dataset(where, least)}: {format_figure(least)}",
             weight=3,
         )
     lost = [
-        row for name in CONDITIONS if name != MASK for row in _of(where, system, name, PERCENT) if _below(row)
+        row
+        for name in CONDITIONS
+        if name != MASK
+        for row in _known_results(where, system, name, PERCENT)
+        if _is_below(row)
     ]
     if lost:
         most = min(lost, key=lambda row: row.value or 0.0)
         clause = (
-            f"changes its name margin by {percents(most, PERCENTS)} under {most.variant.replace('_', ' ')}"
-            f"{_in(where, most)}"
+            f"changes its name margin by {format_percents(most, PERCENTS)} under {most.variant.replace('_', ' ')}"
+            f"{_in_dataset(where, most)}"
         )
-        yield finding(run, clause, weight=1, place="names-ablations")
+        yield make_finding(run, clause, weight=1, place="names-ablations")
 
 
 def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """What the noisiest questions take of its similarity, and of recall where that can be told from 0."""
     where = Where(run.record)
-    drops = [row for row in _of(where, system, "", SHARE) if row.ci_low is not None and row.ci_low > 0]
+    drops = [
+        row for row in _known_results(where, system, "", SHARE) if row.ci_low is not None and row.ci_low > 0
+    ]
     if drops:
         most = max(drops, key=lambda row: row.value or 0.0)
-        clause = f"loses {percents(most, PERCENTS)} of the similarity to what is meant to small talk{_in(where, most)}"
-        yield finding(run, clause, weight=2, place="noise-levels")
-    recall = [row for row in _of(where, system, level_name(NOISIEST), f"{RECALL} change") if _below(row)]
+        lost = format_percents(most, PERCENTS)
+        clause = f"loses {lost} of the similarity to what is meant to small talk{_in_dataset(where, most)}"
+        yield make_finding(run, clause, weight=2, place="noise-levels")
+    recall = [
+        row
+        for row in _known_results(where, system, level_name(NOISIEST), f"{RECALL} change")
+        if _is_below(row)
+    ]
     if recall:
         most = min(recall, key=lambda row: row.value or 0.0)
-        yield finding(
-            run, f"changes {RECALL} by {figure(most)} under small talk{_in(where, most)}", weight=3,
+        yield make_finding(
+            run, f"changes {RECALL} by {format_figure(most)} under small talk{_in_dataset(where, most)}", weight=3,
             place="noise-retrieval",
         )  # fmt: skip
 
 
-def _of(where: Where, system: str, variant: str, measure: str) -> list[Result]:
-    return known([where.find(dataset, system, variant, measure) for dataset, _ in where.datasets])
+def _known_results(where: Where, system: str, variant: str, measure: str) -> list[Result]:
+    return known_rows([where.find(dataset, system, variant, measure) for dataset, _ in where.datasets])
 
 
-def _below(row: Result) -> bool:
+def _is_below(row: Result) -> bool:
     return row.ci_high is not None and row.ci_high < 0
 
 
-def _in(where: Where, row: Result) -> str:
+def _in_dataset(where: Where, row: Result) -> str:
     said = {name: where.said(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
@@ -298,23 +317,23 @@ def _in(where: Where, row: Result) -> str:
 def noise_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs its first charts and measure."""
     where, arguments = Where(run.record), run.record.arguments
-    yield _facts(where)
+    yield _noise_facts(where)
     yield noise_verdict(run.record, run.board)
-    if drawn := tuple(curves(where))[: None if alone else 2]:
+    if drawn := tuple(loss_curves(where))[: None if alone else 2]:
         yield Heading("Similarity to the meaning, by level of noise", "noise-levels")
         yield Text(
             "0 none; 1 a greeting; 2 and filler; 3 and politeness and a digression; 4 greeting, apology, context, "
             "hedging and emoji. The question stays word for word. Band: 95%."
         )
         yield Box("two", drawn)
-    yield drops(where)
+    yield drops_table(where)
     yield Text(
         "Rows with a rewriter’s name: after rewriting. Recovered: the share of the drop that it brings back; 1 is all. "
         "A lexical metric’s similarity grows with the length of a question: read its retrieval instead."
     )
-    yield from _lost_in_retrieval(tuple(_retrieval(where))[: None if alone else 1])
+    yield from _lost_in_retrieval(tuple(_retrieval_tables(where))[: None if alone else 1])
     measured = ((level_name(NOISIEST), f"queries, level {NOISIEST}"), (ACROSS, "all levels"))
-    if alone and (table := links(where, COSINE, measured)):
+    if alone and (table := links_table(where, COSINE, measured)):
         yield table
         yield Text(
             "Spearman’s correlation over queries, or over levels as asked and rewritten. Above 0: what moves a "
@@ -339,18 +358,18 @@ def _lost_in_retrieval(tables: Sequence[Table]) -> Iterator[Block]:
 def noise_verdict(record: Record, _: Board) -> Verdict:
     """How much of the similarity the noisiest questions lose, and how much comes back."""
     where = Where(record)
-    lost = _spread(where, "", SHARE)
+    lost = _spread_values(where, "", SHARE)
     if not lost:
         return Verdict(("No drop is finished yet.",))
     lowered = state_count("lowered", sum(share > 0 for share in lost), len(lost))
     recovered, recall = _recovered_claims(where), _recall_claims(where)
-    lede = (*_recovered(where, recovered), *_recall(where, recall))
-    return Verdict((_lowered(lowered, lost),), lede, (lowered, *recovered, *recall))
+    lede = (*_recovered_sentences(where, recovered), *_recall_sentences(where, recall))
+    return Verdict((_lowered_sentence(lowered, lost),), lede, (lowered, *recovered, *recall))
 
 
-def _lowered(claim: Claim, lost: list[float]) -> str:
+def _lowered_sentence(claim: Claim, lost: list[float]) -> str:
     if claim.n == claim.of:
-        return f"Small talk lowers the similarity to a question's meaning by {_range(lost)}"
+        return f"Small talk lowers the similarity to a question's meaning by {_format_range(lost)}"
     if not claim.n:
         return "Small talk does not lower the similarity to a question's meaning"
     return "Small talk lowers the similarity of some systems, not of all"
@@ -359,7 +378,7 @@ def _lowered(claim: Claim, lost: list[float]) -> str:
 def _recovered_claims(where: Where) -> tuple[Claim, ...]:
     """The least and the most that each rewriter brings back of the drop, of embedding models."""
     spreads = {
-        rewriter: _spread(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
+        rewriter: _spread_values(where, level_name(NOISIEST, rewriter), RECOVERED, embeddings=True)
         for rewriter in where.rewriters
     }
     return tuple(
@@ -369,8 +388,8 @@ def _recovered_claims(where: Where) -> tuple[Claim, ...]:
     )
 
 
-def _recovered(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
-    called = labels(where.rewriters)
+def _recovered_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
+    called = label_names(where.rewriters)
     for claim in claims:
         low, high = (numbers.percent(end or 0.0) for end in (claim.low, claim.high))
         share = low if low == high else f"{low} to {high}"
@@ -388,7 +407,7 @@ def _recall_claims(where: Where) -> tuple[Claim, ...]:
     return tuple(sorted(claims, key=lambda claim: claim.value or 0.0))
 
 
-def _recall(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
+def _recall_sentences(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
     """Whose recall surely falls most; that no fall is sure; or that there is none."""
     if not claims:
         return
@@ -404,7 +423,7 @@ def _recall(where: Where, claims: Sequence[Claim]) -> Iterator[Sentence]:
         yield (f"{RECALL} does not fall.",)
 
 
-def _spread(where: Where, variant: str, measure: str, *, embeddings: bool = False) -> list[float]:
+def _spread_values(where: Where, variant: str, measure: str, *, embeddings: bool = False) -> list[float]:
     """The measure's values over systems and datasets; of embedding models alone where there are any."""
     values = [
         (system.kind, value)
@@ -415,23 +434,23 @@ def _spread(where: Where, variant: str, measure: str, *, embeddings: bool = Fals
     return of_models or ([] if embeddings else [value for _, value in values])
 
 
-def _range(percents: list[float]) -> str:
+def _format_range(percents: list[float]) -> str:
     low, high = f"{min(percents):.0f}", f"{max(percents):.0f}"
     return f"{low}%" if low == high else f"{low}% to {high}%"
 
 
-def drops(where: Where) -> Table:
+def drops_table(where: Where) -> Table:
     """A row per system, dataset and rewriter: what is lost at the noisiest level, and what comes back."""
-    lines, called = [], labels(where.rewriters)
+    lines, called = [], label_names(where.rewriters)
     for dataset, named, system in where.each():
         for rewriter in ("", *where.rewriters):
             variant = level_name(NOISIEST, rewriter)
             cells = [
-                entry(where.find(dataset, system.name, level_name(0, rewriter), COSINE), SCORE),
-                entry(where.find(dataset, system.name, variant, COSINE), SCORE),
-                entry(where.find(dataset, system.name, variant, LOSS), SCORE),
-                entry(where.find(dataset, system.name, variant, SHARE), PERCENTS),
-                entry(where.find(dataset, system.name, variant, RECOVERED), SCORE)
+                entry_for(where.find(dataset, system.name, level_name(0, rewriter), COSINE), SCORE),
+                entry_for(where.find(dataset, system.name, variant, COSINE), SCORE),
+                entry_for(where.find(dataset, system.name, variant, LOSS), SCORE),
+                entry_for(where.find(dataset, system.name, variant, SHARE), PERCENTS),
+                entry_for(where.find(dataset, system.name, variant, RECOVERED), SCORE)
                 if rewriter
                 else Entry(numbers.NONE, why="as asked"),
             ]
@@ -441,9 +460,9 @@ def drops(where: Where) -> Table:
     return Table("drops", "Drop and recovery", "System", columns, tuple(lines), digits=3)
 
 
-def _retrieval(where: Where) -> Iterator[Table]:
+def _retrieval_tables(where: Where) -> Iterator[Table]:
     """A table per measure: clean, noisy and rewritten at the noisiest level, with the change against the clean."""
-    called = labels(where.rewriters)
+    called = label_names(where.rewriters)
     for place, measure in enumerate(MEASURES):
         lines = []
         for dataset, said, system in where.each():
@@ -454,14 +473,16 @@ def _retrieval(where: Where) -> Iterator[Table]:
                 variant = level_name(NOISIEST, rewriter)
                 p = where.value(dataset, system.name, variant, f"p({measure} change)")
                 cells = (
-                    entry(clean, SCORE),
-                    entry(where.find(dataset, system.name, variant, measure), SCORE),
-                    entry(where.find(dataset, system.name, variant, f"{measure} change"), SCORE, signed=True),
+                    entry_for(clean, SCORE),
+                    entry_for(where.find(dataset, system.name, variant, measure), SCORE),
+                    entry_for(
+                        where.find(dataset, system.name, variant, f"{measure} change"), SCORE, signed=True
+                    ),
                     Entry("n/a", why="no paired change")
                     if p is None
                     else Entry(numbers.p_value(p), "", f"{p:.6g}"),
-                    entry(where.find(dataset, system.name, variant, OVERLAP), SCORE),
-                    entry(where.find(dataset, system.name, variant, TAU), SCORE),
+                    entry_for(where.find(dataset, system.name, variant, OVERLAP), SCORE),
+                    entry_for(where.find(dataset, system.name, variant, TAU), SCORE),
                 )
                 label = f"{where.labels[system.name]}, {said}" + (f", {called[rewriter]}" if rewriter else "")
                 lines.append(Line(label, cells, system.kind))
@@ -470,7 +491,7 @@ def _retrieval(where: Where) -> Iterator[Table]:
             yield Table(f"noise-retrieval-{place}", measure, "System", columns, tuple(lines), digits=3)
 
 
-def _facts(where: Where) -> Facts:
+def _noise_facts(where: Where) -> Facts:
     counts = {row.dataset: row.n for key, row in where.record.rows.items() if key[5] == LOSS and not key[3]}
     queries = ", ".join(
         f"{where.said(dataset, lang)} {numbers.counted(counts.get(dataset, 0), 'query')}"
@@ -486,10 +507,10 @@ def _facts(where: Where) -> Facts:
 CHARTS = 4
 
 
-def curves(where: Where) -> Iterator[Figure]:
+def loss_curves(where: Where) -> Iterator[Figure]:
     """A drawing per dataset: the systems as asked; with one or two systems, as rewritten too."""
     for dataset, lang in where.datasets[:CHARTS]:
-        series = _series(where, dataset)
+        series = _curve_series(where, dataset)
         if not series:
             continue
         ends = [
@@ -497,30 +518,36 @@ def curves(where: Where) -> Iterator[Figure]:
             for end in (row.value, row.ci_low, row.ci_high) if end is not None
         ]  # fmt: skip
         ticks = [(level / NOISIEST, str(level)) for level in range(len(LEVELS))]
-        words = "; ".join(f"{one.name} from {_at(one, 0)} to {_at(one, -1)}" for one in series[:MOST_LINES])
+        words = "; ".join(
+            f"{one.name} from {_point_text(one, 0)} to {_point_text(one, -1)}" for one in series[:MOST_LINES]
+        )
         name = where.said(dataset, lang)
         more = f"{len(series) - MOST_LINES} more in the table" if len(series) > MOST_LINES else ""
-        yield Figure(name, lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {words}.", more)
+        yield Figure(
+            name, draw_lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {words}.", more
+        )
 
 
-def _at(series: Series, place: int) -> str:
+def _point_text(series: Series, place: int) -> str:
     return SCORE.text(series.points[place][1].value or 0.0)
 
 
-def _series(where: Where, dataset: str) -> list[Series]:
+def _curve_series(where: Where, dataset: str) -> list[Series]:
     systems = [system for system in where.systems if where.value(dataset, system.name, "", LOSS) is not None]
     models = [system for system in systems if system.kind == "embedding"] or systems
     ways = ("", *where.rewriters[:1]) if len(models) <= 2 else ("",)
-    called = labels(where.rewriters)
+    called = label_names(where.rewriters)
     return [
         Series(where.labels[system.name] + (f", {called[way]}" if way else ""), points, system.kind)
         for way in ways
         for system in models
-        if (points := tuple(_points(where, dataset, system, way)))
+        if (points := tuple(_curve_points(where, dataset, system, way)))
     ]
 
 
-def _points(where: Where, dataset: str, system: System, rewriter: str) -> Iterator[tuple[float, Result]]:
+def _curve_points(
+    where: Where, dataset: str, system: System, rewriter: str
+) -> Iterator[tuple[float, Result]]:
     for level in range(len(LEVELS)):
         row = where.find(dataset, system.name, level_name(level, rewriter), COSINE)
         if row is not None and row.value is not None:

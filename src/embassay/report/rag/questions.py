@@ -17,8 +17,8 @@ from embassay.document.blocks import (
     Table,
     Text,
     Verdict,
-    clipped,
-    figures,
+    clip_text,
+    number_columns,
 )
 from embassay.document.claims import first_in_words, gap_in_words
 from embassay.limits import WHOLE, read_bounded, record_json
@@ -44,26 +44,26 @@ def questions_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; nothing before its export is written."""
     del alone
     if (run.record.path / "export" / "queries.jsonl").exists():
-        yield from _blocks(run.record.path)
+        yield from _question_blocks(run.record.path)
 
 
 def questions_view(run: Path, wide: bool = False) -> Iterator[Block]:
     """The same on a terminal, whose tables need no headings."""
     del wide
-    yield from (block for block in _blocks(run) if not isinstance(block, Heading))
+    yield from (block for block in _question_blocks(run) if not isinstance(block, Heading))
 
 
-def _blocks(run: Path) -> Iterator[Block]:
+def _question_blocks(run: Path) -> Iterator[Block]:
     """How many questions, where they are from, what was left out and why, and some of each kind."""
-    asked = _lines(run / "export" / "queries.jsonl")
-    yield _verdict(run, asked)
+    asked = _read_lines(run / "export" / "queries.jsonl")
+    yield _sources_verdict(run, asked)
     for name, title in _TITLES.items():
         if (path := run / "tables" / f"{name}.csv").exists():
             yield Heading(title, f"questions-{name}")
-            yield _table(name, path)
+            yield _csv_table(name, path)
     yield Heading("For example", "questions-examples")
-    yield _examples(asked)
-    if notes := tuple(_notes(asked)):
+    yield _examples_table(asked)
+    if notes := tuple(_question_notes(asked)):
         yield Care(notes)
     yield Text(("The set, a folder that every -d reads: ", Command(str(run / "export"))), "")
 
@@ -73,7 +73,7 @@ def answers_view(run: Path, wide: bool = False) -> Iterator[Block]:
     del wide
     record = read_record(run)
     yield answers_verdict(record)
-    heads: list[str | Column] = ["run", "measure", "prompt", *figures("value", "95%", "n")]
+    heads: list[str | Column] = ["run", "measure", "prompt", *number_columns("value", "95%", "n")]
     rows = [
         [
             row.system, row.measure, row.variant or "as found", "n/a" if row.value is None else SCORE.text(row.value),
@@ -128,10 +128,10 @@ ACCURACY, ANSWERS = "accuracy", "answer"
 
 def questions_verdict(record: Record, _: Board) -> Verdict:
     """How many questions there are, and from whom."""
-    return _verdict(record.path, _lines(record.path / "export" / "queries.jsonl"))
+    return _sources_verdict(record.path, _read_lines(record.path / "export" / "queries.jsonl"))
 
 
-def _verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
+def _sources_verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
     manifest = RunFolder(run).read_manifest() or {}
     return verdict_of(asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())})
 
@@ -155,33 +155,33 @@ def verdict_of(asked: Sequence[Mapping[str, Any]], statuses: Mapping[str, str]) 
 
 
 def _share_in_words(claim: Claim) -> str:
-    return f"{numbers.percent(claim.n / claim.of)} from {_source(claim.subject)}"
+    return f"{numbers.percent(claim.n / claim.of)} from {_source_words(claim.subject)}"
 
 
-def _source(name: str) -> str:
+def _source_words(name: str) -> str:
     return {"users": "users", "documents": "the documents themselves"}.get(name, name)
 
 
-def _table(name: str, path: Path) -> Table:
+def _csv_table(name: str, path: Path) -> Table:
     rows = list(csv.reader(path.read_text("utf-8").splitlines()))
     heads: list[str | Column] = [rows[0][0], *(Column(title, style="num") for title in rows[0][1:])]
     lines = [[row[0], *(f"{float(cell):.3g}" if cell else "" for cell in row[1:])] for row in rows[1:]]
     return Table.of(name, heads, lines)
 
 
-def _examples(asked: list[dict[str, Any]]) -> Table:
+def _examples_table(asked: list[dict[str, Any]]) -> Table:
     by_kind: dict[str, list[dict[str, Any]]] = {}
     for question in asked:
         by_kind.setdefault(next(iter(question["tags"]), "user"), []).append(question)
     rows = [
-        [kind, question["id"], clipped(" ".join(question["text"].split()), 90)]
+        [kind, question["id"], clip_text(" ".join(question["text"].split()), 90)]
         for kind, questions in by_kind.items()
         for question in questions[:_EXAMPLES]
     ]
     return Table.of("examples", ["Kind", "Id", "Question"], rows)
 
 
-def _notes(asked: list[dict[str, Any]]) -> Iterator[str]:
+def _question_notes(asked: list[dict[str, Any]]) -> Iterator[str]:
     sources = {question["source"] for question in asked}
     if "documents" in sources:
         yield (
@@ -197,6 +197,6 @@ def _notes(asked: list[dict[str, Any]]) -> Iterator[str]:
         yield "Users’ questions have no judgements; `embassay rag golden` makes them."
 
 
-def _lines(path: Path) -> list[dict[str, Any]]:
+def _read_lines(path: Path) -> list[dict[str, Any]]:
     content = read_bounded(path, WHOLE) if path.exists() else b""
     return [record_json(line) for line in content.split(b"\n") if line]

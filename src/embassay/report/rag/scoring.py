@@ -26,11 +26,11 @@ from embassay.document.blocks import (
     Text,
     Verdict,
     Words,
-    beside,
-    entry,
+    entry_for,
+    with_brackets,
 )
-from embassay.document.marks import Scale, axis, difference_mark, interval_mark, percent, scale_of
-from embassay.document.plots import Series, lines
+from embassay.document.marks import Scale, difference_mark, draw_axis, interval_mark, percent, scale_of
+from embassay.document.plots import Series, draw_lines
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS, Claim
@@ -48,16 +48,16 @@ from embassay.protocols.rag.scoring.score import (
 )
 from embassay.records import Result
 from embassay.report.board import Board
-from embassay.report.cards.findings import Finding, figure, finding
+from embassay.report.cards.findings import Finding, format_figure, make_finding
 from embassay.report.rag.decision import undecided_blocks
 from embassay.report.rag.tables import (
     TASK,
-    advice,
+    advice_blocks,
     every_measure,
     first_of,
-    grids,
     intervals_in_words,
-    likeness,
+    likeness_table,
+    sensitivity_grids,
     unit_of,
 )
 from embassay.report.record import Record
@@ -73,15 +73,15 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     """The page of a run; of several runs its first parts. DataError where its `score.json` is damaged."""
     record, score = run.record, read_score(run.record.path / "score.json")
     settings = score.settings
-    yield _facts(score)
+    yield _score_facts(score)
     yield verdict_of(score)
     yield from _side_by_side(record, score)
     yield from _pool_or_ordering(record, score)
     if chart := _by_cutoff(record, score):
         yield chart
-    yield from _differences(record, score, FORESTS if alone else 1)
+    yield from _difference_blocks(record, score, FORESTS if alone else 1)
     yield from undecided_blocks(score) if alone and not (record.path / CORRECTED).exists() else ()
-    if alike := likeness(score):
+    if alike := likeness_table(score):
         yield alike
         yield Text(
             "Overlap: share of the first K that both have. τ-b: how alike the common documents are ordered, 1 is the "
@@ -93,7 +93,7 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     all_in = f"All {len(score.measures)} measures with their intervals are in the report of this run alone, and in "
     elsewhere: Sentence = (all_in, Command("tables/rag_score.csv"), ". ")
     yield Text((*(() if alone else elsewhere), words), id="score-measures")
-    if tables := grids(score)[: None if alone else 1]:
+    if tables := sensitivity_grids(score)[: None if alone else 1]:
         yield Heading("Do the constants of RA-nWG matter?", "score-sensitivity")
         yield Text(
             "Each cell is another choice of rarity (α) and caps of grades 4 and 3. τ: Kendall’s τ-b of the runs’ order "
@@ -101,8 +101,8 @@ def score_page(run: ReportRun, alone: bool) -> Iterator[Block]:
             "under 0.01 lightest. Bold: the default."
         )
         yield Panes("K", tuple((table.title, (table,)) for table in tables))
-    yield from advice(score)
-    yield from _lost(record, score, MOST if alone else 6)
+    yield from advice_blocks(score)
+    yield from _worst_blocks(record, score, MOST if alone else 6)
     if score.notes and alone:
         yield Heading("Read with care", "score-notes")
         yield Bullets(tuple(note.text for note in score.notes))
@@ -122,7 +122,7 @@ def verdict_of(score: Score) -> Verdict:
     return Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede), claims)
 
 
-def _facts(score: Score) -> Facts:
+def _score_facts(score: Score) -> Facts:
     judged = score.judgements
     return Facts.of(
         "score",
@@ -134,7 +134,7 @@ def _facts(score: Score) -> Facts:
     )
 
 
-def _bases(score: Score) -> list[str]:
+def _panel_measures(score: Score) -> list[str]:
     """The measures that have panels: those with a cutoff, the usual three first."""
     drawn = [
         measure.base
@@ -152,7 +152,7 @@ def kinds_of(record: Record) -> Mapping[str, Kind]:
 
 
 def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
-    panels = [_panel(record, score, base) for base in _bases(score)]
+    panels = [_measure_panel(record, score, base) for base in _panel_measures(score)]
     if panels:
         yield Heading("Runs side by side", "score-runs")
         pairs = Link("the paired differences", "score-pairs")
@@ -163,7 +163,7 @@ def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
         yield Box("panels", tuple(panels))
 
 
-def _panel(record: Record, score: Score, base: str) -> Box:
+def _measure_panel(record: Record, score: Score, base: str) -> Box:
     """A measure at every cutoff, each with its runs, best first."""
     measures = [measure_facts for measure_facts in score.measures if measure_facts.base == base]
     where = score.judgements.name
@@ -173,38 +173,40 @@ def _panel(record: Record, score: Score, base: str) -> Box:
         for run in _in_order(score, measure.name)
     ]
     rows = [row for _, _, row in cells if row is not None and row.value is not None]
-    scale, kinds = scale_of(_ends(rows), factor=unit_of(measures[0].name).factor), kinds_of(record)
+    scale, kinds = scale_of(_value_ends(rows), factor=unit_of(measures[0].name).factor), kinds_of(record)
     lines = []
     for measure, run, row in cells:
-        value = entry(row, unit_of(measure.name), bold=run in first_of(score, measure.name))
+        value = entry_for(row, unit_of(measure.name), bold=run in first_of(score, measure.name))
         mark = interval_mark(row, kinds[run], scale, width=120)
         shown = Entry((mark, *value.text), bold=value.bold, title=value.small or value.why)
         lines.append(Line(run, (shown,), kinds[run], group=f"@{measure.cutoff}"))
     way = "lower is better" if measures[0].direction == "lower" else "higher is better"
     table = Table(
-        "", base, "Run", (Column((axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
+        "", base, "Run", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
         is_titled=False, is_sortable=False, export="",
     )  # fmt: skip
-    said_of = Text(", ".join(filter(None, (way, _counted(score, rows)))))
-    return Box("panel", (Heading(base, f"score-panel-{_bases(score).index(base) + 1}", 3), said_of, table))
+    said_of = Text(", ".join(filter(None, (way, _count_units(score, rows)))))
+    return Box(
+        "panel", (Heading(base, f"score-panel-{_panel_measures(score).index(base) + 1}", 3), said_of, table)
+    )
 
 
-def _ends(rows: Iterable[Result]) -> list[float]:
+def _value_ends(rows: Iterable[Result]) -> list[float]:
     """Values and ends of intervals, for a scale."""
     return [end for row in rows for end in (row.value, row.ci_low, row.ci_high) if end is not None]
 
 
-def _counted(score: Score, rows: Sequence[Result]) -> str:
+def _count_units(score: Score, rows: Sequence[Result]) -> str:
     """How many queries, or passages that people graded, the values are of."""
     values = [score.value(row.system, row.measure) for row in rows]
     counts: dict[str, set[int]] = {}
     for value in values:
         if value is not None:
             counts.setdefault(value.unit, set()).add(value.n)
-    return ", ".join(_between(min(n), max(n), unit) for unit, n in counts.items())
+    return ", ".join(_count_range(min(n), max(n), unit) for unit, n in counts.items())
 
 
-def _between(least: int, most: int, units: str) -> str:
+def _count_range(least: int, most: int, units: str) -> str:
     if least == most:
         return f"{numbers.count(least)} {units}" if least != 1 else f"1 {SINGULAR[units]}"
     return f"{numbers.count(least)} to {numbers.count(most)} {units}"
@@ -226,18 +228,20 @@ def _by_cutoff(record: Record, score: Score) -> Figure | None:
     if len(measures) < 2:
         return None
     ks = sorted({measure.cutoff or 0 for measure in measures})
-    series = [_line(record, score, run.name, measures, ks[-1]) for run in score.runs]
+    series = [_run_series(record, score, run.name, measures, ks[-1]) for run in score.runs]
     curves = [line for line in series if line.points]
     if not curves:
         return None
     ends = "; ".join(f"{line.name} {numbers.score(line.points[-1][1].value or 0.0)}" for line in curves)
-    scale = scale_of(_ends(row for line in curves for _, row in line.points))
-    drawn = lines(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
+    scale = scale_of(_value_ends(row for line in curves for _, row in line.points))
+    drawn = draw_lines(series, [(k / ks[-1], str(k)) for k in ks], scale, "K, passages read")
     summary = f"{base} at K from {ks[0]} to {ks[-1]}. At K = {ks[-1]}: {ends}."
     return Figure(f"{base} by K", drawn, summary, "band: 95%; at most four runs")
 
 
-def _line(record: Record, score: Score, run: str, measures: Sequence[MeasureFacts], most: int) -> Series:
+def _run_series(
+    record: Record, score: Score, run: str, measures: Sequence[MeasureFacts], most: int
+) -> Series:
     """The values of a run by cutoff, each at its share of the largest."""
     points = [
         (measure.cutoff or 0, record.find(TASK, run, measure.name, dataset=score.judgements.name))
@@ -252,7 +256,7 @@ Values = Mapping[tuple[str, str], float]
 """Query and measure to value, where a run has one."""
 
 
-def _lost(record: Record, score: Score, most: int) -> Iterator[Block]:
+def _worst_blocks(record: Record, score: Score, most: int) -> Iterator[Block]:
     if not (lines := worst_queries(record, score)[:most]):
         return
     yield Heading("Queries that lose most", "score-worst")
@@ -278,17 +282,19 @@ def worst_queries(record: Record, score: Score) -> tuple[Line, ...]:
     names = (score.headline, f"PROC@{measure.cutoff}")
     runs = [_of_run(record, score, run.name, names) for run in score.runs]
     queries = dict.fromkeys(query for values in runs for query, _ in values)
-    means = {query: _mean([values.get((query, names[0])) for values in runs]) for query in queries}
+    means = {query: _mean_value([values.get((query, names[0])) for values in runs]) for query in queries}
     valued = {query: value for query, value in means.items() if value is not None}
     sign = -1.0 if measure.direction == "lower" else 1.0
     ordered = sorted(valued, key=lambda query: (sign * valued[query], query))[:MOST]
-    return tuple(_worst(query, valued[query], runs, names, i) for i, query in enumerate(ordered, start=1))
+    return tuple(
+        _worst_line(query, valued[query], runs, names, i) for i, query in enumerate(ordered, start=1)
+    )
 
 
-def _worst(query: str, mean: float, runs: Sequence[Values], names: tuple[str, str], place: int) -> Line:
+def _worst_line(query: str, mean: float, runs: Sequence[Values], names: tuple[str, str], place: int) -> Line:
     """The value of each run, their mean, and what they lose to ordering and pool in the mean."""
     values = [values.get((query, names[0])) for values in runs]
-    ceiling = _mean([values.get((query, names[1])) for values in runs])
+    ceiling = _mean_value([values.get((query, names[1])) for values in runs])
     lost = ceiling is not None and names[0].startswith("RA-nWG")
     cells = (
         *("n/a" if value is None else numbers.score(value) for value in values),
@@ -300,7 +306,7 @@ def _worst(query: str, mean: float, runs: Sequence[Values], names: tuple[str, st
     return Line((Link(query, id),), tuple(map(Entry, cells)), id=id)
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
+def _mean_value(values: Sequence[float | None]) -> float | None:
     """Over the runs that have a value; None where none has."""
     defined = [value for value in values if value is not None]
     return sum(defined) / len(defined) if defined else None
@@ -317,7 +323,7 @@ def _of_run(record: Record, score: Score, run: str, measures: tuple[str, ...]) -
     return {(query, measure): value for query, measure, value in rows if value == value}
 
 
-def _differences(record: Record, score: Score, most: int) -> Iterator[Block]:
+def _difference_blocks(record: Record, score: Score, most: int) -> Iterator[Block]:
     """The pairs of the first `most` measures that have comparisons, the headline first."""
     compared = [comparison for comparison in score.comparisons if comparison.pairs]
     compared.sort(key=lambda comparison: comparison.measure != score.headline)
@@ -327,11 +333,11 @@ def _differences(record: Record, score: Score, most: int) -> Iterator[Block]:
             "Paired over the same items: the first run minus the second, its 95% interval, and p after Holm’s "
             "correction for all pairs of the measure. Right of the line: the first run is higher."
         )
-        tables = [forest(record, comparison, i) for i, comparison in enumerate(compared[:most])]
+        tables = [pairs_table(record, comparison, i) for i, comparison in enumerate(compared[:most])]
         yield Panes("Measure", tuple((table.title, (table,)) for table in tables))
 
 
-def forest(record: Record, compared: Comparison, place: int) -> Table:
+def pairs_table(record: Record, compared: Comparison, place: int) -> Table:
     """The pairs of one measure: `a` less `b` as a drawing and as text, and in words."""
     unit = unit_of(compared.measure)
     ends = [
@@ -345,7 +351,7 @@ def forest(record: Record, compared: Comparison, place: int) -> Table:
     return Table(
         f"pairs-{place}", compared.measure, "Runs",
         (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), Column("In words", style="")),
-        tuple(_pair(pair, unit, scale, kinds[pair.a]) for pair in compared.pairs), "forest", 3, is_titled=False,
+        tuple(_pair_line(pair, unit, scale, kinds[pair.a]) for pair in compared.pairs), "forest", 3, is_titled=False,
         caption=f"Differences between runs, {compared.measure}",
     )  # fmt: skip
 
@@ -356,7 +362,7 @@ def _counts_of(compared: Comparison) -> str:
     return " or ".join(units).capitalize()
 
 
-def _pair(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
+def _pair_line(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
     claim = pair_claim(pair, "")
     bounded = pair.low is not None and pair.high is not None
     change = unit.change(pair.difference)
@@ -367,15 +373,15 @@ def _pair(pair: Pair, unit: Unit, scale: Scale, kind: Kind) -> Line:
         f"{pair.a} − {pair.b}",
         (
             Entry((difference_mark(pair.low, pair.difference, pair.high, kind, scale),)),
-            Entry(beside(change, interval), exact=exact),
+            Entry(with_brackets(change, interval), exact=exact),
             Entry(numbers.p_value(pair.p_adjusted), bold=bool(pair.better)),
             Entry(numbers.count(pair.n)),
-            Entry(_verdict(claim, pair)),
+            Entry(_verdict_word(claim, pair)),
         ),
     )
 
 
-def _verdict(claim: Claim, pair: Pair) -> str:
+def _verdict_word(claim: Claim, pair: Pair) -> str:
     """The claim as a cell of the table."""
     if claim.relation == "level":
         return "cannot be told apart"
@@ -412,12 +418,12 @@ def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
     )  # fmt: skip
     yield Table(
         "ceilings", "Reached, lost in the ordering and lost in the pool, by run and K", "Run", columns,
-        tuple(_ceiling(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False,
+        tuple(_ceiling_line(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False,
     )  # fmt: skip
-    yield Bullets(tuple(_readings(ordered)))
+    yield Bullets(tuple(_reading_sentences(ordered)))
 
 
-def _readings(ordered: Sequence[Reading]) -> Iterator[Sentence]:
+def _reading_sentences(ordered: Sequence[Reading]) -> Iterator[Sentence]:
     """What each reading says, once where several runs share a reason for saying nothing; figures stand in the table."""
     runs_of: dict[str, list[str]] = {}
     for reading in ordered:
@@ -428,19 +434,19 @@ def _readings(ordered: Sequence[Reading]) -> Iterator[Sentence]:
         yield (Words(", ".join(runs), "b"), f": {text}")
 
 
-def _ceiling(reading: Reading, kind: Kind) -> Line:
+def _ceiling_line(reading: Reading, kind: Kind) -> Line:
     """The drawing, the figures under the headings of CEILING_COLUMNS, and which loss is larger."""
     figures = {evidence.what.partition("@")[0].lower(): evidence for evidence in reading.evidence}
     entries = (
-        _entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
+        _evidence_entry(figures.get(name.lower()), PERCENT if name == "%PROC" else numbers.SCORE)
         for name in CEILING_COLUMNS
     )
-    mark = _mark(figures.get("ra-nwg"), figures.get("proc"))
+    mark = _draw_ceiling(figures.get("ra-nwg"), figures.get("proc"))
     larger = Entry(FINDINGS.get(reading.finding, reading.finding))
     return Line(f"{reading.run}@{reading.cutoff}", (Entry((mark,)), *entries, larger), kind)
 
 
-def _entry(evidence: Evidence | None, unit: Unit) -> Entry:
+def _evidence_entry(evidence: Evidence | None, unit: Unit) -> Entry:
     """The figure over its interval."""
     if evidence is None:
         return Entry("n/a", why="undefined on these judgements")
@@ -451,55 +457,58 @@ def _entry(evidence: Evidence | None, unit: Unit) -> Entry:
     return Entry(unit.text(evidence.value) + sign, small, exact)
 
 
-def _mark(reached: Evidence | None, ceiling: Evidence | None) -> Markup:
+def _draw_ceiling(reached: Evidence | None, ceiling: Evidence | None) -> Markup:
     """From 0 to 1: reached, lost in the ordering, lost in the pool; whiskers over the intervals of the two borders."""
     if reached is None:
         return Markup("")
-    actual = _inside(reached.value)
-    best = max(actual, _inside(ceiling.value)) if ceiling is not None else actual
+    actual = _to_share(reached.value)
+    best = max(actual, _to_share(ceiling.value)) if ceiling is not None else actual
     parts = [
         f'<rect class="q4" width="{percent(100 * actual)}"/>',
         f'<rect class="q2" x="{percent(100 * actual)}" width="{percent(100 * (best - actual))}"/>',
         f'<rect class="q0" x="{percent(100 * best)}" width="{percent(100 * (1 - best))}"/>',
-        *(_whisker(evidence) for evidence in (reached, ceiling) if evidence is not None),
+        *(_draw_whisker(evidence) for evidence in (reached, ceiling) if evidence is not None),
     ]
     return Markup(f'<svg class="gaps" aria-hidden="true">{"".join(parts)}</svg>')
 
 
-def _whisker(evidence: Evidence) -> str:
+def _draw_whisker(evidence: Evidence) -> str:
     if evidence.low is None or evidence.high is None:
         return ""
-    low, high = percent(100 * _inside(evidence.low)), percent(100 * _inside(evidence.high))
+    low, high = (
+        percent(100 * _to_share(evidence.low)),
+        percent(100 * _to_share(evidence.high)),
+    )
     return f'<line class="z" x1="{low}" x2="{high}" y1="8" y2="8"/>'
 
 
-def _inside(value: float) -> float:
+def _to_share(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
 def strengths(run: ReportRun, system: str) -> Iterator[Finding]:
     """That it is first, or may be, by the headline measure."""
-    placed = _placed(run, system)
+    placed = _find_place(run, system)
     if placed is None:
         return
     (low, high), of, measure = placed
     if high == 1:
-        yield finding(run, f"beats every other retrieval run by {measure}", weight=3, place="score-runs")
+        yield make_finding(run, f"beats every other retrieval run by {measure}", weight=3, place="score-runs")
     elif low == 1:
         clause = f"may be first of {numbers.counted(of, 'retrieval run')} by {measure}"
-        yield finding(run, clause, weight=2, place="score-runs")
+        yield make_finding(run, clause, weight=2, place="score-runs")
 
 
 def weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
     """That every other run beats it."""
-    placed = _placed(run, system)
+    placed = _find_place(run, system)
     if placed is not None and placed[0] == (placed[1], placed[1]):
-        yield finding(
+        yield make_finding(
             run, f"is beaten by every other retrieval run by {placed[2]}", weight=3, place="score-runs"
         )
 
 
-def _placed(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
+def _find_place(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | None:
     """Its rank range, of how many runs, and the value; None where it is not ranked among two or more."""
     score = score_of(run)
     if score is None:
@@ -509,4 +518,4 @@ def _placed(run: ReportRun, system: str) -> tuple[tuple[int, int], int, str] | N
     row = run.record.find(TASK, system, score.headline, dataset=score.judgements.name)
     if ranges is None or row is None or row.value is None or len(scope.systems) < 2:
         return None
-    return ranges, len(scope.systems), f"{score.headline} {figure(row)}, as a retrieval run"
+    return ranges, len(scope.systems), f"{score.headline} {format_figure(row)}, as a retrieval run"

@@ -30,8 +30,8 @@ from embassay.protocols.rag.sweep.findings.record import (
     Terms,
     read_findings,
 )
-from embassay.protocols.rag.sweep.findings.sentences import claims as part_claims
 from embassay.protocols.rag.sweep.findings.sentences import dollars_more, ms, ms_more, percent, usd
+from embassay.protocols.rag.sweep.findings.sentences import sweep_claims as part_claims
 from embassay.report.board import Board
 from embassay.report.rag.frontier import FrontierPlot, Spot, frontier_plot, shown_frontier, undecided_stacks
 from embassay.report.record import Record
@@ -39,7 +39,7 @@ from embassay.report.record import Record
 MIB = 2**20
 
 
-def named(id: str, place: int | None = None) -> Markup:
+def stack_markup(id: str, place: int | None = None) -> Markup:
     """A stack by its id, which breaks between its parts only; with its number on the frontier."""
     parts = Markup("/<wbr>").join(Markup("<span>{}</span>").format(part) for part in id.split("/"))
     return parts if place is None else Markup("{} {}").format(place, parts)
@@ -102,13 +102,13 @@ def memory_entry(memory: Memory) -> Entry:
     """What was measured over what the formula says."""
     parts = (memory.vectors, memory.graph)
     formula = None if None in parts else sum(value or 0.0 for value in parts)
-    small = "" if formula is None else f"formula {_size(formula)}"
+    small = "" if formula is None else f"formula {_format_bytes(formula)}"
     if memory.memory is None:
         return Entry("n/a", small, why="the index does not tell")
-    return Entry(_size(memory.memory), small, f"{memory.memory}")
+    return Entry(_format_bytes(memory.memory), small, f"{memory.memory}")
 
 
-def _size(value: float) -> str:
+def _format_bytes(value: float) -> str:
     """Bytes, in the unit that suits them."""
     unit, name = (MIB, "MiB") if value >= MIB / 10 else (1024, "KiB")
     return f"{numbers.score(value / unit, 1)} {name}"
@@ -125,22 +125,22 @@ def frontier_table(part: Part, asked: Terms, spots: Sequence[Spot], place: int) 
             usd_entry(stack.cost),
             figure_entry(quality.value if quality is not None else None),
             reached_entry(stack, asked.measure),
-            Entry("; ".join(filter(None, (_said(stack, part, asked), _equal(spot))))),
+            Entry("; ".join(filter(None, (_stack_remark(stack, part, asked), _equal_stacks(spot))))),
         )
-        lines.append(Line(named(stack.id, number), entries))
+        lines.append(Line(stack_markup(stack.id, number), entries))
     columns = ("p50", "p95", "$ per 1,000", asked.measure, "%PROC", "In words")
     title = "The frontier, fastest first"
     return Table(f"frontier-{place}", title, "Stack", columns, tuple(lines), digits=3)
 
 
-def _equal(spot: Spot) -> str:
+def _equal_stacks(spot: Spot) -> str:
     """Stacks of the same price, time and quality."""
     if not spot.equal:
         return ""
     return f"equal: {spot.equal[0]}" if len(spot.equal) == 1 else f"{len(spot.equal)} more are equal"
 
 
-def _said(stack: StackFacts, part: Part, asked: Terms) -> str:
+def _stack_remark(stack: StackFacts, part: Part, asked: Terms) -> str:
     """Recommended, or which limit it does not keep."""
     over = []
     if asked.sla_ms is not None and stack.latency > asked.sla_ms:
@@ -166,7 +166,11 @@ def scenario_table(part: Part, asked: Terms) -> Table:
     for scenario in part.scenarios:
         stack = part.stack(scenario.stack or scenario.nearest)
         quality = stack.measured(asked.measure)
-        words = named(stack.id) if scenario.stack else Markup("none; nearest {}").format(named(stack.id))
+        words = (
+            stack_markup(stack.id)
+            if scenario.stack
+            else Markup("none; nearest {}").format(stack_markup(stack.id))
+        )
         entries = (
             Entry(words), figure_entry(quality.value if quality is not None else None), *time_entries(stack),
             usd_entry(stack.cost), Entry(scenario.how),
@@ -178,30 +182,30 @@ def scenario_table(part: Part, asked: Terms) -> Table:
     )
 
 
-def families(part: Part, asked: Terms) -> frozenset[str]:
+def shown_families(part: Part, asked: Terms) -> frozenset[str]:
     """The families that a reader may choose: of the stacks on the frontier, and of each mode and reranker the best."""
     best: dict[tuple[str, str], StackFacts] = {}
     for stack in part.stacks:
         kind = (stack.axes["mode"], stack.axes["reranker"])
-        if kind not in best or _quality(stack, asked) > _quality(best[kind], asked):
+        if kind not in best or _quality_key(stack, asked) > _quality_key(best[kind], asked):
             best[kind] = stack
     ids = {*part.frontiers[0].stacks, *(facts.id for facts in best.values())}
     return frozenset(step.family for step in part.steps if step.less in ids or step.more in ids)
 
 
-def _quality(stack: StackFacts, asked: Terms) -> float:
+def _quality_key(stack: StackFacts, asked: Terms) -> float:
     value = stack.value(asked.measure)
     return -1.0 if value is None else value
 
 
 def step_table(part: Part, asked: Terms) -> Table | None:
     """What the next larger K brings to the measure that decides, of the families on the frontier."""
-    shown = families(part, asked)
+    shown = shown_families(part, asked)
     steps = [step for step in part.steps if step.measure == asked.measure and step.family in shown]
     deep = {(step.less, step.more): step for step in part.steps if step.measure == _at_30(asked)}
     if not steps:
         return None
-    lines = tuple(_step(step, deep.get((step.less, step.more))) for step in steps)
+    lines = tuple(_step_line(step, deep.get((step.less, step.more))) for step in steps)
     columns = (asked.measure, _at_30(asked), "ms more", "$ more", "In words")
     return Table("sweep-steps", "From one K to the next", "Stack", columns, lines, digits=3)
 
@@ -211,9 +215,9 @@ def _at_30(asked: Terms) -> str:
     return f"{base}@{10 if k == '30' else 30}"
 
 
-def _step(one: Step, other: Step | None) -> Line:
+def _step_line(one: Step, other: Step | None) -> Line:
     return Line(
-        Markup("{}, K {} to {}").format(named(one.family), one.k, one.next_k),
+        Markup("{}, K {} to {}").format(stack_markup(one.family), one.k, one.next_k),
         (
             figure_entry(one.gain, signed=True),
             figure_entry(other.gain if other is not None else None, signed=True),
@@ -226,8 +230,8 @@ def _step(one: Step, other: Step | None) -> Line:
 
 def route_table(part: Part, asked: Terms) -> Table | None:
     """Routing by each signal, where it saves something: rate, price, time, and quality against both fixed K."""
-    shown = families(part, asked)
-    routes = [route for route in part.routes if route.family in shown and _saves(route, asked)]
+    shown = shown_families(part, asked)
+    routes = [route for route in part.routes if route.family in shown and _saves_anything(route, asked)]
     if not routes:
         return None
     keys = list(dict.fromkeys((against.measure, against.k) for route in routes for against in route.against))
@@ -237,7 +241,7 @@ def route_table(part: Part, asked: Terms) -> Table | None:
         "Mean ms",
         *(f"@{name.partition('@')[2]} − K {k}" for name, k in keys),
     )
-    lines = tuple(_route(route, keys) for route in routes)
+    lines = tuple(_route_line(route, keys) for route in routes)
     return Table(
         "sweep-routes",
         f"Routing between K 50 and K 100, {asked.measure.partition('@')[0]}",
@@ -248,19 +252,19 @@ def route_table(part: Part, asked: Terms) -> Table | None:
     )
 
 
-def _saves(route: Route, asked: Terms) -> bool:
+def _saves_anything(route: Route, asked: Terms) -> bool:
     """Whether the large K costs or takes more than the small one: else there is nothing to save by routing."""
     return (
         route.usd_more > route.usd_less or route.milliseconds_more - route.milliseconds_less > asked.jitter_ms
     )
 
 
-def _route(route: Route, keys: Sequence[tuple[str, int]]) -> Line:
+def _route_line(route: Route, keys: Sequence[tuple[str, int]]) -> Line:
     deltas = {(other.measure, other.k): other.difference for other in route.against}
     between = f"{usd(route.usd_less)}–{usd(route.usd_more)}"
     slow = f"{numbers.score(route.milliseconds_less, 1)}–{numbers.score(route.milliseconds_more, 1)}"
     return Line(
-        Markup("{}, {}").format(named(route.family), route.signal),
+        Markup("{}, {}").format(stack_markup(route.family), route.signal),
         (
             figure_entry(route.escalated, factor=100, sign="%"),
             Entry(usd(route.usd), between, f"{route.usd:.6g}"),
@@ -279,11 +283,11 @@ def index_table(part: Part) -> Table | None:
     columns = (
         *(f"recall@{k}" for k in cutoffs), *measures, "Search, p50", "p95", "Memory", "≤ 2%",
     )  # fmt: skip
-    lines = tuple(_index(index, cutoffs, measures) for index in part.indexes)
+    lines = tuple(_index_line(index, cutoffs, measures) for index in part.indexes)
     return Table("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
 
 
-def _index(quality: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -> Line:
+def _index_line(quality: IndexQuality, cutoffs: Sequence[str], measures: Sequence[str]) -> Line:
     dims = "" if quality.dims is None else f" {quality.dims}d"
     return Line(
         f"{quality.encoder}{dims} {quality.index}",
@@ -315,22 +319,23 @@ def every_stack(part: Part, findings: Findings, most: int) -> Table:
     order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
     names = [asked.measure, *(name for name in findings.measures if name != asked.measure)][:4]
     columns = (*names, "%PROC", "p50", "p95", "$ per 1,000", "Per second", "On the frontier")
-    lines = tuple(_stack(stack, asked, names, order.get(stack.id)) for stack in ordered[:most])
+    lines = tuple(_stack_line(stack, asked, names, order.get(stack.id)) for stack in ordered[:most])
     return Table("sweep-stacks", "Every stack, best first", "Stack", columns, lines, digits=3)
 
 
-def _stack(stack: StackFacts, asked: Terms, names: Sequence[str], place: int | None) -> Line:
+def _stack_line(stack: StackFacts, asked: Terms, names: Sequence[str], place: int | None) -> Line:
     first, *others = names
     quality = stack.measured(first)
     second = stack.per_second
     reached = stack.measured(asked.measure)
     share = reached.reached.value if reached is not None and reached.reached is not None else None
     return Line(
-        named(stack.id),
+        stack_markup(stack.id),
         (
             figure_entry(quality.value if quality is not None else None),
             *(score_entry(stack.value(name)) for name in others),
-            Entry("n/a", why="no ceiling") if share is None else Entry(percent(share), exact=f"{100 * share:.6g}"),
+            Entry("n/a", why="no ceiling") if share is None else Entry(percent(share),
+                                                                       exact=f"{100 * share:.6g}"),
             *time_entries(stack),
             usd_entry(stack.cost),
             Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
@@ -373,11 +378,11 @@ def stage_bars(part: Part, asked: Terms) -> Bars:
     stacks = [part.stack(id) for id in shown]
     sums = [sum(time.p50 for time in stack.times if time.stage in SHADES) for stack in stacks]
     scale = scale_of([0.0, *sums], within=(0.0, float("inf")))
-    rows = (_bar(order.index(stack.id) + 1, stack, scale) for stack in stacks)
+    rows = (_stage_bar(order.index(stack.id) + 1, stack, scale) for stack in stacks)
     return Bars(tuple(rows), scale, len(order) - len(shown))
 
 
-def _bar(place: int, stack: StackFacts, scale: Scale) -> Bar:
+def _stage_bar(place: int, stack: StackFacts, scale: Scale) -> Bar:
     stages = [time for time in stack.times if time.stage in SHADES]
     rects, start = [], 0.0
     for time in stages:
@@ -391,7 +396,7 @@ def _bar(place: int, stack: StackFacts, scale: Scale) -> Bar:
     mark = Markup(f'<svg class="stack" aria-hidden="true">{"".join(rects)}</svg>')
     return Bar(
         place,
-        named(stack.id),
+        stack_markup(stack.id),
         mark,
         ms(total.p50) if total else "",
         ms(total.p95) if total else "",
@@ -426,12 +431,12 @@ def effect_forests(part: Part, asked: Terms) -> tuple[Forest, ...]:
     """A forest for each measure, that which decides first."""
     measures = list(dict.fromkeys(effect.measure for effect in part.effects))
     return tuple(
-        _forest(name, i, [effect for effect in part.effects if effect.measure == name], asked)
+        _effect_forest(name, i, [effect for effect in part.effects if effect.measure == name], asked)
         for i, name in enumerate(measures)
     )
 
 
-def _forest(measure: str, place: int, effects: Sequence[Effect], asked: Terms) -> Forest:
+def _effect_forest(measure: str, place: int, effects: Sequence[Effect], asked: Terms) -> Forest:
     valued = [effect for effect in effects if effect.quality.value is not None]
     ends = [
         end
@@ -441,11 +446,11 @@ def _forest(measure: str, place: int, effects: Sequence[Effect], asked: Terms) -
     ]
     scale = scale_of([*ends, 0.0], within=None)
     return Forest(
-        measure, f"effects-{place}", scale, tuple(_difference(effect, scale, asked) for effect in valued)
+        measure, f"effects-{place}", scale, tuple(_effect_row(effect, scale, asked) for effect in valued)
     )
 
 
-def _difference(effect: Effect, scale: Scale, asked: Terms) -> Difference:
+def _effect_row(effect: Effect, scale: Scale, asked: Terms) -> Difference:
     value, low, high = effect.quality.value or 0.0, effect.quality.low, effect.quality.high
     ends = (low, high) if low is not None and high is not None else ()
     milliseconds = effect.milliseconds.value or 0.0
@@ -541,10 +546,10 @@ def page_of(findings: Findings) -> SweepPage:
     part, asked = findings.parts[0], findings.asked
     skipped = [left for left in findings.left if not left.failed]
     return SweepPage(
-        facts=_facts(findings),
+        facts=_sweep_facts(findings),
         verdict=verdict_of(findings),
         asked=asked,
-        scopes=tuple(_scope(part, asked, i) for i, part in enumerate(findings.parts)),
+        scopes=tuple(_plot_scope(part, asked, i) for i, part in enumerate(findings.parts)),
         alternatives=part.recommendation.alternatives,
         undecided=undecided_stacks(part),
         scenarios=scenario_table(part, asked),
@@ -566,12 +571,12 @@ def page_of(findings: Findings) -> SweepPage:
         skipped=tuple(skipped[:MOST_SKIPPED]),
         more_skipped=max(0, len(skipped) - MOST_SKIPPED),
         notes=part.notes,
-        counted=_counted(findings),
+        counted=_computed_words(findings),
         how=f"95%, percentile bootstrap over queries, {numbers.count(asked.resamples)} resamples, seed {asked.seed}",
     )
 
 
-def _scope(part: Part, asked: Terms, place: int) -> Scope:
+def _plot_scope(part: Part, asked: Terms, place: int) -> Scope:
     spots = shown_frontier(part, asked)
     order = tuple(spot.stack for spot in spots)
     recommendation = part.recommendation
@@ -590,12 +595,12 @@ def _scope(part: Part, asked: Terms, place: int) -> Scope:
     ]
     plot = frontier_plot(part, asked, order)
     return Scope(
-        part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _data(plot, asked),
+        part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _plot_data(plot, asked),
         tuple((name, kept) for name, kept in shares if kept),
     )  # fmt: skip
 
 
-def _data(plot: FrontierPlot, asked: Terms) -> str:
+def _plot_data(plot: FrontierPlot, asked: Terms) -> str:
     """What the script chooses from again, as JSON."""
     fields = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,
@@ -605,7 +610,7 @@ def _data(plot: FrontierPlot, asked: Terms) -> str:
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
-def _facts(findings: Findings) -> tuple[str, ...]:
+def _sweep_facts(findings: Findings) -> tuple[str, ...]:
     part, asked = findings.parts[0], findings.asked
     prices = ", ".join(f"{name} {usd(price)}" for name, price in sorted(asked.prices.items()) if price)
     facts = (
@@ -620,12 +625,12 @@ def _facts(findings: Findings) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def _counted(findings: Findings) -> str:
+def _computed_words(findings: Findings) -> str:
     """What was computed, and what was found computed."""
     names = (("embedded", "text"), ("reranked", "pair"), ("built", "index"))
     words = {"embedded": "embedded", "reranked": "reranked", "built": "built"}
     parts: Sequence[str] = [
-        f"{_plural(findings.counts.get(name, 0), noun)} {words[name]}, "
+        f"{_count_noun(findings.counts.get(name, 0), noun)} {words[name]}, "
         f"{numbers.count(findings.counts.get(f'{name}_before', 0))} found done"
         for name, noun in names
         if findings.counts.get(name, 0) or findings.counts.get(f"{name}_before", 0)
@@ -633,5 +638,5 @@ def _counted(findings: Findings) -> str:
     return "; ".join(parts)
 
 
-def _plural(n: int, noun: str) -> str:
+def _count_noun(n: int, noun: str) -> str:
     return f"{numbers.count(n)} indexes" if noun == "index" and n != 1 else numbers.counted(n, noun)

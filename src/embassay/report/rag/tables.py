@@ -16,8 +16,8 @@ from embassay.document.blocks import (
     Table,
     Verdict,
     Words,
-    entry,
-    figures,
+    entry_for,
+    number_columns,
     step_of,
 )
 from embassay.document.blocks import Text as Paragraph
@@ -25,7 +25,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import VERBS
 from embassay.protocols.rag.golden.summary import Query, read_golden
 from embassay.protocols.rag.golden.trust import judge_warnings
-from embassay.protocols.rag.scoring.conclusions import NEXT, pair_claim, upwards
+from embassay.protocols.rag.scoring.conclusions import NEXT, pair_claim, upward_ends
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
     MeasureFacts,
@@ -35,7 +35,7 @@ from embassay.protocols.rag.scoring.score import (
     Value,
     read_score,
 )
-from embassay.protocols.rag.scoring.tables import drawn
+from embassay.protocols.rag.scoring.tables import resampled_unit
 from embassay.protocols.rag.sweep.findings.record import FILE, Findings, read_findings
 from embassay.report.record import Record
 
@@ -68,10 +68,10 @@ DOUBTS = {
 """Why an engine claims nothing of its order: what it found of the judge."""
 
 
-def short(name: str) -> str:
+def short_judge(name: str) -> str:
     """A judge's spec without the folder and the parameters.
 
-    >>> short("simulated:/data/cranfield/qrels.jsonl?grades=cranfield"), short("ollama:gemma3:27b")
+    >>> short_judge("simulated:/data/cranfield/qrels.jsonl?grades=cranfield"), short_judge("ollama:gemma3:27b")
     ('simulated:qrels.jsonl', 'ollama:gemma3:27b')
     """
     target = name.partition("?")[0]
@@ -79,9 +79,9 @@ def short(name: str) -> str:
     return f"{kind}{colon}{path.rpartition('/')[2]}" if path.startswith(("/", ".", "~")) else target
 
 
-def told(query: Query, judge: str) -> str:
+def failure_reason(query: Query, judge: str) -> str:
     """Why a question failed, the judge by its short name."""
-    return f"{query.reason.replace(judge, short(judge)).rstrip('.')}."
+    return f"{query.reason.replace(judge, short_judge(judge)).rstrip('.')}."
 
 
 def failed_list(failed: Sequence[Query], most: int = 4) -> str:
@@ -96,15 +96,15 @@ NoteParts = tuple[str, str, str, str]
 def rag_notes(record: Record) -> Iterator[NoteParts]:
     """The notes of the run, the gravest first; none where its record is not written yet."""
     if record.kind == "golden" and (record.path / "golden.json").exists():
-        yield from _golden(record)
+        yield from _golden_notes(record)
     if record.kind == "sweep" and (record.path / FILE).exists():
-        yield from _sweep(read_findings(record.path / FILE))
+        yield from _sweep_notes(read_findings(record.path / FILE))
     if record.kind == "score" and (record.path / "score.json").exists():
         for note in read_score(record.path / "score.json").notes:
             yield "warning", note.text, "", ""
 
 
-def _sweep(findings: Findings) -> Iterator[NoteParts]:
+def _sweep_notes(findings: Findings) -> Iterator[NoteParts]:
     failed = [left for left in findings.left if left.failed]
     if failed:
         yield (
@@ -118,7 +118,7 @@ def _sweep(findings: Findings) -> Iterator[NoteParts]:
         yield "warning", text, "", ""
 
 
-def _golden(record: Record) -> Iterator[NoteParts]:
+def _golden_notes(record: Record) -> Iterator[NoteParts]:
     golden = read_golden(record.path / "golden.json")
     failed, total = golden.failed, len(golden.queries)
     if failed:
@@ -154,11 +154,11 @@ PERCENT = numbers.Unit(100.0, 1, 1)
 def score_view(score: Score, wide: bool = False) -> Iterator[Block]:
     """A scoring: verdict, tables, notes."""
     yield Verdict((score.verdict,), tuple((sentence,) for sentence in score.lede))
-    yield _main(score)
+    yield _main_table(score)
     if score.sensitivity:
-        yield _sensitivity(score)
+        yield _sensitivity_table(score)
     signs = (DEFAULT_CELL,) if any(cell.default for cell in score.sensitivity) else ()
-    yield Care(tuple(_remarks(score, wide)), more=signs)
+    yield Care(tuple(_score_remarks(score, wide)), more=signs)
 
 
 def per_query_lines(frame: pl.DataFrame) -> Iterator[str]:
@@ -187,10 +187,10 @@ def unit_of(measure: str) -> numbers.Unit:
     return PERCENT if measure.startswith("%") else numbers.SCORE
 
 
-def _main(score: Score) -> Table:
+def _main_table(score: Score) -> Table:
     if len(score.runs) == 1:
         return _by_cutoff(score)
-    return _side_by_side(score) if len(score.runs) <= SIDE_BY_SIDE else _board(score)
+    return _side_by_side(score) if len(score.runs) <= SIDE_BY_SIDE else _many_runs(score)
 
 
 def _by_cutoff(score: Score) -> Table:
@@ -204,14 +204,14 @@ def _by_cutoff(score: Score) -> Table:
     rows = []
     for base in dict.fromkeys(measure.base for measure in score.measures):
         at = [names.get((base, k)) for k in cutoffs]
-        label = next(_label(measure, base) for measure in at if measure)
+        label = next(_measure_label(measure, base) for measure in at if measure)
         rows.append(
             [
                 label,
                 *(value_text(score.value(run.name, measure.name) if measure else None) for measure in at),
             ]
         )
-    return Table.of("cutoffs", ("Measure", *figures(*titles)), rows)
+    return Table.of("cutoffs", ("Measure", *number_columns(*titles)), rows)
 
 
 def _side_by_side(score: Score) -> Table:
@@ -219,16 +219,16 @@ def _side_by_side(score: Score) -> Table:
     titles = (run.name + (", 95%" if i == 0 else "") for i, run in enumerate(score.runs))
     rows: list[list[Said | Entry]] = []
     for measure in score.measures:
-        first = _first(score, measure.name)
+        first = _possible_firsts(score, measure.name)
         cells = [
             Entry(value_text(score.value(run.name, measure.name)), bold=run.name in first)
             for run in score.runs
         ]
-        rows.append([_label(measure, measure.name), *cells])
-    return Table.of("runs", ("Measure", *figures(*titles)), rows)
+        rows.append([_measure_label(measure, measure.name), *cells])
+    return Table.of("runs", ("Measure", *number_columns(*titles)), rows)
 
 
-def _board(score: Score) -> Table:
+def _many_runs(score: Score) -> Table:
     """Many runs: a row per run, best first by the headline, its interval, and the other measures without theirs."""
     comparison = score.comparison(score.headline)
     ranked = list(comparison.runs) if comparison else []
@@ -236,7 +236,7 @@ def _board(score: Score) -> Table:
     others = [measure for measure in score.measures if measure.name != score.headline]
     titles = (
         f"{score.headline}, 95%",
-        *(_label(measure, measure.name) for measure in others),
+        *(_measure_label(measure, measure.name) for measure in others),
     )
     ranks = (
         dict(zip(ranked, zip(comparison.rank_low, comparison.rank_high, strict=False), strict=False))
@@ -246,24 +246,24 @@ def _board(score: Score) -> Table:
     rows = []
     for name in order:
         rank = numbers.rank(*ranks[name]) if name in ranks else numbers.NONE
-        values = [_bare(score.value(name, measure.name)) for measure in others]
+        values = [_bare_value(score.value(name, measure.name)) for measure in others]
         rows.append([rank, name, value_text(score.value(name, score.headline)), *values])
-    return Table.of("ranks", ("Rank", "Run", *figures(*titles)), rows, at=1)
+    return Table.of("ranks", ("Rank", "Run", *number_columns(*titles)), rows, at=1)
 
 
-def _bare(value: Value | None) -> str:
+def _bare_value(value: Value | None) -> str:
     if value is None or value.value is None:
         return value_text(value)
     unit = unit_of(value.measure)
     return unit.text(value.value) + ("%" if unit is PERCENT else "")
 
 
-def _label(measure: MeasureFacts, name: str) -> str:
+def _measure_label(measure: MeasureFacts, name: str) -> str:
     """The measure with a mark where lower is better."""
     return f"{name} (lower)" if measure.direction == "lower" else name
 
 
-def _first(score: Score, measure: str) -> set[str]:
+def _possible_firsts(score: Score, measure: str) -> set[str]:
     """Who may be first; nobody where all may."""
     comparison = score.comparison(measure)
     if comparison is None:
@@ -272,9 +272,12 @@ def _first(score: Score, measure: str) -> set[str]:
     return firsts if len(firsts) < len(score.runs) else set()
 
 
-def _sensitivity(score: Score) -> Table:
+def _sensitivity_table(score: Score) -> Table:
     names = [run.name for run in score.runs]
-    heads: list[str | Column] = [*figures("K", "alpha", "cap4", "cap3", *names, "change", "tau"), "order"]
+    heads: list[str | Column] = [
+        *number_columns("K", "alpha", "cap4", "cap3", *names, "change", "tau"),
+        "order",
+    ]
     rows = []
     for cell in score.sensitivity:
         values = [cell.values[name] for name in names]
@@ -287,7 +290,7 @@ def _sensitivity(score: Score) -> Table:
     return Table.of("sensitivity", heads, rows, at=len(heads) - 1)
 
 
-def _remarks(score: Score, wide: bool) -> Iterator[str]:
+def _score_remarks(score: Score, wide: bool) -> Iterator[str]:
     lede = " ".join(score.lede)
     headline = next(measure for measure in score.measures if measure.name == score.headline)
     for reading in score.readings:
@@ -300,11 +303,11 @@ def _remarks(score: Score, wide: bool) -> Iterator[str]:
     pairs = comparison.pairs if comparison else ()
     for pair in pairs[: None if wide else _PAIRS]:
         if not (pairs.index(pair) == 0 and score.lede):
-            yield _pair(score, pair)
+            yield _pair_sentence(score, pair)
     if len(pairs) > _PAIRS and not wide:
         yield f"{numbers.counted(len(pairs) - _PAIRS, 'more pair')}: --wide shows them."
-    yield from _likeness(score, wide)
-    yield from _guidance(score)
+    yield from _likeness_sentences(score, wide)
+    yield from _guidance_sentences(score)
     yield from (note.text for note in score.notes)
     yield f"Intervals: {intervals_in_words(score)}. Ties: {score.settings.ties}."
 
@@ -314,12 +317,12 @@ def intervals_in_words(score: Score) -> str:
     settings = score.settings
     if settings.intervals != BOOTSTRAP:
         return settings.intervals
-    return f"{drawn(score).lower()}, {numbers.count(settings.resamples)} resamples, seed {settings.seed}"
+    return f"{resampled_unit(score).lower()}, {numbers.count(settings.resamples)} resamples, seed {settings.seed}"
 
 
-def _pair(score: Score, pair: Pair) -> str:
+def _pair_sentence(score: Score, pair: Pair) -> str:
     unit = unit_of(score.headline)
-    ends = upwards(pair)
+    ends = upward_ends(pair)
     interval = f" ({unit.interval(*ends)})" if ends else ""
     gap = f"{unit.text(abs(pair.difference))}{interval}, p {numbers.p_value(pair.p_adjusted)} (Holm)"
     claim = pair_claim(pair, score.headline)
@@ -329,7 +332,7 @@ def _pair(score: Score, pair: Pair) -> str:
     return f"{claim.subject} {VERBS[claim.relation]} {claim.others[0]} on {score.headline} by {gap}{less}."
 
 
-def _likeness(score: Score, wide: bool) -> Iterator[str]:
+def _likeness_sentences(score: Score, wide: bool) -> Iterator[str]:
     cutoffs = sorted({pair.cutoff for pair in score.likeness})[: None if wide else 1]
     few = [pair for pair in score.likeness if pair.cutoff in cutoffs]
     for pair in few if wide else few[:_PAIRS]:
@@ -340,7 +343,7 @@ def _likeness(score: Score, wide: bool) -> Iterator[str]:
         yield f"{pair.a} and {pair.b}: overlap@{pair.cutoff} {shared}, {tau}."
 
 
-def _guidance(score: Score) -> Iterator[str]:
+def _guidance_sentences(score: Score) -> Iterator[str]:
     tested = [guidance for guidance in score.guidance if guidance.status != "not tested"]
     yield from (f"{guidance.text}" for guidance in tested)
     untested = [guidance.knob for guidance in score.guidance if guidance.status == "not tested"]
@@ -358,7 +361,7 @@ def every_measure(record: Record, score: Score) -> Table:
     runs = [run.name for run in score.runs]
     return Table(
         "measures", "Every measure", "Measure", tuple(runs),
-        tuple(_measure(record, score, measure, runs) for measure in score.measures), digits=3,
+        tuple(_measure_line(record, score, measure, runs) for measure in score.measures), digits=3,
     )  # fmt: skip
 
 
@@ -367,10 +370,10 @@ def label_of(measure: MeasureFacts) -> str:
     return f"{measure.name} (lower is better)" if measure.direction == "lower" else measure.name
 
 
-def _measure(record: Record, score: Score, measure: MeasureFacts, runs: Sequence[str]) -> Line:
+def _measure_line(record: Record, score: Score, measure: MeasureFacts, runs: Sequence[str]) -> Line:
     bold, unit = first_of(score, measure.name), unit_of(measure.name)
     rows = ((run, record.find(TASK, run, measure.name, dataset=score.judgements.name)) for run in runs)
-    return Line(label_of(measure), tuple(entry(row, unit, bold=run in bold) for run, row in rows))
+    return Line(label_of(measure), tuple(entry_for(row, unit, bold=run in bold) for run, row in rows))
 
 
 def first_of(score: Score, measure: str) -> frozenset[str]:
@@ -383,7 +386,7 @@ def first_of(score: Score, measure: str) -> frozenset[str]:
     return firsts if len(firsts) < len(score.runs) else frozenset()
 
 
-def likeness(score: Score) -> Table | None:
+def likeness_table(score: Score) -> Table | None:
     """A row per pair of runs: overlap and tau of their first K; None for one run."""
     cutoffs = list(dict.fromkeys(pair.cutoff for pair in score.likeness))
     pairs = {(pair.a, pair.b, pair.cutoff): pair for pair in score.likeness}
@@ -397,8 +400,8 @@ def likeness(score: Score) -> Table | None:
                 cells += [Entry("n/a", why="not computed")] * 2
                 continue
             cells += [
-                _figure(pair.overlap, pair.overlap_low, pair.overlap_high),
-                _figure(pair.tau, pair.tau_low, pair.tau_high, why="fewer than two common documents"),
+                _figure_entry(pair.overlap, pair.overlap_low, pair.overlap_high),
+                _figure_entry(pair.tau, pair.tau_low, pair.tau_high, why="fewer than two common documents"),
             ]
         lines.append(Line(f"{a}, {b}", tuple(cells)))
     return (
@@ -410,7 +413,7 @@ def likeness(score: Score) -> Table | None:
     )
 
 
-def _figure(value: float | None, low: float | None, high: float | None, why: str = "") -> Entry:
+def _figure_entry(value: float | None, low: float | None, high: float | None, why: str = "") -> Entry:
     if value is None:
         return Entry("n/a", why=why)
     ends = (low, high) if low is not None and high is not None else ()
@@ -423,18 +426,20 @@ def _figure(value: float | None, low: float | None, high: float | None, why: str
     )
 
 
-def grids(score: Score) -> tuple[Table, ...]:
+def sensitivity_grids(score: Score) -> tuple[Table, ...]:
     """The 24 settings of RA-nWG's constants, a table per cutoff: tau-b of the runs' order against that of the default,
     and the largest change of a run's value."""
     cutoffs = list(dict.fromkeys(cell.cutoff for cell in score.sensitivity))
-    return tuple(_grid(k, [cell for cell in score.sensitivity if cell.cutoff == k]) for k in cutoffs)
+    return tuple(
+        _sensitivity_grid(k, [cell for cell in score.sensitivity if cell.cutoff == k]) for k in cutoffs
+    )
 
 
-def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
+def _sensitivity_grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
     caps = list(dict.fromkeys((cell.cap4, cell.cap3) for cell in cells))
     by_key = {(cell.alpha, cell.cap4, cell.cap3): cell for cell in cells}
     lines = (
-        Line(f"α = {alpha:g}", tuple(_cell(by_key.get((alpha, *cap))) for cap in caps))
+        Line(f"α = {alpha:g}", tuple(_grid_entry(by_key.get((alpha, *cap))) for cap in caps))
         for alpha in dict.fromkeys(cell.alpha for cell in cells)
     )
     titles = tuple(f"caps {cap4:g}, {cap3:g}" for cap4, cap3 in caps)
@@ -449,7 +454,7 @@ def _grid(cutoff: int, cells: Sequence[SensitivityCell]) -> Table:
     )
 
 
-def _cell(cell: SensitivityCell | None) -> Entry:
+def _grid_entry(cell: SensitivityCell | None) -> Entry:
     if cell is None or cell.largest_change is None:
         return Entry("n/a", why="not defined at this setting")
     tau = "" if cell.tau is None else f"τ {numbers.score(cell.tau, 2)}"
@@ -462,7 +467,7 @@ def _cell(cell: SensitivityCell | None) -> Entry:
 STATES = {"holds": "good", "does not hold": "failed", "open": "partial"}
 
 
-def advice(score: Score) -> Iterator[Block]:
+def advice_blocks(score: Score) -> Iterator[Block]:
     """What the scoring advises, how far this data bears it out, and what it did not test."""
     if not score.guidance:
         return

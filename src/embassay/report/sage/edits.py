@@ -24,7 +24,7 @@ from embassay.report.items import (
     Source,
 )
 from embassay.report.record import Record, System
-from embassay.report.sage.tables import expected, is_linear
+from embassay.report.sage.tables import expected_similarity, is_linear
 from embassay.runs.folder import RunFolder
 
 MOST = 200
@@ -43,23 +43,30 @@ class Changes:
     reason: str = ""
 
 
-def changes(record: Record, task: str, dataset: str, ids: Sequence[str], texts: Sequence[str]) -> Changes:
+def make_changes(
+    record: Record, task: str, dataset: str, ids: Sequence[str], texts: Sequence[str]
+) -> Changes:
     """For each edit and item a window of the edited text (robustness) or the span that changed."""
     try:
-        return _made(_context(record, dataset), task, Documents(tuple(ids[:MOST]), tuple(texts[:MOST])))
+        return _cached_changes(
+            _edit_context(record, dataset), task, Documents(tuple(ids[:MOST]), tuple(texts[:MOST]))
+        )
     except EmbassayError as error:
         return Changes({}, reason=f"Edited texts cannot be shown: {error}")
 
 
-def _made(context: Context, task: str, documents: Documents) -> Changes:
+def _cached_changes(context: Context, task: str, documents: Documents) -> Changes:
     if task == "robustness":
-        made = {edit: [window(text, new) for text, new in _pairs(edit, documents, context)] for edit in EDITS}
+        made = {
+            edit: [change_window(text, new) for text, new in _edited_pairs(edit, documents, context)]
+            for edit in EDITS
+        }
         return Changes(made)
     documents = shortened(documents, context)
     spans: dict[str, list[Any]] = {}
     needle = ""
     for edit, kind, _, _ in SPANS:
-        found = [(span(text, new), new) for text, new in _pairs(edit, documents, context)]
+        found = [(change_span(text, new), new) for text, new in _edited_pairs(edit, documents, context)]
         spans[edit] = [place for place, _ in found]
         if kind == "insertion":
             inserted = (new[place[0] : place[0] + place[2]] for place, new in found)
@@ -67,36 +74,36 @@ def _made(context: Context, task: str, documents: Documents) -> Changes:
     return Changes(spans, needle[:NEEDLE])
 
 
-def window(text: str, new: str) -> list[Any]:
+def change_window(text: str, new: str) -> list[Any]:
     """Where a window on the first change begins, the original's part of it and the edited one; [] if
     unchanged.
 
-    >>> window("the cat is here", "the cat is not here")
+    >>> change_window("the cat is here", "the cat is not here")
     [0, 'the cat is not here']
     """
     if text == new:
         return []
-    start = max(0, _shared(text, new) - BEFORE)
+    start = max(0, _common_length(text, new) - BEFORE)
     start = text.rfind(" ", 0, start) + 1
     return [start, new[start : start + WINDOW]]
 
 
-def span(text: str, new: str) -> list[int]:
+def change_span(text: str, new: str) -> list[int]:
     """Where two texts begin to differ, how many characters went and how many came.
 
-    >>> span("one two three", "one three"), span("one three", "one two three")
+    >>> change_span("one two three", "one three"), change_span("one three", "one two three")
     ([5, 4, 0], [5, 0, 4])
     """
-    start = _shared(text, new)
-    end = min(_shared(text[::-1], new[::-1]), min(len(text), len(new)) - start)
+    start = _common_length(text, new)
+    end = min(_common_length(text[::-1], new[::-1]), min(len(text), len(new)) - start)
     return [start, len(text) - start - end, len(new) - start - end]
 
 
-def _pairs(edit: str, documents: Documents, context: Context) -> list[tuple[str, str]]:
+def _edited_pairs(edit: str, documents: Documents, context: Context) -> list[tuple[str, str]]:
     return list(zip(documents.texts, edited(edit, documents, context), strict=True))
 
 
-def _shared(a: str, b: str) -> int:
+def _common_length(a: str, b: str) -> int:
     """The length of the common beginning."""
     low, high = 0, min(len(a), len(b))
     while low < high:
@@ -105,7 +112,7 @@ def _shared(a: str, b: str) -> int:
     return low
 
 
-def _context(record: Record, dataset: str) -> Context:
+def _edit_context(record: Record, dataset: str) -> Context:
     from embassay.text import open_tokenizer
 
     arguments = record.arguments
@@ -137,18 +144,18 @@ class Corpus:
         return self._places[identifier]
 
 
-def rankings(
+def read_rankings(
     folder: RunFolder, group: Group, queries: Sequence[str], corpus: Corpus
 ) -> tuple[list[list[Any]], list[dict[int, float]]]:
     """Per query and system `[documents of the clean ranking, document and edit by turns of the augmented
     one]`,
     and per query the gains of the relevant documents that any system found."""
-    found = [_ranked(folder, group, system) for system in group.systems]
+    found = [_ranked_entries(folder, group, system) for system in group.systems]
     gains: list[dict[int, float]] = []
     lines = []
     for query in queries:
         gain: dict[int, float] = {}
-        lines.append([_one(ranked.get(query, {}), corpus, gain) for ranked in found])
+        lines.append([_flatten_versions(ranked.get(query, {}), corpus, gain) for ranked in found])
         gains.append(gain)
     return lines, gains
 
@@ -156,7 +163,7 @@ def rankings(
 Entries = dict[str, dict[str, list[tuple[str, str, float]]]]
 
 
-def _ranked(folder: RunFolder, group: Group, system: System) -> Entries:
+def _ranked_entries(folder: RunFolder, group: Group, system: System) -> Entries:
     """Entries (document, edit, gain) by query and version, best first."""
     path = folder.items_path(group.kind.task, group.dataset, system.name, ".rankings")
     if not path.exists():
@@ -170,7 +177,7 @@ def _ranked(folder: RunFolder, group: Group, system: System) -> Entries:
     return entries
 
 
-def _one(
+def _flatten_versions(
     versions: dict[str, list[tuple[str, str, float]]], corpus: Corpus, gain: dict[int, float]
 ) -> list[list[int]]:
     lists: list[list[int]] = []
@@ -193,26 +200,33 @@ def comparisons(source: Source) -> Part:
     """The source, both summaries and the one people chose."""
     return {
         "fields": {name: source.texts(name) for name in ("source", "first", "second")},
-        "choice": _choices(source.group, source.ids),
+        "choice": _people_choices(source.group, source.ids),
     }
 
 
 def ratings(source: Source) -> Part:
     """The source, the summary and its ratings by axis."""
-    return {"fields": {name: source.texts(name) for name in ("source", "summary")}, "ratings": _human(source)}
+    return {
+        "fields": {name: source.texts(name) for name in ("source", "summary")},
+        "ratings": _ratings_of(source),
+    }
 
 
 def robustness(source: Source) -> Part:
     """The text, its summary and a window of each edited version."""
     fields = {name: source.texts(name) for name in ("text", "summary")}
-    return {"fields": fields, **_changes(source)}
+    return {"fields": fields, **_changes_part(source)}
 
 
 def sensitivity(source: Source) -> Part:
     """The text, the span that each variant inserts or removes, and the similarity expected of it."""
     linear = is_linear(source.record)
-    sizes = {size: round(expected(float(size), linear=linear), 4) for kind in SIZES.values() for size in kind}
-    return {"fields": {"text": source.texts("text")}, "expected": sizes, **_changes(source)}
+    sizes = {
+        size: round(expected_similarity(float(size), linear=linear), 4)
+        for kind in SIZES.values()
+        for size in kind
+    }
+    return {"fields": {"text": source.texts("text")}, "expected": sizes, **_changes_part(source)}
 
 
 def clustering(source: Source) -> Part:
@@ -222,14 +236,14 @@ def clustering(source: Source) -> Part:
         name = source.judged.text("set", text) or ""
         if name in members:
             members[name].append(text)
-    clusters = [_clusters(source, system.name) for system in source.group.systems]
-    return {"fields": {}, "sets": [_set(source, members[item], clusters) for item in source.ids]}
+    clusters = [_read_clusters(source, system.name) for system in source.group.systems]
+    return {"fields": {}, "sets": [_set_part(source, members[item], clusters) for item in source.ids]}
 
 
 def retrieval(source: Source) -> Part:
     """The query, the documents that occur, and the two rankings of every system."""
     corpus = Corpus(source.excerpts, source.judged)
-    ranked, gains = rankings(source.folder, source.group, source.ids, corpus)
+    ranked, gains = read_rankings(source.folder, source.group, source.ids, corpus)
     return {
         "fields": {"query": source.texts("query")},
         "rankings": ranked,
@@ -239,14 +253,14 @@ def retrieval(source: Source) -> Part:
     }
 
 
-def _changes(source: Source) -> Part:
+def _changes_part(source: Source) -> Part:
     group = source.group
     texts = [source.judged.text("text", item) or "" for item in source.ids]
-    made = changes(source.record, group.kind.task, group.dataset, source.ids, texts)
+    made = make_changes(source.record, group.kind.task, group.dataset, source.ids, texts)
     return {"changes": made.by_edit, "needle": made.needle, "changesReason": made.reason}
 
 
-def _choices(group: Group, ids: Sequence[str]) -> list[int | None]:
+def _people_choices(group: Group, ids: Sequence[str]) -> list[int | None]:
     """What people chose (0 or 1), read off a system's prediction and whether it was right."""
     keys = [measure.key for measure in group.measures]
     wanted = (("correct", ""), ("similarity", "first"), ("similarity", "second"))
@@ -258,7 +272,7 @@ def _choices(group: Group, ids: Sequence[str]) -> list[int | None]:
     return [{1.0: predicted[item], 0.0: 1 - predicted[item]}.get(float(correct[place[item]])) for item in ids]
 
 
-def _human(source: Source) -> dict[str, list[float | None]]:
+def _ratings_of(source: Source) -> dict[str, list[float | None]]:
     """The human ratings by axis; they stand in every system's file."""
     import polars as pl
 
@@ -271,7 +285,7 @@ def _human(source: Source) -> dict[str, list[float | None]]:
     return {axis: [values.get(item) for item in source.ids] for axis, values in axes.items()}
 
 
-def _clusters(source: Source, system: str) -> dict[str, dict[str, int]]:
+def _read_clusters(source: Source, system: str) -> dict[str, dict[str, int]]:
     """The cluster of each text by set."""
     import polars as pl
 
@@ -283,7 +297,7 @@ def _clusters(source: Source, system: str) -> dict[str, dict[str, int]]:
     return clusters
 
 
-def _set(source: Source, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]) -> Part:
+def _set_part(source: Source, members: Sequence[str], clusters: Sequence[dict[str, dict[str, int]]]) -> Part:
     """The first texts of one set, by label."""
     label = {text: source.judged.text("label", text) or "" for text in members}
     name = source.judged.text("set", members[0]) if members else ""

@@ -10,7 +10,7 @@ from embassay.document.blocks import Block, Box, Command, Details, Facts, Headin
 from embassay.protocols.kernel import tables as numbers
 from embassay.records import Result
 from embassay.report.board import Board, Row, Wanted, missing_here, value_table
-from embassay.report.cards.findings import Finding, figure, finding, known, share
+from embassay.report.cards.findings import Finding, format_figure, format_share, known_rows, make_finding
 from embassay.report.items import EDIT_WORDS, POSITIONS, SEMANTIC, SUPERFICIAL, edit_words
 from embassay.report.items import SIZES as SIZE_NAMES
 from embassay.report.record import Record
@@ -18,14 +18,14 @@ from embassay.report.runs import ReportRun
 from embassay.report.sage.tables import (
     BY_NAME,
     Pane,
-    copies,
-    curves,
-    expected,
-    heats,
+    change_curves,
+    count_copies,
+    expected_similarity,
+    heat_tables,
     is_linear,
-    panels,
     paper_tables,
     sage_verdict,
+    task_panels,
     two_decimals,
 )
 
@@ -53,7 +53,9 @@ SIDES = (
 )
 
 
-def spans(measure: str, prefix: str, sizes: int, ideal: Callable[[float], float]) -> tuple[Wanted, ...]:
+def span_columns(
+    measure: str, prefix: str, sizes: int, ideal: Callable[[float], float]
+) -> tuple[Wanted, ...]:
     """Columns for insertions and removals at the first `sizes` sizes, the positions one below the other; `ideal` gives
     what the value of a size should be."""
     is_less_better = measure == "similarity"
@@ -78,11 +80,11 @@ def by_size(record: Record) -> tuple[Wanted, ...]:
     linear = is_linear(record)
     return tuple(
         Wanted(
-            f"{numbers.percent(float(p))}, expected {two_decimals(expected(float(p), linear=linear))}",
+            f"{numbers.percent(float(p))}, expected {two_decimals(expected_similarity(float(p), linear=linear))}",
             "similarity",
             f"{kind}:p={p}",
             KINDS[kind],
-            ideal=expected(float(p), linear=linear),
+            ideal=expected_similarity(float(p), linear=linear),
             is_less_better=True,
         )
         for kind, sizes in SIZE_NAMES.items()
@@ -92,7 +94,7 @@ def by_size(record: Record) -> tuple[Wanted, ...]:
 
 def by_position(linear: bool) -> tuple[Wanted, ...]:
     """Columns for each size and position; `linear` is the curve that is expected."""
-    return spans("similarity", "", 3, partial(expected, linear=linear))
+    return span_columns("similarity", "", 3, partial(expected_similarity, linear=linear))
 
 
 RETAINED = (
@@ -103,7 +105,7 @@ RETAINED = (
         Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed", ideal=1.0)
         for edit in SEMANTIC
     ),
-    *spans("retention", "replaced:", 2, lambda _: 1.0),
+    *span_columns("retention", "replaced:", 2, lambda _: 1.0),
 )
 
 
@@ -112,7 +114,7 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, board = run.record, run.board
     if not any(cell.status == "done" for cell in record.cells):
         return
-    yield _facts(record, board)
+    yield _sage_facts(record, board)
     yield sage_verdict(record, board)
     tasks = "tasks" if len(board.tasks) > 1 else "task"
     yield Heading(f"{numbers.in_words(len(board.tasks)).capitalize()} {tasks}", "sage-tasks")
@@ -120,17 +122,17 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
         "Each panel has its own scale, printed on top. Best first. Tick: estimate, bar: 95% interval. Dashed: what a "
         "trivial answer gets. Higher is better."
     )
-    yield Box("panels", (*panels(record, board), *missing_here(record, board)))
-    yield from _robustness(record, board, alone)
-    yield from _sensitivity(record, board, alone)
-    yield from _retrieval(record, board)
-    yield from _part(
+    yield Box("panels", (*task_panels(record, board), *missing_here(record, board)))
+    yield from _robustness_blocks(record, board, alone)
+    yield from _sensitivity_blocks(record, board, alone)
+    yield from _retrieval_blocks(record, board)
+    yield from _part_blocks(
         _per_dataset(record, board, "preference", _preference_columns, "Human preference"),
         Heading("What people prefer", "sage-preference"),
         "Comparisons: the more similar of two summaries is predicted to be the chosen one. Ratings: Pearson r with the "
         "human rating, as (r + 1) / 2; 0.5 means no correlation.",
     )
-    yield from _part(
+    yield from _part_blocks(
         _by_dataset(record, board),
         Heading("By dataset", "sage-datasets"),
         "The headline score of each task on each dataset; the task’s score is their mean.",
@@ -139,7 +141,9 @@ def sage_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield from _in_the_papers_layout(record, board, alone)
 
 
-def _part(panes: Iterator[Pane], heading: Heading, how: str, label: str = "Dataset") -> Iterator[Block]:
+def _part_blocks(
+    panes: Iterator[Pane], heading: Heading, how: str, label: str = "Dataset"
+) -> Iterator[Block]:
     """A heading, how to read what follows, and a table per dataset; nothing where no dataset has one."""
     if blocks := tuple(panes):
         yield heading
@@ -147,33 +151,33 @@ def _part(panes: Iterator[Pane], heading: Heading, how: str, label: str = "Datas
         yield Panes(label, blocks)
 
 
-def _robustness(record: Record, board: Board, alone: bool) -> Iterator[Block]:
-    heat = partial(heats, record, board, "robustness")
-    yield from _part(
+def _robustness_blocks(record: Record, board: Board, alone: bool) -> Iterator[Block]:
+    heat = partial(heat_tables, record, board, "robustness")
+    yield from _part_blocks(
         heat(SHARES, name="shares", title="Robustness shares"),
         Heading("Why robustness is low", "sage-robustness"),
         "Share of documents for which each order of similarity holds, all comparisons strict. Robustness is the mean "
         "of the first three columns. Ground: the darker, the further from 100%.",
     )
-    yield from _part(
+    yield from _part_blocks(
         heat(SIMILARITIES, two_decimals, name="edits", title="Similarity by edit"),
         Heading("Which edit moves similarity"),
         "Mean similarity of each version to the original, which has 1. Noise should stay above the summary, changed "
         "meaning below it. Ground: blue on the right side of the summary, amber on the wrong one, darker further away.",
     )
     if alone:
-        yield from _part(
+        yield from _part_blocks(
             heat(SIDES, name="sides", title="Share of documents on the right side of the summary"),
             Heading("On the right side of the summary", level=3),
             "Share of documents on which the edit alone stands where it should.",
         )
 
 
-def _sensitivity(record: Record, board: Board, alone: bool) -> Iterator[Block]:
-    drawn = tuple(curves(record, board))
+def _sensitivity_blocks(record: Record, board: Board, alone: bool) -> Iterator[Block]:
+    drawn = tuple(change_curves(record, board))
     if not drawn:
         return
-    heat = partial(heats, record, board, "sensitivity")
+    heat = partial(heat_tables, record, board, "sensitivity")
     yield Heading("Does similarity fall as text is added or lost?", "sage-sensitivity")
     yield Text(
         "Mean similarity to the original, with its 95% band; at most four systems, the two with the best score and the "
@@ -184,7 +188,7 @@ def _sensitivity(record: Record, board: Board, alone: bool) -> Iterator[Block]:
     if alone:
         sizes = heat(by_size(record), two_decimals, name="sizes", title="Similarity by size")
         yield Details("All systems by size", (Panes("Dataset", tuple(sizes)),))
-    yield from _part(
+    yield from _part_blocks(
         heat(
             by_position(is_linear(record)),
             two_decimals,
@@ -195,7 +199,7 @@ def _sensitivity(record: Record, board: Board, alone: bool) -> Iterator[Block]:
         "Mean similarity to the original. In each cell, from top to bottom: changed at the start, in the middle, at "
         "the end. Ground, of their mean: amber more similar than expected, blue less, darker further away.",
     )
-    yield from _part(
+    yield from _part_blocks(
         _per_dataset(record, board, "sensitivity", _sensitivity_columns, "Sensitivity"),
         Heading("Score, calibrated score, and falling at every step", level=3),
         "Calibrated: after the monotone map that fits the expected curve best, fitted on the other half of the "
@@ -204,18 +208,18 @@ def _sensitivity(record: Record, board: Board, alone: bool) -> Iterator[Block]:
     )
 
 
-def _retrieval(record: Record, board: Board) -> Iterator[Block]:
-    yield from _part(
-        heats(
+def _retrieval_blocks(record: Record, board: Board) -> Iterator[Block]:
+    yield from _part_blocks(
+        heat_tables(
             record, board, "retrieval", RETAINED, two_decimals, name="retained", title="Share of nDCG@10 kept"
         ),
         Heading("Retrieval kept, by perturbation", "sage-retrieval"),
-        f"nDCG@10 as a share of the clean one. With all copies: the corpus also holds {copies(record)} of every "
+        f"nDCG@10 as a share of the clean one. With all copies: the corpus also holds {count_copies(record)} of every "
         "document, none of them relevant (the headline). All other columns: the corpus is replaced by one perturbed "
         "version; their harmonic mean is shown with the headline. Where a cell has three values: changed at the start, "
         "in the middle, at the end. Ground: the darker, the more is lost; blue where more is found than before.",
     )
-    yield from _part(
+    yield from _part_blocks(
         _per_dataset(record, board, "retrieval", _ndcg_columns, "nDCG@10"),
         Heading("nDCG@10 itself", level=3),
         "Ties: share of queries whose first ten hold equal scores; the original then ranks before its copies.",
@@ -238,7 +242,7 @@ def _in_the_papers_layout(record: Record, board: Board, alone: bool) -> Iterator
     yield from printed
 
 
-def _facts(record: Record, board: Board) -> Facts:
+def _sage_facts(record: Record, board: Board) -> Facts:
     datasets = {name for task in board.tasks for name in record.datasets(task.name)}
     return Facts(
         (
@@ -319,73 +323,81 @@ def strengths(run: ReportRun, row: Row) -> Iterator[Finding]:
     record, name = run.record, row.system.name
     others = [system.name for system in record.ranked_systems if system.name != name]
     ahead: list[tuple[float, Result]] = []
-    for result in _kept(record, name):
-        rivals = known([_retention(record, other, result.variant, result.dataset) for other in others])
+    for result in _kept_results(record, name):
+        rivals = known_rows(
+            [_retention_result(record, other, result.variant, result.dataset) for other in others]
+        )
         if rivals and (result.value or 0.0) > max(rival.value or 0.0 for rival in rivals):
             ahead.append(((result.value or 0.0) - max(rival.value or 0.0 for rival in rivals), result))
     if ahead:
         _, most = max(ahead, key=lambda pair: pair[0])
         clause = (
-            f"keeps {figure(most)} of its nDCG@10 where documents are {_edited(most)}{_on(record, most)}, the highest "
-            "value of all; no test compares these"
+            f"keeps {format_figure(most)} of its nDCG@10 where documents are "
+            f"{_edited_words(most)}{_on_dataset(record, most)}, the highest value of all; no test compares these"
         )
-        yield finding(run, clause, weight=1, place="sage-retrieval")
+        yield make_finding(run, clause, weight=1, place="sage-retrieval")
 
 
 def weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
     """How often noise is put below a change of meaning, by which edits, and what retrieval loses most to."""
     record, name = run.record, row.system.name
-    relation = _least(record, lambda dataset: [_share(record, name, dataset, "share", RELATION)])
+    relation = _least_share(record, lambda dataset: [_share_row(record, name, dataset, "share", RELATION)])
     if relation is not None and (relation.value or 0.0) < ENOUGH:
-        clause = f"keeps every kind of noise above every change of meaning on {_only(relation)} documents"
-        yield finding(run, clause + _on(record, relation), weight=5, place="sage-robustness")
-    noise = _least(
-        record, lambda dataset: [_share(record, name, dataset, "above_summary", e) for e in SUPERFICIAL]
+        clause = (
+            f"keeps every kind of noise above every change of meaning on {_format_only(relation)} documents"
+        )
+        yield make_finding(run, clause + _on_dataset(record, relation), weight=5, place="sage-robustness")
+    noise = _least_share(
+        record, lambda dataset: [_share_row(record, name, dataset, "above_summary", e) for e in SUPERFICIAL]
     )
     if noise is not None and (noise.value or 0.0) < ENOUGH:
-        clause = f"rates a text {NOISY[noise.variant]} no closer than its own summary on {_others(noise)} documents"
-        yield finding(run, clause + _on(record, noise), weight=3, place="sage-robustness")
-    meaning = _least(
-        record, lambda dataset: [_share(record, name, dataset, "below_summary", e) for e in SEMANTIC]
+        clause = f"rates a text {NOISY[noise.variant]} no closer than its own summary on {_rest_share(noise)} documents"
+        yield make_finding(run, clause + _on_dataset(record, noise), weight=3, place="sage-robustness")
+    meaning = _least_share(
+        record, lambda dataset: [_share_row(record, name, dataset, "below_summary", e) for e in SEMANTIC]
     )
     if meaning is not None and (meaning.value or 0.0) < ENOUGH:
         rated = f"rates a text {NOISY[meaning.variant]} as close as its summary or closer"
-        clause = f"{rated} on {_others(meaning)} documents"
-        yield finding(run, clause + _on(record, meaning), weight=3, place="sage-robustness")
-    kept = _kept(record, name)
+        clause = f"{rated} on {_rest_share(meaning)} documents"
+        yield make_finding(run, clause + _on_dataset(record, meaning), weight=3, place="sage-robustness")
+    kept = _kept_results(record, name)
     if kept:
         least = min(kept, key=lambda result: result.value or 0.0)
-        where = f"where documents are {_edited(least)}{_on(record, least)}"
-        clause = f"keeps least of its nDCG@10, {figure(least)}, {where}"
-        yield finding(run, clause, weight=2, place="sage-retrieval")
+        where = f"where documents are {_edited_words(least)}{_on_dataset(record, least)}"
+        clause = f"keeps least of its nDCG@10, {format_figure(least)}, {where}"
+        yield make_finding(run, clause, weight=2, place="sage-retrieval")
 
 
-def _share(record: Record, system: str, dataset: str, measure: str, variant: str) -> Result | None:
+def _share_row(record: Record, system: str, dataset: str, measure: str, variant: str) -> Result | None:
     return record.find("robustness", system, measure, dataset=dataset, variant=variant)
 
 
-def _only(row: Result) -> str:
+def _format_only(row: Result) -> str:
     """`only 4 of 48 (8%)`, `none of 48`."""
-    return f"only {share(row)}" if round((row.value or 0.0) * row.n) else f"none of {numbers.count(row.n)}"
+    return (
+        f"only {format_share(row)}"
+        if round((row.value or 0.0) * row.n)
+        else f"none of {numbers.count(row.n)}"
+    )
 
 
-def _others(row: Result) -> str:
+def _rest_share(row: Result) -> str:
     """The share of items that are not counted: `44 of 48 (92%)`, `all of 48`."""
     rest = 1.0 - (row.value or 0.0)
     return numbers.share(rest, row.n) if round(rest * row.n) < row.n else f"all of {numbers.count(row.n)}"
 
 
-def _least(record: Record, rows: Callable[[str], Sequence[Result | None]]) -> Result | None:
+def _least_share(record: Record, rows: Callable[[str], Sequence[Result | None]]) -> Result | None:
     """The row with the lowest value over the datasets of robustness."""
-    values = known([row for dataset in record.datasets("robustness") for row in rows(dataset)])
+    values = known_rows([row for dataset in record.datasets("robustness") for row in rows(dataset)])
     return min(values, key=lambda row: row.value or 0.0) if values else None
 
 
-def _retention(record: Record, system: str, variant: str, dataset: str) -> Result | None:
+def _retention_result(record: Record, system: str, variant: str, dataset: str) -> Result | None:
     return record.find("retrieval", system, "retention", dataset=dataset, variant=variant)
 
 
-def _kept(record: Record, system: str) -> list[Result]:
+def _kept_results(record: Record, system: str) -> list[Result]:
     """What is kept under each edit of the corpus, on every dataset."""
     return [
         row
@@ -406,10 +418,10 @@ EDITED = {
 }  # fmt: skip
 
 
-def _edited(row: Result) -> str:
+def _edited_words(row: Result) -> str:
     edit = row.variant.removeprefix(REPLACED)
     return EDITED.get(edit) or f"changed, {edit_words(edit)}"
 
 
-def _on(record: Record, row: Result) -> str:
+def _on_dataset(record: Record, row: Result) -> str:
     return f" ({row.dataset})" if len(record.datasets(row.task)) > 1 else ""

@@ -25,21 +25,21 @@ from embassay.document.blocks import (
     Verdict,
     Words,
     diverging_step,
-    listed,
-    plain,
+    join_names,
+    plain_text,
 )
-from embassay.document.marks import Scale, axis, grey_ticks, interval_mark, reference_label, scale_of
+from embassay.document.marks import Scale, draw_axis, grey_ticks, interval_mark, reference_label, scale_of
 from embassay.document.plots import (
     HEIGHT,
     LEFT,
     MOST_LINES,
     WIDE,
     Track,
-    drawn,
-    grid,
+    draw_labels,
+    draw_names,
+    draw_sign,
+    draw_tracks,
     height_of,
-    names,
-    sign,
     tracks_of,
 )
 from embassay.protocols.kernel import tables as numbers
@@ -55,11 +55,11 @@ from embassay.report.board import (
     Task,
     Value,
     Wanted,
-    ends,
+    collect_ends,
     item_count,
     line_of,
     missing_value,
-    passing,
+    passing_systems,
     task_value,
 )
 from embassay.report.cards.findings import trivial_value
@@ -126,11 +126,11 @@ _MANY = 4
 
 def tasks_of(record: Record) -> tuple[Task, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
-    edits = copies(record)
+    edits = count_copies(record)
     return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in TASKS)
 
 
-def copies(record: Record) -> str:
+def count_copies(record: Record) -> str:
     """How many perturbed copies of every document the run has searched."""
     rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
     edits = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
@@ -155,7 +155,7 @@ def sage_verdict(record: Record, board: Board) -> Verdict:
         return Verdict(("SAGE: no ranked system has finished a task",), ())
     leader = _leader_claim(record, board)
     heading = _noise_heading(noise[0]) if noise else _leader_heading(board, leader)
-    lede = (*_shares(record, board, noise), *_places(board, places))
+    lede = (*_shares_sentences(record, board, noise), *_places_sentences(board, places))
     return Verdict(heading, lede, (*noise, *places, *(() if noise else (leader,))))
 
 
@@ -206,7 +206,7 @@ def _leader_heading(board: Board, claim: Claim) -> Sentence:
     return (board.naming(claim.subject), f" {BY_NAME[claim.measure].superlative}")
 
 
-def _shares(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+def _shares_sentences(record: Record, board: Board, claims: Sequence[Claim]) -> list[Sentence]:
     """The largest share of documents on which noise stays above changed meaning, and what caps the score."""
     if not claims:
         return []
@@ -240,11 +240,11 @@ def _place_claims(record: Record, board: Board) -> Iterator[Claim]:
         if len(scope.systems) < 2:
             continue
         yield from state_contenders(
-            task.name, passing(board, scope.first, task.name), scope.systems, kind="place"
+            task.name, passing_systems(board, scope.first, task.name), scope.systems, kind="place"
         )
 
 
-def _places(board: Board, claims: Sequence[Claim]) -> list[Sentence]:
+def _places_sentences(board: Board, claims: Sequence[Claim]) -> list[Sentence]:
     """Who may be first, tasks with the same answer together."""
     first_on: dict[str, list[str]] = {}
     for claim in claims:
@@ -252,15 +252,15 @@ def _places(board: Board, claims: Sequence[Claim]) -> list[Sentence]:
     tasks_of: dict[tuple[str, ...], list[str]] = {}
     for task, first in first_on.items():
         tasks_of.setdefault(tuple(first), []).append(BY_NAME[task].short.lower())
-    return [_place(board, first, tasks) for first, tasks in tasks_of.items()]
+    return [_place_sentence(board, first, tasks) for first, tasks in tasks_of.items()]
 
 
-def _place(board: Board, first: tuple[str, ...], tasks: list[str]) -> Sentence:
-    where = plain(listed(tasks))
+def _place_sentence(board: Board, first: tuple[str, ...], tasks: list[str]) -> Sentence:
+    where = plain_text(join_names(tasks))
     if len(first) > MOST_NAMES:
         return (f"{numbers.in_words(len(first)).capitalize()} systems may be first on {where}.",)
     names: list[Part] = [board.naming(system) for system in first]
-    return ("Only " if len(first) == 1 else "", *listed(names, "or"), f" may be first on {where}.")
+    return ("Only " if len(first) == 1 else "", *join_names(names, "or"), f" may be first on {where}.")
 
 
 Printed = Callable[[float], str]
@@ -272,7 +272,7 @@ def two_decimals(value: float) -> str:
     return numbers.score(value, 2)
 
 
-def heats(
+def heat_tables(
     record: Record, board: Board, task: str, columns: Sequence[Wanted], printed: Printed = numbers.percent, *,
     name: str, title: str,
 ) -> Iterator[Pane]:  # fmt: skip
@@ -320,7 +320,10 @@ def heats(
             tuple(lines), "heat stacked" if is_stacked else "heat", 3, is_titled=False,
             export="copy" if is_stacked else "yes", caption=f"{title}, {dataset}",
         )  # fmt: skip
-        yield dataset, (Text(f"{_n(results)}{_widest(results, printed is numbers.percent)}"), table)
+        yield (
+            dataset,
+            (Text(f"{_items_text(results)}{_widest_interval(results, printed is numbers.percent)}"), table),
+        )
 
 
 def _heat_entry(
@@ -341,14 +344,14 @@ def _heat_entry(
         mean = sum(values) / len(values)
         shown = result if len(stack) == 1 else replace(result, value=mean, ci_low=None, ci_high=None)
         return Entry(
-            "\n".join(map(printed, values)), "", Value("value", shown).exact, _ground(mean, wanted, summary)
+            "\n".join(map(printed, values)), "", Value("value", shown).exact, _step_at(mean, wanted, summary)
         )
     cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == dataset]
     value = missing_value(record, cells, result)
     return Entry(value.said, why=value.reason or value.text)
 
 
-def _ground(value: float, wanted: Wanted, summary: float | None) -> int:
+def _step_at(value: float, wanted: Wanted, summary: float | None) -> int:
     """The step of a value on a heat that diverges from what it should be."""
     if wanted.ideal is None:
         return 0
@@ -360,7 +363,7 @@ def _ground(value: float, wanted: Wanted, summary: float | None) -> int:
     return diverging_step(value - summary if wanted.ideal == "above" else summary - value)
 
 
-def _n(results: Sequence[Result]) -> str:
+def _items_text(results: Sequence[Result]) -> str:
     counts = sorted({result.n for result in results})
     if not counts:
         return "Nothing finished yet"
@@ -369,7 +372,7 @@ def _n(results: Sequence[Result]) -> str:
     return f"n from {numbers.count(counts[0])} to {numbers.count(counts[-1])} per row"
 
 
-def _widest(results: Sequence[Result], in_percent: bool) -> str:
+def _widest_interval(results: Sequence[Result], in_percent: bool) -> str:
     halves = [
         (result.ci_high - result.ci_low) / 2
         for result in results
@@ -396,11 +399,13 @@ def paper_tables(record: Record, board: Board) -> tuple[Table, ...]:
     rows = [row for row in record.rows.values() if row.measure in MEASURES and row.variant.count("=") == 0]
     by_name = {table.name: table for table in tables(rows, kinds)}
     return tuple(
-        _paper(record, board, by_name[name]) for name in PAPER if name in by_name and by_name[name].columns
+        _paper_table(record, board, by_name[name])
+        for name in PAPER
+        if name in by_name and by_name[name].columns
     )
 
 
-def _paper(record: Record, board: Board, table: Written) -> Table:
+def _paper_table(record: Record, board: Board, table: Written) -> Table:
     lines = tuple(
         Line(
             board.row(system).label,
@@ -425,7 +430,7 @@ def _in_order(board: Board, table: Written) -> list[tuple[str, str, tuple[float 
 def _paper_entry(record: Record, board: Board, table: Written, system: str, place: int) -> Entry:
     """A value to three decimals or `n/a`; bold when it is the best or cannot be told apart from it."""
     exact = next(values for _, name, values in table.rows if name == system)[place]
-    scope = _scope(record, table, place)
+    scope = _column_scope(record, table, place)
     bold = scope in record.scopes and system in record.scope(scope).best
     value = _with_interval(record, board, system, scope) if scope else None
     full = value.exact if value is not None else "" if exact is None else numbers.exact(exact)
@@ -438,7 +443,7 @@ def _paper_entry(record: Record, board: Board, table: Written, system: str, plac
     )
 
 
-def _scope(record: Record, table: Written, place: int) -> str:
+def _column_scope(record: Record, table: Written, place: int) -> str:
     """The scope whose tests cover a column: table 1's tasks, and table 4 when robustness has one dataset."""
     if table.name == "sage_table1":
         return SCOPES[table.columns[place]]
@@ -454,7 +459,7 @@ def _with_interval(record: Record, board: Board, system: str, scope: str) -> Val
     return task_value(record, record.by_name[system], BY_NAME[scope])
 
 
-def panels(record: Record, board: Board) -> Iterator[Block]:
+def task_panels(record: Record, board: Board) -> Iterator[Block]:
     """A panel for each task of the run."""
     for place, task in enumerate(board.tasks):
         rows = [
@@ -464,14 +469,14 @@ def panels(record: Record, board: Board) -> Iterator[Block]:
         ]
         caution = (Text(task.caution),) if task.caution else ()
         heading = Heading(task.title, f"panel-{task.name}", 3)
-        table = _panel(record, task, rows)
-        yield Box("panel", (heading, Text(_subtitle(record, task, rows)), table, *caution))
+        table = _task_panel(record, task, rows)
+        yield Box("panel", (heading, Text(_panel_subtitle(record, task, rows)), table, *caution))
 
 
-def _panel(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> Table:
+def _task_panel(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> Table:
     """The systems of a task, those beyond the first twelve as ticks until asked for; a line at its trivial value."""
     trivial = trivial_value(record, task)
-    scale = scale_of([*ends(value for _, value in rows), *([] if trivial is None else [trivial])])
+    scale = scale_of([*collect_ends(value for _, value in rows), *([] if trivial is None else [trivial])])
     lines, foot = [], []
     for i, (row, value) in enumerate(rows):
         mark = interval_mark(
@@ -488,12 +493,13 @@ def _panel(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> Tab
         label = reference_label(trivial, f"{task.trivial_label} {numbers.score(trivial)}", scale)
         foot.append(Line("", (Entry((label,)),)))
     return Table(
-        "", task.title, "System", (Column((axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
+        "", task.title, "System", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines),
+        "marks", 3,
         is_titled=False, is_sortable=False, export="", foot=tuple(foot),
     )  # fmt: skip
 
 
-def _subtitle(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> str:
+def _panel_subtitle(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -> str:
     """What the value is, on which data, and how many items stand behind it."""
     datasets = record.datasets(task.name)
     where = numbers.counted(len(datasets), "dataset") if len(datasets) > 1 else datasets[0]
@@ -516,11 +522,13 @@ class Course:
     points: tuple[tuple[float, Result], ...]
 
 
-def curves(record: Record, board: Board) -> Iterator[Pane]:
+def change_curves(record: Record, board: Board) -> Iterator[Pane]:
     """The charts of each dataset that has values, one for each kind of change."""
     for dataset in record.datasets("sensitivity"):
-        found = [(kind, _lines(record, board, dataset, kind)) for kind in SIZES]
-        if charts := tuple(_curve(kind, lines, linear=is_linear(record)) for kind, lines in found if lines):
+        found = [(kind, _change_courses(record, board, dataset, kind)) for kind in SIZES]
+        if charts := tuple(
+            _change_figure(kind, lines, linear=is_linear(record)) for kind, lines in found if lines
+        ):
             yield dataset, (Box("two", charts),)
 
 
@@ -529,17 +537,17 @@ def is_linear(record: Record) -> bool:
     return (record.arguments.get("options") or {}).get("curve") == "linear"
 
 
-def expected(size: float, *, linear: bool = False) -> float:
+def expected_similarity(size: float, *, linear: bool = False) -> float:
     """The similarity the protocol expects when a share `size` is inserted or removed."""
     return 1 - size if linear else 1 / (1 + size)
 
 
-def chosen(rows: Sequence[Course]) -> tuple[Course, ...]:
+def pick_courses(rows: Sequence[Course]) -> tuple[Course, ...]:
     """At most four of the systems, ordered by score: the two best and the two worst."""
     return tuple(rows) if len(rows) <= MOST_LINES else (*rows[:2], *rows[-2:])
 
 
-def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Course, ...]:
+def _change_courses(record: Record, board: Board, dataset: str, kind: str) -> tuple[Course, ...]:
     courses = []
     for row in board.by_task("sensitivity"):
         if not row.system.ranked:
@@ -552,47 +560,49 @@ def _lines(record: Record, board: Board, dataset: str, kind: str) -> tuple[Cours
         points = tuple((size, row) for size, row in results if row is not None and row.value is not None)
         if points:
             courses.append(Course(row, points))
-    return chosen(courses)
+    return pick_courses(courses)
 
 
-def _curve(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:
-    values = ends(Value("value", result) for line in lines for _, result in line.points)
+def _change_figure(kind: str, lines: tuple[Course, ...], *, linear: bool) -> Figure:
+    values = collect_ends(Value("value", result) for line in lines for _, result in line.points)
     y = scale_of([*values, 1.0, 0.0])
     tracks = tracks_of([(line.row.system.kind, line.points) for line in lines], y)
-    after = ("expected", height_of(y, expected(1.0, linear=linear)))
+    after = ("expected", height_of(y, expected_similarity(1.0, linear=linear)))
     parts = [
-        grid(y),
-        drawn(tracks, y, _expected(y, linear=linear)),
-        _axis(SIZES[kind]),
-        names(tracks, [line.row.label for line in lines], plain=[after]),
+        draw_labels(y),
+        draw_tracks(tracks, y, _draw_expected(y, linear=linear)),
+        _draw_axis(SIZES[kind]),
+        draw_names(tracks, [line.row.label for line in lines], plain=[after]),
     ]
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 40}">{"".join(parts)}</svg>')
     small = f"n = {numbers.count(lines[0].points[0][1].n)}"
-    return Figure(f"As {TITLES[kind]}", svg, _summary(kind, lines), small, legend=_legend(lines, tracks))
+    return Figure(
+        f"As {TITLES[kind]}", svg, _summarize_curves(kind, lines), small, legend=_curve_legend(lines, tracks)
+    )
 
 
-def _legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sentence, ...]:
+def _curve_legend(lines: Sequence[Course], tracks: Sequence[Track]) -> tuple[Sentence, ...]:
     """Markers with names, when a name is too long to stand whole at the end of its line."""
     if all(len(line.row.label) <= ROOM for line in lines):
         return ()
-    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{sign(track)}</svg>') for track in tracks)
+    signs = (Markup(f'<svg viewBox="-12 -7 24 14">{draw_sign(track)}</svg>') for track in tracks)
     return tuple((drawn, " ", Words(line.row.label, "bdi")) for drawn, line in zip(signs, lines, strict=True))
 
 
-def _summary(kind: str, lines: Sequence[Course]) -> str:
+def _summarize_curves(kind: str, lines: Sequence[Course]) -> str:
     ends = "; ".join(
         f"{line.row.label} {numbers.score(line.points[-1][1].value or 0.0, 2)}" for line in lines
     )
     return f"Mean similarity as {TITLES[kind]}. At the largest size: {ends}."
 
 
-def _expected(y: Scale, *, linear: bool) -> str:
+def _draw_expected(y: Scale, *, linear: bool) -> str:
     steps = [i / 20 for i in range(21)]
-    points = " ".join(f"{100 * p:.0f},{height_of(y, expected(p, linear=linear))}" for p in steps)
+    points = " ".join(f"{100 * p:.0f},{height_of(y, expected_similarity(p, linear=linear))}" for p in steps)
     return f'<polyline class="expected" points="{points}"/>'
 
 
-def _axis(sizes: Sequence[float]) -> str:
+def _draw_axis(sizes: Sequence[float]) -> str:
     ticks = "".join(
         f'<text x="{LEFT + WIDE * size:.2f}%" y="{HEIGHT + 24}" text-anchor="middle">{numbers.percent(size)}</text>'
         for size in (0.0, *sizes)

@@ -37,7 +37,7 @@ _QUIET = {
 }
 
 
-def library() -> Any:
+def import_ray() -> Any:
     """The module. UsageError where the extra is not installed."""
     for name, value in _QUIET.items():
         os.environ.setdefault(name, value)
@@ -66,9 +66,9 @@ def go_to(folder: str) -> None:
         os.chdir(folder)
 
 
-def gotten(reference: Any) -> Any:
+def get_value(reference: Any) -> Any:
     """What a reference stands for; what its task raised is raised as it was, without Ray's own words around it."""
-    ray = library()
+    ray = import_ray()
     try:
         return ray.get(reference)
     except ray.exceptions.RayTaskError as error:
@@ -82,23 +82,23 @@ class Raised:
     error: Exception
 
 
-def raised(error: Exception) -> Raised:
+def wrap_error(error: Exception) -> Raised:
     """The error, or its words in one that can be sent where it cannot."""
     try:
-        unpacked(packed(error))
+        unpack_value(pack_value(error))
     except Exception:
         return Raised(RuntimeError(in_words(error)))
     return Raised(error)
 
 
-def packed(what: Any) -> bytes:
+def pack_value(what: Any) -> bytes:
     """Anything that Ray can send, as bytes that can be compared and kept."""
-    return bytes(library().cloudpickle.dumps(what))
+    return bytes(import_ray().cloudpickle.dumps(what))
 
 
-def unpacked(content: bytes) -> Any:
+def unpack_value(content: bytes) -> Any:
     """The inverse; only of what this run has packed itself."""
-    return library().cloudpickle.loads(content)
+    return import_ray().cloudpickle.loads(content)
 
 
 _SECONDS = 5.0
@@ -124,14 +124,14 @@ def check_address(address: str) -> None:
             mend="Write HOST:PORT, as `ray start --head` shows it, or auto on a machine of the cluster.",
         )
     try:
-        answered = _answers(host.strip("[]"), int(port))
+        answered = _is_answering(host.strip("[]"), int(port))
     except OSError as error:
-        raise nobody(address, str(error.strerror or error)) from error
+        raise no_cluster(address, str(error.strerror or error)) from error
     if not answered:
-        raise nobody(address, "what listens there is something else")
+        raise no_cluster(address, "what listens there is something else")
 
 
-def nobody(address: str, why: str) -> UsageError:
+def no_cluster(address: str, why: str) -> UsageError:
     """There is no cluster at this address."""
     where = "runs on this machine" if address == "auto" else f"answers at {address} ({why.rstrip('.')})"
     return UsageError(
@@ -140,7 +140,7 @@ def nobody(address: str, why: str) -> UsageError:
     )
 
 
-def _answers(host: str, port: int) -> bool:
+def _is_answering(host: str, port: int) -> bool:
     """Whether a server of HTTP/2 is there; behind TLS that cannot be seen so early. OSError where there is none."""
     with socket.create_connection((host, port), timeout=_SECONDS) as server:
         if os.environ.get("RAY_USE_TLS", "0") not in ("", "0", "false"):
@@ -170,7 +170,7 @@ class Pulse:
 
     def __init__(self, ray: Any, cpus: int) -> None:
         self._ray, self.cpus = ray, max(1, cpus)
-        self._daemon, self._refused = _daemon(ray), 0
+        self._daemon, self._refused = _daemon_address(ray), 0
         self._heard, self._ended = time.monotonic(), threading.Event()
         self._thread = threading.Thread(target=self._ask, name="pulse", daemon=True)
         self._thread.start()
@@ -197,7 +197,7 @@ class Pulse:
 
     def _ask(self) -> None:
         while not self._ended.wait(_PERIOD):
-            self._refused = self._refused + 1 if _refuses(self._daemon) else 0
+            self._refused = self._refused + 1 if _is_refused(self._daemon) else 0
             try:
                 resources = self._ray.cluster_resources()
             except Exception:  # whatever Ray raises, it is no answer
@@ -210,14 +210,14 @@ def left_alone() -> ModelError:
     return ModelError("The Ray processes of this machine have died.", mend=_MEND)
 
 
-def _daemon(ray: Any) -> tuple[str, int]:
+def _daemon_address(ray: Any) -> tuple[str, int]:
     """Where this machine's daemon of Ray listens."""
     own_id = ray.get_runtime_context().get_node_id()
     own = next(node for node in ray.nodes() if node["NodeID"] == own_id)
     return own["NodeManagerAddress"], int(own["NodeManagerPort"])
 
 
-def _refuses(where: tuple[str, int]) -> bool:
+def _is_refused(where: tuple[str, int]) -> bool:
     """Whether nobody listens there any more; a daemon that is merely slow does not refuse."""
     try:
         socket.create_connection(where, timeout=_PERIOD).close()
@@ -241,11 +241,11 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEX
 
 
 @contextmanager
-def connected(chosen: Ray) -> Iterator[Any]:
+def connect_cluster(chosen: Ray) -> Iterator[Any]:
     """The library, connected; a cluster that was started for this is stopped at the end, one that was joined is left.
     A connection that this process has already is used as it is. UsageError where there is no such cluster, or none
     that this process can join."""
-    ray = library()
+    ray = import_ray()
     if ray.is_initialized():
         yield ray
         return
@@ -253,23 +253,23 @@ def connected(chosen: Ray) -> Iterator[Any]:
         check_address(chosen.address)
     with _same_signals(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        _initialised(ray, chosen)
-    _silence(ray)
+        _start_ray(ray, chosen)
+    _silence_ray(ray)
     try:
         yield ray
     finally:
         ray.shutdown()
 
 
-def threads() -> dict[str, str]:
+def thread_settings() -> dict[str, str]:
     """How many threads numeric libraries use here, as environment variables: Ray would give each task as many as it
     has CPUs, and the last bits of a sum can depend on that."""
     chosen = {name: os.environ[name] for name in _THREADS if os.environ.get(name)}
     return {"OMP_NUM_THREADS": str(cores()), **chosen}
 
 
-def _initialised(ray: Any, chosen: Ray) -> None:
-    environment = {name: os.environ[name] for name in _FORWARDED if os.environ.get(name)} | threads()
+def _start_ray(ray: Any, chosen: Ray) -> None:
+    environment = {name: os.environ[name] for name in _FORWARDED if os.environ.get(name)} | thread_settings()
     # What this machine has decides: a cell's key says which device its vectors are of.
     environment[VARIABLE] = "cpu" if card() is None else "auto"
     common = {
@@ -282,21 +282,23 @@ def _initialised(ray: Any, chosen: Ray) -> None:
             # Not whatever RAY_ADDRESS names: this one is for the run.
             ray.init("local", num_cpus=cores(), include_dashboard=False, **common)
         else:
-            with _heard() as heard:
+            with _capture_stderr() as heard:
                 ray.init(chosen.address, **common)
     except (Exception, SystemExit) as error:  # Ray raises all kinds, a bare Exception too
         if chosen.address is None:
-            raise UsageError(f"Ray could not be started here: {_brief(error)}", mend=_MEND_START) from error
+            raise UsageError(
+                f"Ray could not be started here: {_brief_error(error)}", mend=_MEND_START
+            ) from error
         if any("InvalidAuthToken" in line for line in heard):
             raise UsageError(
                 f"The Ray cluster at {chosen.address} asks for its token.", mend=_MEND_TOKEN
             ) from error
         if isinstance(error, RuntimeError):
-            raise UsageError(f"Ray does not join: {_brief(error)}", mend=_MEND_VERSION) from error
-        raise nobody(chosen.address, _brief(error)) from error
+            raise UsageError(f"Ray does not join: {_brief_error(error)}", mend=_MEND_VERSION) from error
+        raise no_cluster(chosen.address, _brief_error(error)) from error
 
 
-def _silence(ray: Any) -> None:
+def _silence_ray(ray: Any) -> None:
     """What Ray says of lost machines goes to stdout whatever it was told, amid --json; its logs have it too."""
     worker = getattr(getattr(ray, "_private", None), "worker", None)
     if worker is not None and hasattr(worker, "print_to_stdstream"):
@@ -315,7 +317,7 @@ _MEND_VERSION = "Use the same versions of Python and Ray here and on all machine
 
 
 @contextmanager
-def _heard() -> Iterator[list[str]]:
+def _capture_stderr() -> Iterator[list[str]]:
     """The lines that Ray's own code, which knows no log of Python's, writes to stderr meanwhile: the reason why it does
     not join is in them alone."""
     lines: list[str] = []
@@ -334,7 +336,7 @@ def _heard() -> Iterator[list[str]]:
         os.close(before)
 
 
-def _brief(error: BaseException) -> str:
+def _brief_error(error: BaseException) -> str:
     """An error of Ray's in one line: it tells versions on lines of their own."""
     if isinstance(error, SystemExit):
         return "it does not speak as Ray does"
@@ -390,12 +392,12 @@ class Seen:
     error: str = ""
 
 
-def nodes(ray: Any) -> tuple[Node, ...]:
+def list_nodes(ray: Any) -> tuple[Node, ...]:
     """The machines that are there, by name."""
     alive = [
         Node(
             node["NodeID"],
-            node["NodeManagerHostname"] if _alone(node) else node["NodeManagerAddress"],
+            node["NodeManagerHostname"] if _is_alone(node) else node["NodeManagerAddress"],
             int(node["Resources"].get("CPU", 0)),
             float(node["Resources"].get("GPU", 0)),
             int(node["Resources"].get("memory", 0)),
@@ -407,7 +409,7 @@ def nodes(ray: Any) -> tuple[Node, ...]:
     return tuple(sorted(alive, key=lambda node: (node.host, node.id)))
 
 
-def cpus(found: Sequence[Node]) -> int:
+def count_cpus(found: Sequence[Node]) -> int:
     """The CPUs of all together. UsageError where there is none."""
     total = sum(node.cpus for node in found)
     if not total:
@@ -417,23 +419,23 @@ def cpus(found: Sequence[Node]) -> int:
     return total
 
 
-def look(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -> list[Seen]:
+def look_at_nodes(ray: Any, found: Sequence[Node], files: Sequence[Path] = ()) -> list[Seen]:
     """What each machine finds, asked there, all at once; `files` are looked for. A machine that is gone by then is left
     out: runs outlive the loss of a node, so its loss before they begin stops none."""
-    probe = ray.remote(_probe())
+    probe = ray.remote(_make_probe())
     paths, folder = [str(file) for file in files], str(Path.cwd())
     answers = [
         probe.options(num_cpus=0, scheduling_strategy=on_node(ray, node.id)).remote(paths, folder)
         for node in found
     ]
-    finds = [_seen(ray, node, answer) for node, answer in zip(found, answers, strict=True)]
+    finds = [_collect_seen(ray, node, answer) for node, answer in zip(found, answers, strict=True)]
     if not any(find.error for find in finds):
         return finds
-    alive = {node.id for node in nodes(ray)}
+    alive = {node.id for node in list_nodes(ray)}
     return [find for find in finds if find.node.id in alive]
 
 
-def check(seen: Sequence[Seen]) -> None:
+def check_nodes(seen: Sequence[Seen]) -> None:
     """UsageError, with the machine and the mend, where one cannot do the work of a run as this machine would."""
     from embassay import __version__
 
@@ -455,11 +457,11 @@ def check(seen: Sequence[Seen]) -> None:
             )
 
 
-def _alone(plain: dict[str, Any]) -> bool:
+def _is_alone(plain: dict[str, Any]) -> bool:
     return bool(plain["NodeManagerHostname"])
 
 
-def _seen(ray: Any, node: Node, answer: Any) -> Seen:
+def _collect_seen(ray: Any, node: Node, answer: Any) -> Seen:
     try:
         return Seen(node, **ray.get(answer, timeout=_NODE_SECONDS))
     except ray.exceptions.GetTimeoutError:
@@ -469,7 +471,7 @@ def _seen(ray: Any, node: Node, answer: Any) -> Seen:
         return Seen(node, "", "", "", error=lines[-1].strip())
 
 
-def _probe() -> Callable[[list[str], str], dict[str, Any]]:
+def _make_probe() -> Callable[[list[str], str], dict[str, Any]]:
     """A function that travels by value: where Embassay is missing, it can say so."""
 
     def probe(files: list[str], folder: str) -> dict[str, Any]:

@@ -22,19 +22,19 @@ from embassay.runs.cluster.connection import (
     Node,
     Pulse,
     Raised,
-    check,
-    connected,
-    cpus,
+    check_nodes,
+    connect_cluster,
+    count_cpus,
+    get_value,
     go_to,
-    gotten,
+    import_ray,
     left_alone,
-    library,
-    look,
-    nodes,
+    list_nodes,
+    look_at_nodes,
     on_node,
-    packed,
-    raised,
-    unpacked,
+    pack_value,
+    unpack_value,
+    wrap_error,
 )
 from embassay.runs.cluster.pools import (
     DIED,
@@ -44,10 +44,10 @@ from embassay.runs.cluster.pools import (
     Pools,
     SpreadEncoder,
     Wanted,
-    insisted,
-    other,
+    differing_encoder,
+    get_insistently,
 )
-from embassay.runs.execution import Attempt, Listener, Ray, Work, attempt, in_words, keep, lost
+from embassay.runs.execution import Attempt, Listener, Ray, Work, in_words, keep_cell, lost_attempt, try_cell
 from embassay.runs.folder import Cell, CellRecord, RunFolder
 
 Event = tuple[str, str, int]
@@ -109,13 +109,13 @@ class Desk:
     def _cache(self, opened: bytes) -> Any:
         with self._lock:
             if opened not in self._caches:
-                self._caches[opened] = unpacked(opened)()
+                self._caches[opened] = unpack_value(opened)()
             return self._caches[opened]
 
 
 def open_desk(models: int, environment: dict[str, str]) -> Any:
     """The actor, on the machine of the driver; `models` are at work at once, at most."""
-    ray = library()
+    ray = import_ray()
     node = ray.get_runtime_context().get_node_id()
     actor = ray.remote(Desk).options(
         num_cpus=0,
@@ -227,12 +227,12 @@ class SharedCache:
         self._told("write_cut", key, texts)
 
     def _asked(self, method: str, *arguments: Any) -> Any:
-        return gotten(getattr(self._desk, method).remote(self._opened, *arguments))
+        return get_value(getattr(self._desk, method).remote(self._opened, *arguments))
 
     def _told(self, method: str, *arguments: Any) -> None:
         self._writing.append(getattr(self._desk, method).remote(self._opened, *arguments))
         if len(self._writing) > _IN_FLIGHT:
-            gotten(self._writing.popleft())  # the oldest one, which also raises what went wrong
+            get_value(self._writing.popleft())  # the oldest one, which also raises what went wrong
 
 
 A = TypeVar("A")
@@ -253,8 +253,8 @@ class OverRay:
 
     def map(self, work: Callable[[A], B], items: Iterable[A], /) -> Iterator[B]:
         """Parts as tasks of one CPU; `work` travels once to each machine."""
-        ray = library()
-        part = ray.remote(_part).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
+        ray = import_ray()
+        part = ray.remote(_do_part).options(num_cpus=1, max_retries=RETRIES, scheduling_strategy="SPREAD")
         sent, folder = [ray.put(work)], str(Path.cwd())
         losses = Losses(ray)
 
@@ -265,7 +265,7 @@ class OverRay:
                 except losses.kinds as error:
                     if not losses.again("part", error):
                         raise ModelError(f"A part of the work cannot be done: {DIED}.") from error
-                    reference = part.remote(sent, packed(item), folder)
+                    reference = part.remote(sent, pack_value(item), folder)
                     continue
                 losses.forget("part")
                 if isinstance(result, Raised):
@@ -275,7 +275,7 @@ class OverRay:
         waiting, held = deque[tuple[A, int, Any]](), 0
         for item in items:
             # Packed here and not by Ray, to know its size before it takes room in the store.
-            content = packed(item)
+            content = pack_value(item)
             while waiting and self._room and held + len(content) > self._room:
                 first, size, reference = waiting.popleft()
                 held -= size
@@ -293,43 +293,43 @@ class OverRay:
         """The encoder's pool."""
         if isinstance(encoder, SpreadEncoder):
             return encoder
-        return SpreadEncoder(self._desk, Described.of(encoder), Wanted(packed(made), False), self._user)
+        return SpreadEncoder(self._desk, Described.of(encoder), Wanted(pack_value(made), False), self._user)
 
     def opened(self, made: Callable[[], Encoder], accelerated: bool, /) -> Encoder:
         """The encoder's pool, described by one of its actors: the model is not loaded in the cell's process. ModelError
         where it is another than the driver's."""
-        wanted = Wanted(packed(made), accelerated and self._cards)
-        described = insisted(
-            library(),
-            lambda: gotten(self._desk.pool.remote(wanted, self._user))[0].described.remote(),
+        wanted = Wanted(pack_value(made), accelerated and self._cards)
+        described = get_insistently(
+            import_ray(),
+            lambda: get_value(self._desk.pool.remote(wanted, self._user))[0].described.remote(),
             "The encoder cannot be opened",
         )
         if isinstance(described, Raised):
             raise described.error
         if self._expected and described.identity not in self._expected:
-            raise other(described.name, "the nodes", described.identity, self._expected)
+            raise differing_encoder(described.name, "the nodes", described.identity, self._expected)
         return SpreadEncoder(self._desk, described, wanted, self._user)
 
     def cache(self, opened: Callable[[], Any], /) -> Any:
         """The cache on the machine of the driver."""
-        return SharedCache(self._desk, packed(opened))
+        return SharedCache(self._desk, pack_value(opened))
 
 
 _known: dict[str, Any] = {}
 """The last work that this process was sent, by the name of its object."""
 
 
-def _part(sent: list[Any], item: bytes, folder: str) -> Any:
+def _do_part(sent: list[Any], item: bytes, folder: str) -> Any:
     """One part; what it raises is a value, so that it keeps its kind."""
     try:
         go_to(folder)
         name = sent[0].hex()
         if name not in _known:
             _known.clear()
-            _known[name] = library().get(sent[0])
-        return _known[name](unpacked(item))
+            _known[name] = import_ray().get(sent[0])
+        return _known[name](unpack_value(item))
     except Exception as error:
-        return raised(error)
+        return wrap_error(error)
 
 
 _NONE: Mapping[str, str] = {}
@@ -344,10 +344,10 @@ def over_ray(
     """The engine while the cluster is joined. UsageError where that cannot be, or a machine cannot do the work: it has
     another Embassay, or does not see one of the `files`. `identities` are those of the systems, by name, as this
     machine has them."""
-    with connected(chosen) as ray:
-        machines = nodes(ray)
-        cpus(machines)
-        check(look(ray, machines, files))
+    with connect_cluster(chosen) as ray:
+        machines = list_nodes(ray)
+        count_cpus(machines)
+        check_nodes(look_at_nodes(ray, machines, files))
         engine = OnCluster(ray, folder, machines, identities)
         try:
             yield engine
@@ -363,12 +363,12 @@ class OnCluster:
     ) -> None:
         self._ray, self._folder, self._identities = ray, folder, identities
         self._desk: Any = None
-        self._pulse = Pulse(ray, cpus(found))
+        self._pulse = Pulse(ray, count_cpus(found))
         self._store = sum(node.object_store for node in found)
         self.facts: dict[str, Any] = {
             "ray": ray.__version__,
             "nodes": len(found),
-            "cpus": cpus(found),
+            "cpus": count_cpus(found),
             "gpus": sum(node.gpus for node in found),
         }
 
@@ -393,7 +393,7 @@ class OnCluster:
                         # At the front, where its next loss is soon found out.
                         todo.appendleft(cell)
                         continue
-                    record = keep(cell, tried, self._folder)
+                    record = keep_cell(cell, tried, self._folder)
                     ears.forget(cell)
                     listener.ended(cell, record)
                     yield record
@@ -450,9 +450,9 @@ class _Cells:
             except self._ray.exceptions.LocalRayletDiedError as error:
                 raise left_alone() from error
             except self._losses.kinds as error:
-                yield cell, None if self._losses.again(cell.key, error) else lost(DIED)
+                yield cell, None if self._losses.again(cell.key, error) else lost_attempt(DIED)
             except self._ray.exceptions.RayError as error:
-                yield cell, lost(in_words(getattr(error, "cause", None) or error))
+                yield cell, lost_attempt(in_words(getattr(error, "cause", None) or error))
 
     def stop(self) -> None:
         """Stop what is in work, with all its parts."""
@@ -467,6 +467,6 @@ def _do_there(work: Work, job: Any, key: str, desk: Any, spread: OverRay, folder
     advance = Advance(desk, key)
     advance(0)
     try:
-        return attempt(work, job, advance, spread=spread)
+        return try_cell(work, job, advance, spread=spread)
     finally:
         desk.release.remote(key)

@@ -26,13 +26,13 @@ from embassay.errors import ModelError, TextRefused
 from embassay.runs.cluster.connection import (
     Node,
     Raised,
+    get_value,
     go_to,
-    gotten,
-    library,
-    nodes,
+    import_ray,
+    list_nodes,
     on_node,
-    raised,
-    unpacked,
+    unpack_value,
+    wrap_error,
 )
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ class Losses:
         self._lost.pop(what, None)
 
 
-def insisted(ray: Any, ask: Callable[[], Any], what: str) -> Any:
+def get_insistently(ray: Any, ask: Callable[[], Any], what: str) -> Any:
     """The value of the reference that `ask` gives, asked again where it is lost. ModelError where that is in vain."""
     losses = Losses(ray)
     while True:
@@ -144,7 +144,7 @@ class Encoding:
         try:
             return Described.of(self._opened())
         except Exception as error:
-            return raised(error)
+            return wrap_error(error)
 
     def encode(
         self, chunks: list[list[str]], role: Role | None, identity: str, count: bool
@@ -155,25 +155,25 @@ class Encoding:
             # Checked where the work is done: a node may have another version of the model, whose vectors would be mixed
             # in silently.
             if encoder.identity != identity:
-                raise other(encoder.name, socket.gethostname(), encoder.identity, identity)
-            return _encoded(encoder, chunks, role, count)
+                raise differing_encoder(encoder.name, socket.gethostname(), encoder.identity, identity)
+            return _encode_chunks(encoder, chunks, role, count)
         except Exception as error:
-            return [raised(error)] * len(chunks)  # the model did not open: so it is for all of them
+            return [wrap_error(error)] * len(chunks)  # the model did not open: so it is for all of them
 
     def count_truncated(self, texts: list[str]) -> int | Raised:
         """The encoder's count."""
         try:
             return self._opened().count_truncated(texts)
         except Exception as error:
-            return raised(error)
+            return wrap_error(error)
 
     def _opened(self) -> Encoder:
         if self._encoder is None:
-            self._encoder = unpacked(self._wanted.made)()
+            self._encoder = unpack_value(self._wanted.made)()
         return self._encoder
 
 
-def other(name: str, where: str, found: str, expected: str) -> ModelError:
+def differing_encoder(name: str, where: str, found: str, expected: str) -> ModelError:
     """An encoder is not what it is on another machine of the run."""
     return ModelError(
         f"The encoder {name!r} is another on {where}: {found}, where {expected} was expected.",
@@ -182,7 +182,7 @@ def other(name: str, where: str, found: str, expected: str) -> ModelError:
     )
 
 
-def _encoded(
+def _encode_chunks(
     encoder: Encoder, chunks: list[list[str]], role: Role | None, count: bool
 ) -> list[Encoded | Raised]:
     """All at once where the encoder lays chunks together on a card."""
@@ -196,7 +196,7 @@ def _encoded(
         try:
             answers.append((encoder.encode(texts, role=role), cut(texts)))
         except Exception as error:
-            answers.append(raised(error))
+            answers.append(wrap_error(error))
     return answers
 
 
@@ -217,11 +217,11 @@ class Pools:
     def open(self, wanted: Wanted, user: str) -> list[Any]:
         """The actors for this model."""
         with self._lock:
-            ray = library()
+            ray = import_ray()
             if wanted not in self._pools:
                 self._close_idle(ray)
-                places = seats(nodes(ray), wanted.accelerated, self._models)
-                self._pools[wanted] = _Pool([_actor(ray, wanted, seat) for seat in places])
+                places = plan_seats(list_nodes(ray), wanted.accelerated, self._models)
+                self._pools[wanted] = _Pool([_start_actor(ray, wanted, seat) for seat in places])
             self._pools[wanted].users.add(user)
             return self._pools[wanted].actors
 
@@ -248,14 +248,14 @@ class Seat:
     gpus: float = 0.0
 
 
-def seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[Seat]:
+def plan_seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[Seat]:
     """Where the actors of one model sit, while so many `models` are at work: one for each GPU where the model can use
     them and there are any, else some on every machine, and always one.
 
     >>> node = Node("a", "a", cpus=16, gpus=2, memory=0, object_store=0)
-    >>> seats((node,), accelerated=True, models=4)
+    >>> plan_seats((node,), accelerated=True, models=4)
     [Seat(node='a', gpus=0.25), Seat(node='a', gpus=0.25)]
-    >>> [seat.node for seat in seats((node,), accelerated=False, models=1)]
+    >>> [seat.node for seat in plan_seats((node,), accelerated=False, models=1)]
     ['a', 'a']
     """
     # Ray counts in ten-thousandths; rounded up, the last model would find no room.
@@ -267,7 +267,7 @@ def seats(found: tuple[Node, ...], accelerated: bool, models: int) -> list[Seat]
     return [Seat(node.id) for node in able for _ in range(max(1, node.seats // models))]
 
 
-def _actor(ray: Any, wanted: Wanted, seat: Seat) -> Any:
+def _start_actor(ray: Any, wanted: Wanted, seat: Seat) -> Any:
     options: dict[str, Any] = {"num_gpus": seat.gpus} if seat.gpus else {}
     actor = ray.remote(Encoding).options(
         num_cpus=0,
@@ -320,7 +320,7 @@ class SpreadEncoder:
         if self._cut[0] == key:
             return self._cut[1]
         ask = lambda: self._pool()[0].count_truncated.remote(list(key))  # noqa: E731
-        count = insisted(library(), ask, f"The encoder {self.name!r}")
+        count = get_insistently(import_ray(), ask, f"The encoder {self.name!r}")
         if isinstance(count, Raised):
             raise count.error
         return int(count)
@@ -352,7 +352,7 @@ class SpreadEncoder:
             raise failure
 
     def _pool(self) -> list[Any]:
-        actors: list[Any] = gotten(self._desk.pool.remote(self._wanted, self._user))
+        actors: list[Any] = get_value(self._desk.pool.remote(self._wanted, self._user))
         return actors
 
 
@@ -360,7 +360,13 @@ class _Flight:
     """Loads of chunks at their actors, the next one always where fewest are."""
 
     def __init__(self, actors: list[Any], encoder: Described, role: Role | None, load: int) -> None:
-        self._ray, self.actors, self._encoder, self._role, self._load = library(), actors, encoder, role, load
+        self._ray, self.actors, self._encoder, self._role, self._load = (
+            import_ray(),
+            actors,
+            encoder,
+            role,
+            load,
+        )
         self.flying: dict[Any, tuple[list[Chunk], Any]] = {}
         self._losses = Losses(self._ray)
 

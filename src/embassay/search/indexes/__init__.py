@@ -103,10 +103,10 @@ def open_index(
     UsageError for unknown names and parameters and for vectors that are none, ModelError for values that are not
     finite, a library that is missing and a server that does not answer.
     """
-    from embassay.search.indexes.store import checked, digest_of
+    from embassay.search.indexes.store import check_vectors, digest_of
 
     spec = INDEXES.parse(text)
-    vectors = checked(vectors)
+    vectors = check_vectors(vectors)
     if not digest and "digest" in INDEXES.parameters(spec.name):
         digest = digest_of(vectors)
     return INDEXES.build(

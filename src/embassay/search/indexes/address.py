@@ -66,9 +66,9 @@ def find_address(index: str, target: str, *, schemes: Sequence[str], variable: s
                 f"{index} needs a server, and {named[1]} is not set.",
                 mend=f"export {named[1]}={example}..., or write {index}:{example}...",
             )
-        return _read(index, url, named[1], schemes)
+        return _parse_address(index, url, named[1], schemes)
     check_no_password(f"{index}:{target}")
-    return _read(index, target, f"what stands after {index}:", schemes)
+    return _parse_address(index, target, f"what stands after {index}:", schemes)
 
 
 def check_no_password(text: str) -> None:
@@ -76,25 +76,25 @@ def check_no_password(text: str) -> None:
     not repeated, and need not be well formed."""
     index, _, rest = text.partition(":")
     address = unquote(rest.partition("?")[0])
-    if _PASSWORD.search(unquote(rest)) or _secrets(address):
+    if _PASSWORD.search(unquote(rest)) or _find_secrets(address):
         raise UsageError(
             f"The address after {index}: holds a password, and spec strings are written into results.",
             mend=f"Put the address into an environment variable, export MY_SERVER=..., and write {index}:MY_SERVER.",
         )
 
 
-def _read(index: str, url: str, origin: str, schemes: Sequence[str]) -> ServerAddress:
+def _parse_address(index: str, url: str, origin: str, schemes: Sequence[str]) -> ServerAddress:
     if not url.startswith(tuple(f"{scheme}://" for scheme in schemes)):
         raise UsageError(
             f"{origin[0].upper()}{origin[1:]} is not the address of a server for {index}.",
             mend=f"Write it like {schemes[0]}://localhost, or name an environment variable in capitals.",
         )
     # As it is written, and as it is meant.
-    secrets = dict.fromkeys(key for secret in _secrets(url) for key in (secret, unquote(secret)))
+    secrets = dict.fromkeys(key for secret in _find_secrets(url) for key in (secret, unquote(secret)))
     return ServerAddress(url, origin, tuple(secrets))
 
 
-def _secrets(url: str) -> list[str]:
+def _find_secrets(url: str) -> list[str]:
     """Passwords and keys in a URL, also in one that is not well formed."""
     _, _, rest = url.partition("://")
     authority, _, query = rest.partition("?")
@@ -117,7 +117,7 @@ def check_queries(queries: NDArray[np.float32], dim: int, k: int) -> None:
         )
 
 
-def ranked(found: Sequence[Found], k: int) -> Ranked:
+def make_ranked(found: Sequence[Found], k: int) -> Ranked:
     """One row per query, under the tie rule of `exact_search`: scores rounded to 1e-6, ties by position."""
     indices = np.full((len(found), k), -1, dtype=np.int64)
     scores = np.full((len(found), k), -np.inf)

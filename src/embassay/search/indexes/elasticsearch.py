@@ -18,7 +18,7 @@ from embassay.search.indexes.address import (
     check_queries,
     find_address,
     keep_quiet,
-    ranked,
+    make_ranked,
 )
 from embassay.search.indexes.store import Floats, Vectors, row_blocks, shape_of
 
@@ -79,7 +79,7 @@ class Hit:
     inner_product: float
 
 
-def mapping(layout: DenseLayout, dim: int) -> dict[str, Any]:
+def index_mapping(layout: DenseLayout, dim: int) -> dict[str, Any]:
     """The mappings of an index: the vectors and nothing else; the position of a vector is its document's id."""
     options: dict[str, Any] = {"type": layout.kind}
     if layout.has_graph:
@@ -95,7 +95,7 @@ SETTINGS: Body = {"number_of_shards": 1, "number_of_replicas": 0, "refresh_inter
 """One shard, so that there is one graph, and nothing refreshed while it is loaded."""
 
 
-def actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
+def bulk_actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
     """What loads each vector, in order; done twice, it is the same."""
     position = 0
     for block in row_blocks(vectors):
@@ -104,7 +104,7 @@ def actions(index: str, vectors: Vectors) -> Iterator[dict[str, Any]]:
             position += 1
 
 
-def knn(query: Floats, k: int, ef: int) -> dict[str, Any]:
+def knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
     """The search for the best k, among at least `ef` candidates. UsageError for more than it can give back."""
     if k > MOST:
         raise UsageError(f"Elasticsearch gives back at most {MOST} of a search, not {k}.")
@@ -113,7 +113,7 @@ def knn(query: Floats, k: int, ef: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def hits(answer: Body, similarity: str) -> list[Hit]:
+def read_hits(answer: Body, similarity: str) -> list[Hit]:
     """What a search found. LookupError, TypeError or ValueError for an answer that is none, or holds only a part."""
     if answer.get("timed_out") or answer.get("_shards", {}).get("failed"):
         raise ValueError("only a part of the index was searched")
@@ -139,7 +139,7 @@ def inner_product(score: float, similarity: str) -> float:
     return score - 1 if score >= 1 else 1 - 1 / score
 
 
-def kept(document: Body) -> tuple[str, float, int]:
+def read_entry(document: Body) -> tuple[str, float, int]:
     """Of an entry of the list: the index that holds the vectors, the seconds it took, and its bytes."""
     source = document["_source"]
     return str(source["index"]), float(source["build_seconds"]), int(source["bytes"])
@@ -167,10 +167,10 @@ class Elastic:
     """
 
     def __init__(self, address: ServerAddress, key: str | None = None, ca_certs: str | None = None) -> None:
-        elasticsearch = _library()
+        elasticsearch = _import_client()
         keep_quiet("elastic_transport")
         self._address, api_key = _with_key(address, key)
-        url, self.place = _complete(address)
+        url, self.place = _complete_url(address)
         options = {"api_key": api_key, "ca_certs": ca_certs}
         with self.told():
             self.client = elasticsearch.Elasticsearch(
@@ -191,7 +191,7 @@ class Elastic:
         except BulkIndexError as error:
             raise self._refusal(first_reason(error.errors)) from error
         except ApiError as error:
-            raise self._refusal(_reason(error), error.status_code) from error
+            raise self._refusal(_server_reason(error), error.status_code) from error
         except TransportError as error:
             reason = self._address.redacted(error)
             raise ModelError(
@@ -212,7 +212,7 @@ class Elastic:
         )
 
 
-def _library() -> Any:
+def _import_client() -> Any:
     try:
         import elasticsearch
     except ImportError as error:
@@ -237,7 +237,7 @@ def _with_key(address: ServerAddress, key: str | None) -> tuple[ServerAddress, s
     return replace(address, secrets=(*address.secrets, value)), value
 
 
-def _complete(address: ServerAddress) -> tuple[str, str]:
+def _complete_url(address: ServerAddress) -> tuple[str, str]:
     """The URL with a port, which the client wants, and host and port."""
     try:
         parts = urlsplit(address.url)
@@ -254,7 +254,7 @@ def _complete(address: ServerAddress) -> tuple[str, str]:
     return f"{parts.scheme}://{user}{at}{shown}:{port}{parts.path}", f"{shown}:{port}"
 
 
-def _reason(error: Any) -> str:
+def _server_reason(error: Any) -> str:
     """The server's own words, where its answer has any."""
     body = error.body if isinstance(error.body, dict) else {}
     reason = body.get("error", "")
@@ -315,7 +315,7 @@ class ElasticSearch:
         """The best k vectors of each query."""
         check_queries(queries, self.facts.dim, k)
         answers = [self.find(query, k) for query in queries]
-        return ranked([[(hit.position, hit.inner_product) for hit in answer] for answer in answers], k)
+        return make_ranked([[(hit.position, hit.inner_product) for hit in answer] for answer in answers], k)
 
     def find(self, query: Floats, k: int) -> list[Hit]:
         """The best k of one query (d,) with the server's own scores, best first. An index that somebody removed is
@@ -326,10 +326,10 @@ class ElasticSearch:
             try:
                 with self._server.told():
                     answer = self._server.client.search(
-                        index=self._index, knn=knn(query, k, self._ef), size=k, source=False,
+                        index=self._index, knn=knn_request(query, k, self._ef), size=k, source=False,
                         filter_path="timed_out,_shards.failed,hits.hits._id,hits.hits._score",
                     )  # fmt: skip
-                    return hits({"hits": {"hits": []}, **answer}, self._layout.similarity)
+                    return read_hits({"hits": {"hits": []}, **answer}, self._layout.similarity)
             except ModelError as error:
                 if not isinstance(error.__cause__, NotFoundError):
                     raise
@@ -348,7 +348,7 @@ class ElasticSearch:
             listed: Any = client.get(index=LIST, id=self._listed)
             if not listed.get("found"):
                 return None
-            index = kept(listed)
+            index = read_entry(listed)
             if client.indices.exists(index=index[0]):
                 return index
             client.delete(index=LIST, id=self._listed, refresh=True)
@@ -364,7 +364,9 @@ class ElasticSearch:
             with self._server.told():
                 started = perf_counter()
                 client.indices.create(
-                    index=index, settings=SETTINGS, mappings=mapping(self._layout, shape_of(self._vectors)[1])
+                    index=index,
+                    settings=SETTINGS,
+                    mappings=index_mapping(self._layout, shape_of(self._vectors)[1]),
                 )
                 self._fill(index)
                 return self._list(index, perf_counter() - started)
@@ -376,7 +378,7 @@ class ElasticSearch:
         from elasticsearch.helpers import bulk
 
         client = self._server.client.options(request_timeout=_LONG)
-        n, _ = bulk(client, actions(index, self._vectors), stats_only=False)
+        n, _ = bulk(client, bulk_actions(index, self._vectors), stats_only=False)
         client.indices.refresh(index=index)
         # One segment, so that there is one graph: a graph for each would be searched better and more slowly.
         client.indices.forcemerge(index=index, max_num_segments=1)

@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from embassay.contracts import IndexFacts, Ranked
 from embassay.errors import ModelError, UsageError
 from embassay.randomness import generator
-from embassay.search.exact import blocks, exact_search_shards, longest_of
+from embassay.search.exact import cut_blocks, exact_search_shards, longest_of
 from embassay.search.indexes.store import (
     AUTO,
     Floats,
     Form,
     Recipe,
     Vectors,
-    forget,
+    forget_rows,
     kept,
     shape_of,
     shards_of,
@@ -78,7 +78,7 @@ class FaissIndex:
         if not np.isfinite(queries).all():
             raise ModelError("The queries to search for hold values that are not finite.")
         scores, indices = self._index.search(queries, k, params=self._search_parameters)
-        return _ranked(indices, scores)
+        return _faiss_ranking(indices, scores)
 
     def close(self) -> None:
         """Release the memory."""
@@ -109,7 +109,7 @@ class Graph(FaissIndex):
         self._search_parameters = faiss_library("hnsw").SearchParametersHNSW(efSearch=ef)
 
 
-def _ranked(indices: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
+def _faiss_ranking(indices: NDArray[np.int64], scores: NDArray[np.float32]) -> Ranked:
     """faiss's answer in our order: it leaves ties as it met them."""
     values = np.where(indices < 0, -np.inf, scores.astype(np.float64))
     order = np.lexsort((indices, -values), axis=1)
@@ -144,7 +144,7 @@ def one_thread(faiss: Any) -> Iterator[None]:
         faiss.omp_set_num_threads(before)
 
 
-def stacked(vectors: Vectors) -> Floats:
+def stack_vectors(vectors: Vectors) -> Floats:
     """All vectors as one array in memory, finite; ModelError otherwise, UsageError for none."""
     whole = vectors if isinstance(vectors, np.ndarray) else np.concatenate([*vectors])
     whole = np.ascontiguousarray(whole, dtype=np.float32)
@@ -219,10 +219,10 @@ class Flat:
     def _pieces(self, vectors: Vectors, size: int) -> Iterator[Floats]:
         rows = max(1, size // (4 * self.facts.dim))
         for shard in shards_of(vectors):
-            for part in blocks(len(shard), rows):
+            for part in cut_blocks(len(shard), rows):
                 piece = shard[part]
                 yield piece
-                forget(piece)
+                forget_rows(piece)
 
     def close(self) -> None:
         """Let go of the vectors."""
@@ -242,7 +242,7 @@ def hnsw_f32(
     """A graph over the vectors as they are. `m` links a vector on each level (twice as many on the lowest),
     `ef_construction` and `ef` are how many candidates a search keeps while building and when asked (`auto`: the fewest
     that a sweep finds within 1% of exact recall)."""
-    return _hnsw("hnsw-f32", vectors, (name, digest, folder), (m, ef_construction), ef)
+    return _open_graph("hnsw-f32", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
 def hnsw_int8(
@@ -256,10 +256,10 @@ def hnsw_int8(
     ef: int | str = EF,
 ) -> Graph:
     """A graph over vectors of one byte a value, each dimension's range cut in 256 steps. The graph is no smaller."""
-    return _hnsw("hnsw-int8", vectors, (name, digest, folder), (m, ef_construction), ef)
+    return _open_graph("hnsw-int8", vectors, (name, digest, folder), (m, ef_construction), ef)
 
 
-def _hnsw(
+def _open_graph(
     kind: str, vectors: Vectors, where: tuple[str, str, Path | None], links: tuple[int, int], ef: int | str
 ) -> Graph:
     name, digest, folder = where
@@ -267,10 +267,10 @@ def _hnsw(
     _check_graph(kind, m=m, ef_construction=ef_construction, ef=ef)
     faiss = faiss_library(kind)
     recipe = recipe_of(kind, {"m": m, "ef_construction": ef_construction}, digest)
-    return Graph(name, recipe, folder, lambda: _graph(faiss, kind, stacked(vectors), links), ef)
+    return Graph(name, recipe, folder, lambda: _build_graph(faiss, kind, stack_vectors(vectors), links), ef)
 
 
-def _graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int]) -> Any:
+def _build_graph(faiss: Any, kind: str, vectors: Floats, links: tuple[int, int]) -> Any:
     m, ef_construction = links
     dim, metric = vectors.shape[1], faiss.METRIC_INNER_PRODUCT
     if kind == "hnsw-int8":
@@ -322,7 +322,7 @@ def pq(
     """Vectors in `m` parts (by default of about 8 values), each one of 2^nbits; every code is compared.
 
     The parts are learned from `sample` of the vectors. `m` must divide the dimensions."""
-    return _product("pq", vectors, (name, digest, folder), m, (nbits, sample))
+    return _open_codes("pq", vectors, (name, digest, folder), m, (nbits, sample))
 
 
 def opq(
@@ -336,10 +336,10 @@ def opq(
     sample: int = SAMPLE,
 ) -> FaissIndex:
     """As `pq`, the vectors rotated first so that the parts are as independent as can be."""
-    return _product("opq", vectors, (name, digest, folder), m, (nbits, sample))
+    return _open_codes("opq", vectors, (name, digest, folder), m, (nbits, sample))
 
 
-def _product(
+def _open_codes(
     kind: str,
     vectors: Vectors,
     where: tuple[str, str, Path | None],
@@ -354,35 +354,37 @@ def _product(
     faiss = faiss_library(kind)
     # Of a sample that takes all vectors, the size makes no difference.
     recipe = recipe_of(kind, {"m": m, "nbits": nbits, "sample": min(sample, n)}, digest)
-    return FaissIndex(name, recipe, folder, lambda: _codes(faiss, kind, stacked(vectors), m, learning))
+    return FaissIndex(
+        name, recipe, folder, lambda: _build_codes(faiss, kind, stack_vectors(vectors), m, learning)
+    )
 
 
-def _codes(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple[int, int]) -> Any:
+def _build_codes(faiss: Any, kind: str, vectors: Floats, m: int, learning: tuple[int, int]) -> Any:
     nbits, sample = learning
     codes = faiss.IndexPQ(vectors.shape[1], m, nbits, faiss.METRIC_INNER_PRODUCT)
-    _set(codes.pq.cp, len(vectors))
+    _set_rounds(codes.pq.cp, len(vectors))
     index = codes
     if kind == "opq":
         rotation = faiss.OPQMatrix(vectors.shape[1], m)
         rotation.niter, rotation.max_train_points = _ROTATIONS, sample
         parts = faiss.ProductQuantizer(vectors.shape[1], m, nbits)
-        _set(parts.cp, len(vectors))
+        _set_rounds(parts.cp, len(vectors))
         rotation.niter_pq_0, rotation.niter_pq = 10, 4
         rotation.pq = parts
         index = faiss.IndexPreTransform(rotation, codes)
     with one_thread(faiss):
-        index.train(_sampled(vectors, sample))
+        index.train(_sample_vectors(vectors, sample))
         index.add(vectors)
     return index
 
 
-def _set(clustering: Any, n: int) -> None:
+def _set_rounds(clustering: Any, n: int) -> None:
     clustering.niter = _ROUNDS
     # We draw the sample ourselves; faiss would cut it once more, and write to stderr where it finds it small.
     clustering.min_points_per_centroid, clustering.max_points_per_centroid = 1, n
 
 
-def _sampled(vectors: Floats, sample: int) -> Floats:
+def _sample_vectors(vectors: Floats, sample: int) -> Floats:
     """The vectors to learn from, in their order: drawn by how many there are, so that equal ones give equal codes."""
     if sample >= len(vectors):
         return vectors

@@ -22,7 +22,7 @@ from embassay.search.indexes.address import (
     check_queries,
     find_address,
     keep_quiet,
-    ranked,
+    make_ranked,
 )
 from embassay.search.indexes.store import Floats, Vectors, row_blocks, shape_of
 
@@ -68,9 +68,9 @@ class Postgres:
     ) -> None:
         keep_quiet("psycopg")
         self._address = address
-        self._parameters = _parameters(address, client, needs)
+        self._parameters = _connection_settings(address, client, needs)
         self._prepare = prepare
-        self.place = _place(self._parameters)
+        self.place = _server_place(self._parameters)
         self._own = threading.local()
         self._all: list[Connection[Any]] = []
         self._lock = threading.Lock()
@@ -160,7 +160,7 @@ def _of_rights(reason: str) -> str:
     return ""
 
 
-def _parameters(address: ServerAddress, client: str, needs: str) -> dict[str, Any]:
+def _connection_settings(address: ServerAddress, client: str, needs: str) -> dict[str, Any]:
     try:
         import_module(needs)
         from psycopg import ProgrammingError
@@ -180,7 +180,7 @@ def _parameters(address: ServerAddress, client: str, needs: str) -> dict[str, An
         ) from None
 
 
-def _place(parameters: dict[str, Any]) -> str:
+def _server_place(parameters: dict[str, Any]) -> str:
     host = parameters.get("host") or parameters.get("hostaddr") or "localhost"
     return f"{host}:{parameters.get('port') or 5432}"
 
@@ -241,46 +241,46 @@ class Built:
     found: bool
 
 
-def qualified(table: str) -> Composed:
+def qualify_table(table: str) -> Composed:
     """The table's full name, quoted."""
     from psycopg.sql import SQL, Identifier
 
     return SQL(".").join([Identifier(SCHEMA), Identifier(table)])
 
 
-def ensure(connection: Connection[Any], table: str, layout: Layout, vectors: Vectors) -> Built:
+def ensure_table(connection: Connection[Any], table: str, layout: Layout, vectors: Vectors) -> Built:
     """The table, loaded and indexed now where it is not there.
 
     One transaction does it all, so a table that can be seen is complete. Of several clients that want the same one, the
     first loads it and the others wait.
     """
-    built = _find(connection, table)
+    built = _find_table(connection, table)
     if built is not None:
         return built
     with connection.transaction():
-        _lock(connection, f"{SCHEMA} schema")
+        _lock_name(connection, f"{SCHEMA} schema")
         _set_up(connection)
     with connection.transaction():
-        _lock(connection, table)
-        built = _find(connection, table)
+        _lock_name(connection, table)
+        built = _find_table(connection, table)
         if built is None:
-            seconds = _build(connection, table, layout, vectors)
-            built = Built(seconds, _size(connection, table), found=False)
-            _list(connection, table, shape_of(vectors), seconds)
+            seconds = _build_table(connection, table, layout, vectors)
+            built = Built(seconds, _table_size(connection, table), found=False)
+            _list_table(connection, table, shape_of(vectors), seconds)
     return built
 
 
-def _find(connection: Connection[Any], table: str) -> Built | None:
+def _find_table(connection: Connection[Any], table: str) -> Built | None:
     """The table, if it is there and complete."""
-    if _oid(connection, _LIST) is None or _oid(connection, table) is None:
+    if _table_oid(connection, _LIST) is None or _table_oid(connection, table) is None:
         return None
     row = connection.execute(
         f"SELECT build_seconds FROM {SCHEMA}.{_LIST} WHERE name = %s", [table]
     ).fetchone()
-    return None if row is None else Built(float(row[0]), _size(connection, table), found=True)
+    return None if row is None else Built(float(row[0]), _table_size(connection, table), found=True)
 
 
-def _oid(connection: Connection[Any], table: str) -> int | None:
+def _table_oid(connection: Connection[Any], table: str) -> int | None:
     """The number of a table of ours, None where there is none."""
     # From the catalogue: `to_regclass` may answer from a cache of before the wait for a lock.
     row = connection.execute(
@@ -304,17 +304,17 @@ def _set_up(connection: Connection[Any]) -> None:
     )
 
 
-def _build(connection: Connection[Any], table: str, layout: Layout, vectors: Vectors) -> float:
+def _build_table(connection: Connection[Any], table: str, layout: Layout, vectors: Vectors) -> float:
     """Load and index; the seconds from the first row sent to a table that can be searched."""
     from psycopg.sql import SQL, Identifier
 
-    dim, name = shape_of(vectors)[1], qualified(table)
+    dim, name = shape_of(vectors)[1], qualify_table(table)
     kind = Identifier(layout.type)
     connection.execute(SQL("DROP TABLE IF EXISTS {}").format(name))
     connection.execute(
         SQL("CREATE TABLE {} (id integer NOT NULL, embedding {}({}) NOT NULL)").format(name, kind, dim)
     )
-    if _width(layout, dim) <= _PAGE:
+    if _row_width(layout, dim) <= _PAGE:
         connection.execute(SQL("ALTER TABLE {} ALTER COLUMN embedding SET STORAGE PLAIN").format(name))
     started = perf_counter()
     with (
@@ -326,17 +326,17 @@ def _build(connection: Connection[Any], table: str, layout: Layout, vectors: Vec
             copy.write(rows)
         copy.write(_COPY_END)
     if layout.kind == "hnsw":
-        _index(connection, table, layout, shape_of(vectors))
+        _create_index(connection, table, layout, shape_of(vectors))
     connection.execute(SQL("ANALYZE {}").format(name))
     return perf_counter() - started
 
 
-def _index(connection: Connection[Any], table: str, layout: Layout, shape: tuple[int, int]) -> None:
+def _create_index(connection: Connection[Any], table: str, layout: Layout, shape: tuple[int, int]) -> None:
     from psycopg.sql import SQL, Identifier
 
     # A graph that outgrows this memory is finished on disk, many times slower; workers would share it, and a container
     # may have no more than 64 MB to share.
-    needed = min(_MEMORY_MOST, shape[0] * (_width(layout, shape[1]) + 3 * _EDGE_BYTES * layout.m) + 2**24)
+    needed = min(_MEMORY_MOST, shape[0] * (_row_width(layout, shape[1]) + 3 * _EDGE_BYTES * layout.m) + 2**24)
     connection.execute(
         "SELECT set_config('maintenance_work_mem', greatest(%s, setting::bigint) || 'kB', true), "
         "set_config('max_parallel_maintenance_workers', '0', true) "
@@ -345,7 +345,7 @@ def _index(connection: Connection[Any], table: str, layout: Layout, shape: tuple
     )
     connection.execute(
         SQL("CREATE INDEX ON {} USING hnsw (embedding {}) WITH (m = {}, ef_construction = {})").format(
-            qualified(table), Identifier(f"{layout.type}_ip_ops"), layout.m, layout.ef_construction
+            qualify_table(table), Identifier(f"{layout.type}_ip_ops"), layout.m, layout.ef_construction
         )
     )
 
@@ -365,12 +365,12 @@ def copy_rows(vectors: Vectors, kind: Literal["vector", "halfvec"]) -> Iterator[
         rows = np.zeros(len(block), dtype=row)
         rows["fields"], rows["id_bytes"], rows["bytes"], rows["dim"] = 2, 4, 4 + values.itemsize, dim
         rows["id"] = np.arange(start, start + len(block))
-        rows["values"] = _rounded(block, kind)
+        rows["values"] = _round_block(block, kind)
         start += len(block)
         yield rows.tobytes()
 
 
-def _rounded(block: Floats, kind: str) -> Any:
+def _round_block(block: Floats, kind: str) -> Any:
     if kind == "vector":
         return block
     # What is too large for float16 becomes infinite, which the server refuses with words of its own.
@@ -378,16 +378,18 @@ def _rounded(block: Floats, kind: str) -> Any:
         return block.astype(np.float16)
 
 
-def _width(layout: Layout, dim: int) -> int:
+def _row_width(layout: Layout, dim: int) -> int:
     return dim * (4 if layout.type == "vector" else 2) + 64
 
 
-def _size(connection: Connection[Any], table: str) -> int:
-    row = connection.execute("SELECT pg_total_relation_size(%s::oid)", [_oid(connection, table)]).fetchone()
+def _table_size(connection: Connection[Any], table: str) -> int:
+    row = connection.execute(
+        "SELECT pg_total_relation_size(%s::oid)", [_table_oid(connection, table)]
+    ).fetchone()
     return int(row[0] or 0) if row else 0
 
 
-def _list(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
+def _list_table(connection: Connection[Any], table: str, shape: tuple[int, int], seconds: float) -> None:
     connection.execute(
         f"INSERT INTO {SCHEMA}.{_LIST} (name, n, dim, build_seconds) VALUES (%s, %s, %s, %s) "
         "ON CONFLICT (name) DO UPDATE SET n = excluded.n, dim = excluded.dim, "
@@ -396,7 +398,7 @@ def _list(connection: Connection[Any], table: str, shape: tuple[int, int], secon
     )
 
 
-def _lock(connection: Connection[Any], name: str) -> None:
+def _lock_name(connection: Connection[Any], name: str) -> None:
     """Wait for whoever makes the same thing; the lock ends with the transaction."""
     number = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "big", signed=True)
     connection.execute("SELECT pg_advisory_xact_lock(%s)", [number])
@@ -450,7 +452,7 @@ class PgVector:
     def search(self, queries: Floats, k: int) -> Ranked:
         """The best k vectors of each query."""
         check_queries(queries, self.facts.dim, k)
-        return ranked([self._server.do(partial(self._asked, query=query, k=k)) for query in queries], k)
+        return make_ranked([self._server.do(partial(self._asked, query=query, k=k)) for query in queries], k)
 
     def close(self) -> None:
         """Close the connections. The table stays."""
@@ -459,7 +461,7 @@ class PgVector:
     def _prepare(self, connection: Connection[Any]) -> None:
         from pgvector.psycopg import register_vector
 
-        self._built.append(ensure(connection, self._table, self._layout, self._vectors))
+        self._built.append(ensure_table(connection, self._table, self._layout, self._vectors))
         register_vector(connection)
         # Loads the server's library: settings of before it are only noted, and the first search would take the time.
         connection.execute("SELECT '[1]'::vector")
@@ -490,5 +492,5 @@ class PgVector:
         # Ties by position; of a graph only the distance may be asked for, or it is not used.
         order = SQL("distance, id") if self._layout.kind == "flat" else SQL("distance")
         return SQL("SELECT id, embedding <#> %b::{} AS distance FROM {} ORDER BY {} LIMIT {}").format(
-            Identifier(self._layout.type), qualified(self._table), order, k
+            Identifier(self._layout.type), qualify_table(self._table), order, k
         )

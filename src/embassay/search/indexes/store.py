@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.errors import UsageError
-from embassay.search.exact import blocks
+from embassay.search.exact import cut_blocks
 
 
 def recalls(found: Ranked, exact: Ranked, k: int) -> NDArray[np.float64]:
@@ -126,7 +126,7 @@ class Tuned:
     steps: tuple[Step, ...]
 
 
-def tuned(
+def tune_width(
     values_at: Callable[[int], Mapping[str, float]],
     flat: Mapping[str, float],
     *,
@@ -140,7 +140,7 @@ def tuned(
     unless it is below. UsageError for an empty or descending ladder, a negative gap, and metrics that are not the same
     or no numbers. Source: spec rag 3.4.
 
-    >>> found = tuned(lambda ef: {"RA-nWG@10": 0.8 * (1 - 1 / ef)}, {"RA-nWG@10": 0.8}, gap=0.02)
+    >>> found = tune_width(lambda ef: {"RA-nWG@10": 0.8 * (1 - 1 / ef)}, {"RA-nWG@10": 0.8}, gap=0.02)
     >>> found.ef, [round(step.worst, 2) for step in found.steps]
     (64, [0.06, 0.03, 0.02])
     """
@@ -151,13 +151,13 @@ def tuned(
         )
     steps: list[Step] = []
     for ef in ladder:
-        steps.append(_step(ef, values_at(ef), flat))
+        steps.append(_tuning_step(ef, values_at(ef), flat))
         if steps[-1].worst <= gap:
             return Tuned(ef, gap, flat, tuple(steps))
     return Tuned(None, gap, flat, tuple(steps))
 
 
-def _step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> Step:
+def _tuning_step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> Step:
     if values.keys() != flat.keys():
         raise UsageError(
             f"At ef={ef} there are {', '.join(sorted(values)) or 'no metrics'}, with flat {', '.join(sorted(flat))}.",
@@ -168,10 +168,10 @@ def _step(ef: int, values: Mapping[str, float], flat: Mapping[str, float]) -> St
         raise UsageError(
             f"{undefined[0]} is not a number at ef={ef} or with flat.", mend="Leave it out of the rule."
         )
-    return Step(ef, values, {name: _gap(value, flat[name]) for name, value in values.items()})
+    return Step(ef, values, {name: _relative_gap(value, flat[name]) for name, value in values.items()})
 
 
-def _gap(value: float, reference: float) -> float:
+def _relative_gap(value: float, reference: float) -> float:
     lost = reference - value
     if reference:
         return lost / abs(reference)
@@ -236,28 +236,28 @@ def kept(recipe: Recipe, folder: Path | None, form: Form[T]) -> Kept[T]:
     without being kept, with a warning too.
     """
     if folder is None:
-        value, seconds = _built(form)
+        value, seconds = _timed_build(form)
         return Kept(value, seconds, 0, found=False)
     path = recipe.path(folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with _locked(path):
-            return _found(path, recipe, form) or _written(path, recipe, form)
+        with _hold_lock(path):
+            return _find_index(path, recipe, form) or _write_index(path, recipe, form)
     except OSError as error:
-        _warn(
+        _warn_of(
             f"The index {path} cannot be kept ({error}); going on without. Free the disk or choose another folder."
         )
-        value, seconds = _built(form)
+        value, seconds = _timed_build(form)
         return Kept(value, seconds, 0, found=False)
 
 
-def _built(form: Form[T]) -> tuple[T, float]:
+def _timed_build(form: Form[T]) -> tuple[T, float]:
     started = perf_counter()
     value = form.build()
     return value, perf_counter() - started
 
 
-def _found(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T] | None:
+def _find_index(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T] | None:
     """What is kept at `path`; None if there is nothing, or nothing whole."""
     if not path.exists():
         return None
@@ -273,7 +273,7 @@ def _found(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T] | None:
                 return Kept(value, float(head["seconds"]), path.stat().st_size, found=True)
         else:
             reason = ""
-    _warn(f"The kept index {path} is damaged{reason} and is built again.")
+    _warn_of(f"The kept index {path} is damaged{reason} and is built again.")
     return None
 
 
@@ -292,10 +292,10 @@ def _checked_head(stream: BinaryIO, recipe: Recipe) -> dict[str, Any] | None:
     return head if head["key"] == recipe.key else None
 
 
-def _written(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T]:
+def _write_index(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T]:
     """The index, built and written to `path` in one step."""
     _clear_parts(path)
-    value, seconds = _built(form)
+    value, seconds = _timed_build(form)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     about = {"kind": recipe.kind, "parameters": dict(recipe.parameters), "library": recipe.library}
     head = {"key": recipe.key, "seconds": seconds, "vectors": recipe.digest, **about}
@@ -311,7 +311,7 @@ def _written(path: Path, recipe: Recipe, form: Form[T]) -> Kept[T]:
         size = path.stat().st_size
     except OSError as error:
         # Built is built: a full disk costs the next run time, not this one.
-        _warn(
+        _warn_of(
             f"The index {path} cannot be kept ({error}); going on without. Free the disk or choose another folder."
         )
         temporary.unlink(missing_ok=True)
@@ -338,7 +338,7 @@ def _clear_parts(path: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _hold_lock(path: Path) -> Iterator[None]:
     """Hold the index's lock; the system gives it back when the process ends, however it does."""
     from filelock import lock_descriptor
 
@@ -347,7 +347,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _warn(text: str) -> None:
+def _warn_of(text: str) -> None:
     warnings.warn(text, RuntimeWarning, stacklevel=3)
 
 
@@ -378,7 +378,7 @@ def clear_indexes(folder: Path) -> int:
     return freed
 
 
-def forget(array: NDArray[Any]) -> None:
+def forget_rows(array: NDArray[Any]) -> None:
     """Tell the system that these rows of a file mapped for reading are not needed now; read again, they are the same.
 
     Does nothing for other arrays, for maps that may be written, and where the system cannot be told (Windows).
@@ -417,7 +417,7 @@ def shape_of(vectors: Vectors) -> tuple[int, int]:
     return sum(n for n, _ in shapes), shapes[0][1]
 
 
-def checked(vectors: Vectors) -> Vectors:
+def check_vectors(vectors: Vectors) -> Vectors:
     """`vectors`, if they are float32 with two axes and one number of dimensions; UsageError otherwise."""
     shapes = []
     for shard in shards_of(vectors):
@@ -448,4 +448,4 @@ def row_blocks(vectors: Vectors) -> Iterator[Floats]:
     """The vectors in order, 32 MiB or less at a time."""
     for shard in shards_of(vectors):
         size = max(1, _READ_BYTES // (4 * shard.shape[1]))
-        yield from (shard[rows] for rows in blocks(len(shard), size))
+        yield from (shard[rows] for rows in cut_blocks(len(shard), size))

@@ -37,7 +37,7 @@ def without_thinking(text: str) -> str:
     """
     at = 0
     while opened := _OPEN.match(text, at):
-        closed = _closing(opened[1].lower()).search(text, opened.end())
+        closed = _closing_tag(opened[1].lower()).search(text, opened.end())
         at = closed.end() if closed else len(text)
     return _CLOSE_ONLY.sub("", text[at:], count=1).strip()
 
@@ -49,12 +49,12 @@ def without_blocks(text: str, tags: Sequence[str] = THINKING_TAGS) -> str:
     ' A fox. <thought>'
     """
     kept, at, unclosed = [], 0, set[str]()
-    for opened in _opening(tuple(tags)).finditer(text):
+    for opened in _opening_tag(tuple(tags)).finditer(text):
         tag = opened[1].lower()
         # An answer that opens a thousand blocks and closes none must not be read a thousand times.
         if opened.start() < at or tag in unclosed:
             continue
-        closed = _closing(tag).search(text, opened.end())
+        closed = _closing_tag(tag).search(text, opened.end())
         if closed is None:
             unclosed.add(tag)
             continue
@@ -64,12 +64,12 @@ def without_blocks(text: str, tags: Sequence[str] = THINKING_TAGS) -> str:
 
 
 @cache
-def _opening(tags: tuple[str, ...]) -> re.Pattern[str]:
+def _opening_tag(tags: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(f"<({'|'.join(tags)})>", re.IGNORECASE)
 
 
 @cache
-def _closing(tag: str) -> re.Pattern[str]:
+def _closing_tag(tag: str) -> re.Pattern[str]:
     return re.compile(f"</{tag}>", re.IGNORECASE)
 
 

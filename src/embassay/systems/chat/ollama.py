@@ -10,7 +10,7 @@ from typing import Any
 from embassay.contracts import Message, Sampling, Usage
 from embassay.systems.chat.server import Reply, ServedChat
 from embassay.systems.remote import Answer, Ledger, Malformed, Price
-from embassay.systems.remote.http import OLLAMA, Connection, Server, options
+from embassay.systems.remote.http import OLLAMA, Connection, Server, given_options
 
 _LEAST_CONTEXT = 4096
 
@@ -36,7 +36,7 @@ class OllamaChat(ServedChat):
         keep_alive: str | None = None,
     ) -> None:
         self._connection = Connection.of(OLLAMA, server)
-        facts = [f"{key}={value}" for key, value in options(num_ctx=num_ctx, think=think).items()]
+        facts = [f"{key}={value}" for key, value in given_options(num_ctx=num_ctx, think=think).items()]
         super().__init__(
             name or f"ollama:{target}",
             ":".join(["ollama", target, server.known_as(self._connection.address), *facts]),
@@ -61,14 +61,14 @@ class OllamaChat(ServedChat):
             twin.identity += ":num_ctx=suited"
         if self.think is None and think is not None:
             twin.think = think
-            twin.identity += "".join(f":{key}={value}" for key, value in options(think=think).items())
+            twin.identity += "".join(f":{key}={value}" for key, value in given_options(think=think).items())
         return twin
 
     async def request(
         self, messages: Sequence[Message], sampling: Sampling, schema: Mapping[str, Any] | None
     ) -> Answer[Reply]:
         """One POST to /api/chat; a JSON schema goes into `format`, which binds what the model may write."""
-        answer = read(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
+        answer = read_reply(await self._connection.post("api/chat", self.payload(messages, sampling, schema)))
         # Ollama drops the beginning of what is too long without a word; a full context is how that shows.
         read_tokens = answer.value.read
         if self.num_ctx is not None and isinstance(read_tokens, int) and read_tokens >= self.num_ctx:
@@ -83,7 +83,7 @@ class OllamaChat(ServedChat):
             "model": self._target,
             "messages": [{"role": message.role, "content": message.content} for message in messages],
             "stream": False,
-            "options": options(
+            "options": given_options(
                 seed=sampling.seed,
                 temperature=sampling.temperature,
                 top_p=sampling.top_p,
@@ -91,11 +91,11 @@ class OllamaChat(ServedChat):
                 num_predict=sampling.max_tokens,
                 num_ctx=self.num_ctx,
             ),
-            **options(format=schema, think=self.think, keep_alive=self._keep_alive),
+            **given_options(format=schema, think=self.think, keep_alive=self._keep_alive),
         }
 
 
-def read(answer: Any) -> Answer[Reply]:
+def read_reply(answer: Any) -> Answer[Reply]:
     """The reply in Ollama's answer; Malformed when there is none, or it is not done."""
     try:
         text, done = answer["message"]["content"], answer["done"]

@@ -64,13 +64,13 @@ class OpenAIChat(ServedChat):
         for _ in range(_WORDINGS):
             way, longest, left_out = self._way, self._longest, self.left_out
             try:
-                return _answer(await self._create(messages, sampling, schema))
+                return _read_reply(await self._create(messages, sampling, schema))
             except Exception as error:
                 if self._left_out(error, sampling, left_out):
                     continue
                 if not self._adapted(error, way, longest, asked=schema is not None):
                     raise
-        return _answer(await self._create(messages, sampling, schema))
+        return _read_reply(await self._create(messages, sampling, schema))
 
     def _adapted(self, error: Exception, way: int, longest: str, *, asked: bool) -> bool:
         """Whether the server minds something that can be said in another way, which is then remembered.
@@ -111,7 +111,7 @@ class OpenAIChat(ServedChat):
             "reasoning_effort": self._effort,
         }
         if schema is not None:
-            fields["response_format"] = _format(_WAYS[self._way], schema)
+            fields["response_format"] = _response_format(_WAYS[self._way], schema)
             messages = messages if self._way == 0 else with_schema(messages, schema)
         body = {
             "model": self._target,
@@ -122,7 +122,7 @@ class OpenAIChat(ServedChat):
         return await self._client().post("/chat/completions", cast_to=object, body=body)
 
 
-def _format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
+def _response_format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     if way == "words":
         return None
     if way == "json_object with schema":  # as llama.cpp's server has it
@@ -133,7 +133,7 @@ def _format(way: str, schema: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"type": way, "json_schema": shape}
 
 
-def _answer(found: Any) -> Answer[Reply]:
+def _read_reply(found: Any) -> Answer[Reply]:
     """The reply in the server's answer; Malformed when there is none."""
     try:
         choice = found["choices"][0]

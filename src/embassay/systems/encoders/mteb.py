@@ -41,21 +41,21 @@ class Mteb:
     batch_size: int = 32
 
     def __post_init__(self) -> None:
-        library = _library()
+        library = _import_mteb()
         meta = self._meta(library)
         weights = meta.revision
         if meta.open_weights and meta.framework:
             # Asked first: without a network, loading would try for more than a minute.
             weights = find_weights(str(meta.name), meta.revision, system="st").identity
         self._tasks = {
-            role: _task(library, self.task or default).metadata
+            role: _find_task(library, self.task or default).metadata
             for role, default in ((None, _SYMMETRIC), ("query", _SEARCH), ("document", _SEARCH))
         }
         self._model = self._loaded(meta)
         inner = getattr(self._model, "model", None)
         self._limit = TokenLimit(getattr(inner, "tokenizer", None), getattr(inner, "max_seq_length", None))
         self.max_tokens = self._limit.tokens
-        self.similarity = _similarity(meta, inner)
+        self.similarity = _model_similarity(meta, inner)
         self.chunk_size = max(64, self.batch_size)
         self.dim = self.encode([" "]).shape[1]
         depends = {
@@ -123,19 +123,19 @@ class Mteb:
         return model
 
 
-def _similarity(meta: Any, inner: Any) -> str:
+def _model_similarity(meta: Any, inner: Any) -> str:
     """How the model's vectors are compared, by sentence-transformers' names: as mteb lists it, or as the model says."""
     listed = getattr(meta, "similarity_fn_name", None)
     name = getattr(listed, "value", listed) or getattr(inner, "similarity_fn_name", None)
     return str(getattr(name, "value", name) or "cosine")
 
 
-def _task(library: Any, name: str) -> Any:
+def _find_task(library: Any, name: str) -> Any:
     try:
         return library.get_task(name)
     except KeyError as error:
         raise UsageError(f"mteb has no task {name!r}.", mend="`mteb available-tasks` lists all.") from error
 
 
-def _library() -> Any:
+def _import_mteb() -> Any:
     return model_library("mteb", what="mteb's models", mend="Install it: pip install 'embassay[mteb]'")

@@ -19,10 +19,10 @@ from embassay.systems.models import (
     OF_LIBRARY,
     PICKLED,
     SAFE_WEIGHTS,
-    configuration,
     first_line,
     is_pickle,
     model_library,
+    read_configuration,
     weights_and_library,
 )
 
@@ -99,7 +99,7 @@ class TorchModel:
                 f"{what} need sentence-transformers {since}, and {library.__version__} is installed.",
                 mend="Install it: pip install -U 'embassay[torch]'",
             )
-        if not trained(configuration(self.weights), configuration(self.weights, OF_LIBRARY)):
+        if not trained(read_configuration(self.weights), read_configuration(self.weights, OF_LIBRARY)):
             raise ModelError(
                 f"{self.name!r} is no {kind}: what makes one of it would be random, not trained.",
                 mend="Take a model that was trained as one; st: is for ordinary embedding models.",

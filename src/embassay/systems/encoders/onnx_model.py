@@ -114,7 +114,7 @@ def load_graph(model: Path | bytes, asked: Computation) -> Computed:
         raise ModelError(
             f"{asked.system} needs the package {error.name}, which is not installed.", mend=asked.mend
         ) from error
-    return _OnnxRuntime(onnxruntime, _int8(model, asked) if asked.weights == "int8" else model)
+    return _OnnxRuntime(onnxruntime, _quantize_weights(model, asked) if asked.weights == "int8" else model)
 
 
 def openvino_of(identity: str) -> str | None:
@@ -196,7 +196,7 @@ class _OpenVino:
             self._free.append(request)  # of a deque, whose ends need no lock
 
 
-def _int8(model: Path | bytes, asked: Computation) -> bytes:
+def _quantize_weights(model: Path | bytes, asked: Computation) -> bytes:
     """The model with the weights of its products as int8, a scale for each column; what they are multiplied with is
     rounded as it comes. 7 bits, because processors without VNNI add two products in 16."""
     try:
@@ -529,7 +529,7 @@ def open_graph(folder: OnnxFolder, asked: Computation, file: str | None = None) 
     ModelError where none of them is there or can be used."""
     path = folder.graph(file)
     if path is not None:
-        return _loaded(path, path, asked)
+        return _make_graph(path, path, asked)
     if file is not None:
         raise ModelError(f"{folder.path / file} is missing.")
     weights, config = folder.path / "model.safetensors", folder.read("config.json")
@@ -544,10 +544,10 @@ def open_graph(folder: OnnxFolder, asked: Computation, file: str | None = None) 
             f"not for {', '.join(differing) or 'an unknown model'}.",
             mend=_EXPORT,
         )
-    return _loaded(_bert(weights, int(config["num_attention_heads"]), asked), weights, asked)
+    return _make_graph(_bert_model(weights, int(config["num_attention_heads"]), asked), weights, asked)
 
 
-def _bert(path: Path, heads: int, asked: Computation) -> bytes:
+def _bert_model(path: Path, heads: int, asked: Computation) -> bytes:
     from safetensors.numpy import load_file
 
     weights = load_file(path)
@@ -562,7 +562,7 @@ def _bert(path: Path, heads: int, asked: Computation) -> bytes:
         ) from error
 
 
-def _loaded(model: Path | bytes, origin: Path, asked: Computation) -> OnnxGraph:
+def _make_graph(model: Path | bytes, origin: Path, asked: Computation) -> OnnxGraph:
     try:
         return OnnxGraph(load_graph(model, asked), origin)
     except Unusable as error:

@@ -49,7 +49,7 @@ class OpenAIEncoder(ServedEncoder):
         before = {} if adds_itself else prompts.before(name or f"openai:{target}", target, listed)
         served = ServedModel(
             name=name or f"openai:{target}",
-            identity=_identity(target, dimensions, server.known_as(address), before, input_type),
+            identity=_encoder_identity(target, dimensions, server.known_as(address), before, input_type),
             model=f"openai:{target}",
             dim=dimensions or (listed.dims if listed else None),
             max_tokens=listed.context if listed else None,
@@ -69,8 +69,8 @@ class OpenAIEncoder(ServedEncoder):
     async def request(self, texts: Sequence[str], role: Role | None) -> Answer[Vectors]:
         """One call of /embeddings, whose vectors are sent as numbers."""
         answer = await self._create(texts, "float", role)
-        rows = [_numbers(row) for row in _rows(answer, len(texts))]
-        return Answer(_stacked(rows), self.usage(_counted(answer), texts))
+        rows = [_read_numbers(row) for row in _read_rows(answer, len(texts))]
+        return Answer(_stack_rows(rows), self.usage(_tokens_read(answer), texts))
 
     async def _asked(self, texts: Sequence[str], role: Role | None) -> Vectors:
         """The vectors of the texts. Bytes are float32 where a vector then has as many values as the model is known to
@@ -78,10 +78,10 @@ class OpenAIEncoder(ServedEncoder):
 
         async def send() -> Answer[Any]:
             answer = await self._in_any_form(texts, role)
-            rows = _rows(answer, len(texts))
+            rows = _read_rows(answer, len(texts))
             read = self._read(rows)
             sent: Any = rows if read is None else self._checked(read, len(texts))
-            return Answer(sent, self.usage(_counted(answer), texts))
+            return Answer(sent, self.usage(_tokens_read(answer), texts))
 
         tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
         sent: Any = await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
@@ -98,7 +98,7 @@ class OpenAIEncoder(ServedEncoder):
         else:
             self._bytes = _kind_of(sent[0], numbers[0])
         if self._bytes is not None:
-            return self._checked(_unpacked(sent, self._bytes), len(texts))
+            return self._checked(_unpack_rows(sent, self._bytes), len(texts))
         self._format = "float"
         rest = [await self._asked(texts[1:], role)] if len(texts) > 1 else []
         return np.concatenate([numbers, *rest])
@@ -108,9 +108,9 @@ class OpenAIEncoder(ServedEncoder):
 
         async def send() -> Answer[Any]:
             answer = await self._create(texts, "float", role)
-            (row,) = _rows(answer, 1)
-            sent: Any = row if isinstance(row, bytes) else self._checked(_stacked([_numbers(row)]), 1)
-            return Answer(sent, self.usage(_counted(answer), texts))
+            (row,) = _read_rows(answer, 1)
+            sent: Any = row if isinstance(row, bytes) else self._checked(_stack_rows([_read_numbers(row)]), 1)
+            return Answer(sent, self.usage(_tokens_read(answer), texts))
 
         tokens, price = sum(count_tokens(texts, self.tokenizer)), self.served.price
         return await self._calls.do(send, tokens=tokens, usd=price.usd(tokens) if price else None)
@@ -118,12 +118,12 @@ class OpenAIEncoder(ServedEncoder):
     def _read(self, rows: Sequence[Any]) -> Vectors | None:
         """The vectors that were sent, as numbers or as their bytes; None for bytes that may be of any kind."""
         if not all(isinstance(row, bytes) for row in rows):
-            return _stacked([_numbers(row) for row in rows])
+            return _stack_rows([_read_numbers(row) for row in rows])
         if self._bytes is not None:
-            return _unpacked(rows, self._bytes)
+            return _unpack_rows(rows, self._bytes)
         if self._dim is None or len(rows[0]) != 4 * self._dim:
             return None
-        vectors = _unpacked(rows, _FLOAT32)
+        vectors = _unpack_rows(rows, _FLOAT32)
         if not _are_there(vectors):
             return None
         self._bytes = _FLOAT32
@@ -153,14 +153,14 @@ class OpenAIEncoder(ServedEncoder):
             raise Malformed("vectors that cannot be read") from None
 
 
-def _counted(answer: Any) -> object:
+def _tokens_read(answer: Any) -> object:
     """The tokens that the server says it has read; None where it does not say."""
     usage = getattr(answer, "usage", None)
     counts = (getattr(usage, name, None) for name in ("prompt_tokens", "total_tokens"))
     return next((count for count in counts if count), None)
 
 
-def _identity(
+def _encoder_identity(
     model: str, dimensions: int | None, place: str, prompts: dict[Role | None, str], input_type: str
 ) -> str:
     parts = [f"openai:{model}", place]
@@ -180,7 +180,7 @@ _LARGEST = 1e30
 """Numbers beyond are what bytes of another kind come to."""
 
 
-def _rows(answer: Any, n: int) -> list[Any]:
+def _read_rows(answer: Any, n: int) -> list[Any]:
     """What was sent of each text, in their order: numbers, or bytes where it was base64. Malformed when the answer does
     not hold n."""
     if not hasattr(answer, "data"):
@@ -201,7 +201,7 @@ def _rows(answer: Any, n: int) -> list[Any]:
 UNREADABLE = "vectors that cannot be read"
 
 
-def _numbers(row: Any) -> Vectors:
+def _read_numbers(row: Any) -> Vectors:
     """A vector that was sent as numbers."""
     try:
         return np.asarray(row, dtype=np.float32)
@@ -209,17 +209,17 @@ def _numbers(row: Any) -> Vectors:
         raise Malformed(UNREADABLE) from None
 
 
-def _unpacked(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
+def _unpack_rows(rows: Sequence[bytes], kind: np.dtype[Any]) -> Vectors:
     """The vectors that were sent as bytes, as float32."""
     try:
         read = [np.frombuffer(row, dtype=kind) for row in rows]
     except ValueError:
         raise Malformed(UNREADABLE) from None
     with np.errstate(over="ignore", invalid="ignore"):
-        return _stacked([row.astype(np.float32) for row in read])
+        return _stack_rows([row.astype(np.float32) for row in read])
 
 
-def _stacked(rows: Sequence[Vectors]) -> Vectors:
+def _stack_rows(rows: Sequence[Vectors]) -> Vectors:
     try:
         return np.stack(rows)
     except ValueError:

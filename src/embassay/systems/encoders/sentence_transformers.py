@@ -28,9 +28,9 @@ from embassay.systems.encoders.batches import (
     TokenLimit,
     TokenStates,
     by_route,
+    check_finite,
     choose_known,
     choose_prompts,
-    finite,
     of_similar_length,
     on_all_cores,
     prompts_of_library,
@@ -43,7 +43,6 @@ from embassay.systems.models import (
     PICKLED,
     SAFE_WEIGHTS,
     Weights,
-    configuration,
     first_line,
     foreign_code,
     is_pickle,
@@ -51,6 +50,7 @@ from embassay.systems.models import (
     known_model,
     mend_of_folder,
     model_library,
+    read_configuration,
     weights_and_library,
 )
 
@@ -96,7 +96,7 @@ class SentenceTransformer:
 
     def __post_init__(self) -> None:
         self._check()
-        weights, library = weights_and_library(_library, self.target, self.revision, system="st")
+        weights, library = weights_and_library(_import_library, self.target, self.revision, system="st")
         self._check_code(weights)
         self._model = self._load(library, weights)
         self._cards: dict[Role | None, OnTorch] = {}
@@ -128,7 +128,7 @@ class SentenceTransformer:
         twin.task, twin.name = task, name
         twin.prompts = twin._prompts()
         twin.uses_roles = twin.prompts.by_role or twin.has_routes
-        twin.identity = twin._identity(_library())
+        twin.identity = twin._identity(_import_library())
         return twin
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> NDArray[np.float32]:
@@ -262,7 +262,7 @@ class SentenceTransformer:
         return True, width
 
     def _prompts(self) -> Prompts:
-        shipped = configuration(self._weights, OF_LIBRARY).get("prompts")
+        shipped = read_configuration(self._weights, OF_LIBRARY).get("prompts")
         listed = known_model(self._weights.location) if self._weights.folder is None else None
         known = choose_known(self.family, listed)
         given: dict[Role | None, str | None] = {
@@ -304,7 +304,7 @@ class SentenceTransformer:
             raise ModelError(
                 f"{self.name!r} failed while encoding: {first_line(error)}", mend=mend
             ) from error
-        return finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)
+        return check_finite(np.asarray(vectors, dtype=np.float32), self.name, self.dtype)
 
     def _identity(self, library: Any) -> str:
         import torch
@@ -321,7 +321,7 @@ class SentenceTransformer:
         return f"st:{self._weights.identity}:{json.dumps(depends, separators=(',', ':'))}"
 
 
-def _library() -> Any:
+def _import_library() -> Any:
     return model_library(
         "sentence_transformers",
         what="sentence-transformers models",
@@ -356,7 +356,7 @@ class OnTorch:
         self._model, self._batch, self._name, self._route = model, batch, name, route
         self._dtype = dtype
         self._cut: dict[str, _Cut] = {}
-        self._joined = Joined(self._vectors, _halves, is_out_of_memory)
+        self._joined = Joined(self._vectors, _split_batch, is_out_of_memory)
 
     def chunks(
         self, chunks: Sequence[Sequence[str]], prompt: str
@@ -417,7 +417,9 @@ class OnTorch:
                 joined[name] = whole.to(self._model.device, non_blocking=True)
         with torch.inference_mode():
             vectors = self._model(joined, **by_route(self._route))["sentence_embedding"]
-        return finite(np.asarray(vectors.float().cpu().numpy(), dtype=np.float32), self._name, self._dtype)
+        return check_finite(
+            np.asarray(vectors.float().cpu().numpy(), dtype=np.float32), self._name, self._dtype
+        )
 
 
 _COMPARED = 4
@@ -453,7 +455,7 @@ class _Cut:
         if self._compared is not None:
             if not self._compared:
                 self._learn(features)
-            alike = self._tokenizer is not None and _same(features, self._direct(texts))
+            alike = self._tokenizer is not None and _same_batches(features, self._direct(texts))
             self._compared = self._compared + 1 if alike else None
         return features
 
@@ -469,7 +471,7 @@ class _Cut:
         if isinstance(fast, Tokenizer) and fast.padding is not None and set(self._names) <= set(_ARRAYS):
             self._tokenizer = Tokenizer.from_str(fast.to_str())
             probe = self._by_library(list(_PROBE))
-            self._tokenizer = self._tokenizer if _same(probe, self._direct(list(_PROBE))) else None
+            self._tokenizer = self._tokenizer if _same_batches(probe, self._direct(list(_PROBE))) else None
 
     def _by_library(self, texts: list[str]) -> Mapping[str, Any]:
         features = self._model.preprocess(texts, prompt=self._prompt, **by_route(self._route))
@@ -486,7 +488,7 @@ class _Cut:
         return {**self._rest, **arrays}
 
 
-def _same(features: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+def _same_batches(features: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Whether two batches hold the same."""
     import torch
 
@@ -496,7 +498,7 @@ def _same(features: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     )
 
 
-def _halves(batch: Padded) -> tuple[Padded, Padded]:
+def _split_batch(batch: Padded) -> tuple[Padded, Padded]:
     """The upper and the lower rows of a batch, as wide as before."""
     import torch
 

@@ -21,7 +21,7 @@ from embassay.systems.remote.http import Connection, Server, Vendor
 from embassay.systems.remote.ledger import (
     TokenCount,
     count_tokens,
-    cut,
+    cut_to_tokens,
     likely_tokens,
     most_tokens,
     too_long,
@@ -137,7 +137,7 @@ class ServedEncoder(ABC):
         texts = [prompt + text for text in texts]
         if self.max_tokens is not None and self.tokenizer is not None:
             for i in too_long(texts, self.max_tokens, self.tokenizer):
-                texts[i] = cut(texts[i], self.max_tokens, self.tokenizer)
+                texts[i] = cut_to_tokens(texts[i], self.max_tokens, self.tokenizer)
         return texts
 
     def _requests(self, texts: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ragged, Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.encoders.batches import choose_prompts, finite
+from embassay.systems.encoders.batches import check_finite, choose_prompts
 from embassay.systems.encoders.multivector import Alone, Rows, TorchModel
 from embassay.systems.encoders.onnx import open_tokenizer
 from embassay.systems.encoders.onnx_model import Computation, OnnxFolder, open_graph
@@ -88,13 +88,13 @@ class Splade:
         return self._model.count_truncated(texts)
 
     def _read(self, texts: list[str], role: Role | None) -> list[Rows]:
-        return [active(weights, self.max_active) for weights in self._model.read(texts, role)]
+        return [active_terms(weights, self.max_active) for weights in self._model.read(texts, role)]
 
 
-def active(weights: NDArray[np.float32], most: int | None = None) -> Rows:
+def active_terms(weights: NDArray[np.float32], most: int | None = None) -> Rows:
     """The terms of a text that have a weight, ascending, beside it: (terms, 2); the `most` largest ones.
 
-    >>> active(np.array([0, 2, 0, 1], dtype=np.float32)).tolist()
+    >>> active_terms(np.array([0, 2, 0, 1], dtype=np.float32)).tolist()
     [[1.0, 2.0], [3.0, 1.0]]
     """
     terms = np.flatnonzero(weights)
@@ -103,7 +103,7 @@ def active(weights: NDArray[np.float32], most: int | None = None) -> Rows:
     return np.column_stack([terms, weights[terms]]).astype(np.float32)
 
 
-def _trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+def _is_trained(config: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
     heads = (str(architecture).endswith("ForMaskedLM") for architecture in config.get("architectures") or ())
     return own.get("model_type") == "SparseEncoder" or any(heads)
 
@@ -115,7 +115,7 @@ class _InTorch:
         self._asked = asked
         self._torch = TorchModel(
             "SparseEncoder", asked.target, asked.revision, system="splade", device=asked.device, dtype=asked.dtype,
-            trained=_trained, since="5.0",
+            trained=_is_trained, since="5.0",
         )  # fmt: skip
         model = self._torch.model
         if asked.max_length is not None:
@@ -140,7 +140,7 @@ class _InTorch:
             )
         )  # fmt: skip
         weights = np.asarray(found.float().cpu().numpy(), dtype=np.float32)
-        return finite(weights, self._asked.name, self._asked.dtype)
+        return check_finite(weights, self._asked.name, self._asked.dtype)
 
     def count_truncated(self, texts: Sequence[str]) -> int:
         return self._limit.exceeded(texts, self._asked.document_prompt or "")
@@ -163,7 +163,7 @@ class _InOnnx:
         self.max_tokens = folder.max_tokens() if asked.max_length is None else asked.max_length
         if self.max_tokens is not None:
             self._tokenizer.enable_truncation(self.max_tokens)
-        pooling = _pooling(folder)
+        pooling = _pooling_settings(folder)
         self._largest = pooling.get("pooling_strategy", "max") == "max"
         name = str(pooling.get("activation_function", "relu"))
         if name not in _ACTIVATIONS:
@@ -203,7 +203,7 @@ class _InOnnx:
         return np.asarray(weights.max(axis=0) if self._largest else weights.sum(axis=0), dtype=np.float32)
 
 
-def _pooling(folder: OnnxFolder) -> Mapping[str, Any]:
+def _pooling_settings(folder: OnnxFolder) -> Mapping[str, Any]:
     """The configuration of the module SpladePooling; nothing where the folder names none. ModelError for a folder with
     modules that are not computed here."""
     kinds = {

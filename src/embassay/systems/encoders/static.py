@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.errors import ModelError, UsageError
-from embassay.systems.models import fetched, find_weights, first_line
+from embassay.systems.models import fetch_weights, find_weights, first_line
 
 _FILES = ("*.safetensors", "*.json", "*.txt")
 
@@ -38,9 +38,9 @@ class Static:
             raise UsageError(
                 f"max_length must not be negative, found {self.max_length}.", mend="0 means no limit."
             )
-        library = _library()
+        library = _import_model2vec()
         weights = find_weights(self.target, self.revision, system="static")
-        folder = fetched(weights, _FILES)
+        folder = fetch_weights(weights, _FILES)
         try:
             self._model = library.StaticModel.from_pretrained(folder)
         except Exception as error:  # the library's errors have no root in common
@@ -79,7 +79,7 @@ class Static:
         )
 
 
-def _library() -> Any:
+def _import_model2vec() -> Any:
     try:
         import model2vec
     except ImportError as error:

@@ -11,7 +11,7 @@ import numpy as np
 from embassay.contracts import Role
 from embassay.systems.encoders.server import PostedEncoder, Vectors
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import VOYAGE, Server, options
+from embassay.systems.remote.http import VOYAGE, Server, given_options
 
 
 class VoyageEncoder(PostedEncoder):
@@ -47,7 +47,7 @@ class VoyageEncoder(PostedEncoder):
             "input": list(texts),
             "truncation": self._truncate,
             "encoding_format": "base64",
-            **options(input_type=role, output_dimension=self.dimensions),
+            **given_options(input_type=role, output_dimension=self.dimensions),
         }
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
@@ -56,10 +56,10 @@ class VoyageEncoder(PostedEncoder):
         if [row["index"] for row in rows] != list(range(len(rows))):
             raise ValueError("indices that are not 0, 1, 2 ...")
         tokens = (answer.get("usage") or {}).get("total_tokens")
-        return [_row(row["embedding"]) for row in rows], None if tokens is None else int(tokens)
+        return [_read_vector(row["embedding"]) for row in rows], None if tokens is None else int(tokens)
 
 
-def _row(embedding: Any) -> Vectors:
+def _read_vector(embedding: Any) -> Vectors:
     """A vector, sent as bytes or (by servers that only speak like Voyage) as numbers."""
     if isinstance(embedding, str):
         return np.frombuffer(b64decode(embedding, validate=True), dtype="<f4")

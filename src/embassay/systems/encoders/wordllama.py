@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.contracts import Role
-from embassay.systems.models import verified
+from embassay.systems.models import read_verified
 
 FILES = Path(__file__).with_name("wordllama_files")
 _INSTALL = "Install it again: pip install --force-reinstall --no-deps embassay"
@@ -45,7 +45,7 @@ class WordLlama:
             (FILES / "l2_supercat_tokenizer_config.json", _TOKENIZER),
         )
         weights, tokenizer = (
-            verified(path, checksum, encoder=self.name, mend=_INSTALL) for path, checksum in files
+            read_verified(path, checksum, encoder=self.name, mend=_INSTALL) for path, checksum in files
         )
         self._vectors: NDArray[np.float32] = load(weights)["embedding.weight"].astype(np.float32)
         self.tokenizer = Tokenizer.from_buffer(tokenizer)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.errors import UsageError
 from embassay.machine import cores
-from embassay.search.exact import blocks, in_threads
+from embassay.search.exact import cut_blocks, in_threads
 from embassay.search.sparse import Sparse, Summed
 
 Rows = NDArray[np.int64]
@@ -54,7 +54,7 @@ class Tokens:
         return Tokens(self.ids[places], starts, self.vocabulary)
 
 
-def tokenise(
+def tokenise_texts(
     tokenizer: Tokenizer, *collections: Iterable[str], numbers: Numbers | None = None
 ) -> tuple[Tokens, list[Rows]]:
     """The tokens of every distinct text, and for each collection the row of each of its texts.
@@ -70,7 +70,7 @@ def tokenise(
     numbers = Numbers() if numbers is None else numbers
     texts, ids, lengths = list(row_of), [np.empty(0, dtype=np.int32)], [0]
     # A batch at a time: Python's integers take nine times the memory of the array.
-    for batch in blocks(len(texts), _TEXTS_PER_CALL):
+    for batch in cut_blocks(len(texts), _TEXTS_PER_CALL):
         for encoded in tokenizer.encode_batch(texts[batch]):
             ids.append(np.fromiter(map(numbers.__getitem__, encoded), np.int32, len(encoded)))
             lengths.append(len(encoded))
@@ -128,7 +128,7 @@ class Bags:
 
 def unigrams(tokens: Tokens) -> Bags:
     """Tokens with their counts."""
-    return _counted(tokens.ids.astype(np.int64), tokens.starts)
+    return _count_terms(tokens.ids.astype(np.int64), tokens.starts)
 
 
 def bigrams(tokens: Tokens) -> Bags:
@@ -137,7 +137,7 @@ def bigrams(tokens: Tokens) -> Bags:
     starts = np.concatenate((np.zeros(1, dtype=np.int64), np.cumsum(lengths)))
     first = np.repeat(tokens.starts[:-1] - starts[:-1], lengths) + np.arange(starts[-1])
     first_of, second_of = tokens.ids[first].astype(np.int64), tokens.ids[first + 1]
-    return _counted(first_of * tokens.vocabulary + second_of, starts)
+    return _count_terms(first_of * tokens.vocabulary + second_of, starts)
 
 
 def token_sets(tokens: Tokens) -> Bags:
@@ -146,7 +146,7 @@ def token_sets(tokens: Tokens) -> Bags:
     return Bags(bags.starts, bags.terms, np.ones_like(bags.counts), np.diff(bags.starts))
 
 
-def _counted(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
+def _count_terms(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
     """Ragged rows of terms as bags: one sort of (row, term) packed into one integer."""
     radix = int(terms.max(initial=0)) + 1
     # (row, term) as one number has to stay below 2^63.
@@ -156,7 +156,7 @@ def _counted(terms: NDArray[np.int64], starts: NDArray[np.int64]) -> Bags:
         [np.empty(0, dtype=np.int32)],
         [np.zeros(1, np.int64)],
     )
-    for part in blocks(len(starts) - 1, rows_per_sort):
+    for part in cut_blocks(len(starts) - 1, rows_per_sort):
         ends = starts[part.start : part.stop + 1]
         rows = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
         packed = np.sort(rows * radix + terms[ends[0] : ends[-1]])
@@ -175,13 +175,13 @@ SECONDS_PER_TOKEN = 4e-7
 """What a token of a pair takes at most, to read and to compare; about half of it on a processor of 2024."""
 
 
-def weigh(bags: Bags, weights: NDArray[Any]) -> tuple[Sparse, NDArray[np.int64]]:
+def weigh_terms(bags: Bags, weights: NDArray[Any]) -> tuple[Sparse, NDArray[np.int64]]:
     """`bags` as rows over their own terms, a weight per entry, and the terms, ascending."""
     vocabulary, places = np.unique(bags.terms, return_inverse=True)
     return Sparse(bags.starts, places, weights, len(vocabulary)), vocabulary
 
 
-def invert(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]) -> Sparse:
+def invert_bags(bags: Bags, weights: NDArray[Any], vocabulary: NDArray[np.int64]) -> Sparse:
     """A row per term of `vocabulary` (ascending) over the rows of `bags`; other terms are left out."""
     from scipy.sparse import csr_array
 
@@ -210,5 +210,5 @@ def accumulate_pairs(
         else:
             products_of_two(*rows, left, *rows, right, a[part], b[part], out[part])
 
-    in_threads(work, list(blocks(len(a), _PAIRS_PER_TASK)), cores())
+    in_threads(work, list(cut_blocks(len(a), _PAIRS_PER_TASK)), cores())
     return out

@@ -18,8 +18,8 @@ from embassay.contracts import Kind, Ranked, Spread, Tokenizer
 from embassay.errors import UsageError
 from embassay.machine import cores
 from embassay.search import exact as blockwise
-from embassay.search.exact import blocks, condensed_blocks, in_threads, merge, over_shards, ranked_blocks
-from embassay.search.sparse import Sparse, accumulate
+from embassay.search.exact import condensed_blocks, cut_blocks, in_threads, merge, over_shards, ranked_blocks
+from embassay.search.sparse import Sparse, accumulate_sums
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Bags,
@@ -28,10 +28,10 @@ from embassay.systems.lexical.bags import (
     Tokens,
     accumulate_pairs,
     check_pairs,
-    invert,
-    tokenise,
+    invert_bags,
+    tokenise_texts,
     unigrams,
-    weigh,
+    weigh_terms,
 )
 
 _OKAPI_EPSILON = 0.25
@@ -184,9 +184,9 @@ class Postings:
     @classmethod
     def of(cls, bags: Bags, terms: NDArray[np.int64]) -> Postings:
         """The postings of these bags for the `terms`, ascending."""
-        table = invert(bags, bags.counts, terms)
+        table = invert_bags(bags, bags.counts, terms)
         return cls(
-            table.starts, _narrowed(table.places), _narrowed(table.weights), bags.sizes.astype(np.int32)
+            table.starts, _narrow_type(table.places), _narrow_type(table.weights), bags.sizes.astype(np.int32)
         )
 
     def index(self, collection: Collection) -> Sparse:
@@ -221,7 +221,7 @@ class Queries:
     @classmethod
     def of(cls, tokens: Tokens, rows: Rows, numbers: Numbers) -> Queries:
         bags = unigrams(tokens).take(rows)
-        weighted, terms = weigh(bags, bags.counts)
+        weighted, terms = weigh_terms(bags, bags.counts)
         ids = np.fromiter(numbers, np.int64, len(numbers))
         return cls(weighted, bags, terms, ids[terms])
 
@@ -239,7 +239,7 @@ class Reading:
 
     def __call__(self, shard: Sequence[str]) -> ShardFacts:
         numbers = self.numbers.copy()
-        tokens, (rows,) = tokenise(self.tokenizer, shard, numbers=numbers)
+        tokens, (rows,) = tokenise_texts(self.tokenizer, shard, numbers=numbers)
         bags = unigrams(tokens)
         copies = np.bincount(rows, minlength=len(bags))
         frequency = np.bincount(
@@ -250,7 +250,7 @@ class Reading:
         ids = np.fromiter(numbers, np.int64, len(numbers))[counted]
         order = np.argsort(ids)
         terms = self.asked.terms
-        parts = list(blocks(len(rows), blockwise.CANDIDATE_BLOCK)) or [slice(0, 0)]
+        parts = list(cut_blocks(len(rows), blockwise.CANDIDATE_BLOCK)) or [slice(0, 0)]
         postings = [Postings.of(bags.take(rows[part]), terms) for part in parts]
         return ShardFacts(
             len(rows), int(copies @ bags.sizes), ids[order], frequency[counted][order], postings
@@ -269,7 +269,7 @@ class Reading:
     @cached_property
     def _tokenised(self) -> tuple[Queries, Numbers]:
         numbers = Numbers()
-        tokens, (rows,) = tokenise(self.tokenizer, self.queries, numbers=numbers)
+        tokens, (rows,) = tokenise_texts(self.tokenizer, self.queries, numbers=numbers)
         return Queries.of(tokens, rows, numbers), numbers
 
 
@@ -286,7 +286,7 @@ class Scoring:
         index = postings.index(self.collection)
 
         def scores(part: slice) -> NDArray[np.float64]:
-            return np.asarray(self.floors[part, None] + accumulate("products", self.rows, index, part))
+            return np.asarray(self.floors[part, None] + accumulate_sums("products", self.rows, index, part))
 
         return ranked_blocks(lambda _: scores, (len(self.floors), index.width), self.k, threads=cores())
 
@@ -304,7 +304,7 @@ def search_shards(
         for facts in over_shards(reading, shards, spread):
             totals.add(facts)
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
-        yield from _scored(reading.asked, totals, weighting, scratch, records, k, spread)
+        yield from _score_shards(reading.asked, totals, weighting, scratch, records, k, spread)
 
 
 def search_corpora(
@@ -328,11 +328,11 @@ def search_corpora(
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
         for number, counts in enumerate(totals):
             part = records[number * each : (number + 1) * each]
-            yield from _scored(reading.asked, counts, weighting, scratch, part, k, spread)
-        yield from _scored(reading.asked, together, weighting, scratch, records, k, spread)
+            yield from _score_shards(reading.asked, counts, weighting, scratch, part, k, spread)
+        yield from _score_shards(reading.asked, together, weighting, scratch, records, k, spread)
 
 
-def _scored(
+def _score_shards(
     asked: Queries,
     totals: _Totals,
     weighting: Weighting,
@@ -383,7 +383,7 @@ class _Totals:
         return Collection.counted(weighting, frequency, self.documents, self.tokens, self.frequency)
 
 
-def _narrowed(values: NDArray[Any]) -> Whole:
+def _narrow_type(values: NDArray[Any]) -> Whole:
     """The same whole numbers from 0 in as few bytes as they fit."""
     return values.astype(np.min_scalar_type(int(values.max(initial=0))))
 
@@ -409,7 +409,7 @@ class MutualScores:
         )
         terms = np.arange(vocabulary)
         rows, index = zip(
-            *((Sparse(bags.starts, bags.terms, w, vocabulary), invert(bags, w, terms)) for w in weights),
+            *((Sparse(bags.starts, bags.terms, w, vocabulary), invert_bags(bags, w, terms)) for w in weights),
             strict=True,
         )
         return cls(bags, collection.floors(bags, weights[0]), ((rows[0], index[1]), (rows[1], index[0])))
@@ -417,7 +417,8 @@ class MutualScores:
     def scores(self, rows: slice) -> NDArray[np.float64]:
         """(score(i, j) + score(j, i)) / 2 of the rows i and all j from `rows.start` on; valid for j > i."""
         forward, back = (
-            accumulate("products", *direction, rows, above_diagonal=True) for direction in self.directions
+            accumulate_sums("products", *direction, rows, above_diagonal=True)
+            for direction in self.directions
         )
         return np.asarray((forward + back + self.floors[rows, None] + self.floors)[:, rows.start :] / 2)
 
@@ -431,7 +432,7 @@ class MutualScores:
             counted = (right > left[:, None]) & filled[rows, None] & filled[None, rows.start :]
             return scores.min(initial=np.inf, where=counted), scores.max(initial=-np.inf, where=counted)
 
-        ends = in_threads(extremes, list(blocks(len(self.bags), _ROWS_PER_TASK)), cores())
+        ends = in_threads(extremes, list(cut_blocks(len(self.bags), _ROWS_PER_TASK)), cores())
         low, high = min((f[0] for f in ends), default=0.0), max((f[1] for f in ends), default=0.0)
         return (low, high) if low <= high else (0.0, 0.0)
 
@@ -514,17 +515,19 @@ class BM25:
         UsageError for unequal lengths.
         """
         check_pairs(a, b)
-        tokens, (rows_a, rows_b) = tokenise(self.tokenizer, a, b)
+        tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
         bags = unigrams(tokens)
         if self._alone:
             score = partial(_scores_alone, self._weighting, bags)
         else:
             copies = np.bincount(rows_b, minlength=len(bags))
-            score = partial(_scores, Collection.of(self._weighting, bags, copies, tokens.vocabulary), bags)
+            score = partial(
+                _row_scores, Collection.of(self._weighting, bags, copies, tokens.vocabulary), bags
+            )
         scores = score(rows_a, rows_b)
         empty_a, empty_b = bags.sizes[rows_a] == 0, bags.sizes[rows_b] == 0
         if self.normalise == "minmax":
-            similar = _minmax(scores, ~(empty_a | empty_b))
+            similar = _scale_minmax(scores, ~(empty_a | empty_b))
         else:
             self_scores = score(rows_a, rows_a)
             similar = np.clip(scores / np.where(self_scores > 0, self_scores, np.inf), 0, 1)
@@ -539,7 +542,7 @@ class BM25:
         mapped to [0, 1] by the lowest and highest such mean; 1 for all where those are equal. Two empty texts
         have distance 0, one empty text 1, and stay out of that range. Source: SAGE spec, section 7.
         """
-        tokens, (rows,) = tokenise(self.tokenizer, texts)
+        tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
         mutual = MutualScores.build(self._weighting, unigrams(tokens.take(rows)), tokens.vocabulary)
         low, high = mutual.bounds()
         empty = mutual.bags.sizes == 0
@@ -582,7 +585,7 @@ class BM25:
         return search_corpora(reading, self._weighting, shards, each, k, spread)
 
 
-def _scores(collection: Collection, bags: Bags, queries: Rows, documents: Rows) -> NDArray[np.float64]:
+def _row_scores(collection: Collection, bags: Bags, queries: Rows, documents: Rows) -> NDArray[np.float64]:
     """The score of row `documents[i]` of `bags` for row `queries[i]`."""
     weights = collection.query_weights(bags), collection.document_weights(bags.counts, bags.sizes[bags.rows])
     floors = collection.floors(bags, weights[0])[queries]
@@ -596,7 +599,7 @@ def _scores_alone(weighting: Weighting, bags: Bags, references: Rows, queries: R
     return np.asarray(accumulate_pairs("products", bags, weights, queries, references))
 
 
-def _minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _scale_minmax(scores: NDArray[np.float64], counted: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Scores mapped so that the counted ones span [0, 1]; all 1 where they are equal."""
     if not counted.any():
         return np.ones_like(scores)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Kind, Ranked, Spread, Tokenizer
 from embassay.machine import cores
 from embassay.search.exact import RowScores, condensed_blocks, over_shards, ranked_blocks
-from embassay.search.sparse import Sparse, accumulate
+from embassay.search.sparse import Sparse, accumulate_sums
 from embassay.systems.lexical.bags import (
     SECONDS_PER_TOKEN,
     Bags,
@@ -27,11 +27,11 @@ from embassay.systems.lexical.bags import (
     accumulate_pairs,
     bigrams,
     check_pairs,
-    invert,
+    invert_bags,
     token_sets,
-    tokenise,
+    tokenise_texts,
     unigrams,
-    weigh,
+    weigh_terms,
 )
 
 Counts = NDArray[np.integer[Any]]
@@ -65,7 +65,7 @@ class OverlapSimilarity:
     def pairs(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Similarity of `a[i]` and `b[i]`, shape (n,). Raises UsageError for unequal lengths."""
         check_pairs(a, b)
-        tokens, (rows_a, rows_b) = tokenise(self.tokenizer, a, b)
+        tokens, (rows_a, rows_b) = tokenise_texts(self.tokenizer, a, b)
 
         kinds = [make(tokens) for make in self.bags]
         overlaps = [
@@ -76,7 +76,7 @@ class OverlapSimilarity:
 
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
-        tokens, (rows,) = tokenise(self.tokenizer, texts)
+        tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
         kinds = [_Indexed.build(bags, bags) for bags in self._made(tokens, rows)]
 
         def block(part: slice) -> NDArray[np.float64]:
@@ -126,7 +126,7 @@ class _ShardSearch:
 
     def __call__(self, shard: Sequence[str]) -> Ranked:
         system, (tokenised, (query_rows,), numbers) = self.system, self._tokenised
-        tokens, (rows,) = tokenise(system.tokenizer, shard, numbers=(all_numbers := numbers.copy()))
+        tokens, (rows,) = tokenise_texts(system.tokenizer, shard, numbers=(all_numbers := numbers.copy()))
         # Pairs of tokens are numbered by the size of the vocabulary, which both sides must share.
         queries = system._made(replace(tokenised, vocabulary=len(all_numbers)), query_rows)
 
@@ -142,7 +142,7 @@ class _ShardSearch:
     @cached_property
     def _tokenised(self) -> tuple[Tokens, list[Rows], Numbers]:
         numbers = Numbers()
-        return *tokenise(self.system.tokenizer, self.queries, numbers=numbers), numbers
+        return *tokenise_texts(self.system.tokenizer, self.queries, numbers=numbers), numbers
 
 
 @dataclass(frozen=True)
@@ -156,13 +156,13 @@ class _Indexed:
 
     @classmethod
     def build(cls, queries: Bags, candidates: Bags) -> _Indexed:
-        rows, vocabulary = weigh(queries, queries.counts)
-        return cls(queries, candidates, rows, invert(candidates, candidates.counts, vocabulary))
+        rows, vocabulary = weigh_terms(queries, queries.counts)
+        return cls(queries, candidates, rows, invert_bags(candidates, candidates.counts, vocabulary))
 
     def overlaps(self, rows: slice, *, above_diagonal: bool = False) -> NDArray[np.int32]:
         """Shape (rows, candidates)."""
 
-        return accumulate("overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal)
+        return accumulate_sums("overlaps", self.rows, self.index, rows, above_diagonal=above_diagonal)
 
 
 def jaccard_similarity(

@@ -76,11 +76,11 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
     )
 
 
-def _alone(secret: str) -> str:
+def _alone_pattern(secret: str) -> str:
     return rf"(?<!\w){re.escape(secret)}(?!\w)"
 
 
-def _forms(secret: str) -> set[str]:
+def _key_forms(secret: str) -> set[str]:
     """How a key may come back: as it is, from its end, and as headers, addresses and JSON have it."""
     if len(secret) < _SHORT:
         return {secret}
@@ -102,9 +102,9 @@ def redacted(text: str) -> str:
     'Incorrect API key provided: [key]'
     """
     # The longest first: one key may be the beginning of another.
-    for secret in sorted(set().union(*map(_forms, _read)), key=len, reverse=True):
+    for secret in sorted(set().union(*map(_key_forms, _read)), key=len, reverse=True):
         # A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words.
-        text = re.sub(_alone(secret) if len(secret) < _SHORT else re.escape(secret), "[key]", text)
+        text = re.sub(_alone_pattern(secret) if len(secret) < _SHORT else re.escape(secret), "[key]", text)
     return _LIKE_A_KEY.sub("[key]", text)
 
 
@@ -173,12 +173,12 @@ class Failure:
     mend: str = field(default="", compare=False)
 
 
-def classify(error: Exception) -> Failure | None:
+def classify_error(error: Exception) -> Failure | None:
     """What `error` means for its request; None for one that no server causes (a bug of ours)."""
-    status = _status(error)
+    status = _error_status(error)
     if status is not None:
         headers, body = _headers(error), _body(error)
-        return _refusal(status, headers, body)
+        return _read_refusal(status, headers, body)
     if isinstance(error, TooLong):
         return Failure("final", str(error), charged=True, answered=True, mend=error.mend)
     if isinstance(error, Malformed):
@@ -197,22 +197,22 @@ def classify(error: Exception) -> Failure | None:
     return None
 
 
-def _refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
-    words = message(body)
+def _read_refusal(status: int, headers: Mapping[str, str], body: Any) -> Failure:
+    words = error_message(body)
     reason = f"status {status}" + (f": {words}" if words else "")
-    text = f"{_code(body)} {words}".lower()
+    text = f"{_error_code(body)} {words}".lower()
     # Before the status: vendors send 429 for an empty account too, and waiting mends nothing there.
     if any(sign in text for sign in _NO_MONEY):
         return Failure("final", reason, mend="Look after the account with the vendor.")
-    if status in _PUSHBACK or any(sign in _code(body).lower() for sign in _CROWDED):
+    if status in _PUSHBACK or any(sign in _error_code(body).lower() for sign in _CROWDED):
         return Failure("pushback", reason, asked_wait(headers, body))
     if status in _PASSING or (status >= 500 and status not in (501, 505)):
         return Failure("passing", reason, asked_wait(headers, body), charged=status in _BEHIND)
     of_texts = status in _OF_TEXTS and not any(sign in text for sign in (*_OF_ACCOUNT, *_OF_MODEL))
-    return Failure("final", reason, of_texts=of_texts, mend=_mend(status, text))
+    return Failure("final", reason, of_texts=of_texts, mend=_suggest_mend(status, text))
 
 
-def _mend(status: int, text: str) -> str:
+def _suggest_mend(status: int, text: str) -> str:
     if status in (401, 403) or "api key" in text or "api_key" in text:
         return "Check the key; key=NAME names the variable that holds it."
     if status < 400:
@@ -251,32 +251,34 @@ def format_refused(error: Exception, *fields: str) -> bool:
     """Whether the server refuses the request, and its words name one of these fields of it. Some say so with a failure
     of their own, status 500 and the words of a validation error."""
     words = str(_body(error))
-    refused = _status(error) in _OF_TEXTS or (_status(error) == 500 and "validation error" in words.lower())
+    refused = _error_status(error) in _OF_TEXTS or (
+        _error_status(error) == 500 and "validation error" in words.lower()
+    )
     return refused and any(field in words for field in fields)
 
 
-def message(body: Any) -> str:
+def error_message(body: Any) -> str:
     """What an error body says, in one line: the vendors' `error.message`, `message`, `detail` or `error`."""
     if isinstance(body, str):
         return _line(body)
     if isinstance(body, list) and body:
-        return message(body[0])
+        return error_message(body[0])
     if not isinstance(body, Mapping):
         return ""
     for key in ("error", "message", "detail", "title"):
         if body.get(key):
-            return message(body[key]) or _line(str(body[key]))
+            return error_message(body[key]) or _line(str(body[key]))
     return ""
 
 
-def _code(body: Any) -> str:
+def _error_code(body: Any) -> str:
     inner = body.get("error", body) if isinstance(body, Mapping) else None
     if not isinstance(inner, Mapping):
         return ""
     return " ".join(str(inner[key]) for key in ("code", "type", "status") if inner.get(key))
 
 
-def _status(error: Exception) -> int | None:
+def _error_status(error: Exception) -> int | None:
     for owner in (error, getattr(error, "response", None)):
         for name in ("status", "status_code"):
             value = getattr(owner, name, None)
@@ -477,7 +479,7 @@ class Calls:
         """The answer that `send` gets, tried again while a failure may pass; its usage counts every request, and the
         money of the one that was answered.
 
-        `send` raises what `classify` understands. `tokens` and `usd` are what the request will take, or a bound
+        `send` raises what `classify_error` understands. `tokens` and `usd` are what the request will take, or a bound
         above: they pass the limits and are put aside in the ledger until the answer says what it really was. Of a
         request that failed, what was put aside is free again but for what may be billed: nothing where the server
         refused it or was not reached, `read_usd` (the prompt alone) where it may have read it, all of `usd` where it
@@ -553,7 +555,7 @@ class _Call(Generic[T]):
             async with asyncio.timeout(self.limits.timeout):
                 answer = await self.send()
         except Exception as error:
-            failure = classify(error)
+            failure = classify_error(error)
             self._failed(reservation, failure, start)
             if failure is not None and failure.kind == "pushback":
                 # Others wait with it, and must not wait longer than they would for themselves.

@@ -56,7 +56,7 @@ class Address:
                 f"base_url holds more than the address of {host}.",
                 mend="Leave user name, password and query out; name the variable that holds the key: key=NAME",
             )
-        path = "/".join(_shown(part) for part in parts.path.rstrip("/").split("/"))
+        path = "/".join(_shown_part(part) for part in parts.path.rstrip("/").split("/"))
         location = (f"{host}:{port}" if port else host) + path
         return cls(url.strip().rstrip("/"), location, host in _LOCAL)
 
@@ -71,7 +71,7 @@ def check_kept(url: str | None) -> None:
         )  # fmt: skip
 
 
-def _shown(part: str) -> str:
+def _shown_part(part: str) -> str:
     """A part of a path as results keep it: what looks like a key by a digest, which tells two apart."""
     return f"hidden-{hashlib.sha256(part.encode()).hexdigest()[:8]}" if _is_secret(part) else part
 
@@ -138,14 +138,14 @@ class Turns(Generic[T]):
 _clients: dict[int, Turns[Any]] = {}
 
 
-async def post(url: str, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
+async def post_json(url: str, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
     """The JSON that the server answers `payload` with. Call it inside `Calls.do`, which sets the time limit.
 
     Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx2's
     errors for a connection that fails. ModelError where httpx2 is not installed.
     """
     where = f"{url.rstrip('/')}/{path.lstrip('/')}"
-    answer = await _client().post(where, json=dict(payload), headers=dict(headers))
+    answer = await _loop_client().post(where, json=dict(payload), headers=dict(headers))
     try:
         body = json.loads(answer.content)
     except (ValueError, RecursionError):
@@ -166,14 +166,14 @@ def check_installed(package: str = "httpx2", who: str = "Remote models") -> None
         )
 
 
-def _client() -> Any:
+def _loop_client() -> Any:
     """A client of this process, made and used in the loop of `home`."""
     if os.getpid() not in _clients:
-        _clients[os.getpid()] = Turns(_made)
+        _clients[os.getpid()] = Turns(_make_client)
     return _clients[os.getpid()].next()
 
 
-def _made() -> httpx2.AsyncClient:
+def _make_client() -> httpx2.AsyncClient:
     check_installed()
     import httpx2
 
@@ -233,7 +233,11 @@ class OpenAIClient:
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(
-            api_key=self._key, base_url=self._address.url, max_retries=0, timeout=None, http_client=_made()
+            api_key=self._key,
+            base_url=self._address.url,
+            max_retries=0,
+            timeout=None,
+            http_client=_make_client(),
         )
 
 
@@ -317,11 +321,11 @@ class Connection:
         return cls(vendor, address, {vendor.header: vendor.scheme + key})
 
     async def post(self, path: str, payload: Mapping[str, Any]) -> Any:
-        """What the server answers, see `http.post`."""
-        return await post(self.address.url, path, payload, self._headers)
+        """What the server answers, see `http.post_json`."""
+        return await post_json(self.address.url, path, payload, self._headers)
 
 
-def options(**values: Any) -> dict[str, Any]:
+def given_options(**values: Any) -> dict[str, Any]:
     """Those that are given: a vendor's default is what it does without the field."""
     return {key: value for key, value in values.items() if value is not None}
 

@@ -123,12 +123,12 @@ def _warn_of_count(said: object, booked: int, why: str = "which is impossible") 
 
 def too_long(texts: Sequence[str], most: int, tokenizer: Tokenizer) -> list[int]:
     """The positions of the texts with more than `most` tokens; only what has more bytes is tokenized."""
-    long = [i for i, text in enumerate(texts) if 4 * len(text) > most and len(_bytes(text)) > most]
+    long = [i for i, text in enumerate(texts) if 4 * len(text) > most and len(_as_bytes(text)) > most]
     counts = count_tokens([texts[i] for i in long], tokenizer)
     return [i for i, tokens in zip(long, counts, strict=True) if tokens > most]
 
 
-def cut(text: str, most: int, tokenizer: Tokenizer) -> str:
+def cut_to_tokens(text: str, most: int, tokenizer: Tokenizer) -> str:
     """The longest beginning of the text, in whole characters, that has at most `most` tokens by this count."""
     pieces, end = tokenizer.pieces(text), most
     while True:
@@ -139,7 +139,7 @@ def cut(text: str, most: int, tokenizer: Tokenizer) -> str:
         end -= 1
 
 
-def _bytes(text: str) -> bytes:
+def _as_bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from embassay.systems.models import known_model
 from embassay.systems.remote import Ledger
-from embassay.systems.remote.http import COHERE, Server, options
+from embassay.systems.remote.http import COHERE, Server, given_options
 from embassay.systems.rerankers.server import PostedReranker
 
 _PER_SEARCH = 100
@@ -40,7 +40,7 @@ class CohereReranker(PostedReranker):
             "model": self.target,
             "query": query,
             "documents": list(documents),
-            **options(max_tokens_per_doc=self._longest),
+            **given_options(max_tokens_per_doc=self._longest),
         }
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:

@@ -46,10 +46,10 @@ class CrossEncoder:
         trust_remote_code: bool = False,
         name: str = "",
     ) -> None:
-        _check(target, revision, trust_remote_code=trust_remote_code)
-        weights, library = weights_and_library(_library, target, revision, system="cross")
+        _check_target(target, revision, trust_remote_code=trust_remote_code)
+        weights, library = weights_and_library(_import_library, target, revision, system="cross")
         self._target, self._batch_size = target, batch_size
-        self._model = _loaded(
+        self._model = _load_model(
             library,
             weights,
             device=device or asked_device(),
@@ -79,7 +79,7 @@ class CrossEncoder:
         return _one_each(np.asarray(scores, dtype=np.float32), len(documents), self._target)
 
 
-def _check(target: str, revision: str | None, *, trust_remote_code: bool) -> None:
+def _check_target(target: str, revision: str | None, *, trust_remote_code: bool) -> None:
     if not target:
         raise UsageError(
             "The reranker 'cross' needs a model.", mend="Write cross:ORG/MODEL or cross:./folder."
@@ -91,13 +91,13 @@ def _check(target: str, revision: str | None, *, trust_remote_code: bool) -> Non
         )
 
 
-def _library() -> Any:
+def _import_library() -> Any:
     return model_library(
         "sentence_transformers", what="Cross-encoders", mend="Install it: pip install 'embassay[torch]'"
     )
 
 
-def _loaded(library: Any, weights: Weights, **options: Any) -> Any:
+def _load_model(library: Any, weights: Weights, **options: Any) -> Any:
     try:
         return library.CrossEncoder(
             weights.location, revision=weights.commit, local_files_only=weights.cached, **options

@@ -12,7 +12,7 @@ from embassay.contracts import Role, Tokenizer
 from embassay.errors import ModelError, UsageError
 from embassay.search.maxsim import maxsim
 from embassay.spec import QUERY, Spec, Value
-from embassay.systems.cosine import unit
+from embassay.systems.cosine import scale_rows
 from embassay.systems.remote.ledger import Ledger
 
 Vectors = NDArray[np.float32]
@@ -53,7 +53,7 @@ class LateInteraction:
         name: str = "",
         **encoder: Value,
     ) -> None:
-        self._encoder = _opened(target, encoder, tokenizer=tokenizer, ledger=ledger, seed=seed)
+        self._encoder = _open_encoder(target, encoder, tokenizer=tokenizer, ledger=ledger, seed=seed)
         self.name = name or f"maxsim:{target}"
         self.identity = f"maxsim/1:{self._encoder.identity}"
 
@@ -61,10 +61,12 @@ class LateInteraction:
         """Sums of largest cosines, (n,). ModelError where the encoder fails."""
         if not documents:
             return np.empty(0, dtype=np.float32)
-        left = unit(_finite(self._encoder.encode_tokens([query], role="query")[0]))
+        left = scale_rows(_check_finite(self._encoder.encode_tokens([query], role="query")[0]))
         right = self._encoder.encode_tokens(documents, role="document")
         # One product per document: its score must not depend on the others, by no rounding either.
-        return np.array([max_sim(left, unit(_finite(tokens))) for tokens in right], dtype=np.float32)
+        return np.array(
+            [max_sim(left, scale_rows(_check_finite(tokens))) for tokens in right], dtype=np.float32
+        )
 
 
 class ColBERT:
@@ -89,11 +91,13 @@ class ColBERT:
         fails."""
         if not documents:
             return np.empty(0, dtype=np.float32)
-        query_tokens = _finite(self._model.encode([query], role="query")[0])
+        query_tokens = _check_finite(self._model.encode([query], role="query")[0])
         texts = [text for text in documents if text]
         vectors = iter(self._model.encode(texts, role="document"))
         nothing = np.empty((0, self._model.width), dtype=np.float32)
-        scores = [maxsim(query_tokens, _finite(next(vectors)) if text else nothing) for text in documents]
+        scores = [
+            maxsim(query_tokens, _check_finite(next(vectors)) if text else nothing) for text in documents
+        ]
         over = max(1, len(query_tokens)) if self._model.similarity == "meanmaxsim" else 1
         return np.array(scores, dtype=np.float32) / np.float32(over)
 
@@ -113,14 +117,14 @@ def max_sim(query: Vectors, document: Vectors) -> float:
     return float(cosines.max(axis=0).sum(dtype=np.float64))
 
 
-def _finite(tokens: Vectors) -> Vectors:
+def _check_finite(tokens: Vectors) -> Vectors:
     """The vectors of tokens as they are; ModelError where there are values that are none."""
     if not np.isfinite(tokens).all():
         raise ModelError("The vectors of tokens hold values that are not finite.")
     return tokens
 
 
-def _opened(target: str, params: dict[str, Value], **context: Any) -> TokenEncoder:
+def _open_encoder(target: str, params: dict[str, Value], **context: Any) -> TokenEncoder:
     from embassay.systems import open_system
 
     if not target:

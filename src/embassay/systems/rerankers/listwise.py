@@ -76,7 +76,7 @@ class Listwise:
         lists: Lists = Lists(),
         **chat: Value,
     ) -> None:
-        self._model = _opened(target, chat, ledger)
+        self._model = _open_chat(target, chat, ledger)
         self._tokenizer = tokenizer
         self._lists = lists
         self._sampling = Sampling(temperature=lists.temperature, seed=seed)
@@ -97,12 +97,12 @@ class Listwise:
 
     async def _ordered(self, query: str, documents: Sequence[str]) -> list[int]:
         order = list(range(len(documents)))
-        for part in windows(len(documents), self._lists.window, self._lists.step):
+        for part in list_windows(len(documents), self._lists.window, self._lists.step):
             shown = [documents[position] for position in order[part]]
             answer = await self._model.complete(
-                messages(query, shown), sampling=self._sampling, schema=ranking_of(len(shown))
+                ranking_messages(query, shown), sampling=self._sampling, schema=ranking_of(len(shown))
             )
-            ranks, missing = completed(answer.parsed.ranking, len(shown))
+            ranks, missing = complete_ranking(answer.parsed.ranking, len(shown))
             order[part] = [order[part][rank] for rank in ranks]
             self.counts.windows += 1
             self.counts.missing += missing
@@ -113,10 +113,10 @@ class Listwise:
         return document if len(pieces) <= most else b"".join(pieces[:most]).decode("utf-8", "ignore")
 
 
-def windows(n: int, size: int, step: int) -> Iterator[slice]:
+def list_windows(n: int, size: int, step: int) -> Iterator[slice]:
     """The parts of a list of n that are ordered one after the other, from its end to its start.
 
-    >>> [(part.start, part.stop) for part in windows(45, 20, 10)]
+    >>> [(part.start, part.stop) for part in list_windows(45, 20, 10)]
     [(25, 45), (15, 35), (5, 25), (0, 15)]
     """
     stop = n
@@ -126,7 +126,7 @@ def windows(n: int, size: int, step: int) -> Iterator[slice]:
         stop = 0 if start == 0 else stop - step
 
 
-def messages(query: str, documents: Sequence[str]) -> list[Message]:
+def ranking_messages(query: str, documents: Sequence[str]) -> list[Message]:
     """What the model is asked: the task, then the query and the documents, numbered from 1."""
     numbered = "\n\n".join(f"[{number}] {document}" for number, document in enumerate(documents, start=1))
     return [Message("system", _TASK), Message("user", f"Query: {query}\n\nDocuments:\n\n{numbered}")]
@@ -147,11 +147,11 @@ def ranking_of(n: int) -> Any:
     return create_model("Ranking", ranking=(ranking, Field(description="document numbers, best first")))
 
 
-def completed(ranking: Sequence[int], n: int) -> tuple[list[int], int]:
+def complete_ranking(ranking: Sequence[int], n: int) -> tuple[list[int], int]:
     """Positions from 0 in the order of `ranking`, those that it leaves out after them as they stand, and how
     many these are.
 
-    >>> completed([3, 1], 4)
+    >>> complete_ranking([3, 1], 4)
     ([2, 0, 1, 3], 2)
     """
     named = [number - 1 for number in ranking]
@@ -159,7 +159,7 @@ def completed(ranking: Sequence[int], n: int) -> tuple[list[int], int]:
     return [*named, *missing], len(missing)
 
 
-def _opened(target: str, params: dict[str, Value], ledger: Ledger) -> ChatModel:
+def _open_chat(target: str, params: dict[str, Value], ledger: Ledger) -> ChatModel:
     if not target:
         raise UsageError("The reranker 'llm' needs a chat model.", mend="Write llm:openai:gpt-5-mini.")
     spec = QUERY.parse(target)

@@ -30,8 +30,8 @@ class Overlap:
 
     def score(self, query: str, documents: Sequence[str]) -> NDArray[np.float32]:
         """Shares of the query's weight, (n,), in [0, 1]; all 0 for a query without words."""
-        terms = _words(query)
-        shared = [terms & _words(document) for document in documents]
+        terms = _word_set(query)
+        shared = [terms & _word_set(document) for document in documents]
         having = Counter(word for words in shared for word in words)
         n = len(documents)
         # Summed in one order, so that documents with the same words have the same score to the bit.
@@ -41,5 +41,5 @@ class Overlap:
         return np.array([share / total for share in shares], dtype=np.float32)
 
 
-def _words(text: str) -> set[str]:
+def _word_set(text: str) -> set[str]:
     return set(_WORD.findall(text.casefold()))

@@ -30,7 +30,7 @@ from embassay.web.annotation.service import (
     browser_of,
     new_browser,
     not_found,
-    remember,
+    set_cookie,
 )
 from embassay.web.server import HEADERS, Guard
 
@@ -66,7 +66,7 @@ class AnnotatorRoutes:
         form_key = self._service.links.form_key(token)
         answer = HTMLResponse(render_page(self._service.folder.study.name, form_key))
         if not browser_of(request):
-            remember(request, answer, new_browser())
+            set_cookie(request, answer, new_browser())
         return answer
 
     def study(self, request: Request, token: str) -> dict[str, Any]:
@@ -99,7 +99,7 @@ class AnnotatorRoutes:
     def answer(self, request: Request, token: str, item_id: str, sent: SentAnswer) -> dict[str, Any]:
         """Store an answer."""
         annotator = self._who(request, token)
-        saved = save(self._service, annotator, item_id, sent)
+        saved = save_answer(self._service, annotator, item_id, sent)
         self._service.browsers.wrote(browser_of(request), annotator.id)
         return saved
 
@@ -109,7 +109,7 @@ class AnnotatorRoutes:
 
     def finish(self, request: Request, token: str, task: str, sent: SentTab | None = None) -> dict[str, Any]:
         """Freeze a task."""
-        return finish(self._service, self._who(request, token), task, sent)
+        return finish_task(self._service, self._who(request, token), task, sent)
 
     def profile(self, request: Request, token: str, sent: SentProfile) -> dict[str, Any]:
         """Name and settings."""
@@ -130,16 +130,16 @@ class AnnotatorRoutes:
 _MOST_SEQ = 2**53
 
 
-def _plain(text: str) -> str:
+def _check_plain(text: str) -> str:
     if not is_plain(text):
         raise ValueError("a character that cannot be kept")
     return text
 
 
-Comment = Annotated[str, Field(max_length=4000), AfterValidator(_plain)]
-Flag = Annotated[str, Field(max_length=500), AfterValidator(_plain)]
-Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_plain)]
-Name = Annotated[str, Field(max_length=80), AfterValidator(_plain)]
+Comment = Annotated[str, Field(max_length=4000), AfterValidator(_check_plain)]
+Flag = Annotated[str, Field(max_length=500), AfterValidator(_check_plain)]
+Tab = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_check_plain)]
+Name = Annotated[str, Field(max_length=80), AfterValidator(_check_plain)]
 
 
 class _Sent(BaseModel):
@@ -211,7 +211,7 @@ def task_of(service: Service, name: str) -> Task:
     return service.tasks[name]
 
 
-def save(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer) -> dict[str, Any]:
+def save_answer(service: Service, annotator: Annotator, item_id: str, sent: SentAnswer) -> dict[str, Any]:
     """Store an answer. Raises Refusal for a value that is no answer to the item, and where it may not be stored."""
     item = own_item(service, annotator, item_id)
     if service.grading is not None and service.grading.is_fixed(item_id):
@@ -239,7 +239,9 @@ def take_lease(service: Service, annotator: Annotator, sent: SentTab) -> dict[st
     return {"writes": service.store.take_lease(annotator.id, sent.tab, take=sent.take)}
 
 
-def finish(service: Service, annotator: Annotator, task: str, sent: SentTab | None = None) -> dict[str, Any]:
+def finish_task(
+    service: Service, annotator: Annotator, task: str, sent: SentTab | None = None
+) -> dict[str, Any]:
     """Freeze a task. Raises Refusal with the open items, and those that are flagged, where some are open, and where the
     tab that asks is not the one that writes."""
     name = task_of(service, task).name
@@ -284,7 +286,7 @@ def make_app(service: Service) -> Guard:
     app.include_router(OwnerRoutes(service, door).router())
     app.mount("/static/owner", StaticFiles(directory=OWNER_STATIC))
     app.mount("/static", StaticFiles(directory=STATIC, check_dir=False))
-    app.add_api_route("/health", partial(_health, service))
+    app.add_api_route("/health", partial(_check_health, service))
     app.add_api_route("/favicon.ico", _no_icon)
     for kind, answer in ANSWERS:
         app.add_exception_handler(kind, answer)
@@ -305,7 +307,7 @@ async def _few_threads(_: FastAPI) -> AsyncIterator[None]:
     yield
 
 
-def _health(service: Service) -> dict[str, str]:
+def _check_health(service: Service) -> dict[str, str]:
     """Whether answers can be read; ModelError where not."""
     service.store.annotators()
     return {"status": "ok"}
@@ -331,43 +333,43 @@ _NOTHING = """<!doctype html>
 _log = logging.getLogger("uvicorn.error")
 
 
-def refused(request: Request, refusal: Any) -> Response:
+def answer_refusal(request: Request, refusal: Any) -> Response:
     """A refusal of ours; to somebody who opens a link that is none, in words."""
     if refusal.status == 404 and "text/html" in request.headers.get("accept", ""):
         return HTMLResponse(_NOTHING, 404)
     return JSONResponse(refusal.body, refusal.status)
 
 
-def unreadable(_: Request, error: Any) -> Response:
+def answer_unreadable(_: Request, error: Any) -> Response:
     """A body that is no answer: which field, never what was in it."""
     places = (fault["loc"] for fault in error.errors())
     names = {str(place[1]) for place in places if len(place) > 1 and isinstance(place[1], str)} & _FIELDS
     return JSONResponse({"error": f"This cannot be read: {', '.join(sorted(names)) or 'the body'}."}, 400)
 
 
-def told(request: Request, error: Any) -> Response:
+def answer_framework(request: Request, error: Any) -> Response:
     """What the framework refuses by itself."""
     if error.status_code == 404:
-        return refused(request, not_found())
+        return answer_refusal(request, not_found())
     return JSONResponse({"error": _SAID.get(error.status_code, "This was refused.")}, error.status_code)
 
 
-def away(_: Request, error: Any) -> Response:
+def answer_unavailable(_: Request, error: Any) -> Response:
     """The database does not answer: whoever runs the server reads why, and the page keeps the answer meanwhile."""
     _log.warning("%s", error)
     return JSONResponse({"error": "The answers cannot be stored just now. Try again in a moment."}, 503)
 
 
-def broken(_: Request, error: Any) -> Response:  # noqa: ARG001
+def answer_mistake(_: Request, error: Any) -> Response:  # noqa: ARG001
     """A mistake of ours: its traceback goes to the log of the server."""
     return JSONResponse({"error": "Something went wrong on the server."}, 500)
 
 
 ANSWERS = (
-    (Refusal, refused),
-    (RequestValidationError, unreadable),
-    (HTTPException, told),
-    (ModelError, away),
-    (Exception, broken),
+    (Refusal, answer_refusal),
+    (RequestValidationError, answer_unreadable),
+    (HTTPException, answer_framework),
+    (ModelError, answer_unavailable),
+    (Exception, answer_mistake),
 )
 """By kind of error, how it is answered."""

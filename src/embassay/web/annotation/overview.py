@@ -28,7 +28,7 @@ from embassay.web.annotation.service import (
     Service,
     browser_of,
     new_browser,
-    remember,
+    set_cookie,
     titles_of,
 )
 
@@ -75,7 +75,7 @@ class OwnerRoutes:
                 exposures=browsers.exposures(),
             )
         )
-        remember(request, answer, browser)
+        set_cookie(request, answer, browser)
         return answer
 
     def csv(self, request: Request, token: str, exposed: bool = False) -> Response:
@@ -87,7 +87,7 @@ class OwnerRoutes:
         return self._file(request, token, exposed, "jsonl")
 
     def _file(self, request: Request, token: str, exposed: bool, kind: str) -> Response:
-        text = exported(self._annotations(request, token, exposed), kind)
+        text = export_annotations(self._annotations(request, token, exposed), kind)
         headers = {"content-disposition": f'attachment; filename="annotations.{kind}"'}
         return Response(text, headers=headers, media_type=KINDS[kind][1])
 
@@ -108,7 +108,7 @@ class OwnerRoutes:
     def _overview(self) -> Overview:
         service = self._service
         store = service.store
-        return overview(
+        return make_overview(
             service.folder.study.tasks,
             self._asked(),
             store.annotators(),
@@ -155,17 +155,17 @@ def owner_page(
     odd: tuple[Doubt, ...] = ()
     if service.calibration is not None and not writers:
         tasks, answers = study.tasks, service.store.all_answers()
-        odd = doubts(service.calibration, service.items_by_task, tasks, answers)
-    return render(
-        "owner/owner.html", study=study, found=found, verdict=decision.verdict if decision else verdict(found),
-        agreed=agreed(found), decision=decision, doubts=odd, calibration=service.calibration,
+        odd = find_doubts(service.calibration, service.items_by_task, tasks, answers)
+    return render_template(
+        "owner/owner.html", study=study, found=found, verdict=decision.verdict if decision else study_verdict(found),
+        agreed=say_agreement(found), decision=decision, doubts=odd, calibration=service.calibration,
         links=[
             (annotator, base + service.annotator_link(annotator.id))
             for annotator in (*found.annotators, *service.store.adjudicators())
         ],
-        writers=writers, adjudication=adjudicated(service, found),
+        writers=writers, adjudication=count_decided(service, found),
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
-        when=when, width=width, most=_MOST_REMARKS, fewest=FEWEST,
+        when=format_time, width=bar_width, most=_MOST_REMARKS, fewest=FEWEST,
     )  # fmt: skip
 
 
@@ -186,7 +186,7 @@ class Doubt:
     probability: Probability
 
 
-def doubts(
+def find_doubts(
     calibration: Calibration, items: Mapping[str, Sequence[Item]], tasks: Sequence[Task], answers: AnswersBy
 ) -> tuple[Doubt, ...]:
     """The pairs that are worth another look, the surest first: the interval of the probability lies on one side of a
@@ -211,7 +211,7 @@ def doubts(
     for key, likely in zip(marks, calibration.probability(first, second), strict=True):
         mean = statistics.fmean(marks[key])
         if (likely.low > 0.5 and mean < cut) or (likely.high < 0.5 and mean >= cut):
-            texts = (_beginning(pairs[key].payload["text1"]), _beginning(pairs[key].payload["text2"]))
+            texts = (_cut_text(pairs[key].payload["text1"]), _cut_text(pairs[key].payload["text2"]))
             odd.append(Doubt(key, texts, len(marks[key]), mean, likely))
     return tuple(sorted(odd, key=lambda doubt: -abs(doubt.probability.value - 0.5))[:MOST_DOUBTS])
 
@@ -226,7 +226,7 @@ class Decided:
     decided: int
 
 
-def adjudicated(service: Service, found: Overview) -> tuple[Decided, ...]:
+def count_decided(service: Service, found: Overview) -> tuple[Decided, ...]:
     """How far adjudicators are, by adjudicator and task; empty where there are none."""
     people = service.store.adjudicators()
     if not people:
@@ -241,7 +241,7 @@ def adjudicated(service: Service, found: Overview) -> tuple[Decided, ...]:
     )
 
 
-def verdict(found: Overview) -> str:
+def study_verdict(found: Overview) -> str:
     """How far the study is, in a sentence."""
     if not found.decided:
         return f"No answers yet: 0 of {found.wanted:,}"
@@ -251,7 +251,7 @@ def verdict(found: Overview) -> str:
     return f"{share} of the answers are in: {found.decided:,} of {found.wanted:,}"
 
 
-def agreed(found: Overview) -> str:
+def say_agreement(found: Overview) -> str:
     """How well people agree, in a sentence, on tasks of which enough items were answered twice to say so."""
     judged = [task for task in found.tasks if not task.agreement.reason and task.agreement.items >= FEWEST]
     if not judged:
@@ -260,10 +260,10 @@ def agreed(found: Overview) -> str:
     return f"Agreement so far: {words}."
 
 
-def when(at: str | None) -> str:
+def format_time(at: str | None) -> str:
     """A time of the store as people read it.
 
-    >>> when("2026-11-21T22:36:30.082Z"), when(None)
+    >>> format_time("2026-11-21T22:36:30.082Z"), format_time(None)
     ('21 Nov 2026, 22:36 UTC', '–')
     """
     if at is None:
@@ -272,7 +272,7 @@ def when(at: str | None) -> str:
     return f"{moment.day} {moment:%b %Y, %H:%M} UTC"
 
 
-def width(progress: Progress) -> str:
+def bar_width(progress: Progress) -> str:
     """How much of a bar is full."""
     return f"{100 * progress.decided / progress.items:.2f}%" if progress.items else "0%"
 
@@ -352,7 +352,7 @@ class Overview:
         )  # fmt: skip
 
 
-def overview(
+def make_overview(
     tasks: Sequence[Task],
     items: Mapping[str, Sequence[Item]],
     annotators: Sequence[Annotator],
@@ -365,14 +365,15 @@ def overview(
     return Overview(
         tuple(annotators),
         tuple(
-            _task(task, titles[task.name], items[task.name], annotators, answers, finished) for task in tasks
+            _task_overview(task, titles[task.name], items[task.name], annotators, answers, finished)
+            for task in tasks
         ),
-        tuple(_remarks(items, annotators, answers)),
+        tuple(_list_remarks(items, annotators, answers)),
         max(saved, default=None),
     )
 
 
-def _task(
+def _task_overview(
     task: Task,
     title: str,
     items: Sequence[Item],
@@ -393,10 +394,10 @@ def _task(
                 finished.get(annotator.id, {}).get(task.name),
             )
         )  # fmt: skip
-    return TaskOverview(task, title, len(items), tuple(progress), *_agreement(task, items, answers))
+    return TaskOverview(task, title, len(items), tuple(progress), *_task_agreement(task, items, answers))
 
 
-def _agreement(
+def _task_agreement(
     task: Task, items: Sequence[Item], answers: AnswersBy
 ) -> tuple[PeopleAgreement, tuple[float, float] | None, tuple[str, ...]]:
     # The numeric libraries wait for the first look: a server that was killed is up again sooner.
@@ -406,19 +407,23 @@ def _agreement(
     for annotator in sorted(answers):
         by_item = answers[annotator]
         read[annotator] = {
-            item.id: _value(task, item, by_item[item.id].value)
+            item.id: _parse_value(task, item, by_item[item.id].value)
             for item in items
             if item.id in by_item and by_item[item.id].is_complete
         }
     counted = who_counts(read)
     few = tuple(name for name, values in read.items() if values and name not in counted)
     agreement = people_agreement(task.family, counted)
-    interval = None if agreement.reason else _interval(task.family, to_json(counted), agreement.coefficient)
+    interval = (
+        None
+        if agreement.reason
+        else _agreement_interval(task.family, to_json(counted), agreement.coefficient)
+    )
     return agreement, interval, few
 
 
 @lru_cache(maxsize=256)
-def _interval(family: Family, answers: str, coefficient: str) -> tuple[float, float] | None:
+def _agreement_interval(family: Family, answers: str, coefficient: str) -> tuple[float, float] | None:
     """The page is asked for every few seconds, and an interval of hundreds of answers takes half a second."""
     from embassay.protocols.hume.resampling import agreement_intervals
 
@@ -426,17 +431,17 @@ def _interval(family: Family, answers: str, coefficient: str) -> tuple[float, fl
     return None if math.isnan(interval.low) else (interval.low, interval.high)
 
 
-def _value(task: Task, item: Item, value: Any) -> Any:
+def _parse_value(task: Task, item: Item, value: Any) -> Any:
     like = (0,) * len(item.payload.get("documents", ())) if task.family == "reranking" else None
     return read_value(task.spec, value, f"The answer to {item.id}", like=like)
 
 
-def _remarks(
+def _list_remarks(
     items: Mapping[str, Sequence[Item]], annotators: Sequence[Annotator], answers: AnswersBy
 ) -> list[Remark]:
     """The latest first."""
     remarks = [
-        Remark(annotator, task, item.id, excerpt(item), answer.flag, answer.comment, answer.saved_at)
+        Remark(annotator, task, item.id, item_excerpt(item), answer.flag, answer.comment, answer.saved_at)
         for annotator in annotators
         for task, of_task in items.items()
         for item in of_task
@@ -448,13 +453,13 @@ def _remarks(
     )
 
 
-def excerpt(item: Item) -> str:
+def item_excerpt(item: Item) -> str:
     """The beginning of what an item shows first: its text, its query or the first of its two texts."""
     shown = (item.payload.get(name) for name in ("text", "query", "text1"))
-    return _beginning(next((text for text in shown if text), ""))
+    return _cut_text(next((text for text in shown if text), ""))
 
 
-def _beginning(shown: Any) -> str:
+def _cut_text(shown: Any) -> str:
     text = " ".join(str(shown).split())
     return text if len(text) <= _EXCERPT else text[:_EXCERPT].rstrip() + " …"
 
@@ -463,13 +468,13 @@ KINDS = {"csv": (as_csv, "text/csv"), "jsonl": (as_jsonl, "application/jsonl")}
 """How a file is written, and what it is called in an answer."""
 
 
-def exported(annotations: Sequence[Annotation], kind: str) -> str:
+def export_annotations(annotations: Sequence[Annotation], kind: str) -> str:
     """The text of the file."""
     write, _ = KINDS[kind]
-    return write([_row(annotation) for annotation in annotations])
+    return write([_annotation_row(annotation) for annotation in annotations])
 
 
-def _row(annotation: Annotation) -> AnnotationRow:
+def _annotation_row(annotation: Annotation) -> AnnotationRow:
     value = list(annotation.value) if isinstance(annotation.value, tuple) else annotation.value
     return AnnotationRow(
         item_id=annotation.item_id,
@@ -487,13 +492,13 @@ HERE = Path(__file__).parent
 OWNER_STATIC = HERE / "owner" / "static"
 
 
-def render(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """A template as HTML."""
-    return _environment().get_template(template).render(**values)
+    return _template_environment().get_template(template).render(**values)
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def _template_environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,

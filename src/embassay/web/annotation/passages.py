@@ -30,7 +30,7 @@ from embassay.protocols.rag.decision.protocol import (
     read_labels,
     write_standing,
 )
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 
 TASK = "passages"
 QUESTION = "How well does the passage answer the question?"
@@ -99,10 +99,10 @@ def decision_folder(path: Path) -> StudyFolder:
         name=TASK, family="sts", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES, n=len(items),
         scale=Scale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE), source=Source(dataset=path.name),
     )  # fmt: skip
-    content = digest([[item.id, dict(item.payload)] for item in items])
+    content = digest_json([[item.id, dict(item.payload)] for item in items])
     written = StudyFile(
         name=path.resolve().name, seed=study.terms.seed, tasks=[task], content=content,
-        guidelines=digest([GUIDELINES, QUESTION, ANCHORS]),
+        guidelines=digest_json([GUIDELINES, QUESTION, ANCHORS]),
     )  # fmt: skip
     return StudyFolder(path, written, items)
 

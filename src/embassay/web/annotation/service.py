@@ -25,8 +25,8 @@ from markdown_it.rules_core import StateCore
 from markupsafe import Markup
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.adjudication import Dispute, disputes
-from embassay.protocols.hume.collection import filed, rows_of_store
+from embassay.protocols.hume.adjudication import Dispute, find_disputes
+from embassay.protocols.hume.collection import read_filed, rows_of_store
 from embassay.protocols.hume.links import OWNER, Holder, Links, study_key
 from embassay.protocols.hume.profiles import asked_of
 from embassay.protocols.hume.store import (
@@ -40,7 +40,7 @@ from embassay.protocols.hume.store import (
     own_order,
 )
 from embassay.protocols.hume.study import AnnotationRow, Item, StudyFile, StudyFolder, Task, read_study
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 from embassay.web import server
 from embassay.web.annotation.passages import Grading, decision_folder
 from embassay.web.server import RateLimit, address_key
@@ -61,7 +61,7 @@ class Adjudication:
 
     @cached_property
     def _filed(self) -> Sequence[AnnotationRow]:
-        return [row for rows in filed(self._folder).values() for row in rows]
+        return [row for rows in read_filed(self._folder).values() for row in rows]
 
     def rows(self) -> list[AnnotationRow]:
         """Everybody's answers, those of files first."""
@@ -70,11 +70,13 @@ class Adjudication:
     def disputes(self) -> Mapping[str, tuple[Dispute, ...]]:
         """Those of every task by its name, the farthest apart first."""
         rows = self.rows()
-        mark = digest([[row.annotator_id, row.item_id, row.value, row.flag, row.comment] for row in rows])
+        mark = digest_json(
+            [[row.annotator_id, row.item_id, row.value, row.flag, row.comment] for row in rows]
+        )
         with self._lock:
             if self._held is None or self._held[0] != mark:
                 disputed = {
-                    task.name: disputes(self._folder, task, rows) for task in self._folder.study.tasks
+                    task.name: find_disputes(self._folder, task, rows) for task in self._folder.study.tasks
                 }
                 self._held = mark, disputed
             return self._held[1]
@@ -253,7 +255,7 @@ def open_service(
             mend="Leave --adjudicator or --until-decided out.",
         )
     folder = decision_folder(path) if until_decided else read_study(path)
-    calibration = None if calibrated is None else _calibration(calibrated)
+    calibration = None if calibrated is None else _open_calibration(calibrated)
     store = open_store(folder, database)
     try:
         _let_in(store, ((annotators, "person"), (simulated, "simulated"), (adjudicators, "adjudicator")))
@@ -271,7 +273,7 @@ def open_service(
     return Service(folder, store, links, options or ServeOptions(), grading, calibration)
 
 
-def _calibration(path: Path) -> Calibration:
+def _open_calibration(path: Path) -> Calibration:
     from embassay.protocols.calibration.probability import calibration
 
     system = calibration(path)
@@ -362,7 +364,7 @@ def new_browser() -> str:
     return secrets.token_hex(16)
 
 
-def remember(request: Request, answer: Response, name: str) -> None:
+def set_cookie(request: Request, answer: Response, name: str) -> None:
     """Let the browser keep its name."""
     # Lax: a link in a mail opens the page, and another site's form still brings no cookie.
     answer.set_cookie(
@@ -507,19 +509,19 @@ def as_html(markdown: str) -> Markup:
     >>> as_html("**Rate** <b onclick=x>both</b>")
     Markup('<p><strong>Rate</strong> &lt;b onclick=x&gt;both&lt;/b&gt;</p>\\n')
     """
-    return Markup(_parser().render(markdown))
+    return Markup(_markdown_parser().render(markdown))
 
 
 @lru_cache(maxsize=1)
-def _parser() -> MarkdownIt:
+def _markdown_parser() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
     markdown.validateLink = lambda url: url.startswith(("https://", "http://"))  # type: ignore[method-assign]
-    markdown.core.ruler.push("fit", _fit)
+    markdown.core.ruler.push("fit", _adapt_markdown)
     markdown.add_render_rule("link_open", _link_open)
     return markdown
 
 
-def _fit(state: StateCore) -> None:
+def _adapt_markdown(state: StateCore) -> None:
     """Lower headings; and the alignment of columns goes, which would be an inline style that the policy stops."""
     for token in state.tokens:
         token.attrs.pop("style", None)

@@ -26,7 +26,7 @@ from embassay.protocols.kernel.claims import (
 )
 from embassay.protocols.kernel.comparisons import ALPHA, CLASSICAL, OVERALL, REFERENCE, untold
 from embassay.protocols.kernel.tables import Unit
-from embassay.report.record import labels
+from embassay.report.record import label_names
 from embassay.web.leaderboard.contract import (
     Board,
     BoardLine,
@@ -51,32 +51,33 @@ _MOST_NAMED = 4
 _FEW = 10
 
 
-def verdict(
+def board_verdict(
     board: Joined, members: Sequence[Member], tests: Tested, labels: Mapping[str, str]
 ) -> blocks.Verdict:
     """Who may be first on the leading column."""
     lead = board.lead
     ranked = [member for member in members if member.complete and member.group == ""]
     if lead is None or not ranked:
-        return _unfinished(board)
+        return _unfinished_verdict(board)
     on = "" if lead.task == OVERALL else f" on {lead.title}"
     if len(ranked) == 1:
-        return _single(ranked[0], lead, on, labels)
+        return _single_verdict(ranked[0], lead, on, labels)
     values = {member.name: member.cells[lead.key].value or 0.0 for member in ranked}
-    first = _first_claims(lead, ranked, tests, _floor(members, lead))
+    first = _first_claims(lead, ranked, tests, _reference_floor(members, lead))
     if not first:
-        return _unranked(lead, values, tests, on)
-    gap, unit = _gap_claims(lead, ranked, tests), _unit(lead)
+        return _unranked_verdict(lead, values, tests, on)
+    gap, unit = _gap_claims(lead, ranked, tests), _column_unit(lead)
     every = (
         "embedding model"
         if any(member.group == CLASSICAL for member in members if member.complete)
         else "system"
     )
-    heading = _several(first, labels, on) or first_in_words(
-        first, lambda name: _cut(labels[name]), on, every=every
+    heading = _several_first(first, labels, on) or first_in_words(
+        first, lambda name: _cut_label(labels[name]), on, every=every
     )
     lede = tuple(
-        gap_in_words(claim, labels.__getitem__, values.__getitem__, unit, _apart(tests)) for claim in gap
+        gap_in_words(claim, labels.__getitem__, values.__getitem__, unit, _untold_words(tests))
+        for claim in gap
     )
     return blocks.Verdict(heading, lede, (*first, *gap))
 
@@ -86,19 +87,19 @@ def _first_claims(
 ) -> tuple[Claim, ...]:
     """Who may be first, of those that score above the best reference, if any does; none without ranks."""
     able = {member.name: member for member in ranked if tests.ranks.get(member.name, (0, 0))[0] == 1}
-    first = above_references(list(able), lambda name: _turned(able[name], lead), floor)
+    first = above_references(list(able), lambda name: _turned_value(able[name], lead), floor)
     alone = len(first) == 1 and tests.ranks[first[0]] == (1, 1)
     return state_contenders(lead.key, first, [member.name for member in ranked], alone=alone)
 
 
-def _floor(members: Sequence[Member], lead: Column) -> float | None:
+def _reference_floor(members: Sequence[Member], lead: Column) -> float | None:
     """What the best reference, which knows nothing, scores, turned so that more is better; None without one."""
     known = [member for member in members if member.group == REFERENCE and lead.key in member.cells]
-    values = [_turned(member, lead) for member in known if member.cells[lead.key].value is not None]
+    values = [_turned_value(member, lead) for member in known if member.cells[lead.key].value is not None]
     return max(values, default=None)
 
 
-def _turned(member: Member, lead: Column) -> float:
+def _turned_value(member: Member, lead: Column) -> float:
     value = member.cells[lead.key].value or 0.0
     return value if lead.higher_is_better else -value
 
@@ -113,39 +114,41 @@ def _gap_claims(lead: Column, ranked: Sequence[Member], tests: Tested) -> tuple[
     return (claim,)
 
 
-def _apart(tests: Tested) -> str:
+def _untold_words(tests: Tested) -> str:
     return "" if tests.gap is None else untold(tests.gap.p, tests.gap.p_adjusted, tests.gap.systems)
 
 
-def _single(member: Member, lead: Column, on: str, labels: Mapping[str, str]) -> blocks.Verdict:
+def _single_verdict(member: Member, lead: Column, on: str, labels: Mapping[str, str]) -> blocks.Verdict:
     claim = state_value(member.name, lead.key, member.cells[lead.key].value)
-    scores = f"{_cut(labels[member.name])} scores {_said(member, lead)}{on or ' overall'}"
+    scores = f"{_cut_label(labels[member.name])} scores {_say_value(member, lead)}{on or ' overall'}"
     return blocks.Verdict((scores,), (("Add a second system to compare.",),), (claim,))
 
 
-def _unranked(lead: Column, values: Mapping[str, float], tests: Tested, on: str) -> blocks.Verdict:
+def _unranked_verdict(lead: Column, values: Mapping[str, float], tests: Tested, on: str) -> blocks.Verdict:
     least, most = (end(values, key=lambda name: values[name]) for end in (min, max))
     others = {name: tuple(other for other in values if other != name) for name in (least, most)}
     claims = (
         Claim(least, "least", lead.key, others[least], values[least]),
         Claim(most, "most", lead.key, others[most], values[most]),
     )
-    ends = " and ".join(_unit(lead).said(claim.value or 0.0) for claim in claims)
+    ends = " and ".join(_column_unit(lead).said(claim.value or 0.0) for claim in claims)
     lede = f"Values lie between {ends}. No test compares them ({tests.reason})."
     return blocks.Verdict((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
 
-def care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int) -> tuple[str, ...]:
+def board_care(
+    board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
+) -> tuple[str, ...]:
     """What a reader must know before the table, each with its count and consequence."""
-    return tuple(_care(board, members, runs, broken))
+    return tuple(_care_sentences(board, members, runs, broken))
 
 
-def simulated(board: Joined) -> str:
+def simulated_share(board: Joined) -> str:
     """`All` or `Some` where scripts stand in for people, else nothing."""
     return next((run.scripts for run in board.runs if run.scripts), "")
 
 
-def _several(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
+def _several_first(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> blocks.Sentence:
     """The names of two or three that may be first, where they fit and somebody may not; else empty."""
     names = [labels[claim.subject] for claim in first]
     if not 1 < len(names) <= 3 or len(names) == first[0].of:
@@ -154,7 +157,7 @@ def _several(first: Sequence[Claim], labels: Mapping[str, str], on: str) -> bloc
     return (named,) if len(named) <= _LONGEST else ()
 
 
-def _unfinished(board: Joined) -> blocks.Verdict:
+def _unfinished_verdict(board: Joined) -> blocks.Verdict:
     work = [work for run in board.runs for work in run.work]
     claim = state_count("finished", sum(cell.status == "done" for cell in work), len(work))
     cells = f"{numbers.count(claim.n)} of {numbers.counted(claim.of, 'cell')}"
@@ -166,8 +169,10 @@ def _unfinished(board: Joined) -> blocks.Verdict:
     return blocks.Verdict((heading,), ((lede,),), (claim,))
 
 
-def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int) -> Iterator[str]:
-    if scripts := simulated(board):
+def _care_sentences(
+    board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], broken: int
+) -> Iterator[str]:
+    if scripts := simulated_share(board):
         yield f"{scripts} annotators are simulated: scripts answered. Their scores say nothing about people."
     failed = [work for member in members for work in member.entrant.work if work.status == "failed"]
     if failed:
@@ -180,7 +185,7 @@ def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], b
         yield f"{numbers.count(len(waiting))} {what} not complete: without a rank, below the others."
     stale = [run.name for run in runs if run.status == "stale"]
     if stale:
-        yield f"{_named(stale)} has been silent for long and may have been killed."
+        yield f"{_list_names(stale)} has been silent for long and may have been killed."
     twice = [member.name for member in members if member.entrant.others]
     if twice:
         who = "is" if len(twice) == 1 else "are"
@@ -189,10 +194,12 @@ def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], b
             "counts."
         )
     few = [
-        column for column in board.overview if 0 < _items(members, column) < _FEW and column.task != OVERALL
+        column
+        for column in board.overview
+        if 0 < _most_items(members, column) < _FEW and column.task != OVERALL
     ]
     if few and board.kind != "mteb":  # there n counts the tasks of a mean
-        titles = _named([column.title for column in few])
+        titles = _list_names([column.title for column in few])
         yield f"Under {_FEW} items stand behind {titles}: too few to rely on their ranks."
     codes = {str(run.manifest.get("embassay") or "") for run in board.runs}
     if len(codes) > 1:
@@ -201,24 +208,24 @@ def _care(board: Joined, members: Sequence[Member], runs: Sequence[ListedRun], b
         yield f"{numbers.counted(broken, 'folder')} cannot be read and {'is' if broken == 1 else 'are'} left out."
 
 
-def _items(members: Sequence[Member], column: Column) -> int:
+def _most_items(members: Sequence[Member], column: Column) -> int:
     return max((member.cells[column.key].n for member in members), default=0)
 
 
-def _named(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMED
     return ", ".join(names[:_MOST_NAMED]) + (f" and {numbers.count(more)} more" if more > 0 else "")
 
 
-def _said(member: Member, column: Column) -> str:
-    return _unit(column).said(member.cells[column.key].value or 0.0)
+def _say_value(member: Member, column: Column) -> str:
+    return _column_unit(column).said(member.cells[column.key].value or 0.0)
 
 
-def _unit(column: Column) -> Unit:
+def _column_unit(column: Column) -> Unit:
     return Unit(column.factor, column.decimals, 1 if column.unit == "points" else column.decimals)
 
 
-def _cut(label: str) -> str:
+def _cut_label(label: str) -> str:
     return label if len(label) <= 44 else label[:43] + "…"
 
 
@@ -260,20 +267,20 @@ def make_board(
     members = joined.members(standings)
     lead = joined.lead.key if joined.lead is not None else ""
     part, tested = part_of(joined, members, joined.overview, standings, tests, alike=[lead], later=later)
-    label = dict(labels([member.name for member in members]))
-    if simulated(joined):
+    label = dict(label_names([member.name for member in members]))
+    if simulated_share(joined):
         label |= {member.name: "simulated annotators" for member in members if member.kind == "person"}
     runs = tuple(run_of(run, around.statuses[run.name]) for run in joined.runs)
     columns = with_counts(joined.columns, part.cells)
     newest = joined.runs[0]
-    outcome = verdict(joined, members, tested.get(lead, Tested()), label)
-    said = Verdict(blocks.plain(outcome.heading), " ".join(map(blocks.plain, outcome.lede)))
+    outcome = board_verdict(joined, members, tested.get(lead, Tested()), label)
+    said = Verdict(blocks.plain_text(outcome.heading), " ".join(map(blocks.plain_text, outcome.lede)))
     board = Board(
         joined.id, title_of(newest), newest.kind, joined.version, status_of(runs), updated_of(runs), "",
-        around.newer, said, care(joined, members, runs, around.broken),
-        tuple(_datasets(newest)), runs, lead,
+        around.newer, said, board_care(joined, members, runs, around.broken),
+        tuple(_run_datasets(newest)), runs, lead,
         tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
-        tuple(_row(joined, member, i, label[member.name]) for i, member in enumerate(members)),
+        tuple(_system_row(joined, member, i, label[member.name]) for i, member in enumerate(members)),
         part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD,
     )  # fmt: skip
     whole = not any(test.reason == LATER for test in tested.values())
@@ -318,7 +325,7 @@ def updated_of(runs: Sequence[ListedRun]) -> str:
     return max((run.updated for run in runs), default="")
 
 
-def _datasets(run: RunData) -> list[Dataset]:
+def _run_datasets(run: RunData) -> list[Dataset]:
     return [
         Dataset(
             str(dataset["name"]), language_of(run, dataset),
@@ -329,7 +336,7 @@ def _datasets(run: RunData) -> list[Dataset]:
     ]  # fmt: skip
 
 
-def _row(joined: Joined, member: Member, index: int, label: str) -> SystemRow:
+def _system_row(joined: Joined, member: Member, index: int, label: str) -> SystemRow:
     entrant = member.entrant
     return SystemRow(
         index,
@@ -338,8 +345,8 @@ def _row(joined: Joined, member: Member, index: int, label: str) -> SystemRow:
         member.kind,
         member.group,
         member.complete and member.group in ("", "classical"),
-        _state(member),
-        _note(joined, member),
+        _member_state(member),
+        _unranked_note(joined, member),
         entrant.run.name,
         report_of(entrant.run),
         tuple(run.name for run in entrant.others),
@@ -347,14 +354,14 @@ def _row(joined: Joined, member: Member, index: int, label: str) -> SystemRow:
     )
 
 
-def _state(member: Member) -> State:
+def _member_state(member: Member) -> State:
     states = {cell.state for cell in member.cells.values()}
     if "running" in states:
         return "running"
     return "done" if member.complete or member.group == "reference" else "partial"
 
 
-def _note(joined: Joined, member: Member) -> str:
+def _unranked_note(joined: Joined, member: Member) -> str:
     """Why a system has no rank, with the mean of what it has."""
     if member.complete or member.group == "reference":
         return ""
@@ -436,12 +443,12 @@ def part_of(
         column.key: tests.of(board, column, standings, ranked, make=not later or column.key in alike)
         for column in columns
     }
-    cells = {column.key: tuple(_cell(m, column, standings) for m in members) for column in columns}
+    cells = {column.key: tuple(_board_cell(m, column, standings) for m in members) for column in columns}
     part = Part(
         stamp,
         cells,
         {key: tuple(test.ranks.get(m.name) for m in members) for key, test in tested.items()},
-        {key: tuple(_share(test.best.get(m.name)) for m in members) for key, test in tested.items()},
+        {key: tuple(_round_share(test.best.get(m.name)) for m in members) for key, test in tested.items()},
         {key: tuple(sorted(place[name] for name in test.top)) for key, test in tested.items()},
         {
             key: tuple(
@@ -467,19 +474,21 @@ def with_counts(columns: Sequence[Column], cells: Mapping[str, Sequence[Cell]]) 
     )
 
 
-def rounded(cell: Cell) -> Cell:
+def round_cell(cell: Cell) -> Cell:
     """Eight digits: more than a score has. Order, ranks and downloads are from all of them."""
-    return cell._replace(value=_short(cell.value), low=_short(cell.low), high=_short(cell.high))
+    return cell._replace(
+        value=_finite_value(cell.value), low=_finite_value(cell.low), high=_finite_value(cell.high)
+    )
 
 
-def _cell(member: Member, column: Column, standings: At) -> Cell:
+def _board_cell(member: Member, column: Column, standings: At) -> Cell:
     """The cell, with the interval of its replicates where the row was written without one."""
     cell = member.cells.get(column.key) or cell_of(member.entrant, column)
     standing = standings.get((place_of(column), member.name))
     if cell.value is not None and cell.low is None and standing is not None:
         low, high = standing.headline.interval
         cell = cell._replace(low=low, high=high)
-    return rounded(cell)
+    return round_cell(cell)
 
 
 def stamp_of(record: Any) -> str:
@@ -488,12 +497,12 @@ def stamp_of(record: Any) -> str:
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _short(value: float | None) -> float | None:
+def _finite_value(value: float | None) -> float | None:
     """What JSON cannot say is no value."""
     return float(f"{value:.{_DIGITS}g}") if value is not None and math.isfinite(value) else None
 
 
-def _share(value: float | None) -> float | None:
+def _round_share(value: float | None) -> float | None:
     return None if value is None else round(value, 4)
 
 
@@ -507,19 +516,19 @@ def facts_of(entrant: Entrant) -> Facts:
     stack = entrant.run.stacks.get(entrant.name, {})
     seconds = sum(work.seconds or 0.0 for work in entrant.work if work.status == "done")
     texts = sum(work.texts for work in entrant.work if work.status == "done")
-    dims = _whole(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
+    dims = _whole_number(facts.get("dims") or facts.get("dim") or (stack.get("axes") or {}).get("dims"))
     return Facts(
         dims,
-        _whole(facts.get("max_tokens")),
-        _whole(facts.get("parameters")),
-        _number(facts.get("usd_per_million_tokens")),
-        _number(stack.get("cost")),
-        _milliseconds(stack),
+        _whole_number(facts.get("max_tokens")),
+        _whole_number(facts.get("parameters")),
+        _parse_number(facts.get("usd_per_million_tokens")),
+        _parse_number(stack.get("cost")),
+        _stack_latency(stack),
         round(seconds, 3) or None,
         round(texts / seconds, 1) if texts and seconds else None,
         without_paths(str(facts.get("licence") or "")),
         without_paths(str(facts.get("summary") or "")),
-        _number(facts.get("weights_mb")),
+        _parse_number(facts.get("weights_mb")),
         None if stack or dims is None else float(dims * _FLOAT),
         _index_mb(stack),
     )
@@ -528,24 +537,24 @@ def facts_of(entrant: Entrant) -> Facts:
 def _index_mb(stack: Mapping[str, Any]) -> float | None:
     """Of a stack's index, as measured, else what its structure takes."""
     memory = stack.get("memory") or {}
-    taken = _number(memory.get("memory"))
+    taken = _parse_number(memory.get("memory"))
     if taken is None and memory.get("vectors") is not None:
-        taken = (_number(memory["vectors"]) or 0.0) + (_number(memory.get("graph")) or 0.0)
+        taken = (_parse_number(memory["vectors"]) or 0.0) + (_parse_number(memory.get("graph")) or 0.0)
     return None if taken is None else round(taken / 1e6, 3)
 
 
-def _milliseconds(stack: Mapping[str, Any]) -> float | None:
+def _stack_latency(stack: Mapping[str, Any]) -> float | None:
     """The 95th percentile of a stack's whole answer."""
     total = [time for time in stack.get("times") or () if time.get("stage") == "total"]
-    return _number(total[0].get("p95")) if total else None
+    return _parse_number(total[0].get("p95")) if total else None
 
 
-def _whole(value: Any) -> int | None:
-    number = _number(value)
+def _whole_number(value: Any) -> int | None:
+    number = _parse_number(value)
     return None if number is None else round(number)
 
 
-def _number(value: Any) -> float | None:
+def _parse_number(value: Any) -> float | None:
     """A number that may be written as text; None for what is none."""
     try:
         number = float(value)

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from embassay.data.rows import meant
+from embassay.data.rows import unescape_formula
 from embassay.errors import DataError
 from embassay.limits import FILES, bounded_json, bounded_lines, read_bounded, record_json
 from embassay.protocols.kernel import tables as numbers
@@ -46,23 +46,23 @@ class Folder:
 def find_folders(root: Path) -> Iterator[Folder]:
     """All run folders below `root`, itself included, in the order of their names. Links are not followed: what they
     lead to may lie elsewhere. A folder that cannot be listed is passed over; nothing is looked for inside a run."""
-    yield from _under(root, root, _DEPTH)
+    yield from _find_under(root, root, _DEPTH)
 
 
-def _under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
+def _find_under(root: Path, folder: Path, depth: int) -> Iterator[Folder]:
     try:
         with os.scandir(folder) as entries:
             by_name = {entry.name: entry for entry in islice(entries, FILES.most) if not entry.is_symlink()}
     except OSError:
         return
     manifest = by_name.get(MANIFEST)
-    if manifest is not None and manifest.is_file() and _is_run(manifest.path, *_stamp(manifest)):
-        yield _folder(root, folder, by_name)
+    if manifest is not None and manifest.is_file() and _is_run(manifest.path, *_entry_stamp(manifest)):
+        yield _make_folder(root, folder, by_name)
         return
     below = [name for name, entry in by_name.items() if entry.is_dir(follow_symlinks=False)]
     for name in sorted(below) if depth else ():
         if not name.startswith("."):
-            yield from _under(root, folder / name, depth - 1)
+            yield from _find_under(root, folder / name, depth - 1)
 
 
 @lru_cache(maxsize=20_000)
@@ -70,8 +70,8 @@ def _is_run(path: str, at: int, size: int) -> bool:  # noqa: ARG001 - a changed 
     return is_run(Path(path).parent)
 
 
-def _folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> Folder:
-    stamp = tuple(_stamp(entries.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT))
+def _make_folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> Folder:
+    stamp = tuple(_entry_stamp(entries.get(name)) for name in (MANIFEST, RESULTS, HEADLINES, _CELLS, REPORT))
     name = folder.relative_to(root).as_posix()
     return Folder(
         root.name if name == "." else name,
@@ -82,7 +82,7 @@ def _folder(root: Path, folder: Path, entries: dict[str, os.DirEntry[str]]) -> F
     )
 
 
-def _stamp(entry: os.DirEntry[str] | None) -> tuple[int, int]:
+def _entry_stamp(entry: os.DirEntry[str] | None) -> tuple[int, int]:
     """Time and size; a folder's size says nothing, its time changes with every file that is added."""
     try:
         status = entry.stat(follow_symlinks=False) if entry is not None else None
@@ -189,14 +189,14 @@ def read_run(folder: Folder) -> RunData:
         kind = kind_of(manifest)
         if kind not in _KNOWN:
             raise DataError(f"this version of Embassay knows no runs of {kind[:40]!r}")
-        scores, langs = _scores(run.results, manifest.get("status") == "running")
-        work = tuple(_work(run, manifest))
+        scores, langs = _read_scores(run.results, manifest.get("status") == "running")
+        work = tuple(_read_work(run, manifest))
         facts = {name: manifest[name] for name in _KEPT if name in manifest}
         names = [str(system["name"]) for system in manifest.get("systems") or ()]
         written = {shown_name(name): name for name in names if shown_name(name) != name}
         return RunData(
-            folder, facts, kind, scores, work, langs, _stacks(folder.path, manifest), written,
-            _scripts(manifest.get("study")), _people(folder.path / "tables" / "agreement.csv"),
+            folder, facts, kind, scores, work, langs, _read_stacks(folder.path, manifest), written,
+            _simulated_words(manifest.get("study")), _read_agreement(folder.path / "tables" / "agreement.csv"),
         )  # fmt: skip
     except DataError as error:
         raise DataError(_without_place(error, folder)) from None
@@ -204,15 +204,15 @@ def read_run(folder: Folder) -> RunData:
         raise DataError(f"its files do not fit together ({type(error).__name__})") from None
 
 
-def _people(path: Path) -> dict[str, tuple[str, str]]:
+def _read_agreement(path: Path) -> dict[str, tuple[str, str]]:
     """The table of agreement that a scored study wrote, a sentence per dataset; empty where there is none."""
     if path.is_symlink() or not path.is_file():
         return {}
     rows = csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8")))
-    return {meant(row["dataset"]): (_agreed(row), row["trust"]) for row in rows}
+    return {unescape_formula(row["dataset"]): (_agreement_words(row), row["trust"]) for row in rows}
 
 
-def _agreed(row: Mapping[str, str]) -> str:
+def _agreement_words(row: Mapping[str, str]) -> str:
     if not row["value"]:
         return "agreement not known"
     interval = ""
@@ -222,57 +222,57 @@ def _agreed(row: Mapping[str, str]) -> str:
     return f"{words}, n = {row['items']}, {row['band']}"
 
 
-def _scripts(study: Any) -> str:
+def _simulated_words(study: Any) -> str:
     """How many of a study's annotators are scripts, in a word."""
     if not isinstance(study, dict) or not study.get("simulated"):
         return ""
     return "All" if set(study.get("annotators") or ()) <= set(study["simulated"]) else "Some"
 
 
-def _scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
+def _read_scores(path: Path, growing: bool) -> tuple[dict[Place, dict[str, Score]], dict[str, str]]:
     scores: dict[Place, dict[str, Score]] = {}
     langs: dict[str, str] = {}
-    for row in _rows(path, growing):
+    for row in _read_rows(path, growing):
         if not row.variant and not row.subset:
             by_name = scores.setdefault((row.task, row.dataset, row.measure), {})
-            by_name[shown_name(row.system)] = _score(row)
+            by_name[shown_name(row.system)] = _make_score(row)
             if row.dataset and row.lang:
                 langs[row.dataset] = row.lang
     return scores, langs
 
 
-def _score(row: Result) -> Score:
+def _make_score(row: Result) -> Score:
     """The row's figures; what is not finite is no value."""
     value, low, high = (
-        None if figure is None or not math.isfinite(figure) else figure for figure in _figures(row)
+        None if figure is None or not math.isfinite(figure) else figure for figure in _row_figures(row)
     )
     reason = row.reason or ("" if value is not None or row.value is None else f"written as {row.value}")
     return value, low, high, row.n, without_paths(reason)
 
 
-def _figures(row: Result) -> tuple[float | None, ...]:
+def _row_figures(row: Result) -> tuple[float | None, ...]:
     return row.value, row.ci_low, row.ci_high
 
 
-def _rows(path: Path, growing: bool) -> Iterator[Result]:
+def _read_rows(path: Path, growing: bool) -> Iterator[Result]:
     """The rows; of a run that goes on the last line may be half written."""
     if path.is_symlink() or not path.is_file():
         return
     with path.open("rb") as stream:
         for number, line in enumerate(bounded_lines(stream, path), start=1):
             try:
-                yield _row(line)
+                yield _read_row(line)
             except (ValueError, TypeError) as error:
                 if growing and not line.endswith(b"\n"):
                     return
                 raise DataError(f"results.jsonl, line {number}, is not a result") from error
 
 
-def _row(line: bytes) -> Result:
+def _read_row(line: bytes) -> Result:
     # What is not finite is told of further on, with its row.
     row = Result(**bounded_json(line, halves=True))
     texts = row.task, row.dataset, row.measure, row.system, row.variant, row.subset, row.lang, row.reason
-    numbers = *_figures(row), row.n
+    numbers = *_row_figures(row), row.n
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("not a text")
     "".join(texts).encode()  # ValueError for half of a surrogate pair
@@ -281,14 +281,14 @@ def _row(line: bytes) -> Result:
     return row
 
 
-def _work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
+def _read_work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
     """The cells of the manifest; while a run goes on, those that ended since are told by their files."""
     ended = run.path / "cells"
     live = manifest.get("status") == "running" and ended.is_dir()
     for cell in manifest.get("cells") or ():
         status, reason = str(cell["status"]), str(cell.get("reason") or "")
         if live and status == "not run":
-            status, reason = _ended(ended / f"{cell['key']}.json", ended)
+            status, reason = _cell_state(ended / f"{cell['key']}.json", ended)
         counts = cell.get("counts") or {}
         yield Work(
             str(cell["task"]), str(cell["dataset"]), shown_name(str(cell["system"])), status, without_paths(reason),
@@ -297,7 +297,7 @@ def _work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
         )  # fmt: skip
 
 
-def _ended(path: Path, within: Path) -> tuple[str, str]:
+def _cell_state(path: Path, within: Path) -> tuple[str, str]:
     if path.parent != within or not path.is_file():
         return "not run", ""
     if path.stat().st_size > _SMALL:
@@ -306,7 +306,7 @@ def _ended(path: Path, within: Path) -> tuple[str, str]:
     return str(record["status"]), str(record.get("reason") or "")
 
 
-def _stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+def _read_stacks(path: Path, manifest: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     sweep = path / "sweep.json"
     if manifest.get("kind") != "sweep" or sweep.is_symlink() or not sweep.is_file():
         return {}
@@ -377,7 +377,9 @@ def version_of(run: RunData) -> str:
         for dataset in run.manifest.get("datasets") or ()
     )
     asked = {
-        name: value for name, value in (run.manifest.get("arguments") or {}).items() if _tells(name, value)
+        name: value
+        for name, value in (run.manifest.get("arguments") or {}).items()
+        if _tells_apart(name, value)
     }
     plain = json.dumps([run.kind, data, asked], sort_keys=True, ensure_ascii=False, default=str)
     return hashlib.sha256(plain.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
@@ -391,13 +393,13 @@ def history_of(run: RunData) -> tuple[str, ...]:
 def title_of(run: RunData) -> str:
     """A board's title.
 
-    >>> titled("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
+    >>> run_title("sage", ["scifact", "sumpubmed", "sts-b", "quora", "yelp"])
     'SAGE on scifact, sumpubmed, sts-b and 2 more'
     """
-    return titled(run.kind, [str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()])
+    return run_title(run.kind, [str(dataset["name"]) for dataset in run.manifest.get("datasets") or ()])
 
 
-def titled(kind: str, datasets: list[str]) -> str:
+def run_title(kind: str, datasets: list[str]) -> str:
     """The same from the names of its datasets."""
     shown = datasets[:_SHOWN]
     more = len(datasets) - len(shown)
@@ -410,6 +412,6 @@ def language_of(run: RunData, dataset: Mapping[str, Any]) -> str:
     return str(dataset.get("lang") or run.langs.get(str(dataset["name"]), ""))
 
 
-def _tells(name: str, value: Any) -> bool:
+def _tells_apart(name: str, value: Any) -> bool:
     # `runs` is a list of files for RAG, and the number of paraphrases for PTEB and the probes.
     return name not in _WHO | _WHERE | _ONLY_MORE and not (name == "runs" and isinstance(value, list))

@@ -17,7 +17,7 @@ from embassay.errors import DataError, EmbassayError, UsageError
 from embassay.protocols.compare import Contrast, compare_systems, pairing
 from embassay.protocols.kernel.comparisons import ALPHA
 from embassay.protocols.kernel.tables import Unit
-from embassay.web.leaderboard.board import Around, Made, Tests, line_of, make_board, rounded, stamp_of
+from embassay.web.leaderboard.board import Around, Made, Tests, line_of, make_board, round_cell, stamp_of
 from embassay.web.leaderboard.contract import (
     Board,
     Boards,
@@ -43,7 +43,7 @@ from embassay.web.leaderboard.folders import (
     without_paths,
 )
 from embassay.web.leaderboard.ranking import Replicates, values_of
-from embassay.web.leaderboard.table import Joined, Member, cell_of, joined, place_of
+from embassay.web.leaderboard.table import Joined, Member, cell_of, join_runs, place_of
 
 
 def make_card(library: Library, view: View, made: Made, name: str) -> Card | None:
@@ -56,10 +56,11 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
         stand
         for column in board.columns
         if not column.parts
-        and (stand := _stand(made, row.index, column, _cell(made, row.index, column))).cell.state != "none"
+        and (stand := _make_stand(made, row.index, column, _exact_cell(made, row.index, column))).cell.state
+        != "none"
     )
     ranked = [stand for stand in stands if stand.rank is not None and stand.of > 1]
-    elsewhere = tuple(_elsewhere(library, view, board.id, name))
+    elsewhere = tuple(_other_boards(library, view, board.id, name))
     identity = without_paths(str(made.members[row.index].entrant.described.get("identity") or ""))
     return Card(
         board.id, board.title, stamp_of((board.stamp, elsewhere)), row, identity, stands,
@@ -69,21 +70,21 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
     )  # fmt: skip
 
 
-def _cell(made: Made, index: int, column: Column) -> Cell:
+def _exact_cell(made: Made, index: int, column: Column) -> Cell:
     """As the board has it, with the interval of its replicates; as the run has it where the board shows it later."""
     shown = made.board.cells.get(column.key)
-    return shown[index] if shown is not None else rounded(cell_of(made.members[index].entrant, column))
+    return shown[index] if shown is not None else round_cell(cell_of(made.members[index].entrant, column))
 
 
-def _stand(made: Made, index: int, column: Column, cell: Cell) -> Stand:
+def _make_stand(made: Made, index: int, column: Column, cell: Cell) -> Stand:
     board = made.board
     rank = board.ranks[column.key][index] if column.key in board.ranks else None
     best = board.best[column.key][index] if column.key in board.best else None
-    of = _of(made, column, index) if rank is not None else 0
+    of = _count_ranked(made, column, index) if rank is not None else 0
     return Stand(column, cell, rank, of, best, board.ranked(column.key))
 
 
-def _of(made: Made, column: Column, index: int) -> int:
+def _count_ranked(made: Made, column: Column, index: int) -> int:
     """How many are ranked in the system's group."""
     board = made.board
     group = board.systems[index].group
@@ -93,7 +94,7 @@ def _of(made: Made, column: Column, index: int) -> int:
     )
 
 
-def _elsewhere(library: Library, view: View, here: str, name: str) -> Iterator[Elsewhere]:
+def _other_boards(library: Library, view: View, here: str, name: str) -> Iterator[Elsewhere]:
     """Its leading value on the other boards, newest first."""
     for line in view.boards.boards:
         if line.id == here or not any(name in run.systems for run in view.joined[line.id].runs):
@@ -103,7 +104,7 @@ def _elsewhere(library: Library, view: View, here: str, name: str) -> Iterator[E
         if made is None or row is None or made.joined.lead is None:
             continue
         column = next(column for column in made.board.columns if column.key == made.board.lead)
-        stand = _stand(made, row.index, column, made.board.cells[column.key][row.index])
+        stand = _make_stand(made, row.index, column, made.board.cells[column.key][row.index])
         yield Elsewhere(line.id, line.title, line.version, column, stand.cell, stand.rank, stand.of)
 
 
@@ -112,18 +113,20 @@ def compare(made: Made, a: str, b: str) -> Comparison | None:
     members = {member.name: member for member in made.members}
     if a not in members or b not in members or a == b:
         return None
-    contrasts, paired, reason = _contrasts(members[a], members[b])
+    contrasts, paired, reason = _place_contrasts(members[a], members[b])
     rows = []
     for column in (column for column in made.board.columns if not column.parts):
         cells = cell_of(members[a].entrant, column), cell_of(members[b].entrant, column)
         if any(cell.value is not None for cell in cells):
             contrast = _contrast_at(contrasts, place_of(column), (members[a], members[b]))
-            rows.append(_row(column, cells, contrast, reason))
+            rows.append(_contrast_row(column, cells, contrast, reason))
     labels = {system.name: system.label for system in made.board.systems}
-    return Comparison(a, b, _title(labels[a], labels[b], rows, made.board.lead), paired, reason, tuple(rows))
+    return Comparison(
+        a, b, _comparison_title(labels[a], labels[b], rows, made.board.lead), paired, reason, tuple(rows)
+    )
 
 
-def _contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bool, str]:
+def _place_contrasts(a: Member, b: Member) -> tuple[Mapping[Place, Contrast], bool, str]:
     """Contrasts by place; none, with the reason, where the runs keep nothing to test."""
     first, second = a.entrant.run, b.entrant.run
     if first.running or second.running:
@@ -151,7 +154,9 @@ def _contrast_at(
     return contrasts.get(place) or (contrasts.get((task, "", measure)) if datasets == {dataset} else None)
 
 
-def _row(column: Column, cells: tuple[Cell, Cell], contrast: Contrast | None, reason: str) -> ContrastRow:
+def _contrast_row(
+    column: Column, cells: tuple[Cell, Cell], contrast: Contrast | None, reason: str
+) -> ContrastRow:
     values = cells[0].value, cells[1].value
     difference = None if values[0] is None or values[1] is None else values[0] - values[1]
     why = next((cell.reason or cell.state for cell in cells if cell.value is None), "")
@@ -160,8 +165,12 @@ def _row(column: Column, cells: tuple[Cell, Cell], contrast: Contrast | None, re
         low = high = p = adjusted = smallest = None
     else:
         why = why or without_paths(contrast.reason)
-        low, high, smallest = _known(contrast.low), _known(contrast.high), _known(contrast.smallest)
-        p, adjusted = _known(contrast.p), _known(contrast.p_adjusted)
+        low, high, smallest = (
+            _finite_value(contrast.low),
+            _finite_value(contrast.high),
+            _finite_value(contrast.smallest),
+        )
+        p, adjusted = _finite_value(contrast.p), _finite_value(contrast.p_adjusted)
     return ContrastRow(
         column.key, column.title, column.task, column.dataset, column.measure, column.unit, column.factor,
         column.decimals, column.higher_is_better, *values, difference, low, high, p, adjusted, smallest,
@@ -169,11 +178,11 @@ def _row(column: Column, cells: tuple[Cell, Cell], contrast: Contrast | None, re
     )  # fmt: skip
 
 
-def _known(value: float) -> float | None:
+def _finite_value(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _title(a: str, b: str, rows: Sequence[ContrastRow], lead: str) -> str:
+def _comparison_title(a: str, b: str, rows: Sequence[ContrastRow], lead: str) -> str:
     """The finding on the leading column."""
     row = next((contrast_row for contrast_row in rows if contrast_row.key == lead), None)
     on = f" on {row.title}" if row is not None and row.title != "Overall" else ""
@@ -247,7 +256,7 @@ class Library:
         nobody waits for them."""
         with self._refreshing:
             before = self._view
-            read = {folder.name: _read(folder, before) for folder in find_folders(self.root)}
+            read = {folder.name: _read_changed(folder, before) for folder in find_folders(self.root)}
             if before is not None and _all_same(before.read, read) and not self._aged(before):
                 return self._complete(before)
             made = self._look(read, before)
@@ -288,7 +297,7 @@ class Library:
     def _make(self, name: str, view: View) -> Made:
         last = self._view
         before = last.made.get(name) if last is not None and last is not view else None
-        if last is not None and before is not None and _unchanged(name, last, view):
+        if last is not None and before is not None and _is_unchanged(name, last, view):
             return before
         later = len(view.joined[name].entrants) >= _MANY
         made = make_board(view.joined[name], view.around[name], self._replicates, self.tests, later=later)
@@ -312,9 +321,9 @@ class Library:
     def _look(self, read: Mapping[str, tuple[Folder, RunData | str]], before: View | None) -> View:
         runs = [run for _, run in read.values() if isinstance(run, RunData) and run.kind in BOARD_KINDS]
         broken = tuple(Broken(name, run) for name, (_, run) in read.items() if isinstance(run, str))
-        boards = _joined(runs, before)
+        boards = _join_boards(runs, before)
         statuses = {run.name: self._status(run) for run in runs}
-        around = _around(boards, statuses, len(broken))
+        around = _board_surroundings(boards, statuses, len(broken))
         lines = sorted(
             (line_of(board, around[name]) for name, board in boards.items()),
             key=lambda line: (line.updated, line.id),
@@ -330,11 +339,11 @@ class Library:
         return "stale" if self._clock() - run.folder.touched > self._stale_after else "live"
 
 
-def _unchanged(name: str, before: View, now: View) -> bool:
+def _is_unchanged(name: str, before: View, now: View) -> bool:
     return before.joined[name] is now.joined[name] and before.around[name] == now.around[name]
 
 
-def _read(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
+def _read_changed(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
     """A run, read only where its files are not what they were; or why it cannot be shown."""
     if before is not None and folder.name in before.read:
         pair = before.read[folder.name]
@@ -343,7 +352,7 @@ def _read(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
     try:
         run = read_run(folder)
         if run.kind in BOARD_KINDS:
-            _try(run)
+            _try_board(run)
     except DataError as error:
         return folder, error.what
     except Exception as error:  # whatever a file may hold, it must not end the other runs' boards
@@ -351,32 +360,36 @@ def _read(folder: Folder, before: View | None) -> tuple[Folder, RunData | str]:
     return folder, run
 
 
-def _try(run: RunData) -> None:
+def _try_board(run: RunData) -> None:
     """Show the run alone, without tests: what fails here would fail on its board."""
-    alone = joined([run])
+    alone = join_runs([run])
     history_of(run)
     make_board(alone, Around({run.name: "done"}), Replicates(), Tests(), values_only=True)
 
 
-def _joined(runs: Iterable[RunData], before: View | None) -> dict[str, Joined]:
+def _join_boards(runs: Iterable[RunData], before: View | None) -> dict[str, Joined]:
     """Boards by id; one whose runs are the same stays the same object, with all that it has worked out."""
     versions: dict[str, list[RunData]] = {}
     for run in runs:
         versions.setdefault(version_of(run), []).append(run)
     boards = {}
     for group in versions.values():
-        board = joined(group)
+        board = join_runs(group)
         old = before.joined.get(board.id) if before is not None else None
-        same = old is not None and len(old.runs) == len(board.runs) and all(map(_is, old.runs, board.runs))
+        same = (
+            old is not None and len(old.runs) == len(board.runs) and all(map(_is_same, old.runs, board.runs))
+        )
         boards[board.id] = old if same and old is not None else board
     return boards
 
 
-def _is(first: object, second: object) -> bool:
+def _is_same(first: object, second: object) -> bool:
     return first is second
 
 
-def _around(boards: Mapping[str, Joined], statuses: Mapping[str, Status], broken: int) -> dict[str, Around]:
+def _board_surroundings(
+    boards: Mapping[str, Joined], statuses: Mapping[str, Status], broken: int
+) -> dict[str, Around]:
     """What each board must know of the others: the versions of one history, newest first."""
     histories: dict[tuple[str, ...], list[Joined]] = {}
     for board in boards.values():
@@ -388,11 +401,11 @@ def _around(boards: Mapping[str, Joined], statuses: Mapping[str, Status], broken
             newer = None if board is history[0] else history[0].id
             states = {run.name: statuses[run.name] for run in board.runs}
             older = tuple(old.id for old in history if old is not board)
-            around[board.id] = Around(states, newer, older, broken, _difference(board, history[0]))
+            around[board.id] = Around(states, newer, older, broken, _version_difference(board, history[0]))
     return around
 
 
-def _difference(board: Joined, newest: Joined) -> str:
+def _version_difference(board: Joined, newest: Joined) -> str:
     """In what a version is another than the newest one."""
     if board is newest:
         return ""

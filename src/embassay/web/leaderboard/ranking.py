@@ -96,7 +96,7 @@ def told_apart(
     if why := _no_verdict(standings):
         return Tested(reason=why)
     parts = [
-        _group(members, higher, origins or {}, known, group) for group, members in sorted(groups.items())
+        _test_group(members, higher, origins or {}, known, group) for group, members in sorted(groups.items())
     ]
     return Tested(
         {name: rank for part in parts for name, rank in part.ranks.items()},
@@ -118,7 +118,7 @@ def _no_verdict(standings: Sequence[Standing]) -> str:
     return known_by_nothing(standings[0].task, sides[0], sides[1])
 
 
-def _group(
+def _test_group(
     standings: Sequence[Standing],
     higher: bool,
     origins: Mapping[str, Hashable],
@@ -138,10 +138,10 @@ def _group(
     )
     before = cache.get(group, Pairs()) if cache is not None else Pairs()
     who = tuple((standing.system, origins.get(standing.system), draws.shape[1]) for standing in ordered)
-    pairs = Pairs(who, _tests(those, who, before))
+    pairs = Pairs(who, _pair_tests(those, who, before))
     if cache is not None:
         cache[group] = pairs
-    return _said(those, pairs.tests)
+    return _rank_tested(those, pairs.tests)
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ class _Field:
         return score if score or error > ROUNDING * scale else np.nan, alone.df, most.df
 
 
-def _tests(those: _Field, who: Sequence[Hashable], before: Pairs) -> NDArray[np.float64]:
+def _pair_tests(those: _Field, who: Sequence[Hashable], before: Pairs) -> NDArray[np.float64]:
     place = {key: i for i, key in enumerate(before.who)}
     old = [place.get(key, -1) for key in who]
     table = np.full((len(who), len(who), 3), np.nan)
@@ -195,7 +195,7 @@ def _p_of(size: float, df: float) -> float:
     return p_of_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
 
 
-def _said(those: _Field, tests: NDArray[np.float64]) -> Tested:
+def _rank_tested(those: _Field, tests: NDArray[np.float64]) -> Tested:
     """Ranks and who cannot be told apart, from p adjusted by Holm over all pairs."""
     names = [standing.system for standing in those.standings]
     count = len(names)
@@ -254,23 +254,23 @@ class Replicates:
                 self._kept.move_to_end(key)
                 return self._kept[key]
         standings = {
-            (place, standing.system): standing for place, standing in _placed(run) if place in wanted
+            (place, standing.system): standing for place, standing in _place_standings(run) if place in wanted
         }
         with self._lock:
             if key not in self._kept:
                 self._kept[key] = standings
-                self._size += _bytes(standings)
+                self._size += _count_bytes(standings)
             while self._size > self._most and len(self._kept) > 1:
-                self._size -= _bytes(self._kept.popitem(last=False)[1])
+                self._size -= _count_bytes(self._kept.popitem(last=False)[1])
         return standings
 
 
-def _placed(run: RunData) -> Iterator[tuple[Place, Standing]]:
+def _place_standings(run: RunData) -> Iterator[tuple[Place, Standing]]:
     """Standings by place. A task of one dataset has its value under both; the file keeps it once."""
     datasets: dict[str, set[str]] = {}
     for work in run.work:
         datasets.setdefault(work.task, set()).add(work.dataset)
-    every = [_shown(standing) for standing in standings_of(run)]
+    every = [_shown_standing(standing) for standing in standings_of(run)]
     places = {standing.place for standing in every}
     for standing in every:
         yield standing.place, standing
@@ -281,7 +281,7 @@ def _placed(run: RunData) -> Iterator[tuple[Place, Standing]]:
                 yield place, standing
 
 
-def _shown(standing: Standing) -> Standing:
+def _shown_standing(standing: Standing) -> Standing:
     name = shown_name(standing.system)
     return (
         standing
@@ -309,5 +309,5 @@ def values_of(run: RunData) -> RunValues:
     return read_values(run.folder.path)
 
 
-def _bytes(standings: Mapping[tuple[Place, str], Standing]) -> int:
+def _count_bytes(standings: Mapping[tuple[Place, str], Standing]) -> int:
     return sum(standing.headline.replicates.nbytes + 200 for standing in standings.values())

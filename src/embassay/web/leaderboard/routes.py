@@ -21,14 +21,14 @@ from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
-from embassay.data.rows import inert
+from embassay.data.rows import escape_formula
 from embassay.interchange.papers import value_with_interval
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.tables import SCORE, Unit, csv_row, escape
 from embassay.web.leaderboard.board import Made, part_of
 from embassay.web.leaderboard.contract import Board, Cell, Changes, Column, SystemRow, as_plain
 from embassay.web.leaderboard.library import Library, View, compare, make_card
-from embassay.web.leaderboard.page import files, render, render_card, render_error, render_overview
+from embassay.web.leaderboard.page import page_files, render_board, render_card, render_error, render_overview
 from embassay.web.leaderboard.table import Member, cell_of
 from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, address_key
 
@@ -42,17 +42,21 @@ def as_csv(made: Made) -> str:
     """One line per system and column; empty where there is no value, with the state and the reason. A text that a
     spreadsheet would take for a formula begins with an apostrophe."""
     lines = [csv_row(FIELDS)]
-    for index, member, column, cell in _entries(made):
+    for index, member, column, cell in _table_entries(made):
         names = (member.name, member.kind, member.group, member.entrant.run.name)
         where = (column.task, column.dataset, column.lang, column.measure)
         figures = (
-            _exact(cell.value),
-            _exact(cell.low),
-            _exact(cell.high),
+            _exact_number(cell.value),
+            _exact_number(cell.low),
+            _exact_number(cell.high),
             cell.n,
-            *_rank(made, index, column),
+            *_rank_ends(made, index, column),
         )
-        lines.append(csv_row([*map(inert, (*names, *where)), *figures, cell.state, inert(cell.reason)]))
+        lines.append(
+            csv_row(
+                [*map(escape_formula, (*names, *where)), *figures, cell.state, escape_formula(cell.reason)]
+            )
+        )
     return "".join(lines)
 
 
@@ -60,7 +64,7 @@ def as_json(made: Made) -> str:
     """The board's record with the cells of all columns, by system."""
     plain: dict[str, Any] = as_plain(made.board)
     cells: dict[str, dict[str, Any]] = {}
-    for _, member, column, cell in _entries(made):
+    for _, member, column, cell in _table_entries(made):
         cells.setdefault(column.key, {})[member.name] = dict(zip(Cell._fields, cell, strict=True))
     names = [member.name for member in made.members]
     for name in ("ranks", "best"):
@@ -82,13 +86,13 @@ def as_tex(made: Made) -> str:
     ]  # fmt: skip
     for row in board.systems:
         rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
-        values = [_value(made, column, row.index) for column in shown]
+        values = [_exact_value(made, column, row.index) for column in shown]
         placed = escape(numbers.rank(*rank)) if rank else ""
         lines.append(" & ".join([placed, escape(row.name), *values]) + r" \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}}", ""])
 
 
-def _value(made: Made, column: Column, index: int) -> str:
+def _exact_value(made: Made, column: Column, index: int) -> str:
     cell = made.board.cells[column.key][index]
     if cell.value is None:
         return escape({"none": "–", "undefined": "n/a"}.get(cell.state, cell.state))
@@ -98,7 +102,7 @@ def _value(made: Made, column: Column, index: int) -> str:
     )
 
 
-def _entries(made: Made) -> Iterator[tuple[int, Member, Column, Cell]]:
+def _table_entries(made: Made) -> Iterator[tuple[int, Member, Column, Cell]]:
     for index, member in enumerate(made.members):
         for column in made.board.columns:
             yield index, member, column, _exact_cell(made, index, column)
@@ -113,12 +117,12 @@ def _exact_cell(made: Made, index: int, column: Column) -> Cell:
     return cell._replace(low=shown.low, high=shown.high)
 
 
-def _rank(made: Made, index: int, column: Column) -> tuple[int | str, int | str]:
+def _rank_ends(made: Made, index: int, column: Column) -> tuple[int | str, int | str]:
     ranks = made.board.ranks.get(column.key)
     return (ranks[index] if ranks is not None else None) or ("", "")
 
 
-def _exact(value: float | None) -> str:
+def _exact_number(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
@@ -137,7 +141,7 @@ class Packed:
     etag: str
 
 
-def pack(body: str | bytes, media: str) -> Packed:
+def pack_body(body: str | bytes, media: str) -> Packed:
     """A body ready to be sent. Names may hold anything: what is no text is replaced."""
     data = body.encode("utf-8", "replace") if isinstance(body, str) else body
     zipped = gzip.compress(data, 6, mtime=0) if len(data) > _WORTH else None
@@ -191,12 +195,12 @@ class Kept:
     def _keep(self, key: Hashable, packed: Packed) -> None:
         with self._lock:
             self._kept[key] = packed
-            self._size += _size(packed)
+            self._size += _packed_size(packed)
             while self._size > self._most and len(self._kept) > 1:
-                self._size -= _size(self._kept.popitem(last=False)[1])
+                self._size -= _packed_size(self._kept.popitem(last=False)[1])
 
 
-def _size(packed: Packed) -> int:
+def _packed_size(packed: Packed) -> int:
     return len(packed.body) + len(packed.zipped or b"")
 
 
@@ -205,18 +209,18 @@ MOST_BYTES = 12 * 1024
 T = TypeVar("T")
 
 
-def changes(old: Board | None, new: Board, since: str) -> Changes:
+def find_changes(old: Board | None, new: Board, since: str) -> Changes:
     """The update from `old` (None: unknown) to `new`; `whole` where it would be too large."""
     if old is None:
         return Changes(since, new.stamp, True, new.status, new.updated)
     if old.stamp == new.stamp:
         return Changes(since, new.stamp, False, new.status, new.updated)
-    changed = _difference(old, new, since)
+    changed = _board_difference(old, new, since)
     size = len(gzip.compress(json.dumps(as_plain(changed), ensure_ascii=False).encode("utf-8", "replace"), 6))
     return changed if size <= MOST_BYTES else Changes(since, new.stamp, True, new.status, new.updated)
 
 
-def _difference(old: Board, new: Board, since: str) -> Changes:
+def _board_difference(old: Board, new: Board, since: str) -> Changes:
     order = tuple(system.name for system in new.systems)
     return Changes(
         since, new.stamp, False, new.status, new.updated,
@@ -225,15 +229,15 @@ def _difference(old: Board, new: Board, since: str) -> Changes:
         None if order == tuple(system.name for system in old.systems) else order,
         None if old.columns == new.columns else tuple(column for column in new.columns if column.overview),
         None if old.runs == new.runs else new.runs,
-        tuple(_moved(old, new)),
+        tuple(_changed_rows(old, new)),
         _by_name(old, new, old.cells, new.cells),
         _by_name(old, new, old.ranks, new.ranks),
         _by_name(old, new, old.best, new.best),
-        _top(old, new),
+        _top_names(old, new),
     )  # fmt: skip
 
 
-def _moved(old: Board, new: Board) -> list[SystemRow]:
+def _changed_rows(old: Board, new: Board) -> list[SystemRow]:
     """Rows that say something else, their place apart: the order tells that."""
     earlier = {system.name: system for system in old.systems}
     return [
@@ -259,7 +263,7 @@ def _by_name(
     return by_key
 
 
-def _top(old: Board, new: Board) -> dict[str, tuple[str, ...]]:
+def _top_names(old: Board, new: Board) -> dict[str, tuple[str, ...]]:
     def names(board: Board, key: str) -> tuple[str, ...]:
         return tuple(board.systems[i].name for i in board.top.get(key, ()))
 
@@ -299,22 +303,26 @@ class Service:
             return None
         board = made.board if made is not None else None
         key = ("page", board.stamp if board is not None else "", base, view.stamp)
-        return self.kept.get(key, lambda: pack(render(board, view.boards, base=base), HTML))
+        return self.kept.get(key, lambda: pack_body(render_board(board, view.boards, base=base), HTML))
 
     def _overview(self, names: Sequence[str], view: View) -> Packed:
         boards = [made.board for name in names if (made := self.library.board(name, view)) is not None]
         key = ("overview", *(board.stamp for board in boards), view.stamp)
-        return self.kept.get(key, lambda: pack(render_overview(boards, view.boards, base=""), HTML))
+        return self.kept.get(key, lambda: pack_body(render_overview(boards, view.boards, base=""), HTML))
 
     def boards(self) -> Packed:
         """The list of boards."""
         view = self.library.view()
-        return self.kept.get(("boards", view.stamp), lambda: _json(view.boards))
+        return self.kept.get(("boards", view.stamp), lambda: _pack_json(view.boards))
 
     def board(self, name: str) -> Packed | None:
         """The record of a board."""
         made = self.library.board(name)
-        return None if made is None else self.kept.get(("board", made.board.stamp), lambda: _json(made.board))
+        return (
+            None
+            if made is None
+            else self.kept.get(("board", made.board.stamp), lambda: _pack_json(made.board))
+        )
 
     def cells(self, name: str, keys: Sequence[str]) -> Packed | None:
         """Some columns of a board; None for a column that it has not, or for too many."""
@@ -336,7 +344,7 @@ class Service:
         old = self.library.earlier(name, since)
         base = since if old is not None else ""
         return self.kept.get(
-            ("changes", made.board.stamp, base), lambda: _json(changes(old, made.board, base))
+            ("changes", made.board.stamp, base), lambda: _pack_json(find_changes(old, made.board, base))
         )
 
     def compare(self, name: str, a: str, b: str) -> Packed | None:
@@ -345,17 +353,17 @@ class Service:
         names = {member.name for member in made.members} if made is not None else set()
         if made is None or a == b or not {a, b} <= names:
             return None
-        return self.kept.get(("compare", made.board.stamp, a, b), lambda: _json(compare(made, a, b)))
+        return self.kept.get(("compare", made.board.stamp, a, b), lambda: _pack_json(compare(made, a, b)))
 
     def card(self, name: str, system: str) -> Packed | None:
         """The record of one system."""
-        return self._card(name, system, "card", lambda card, _: _json(card))
+        return self._card(name, system, "card", lambda card, _: _pack_json(card))
 
     def card_page(self, name: str, system: str) -> Packed | None:
         """The page of one system."""
         return self._card(
             name, system, "card page",
-            lambda card, view: pack(render_card(card, view.boards, base=BELOW), HTML),
+            lambda card, view: pack_body(render_card(card, view.boards, base=BELOW), HTML),
         )  # fmt: skip
 
     def download(self, name: str, kind: str) -> Packed | None:
@@ -364,7 +372,7 @@ class Service:
         if made is None or kind not in _FILES:
             return None
         write, media = _FILES[kind]
-        return self.kept.get(("download", kind, made.board.stamp), lambda: pack(write(made), media))
+        return self.kept.get(("download", kind, made.board.stamp), lambda: pack_body(write(made), media))
 
     def report(self, run: str) -> Packed | None:
         """The report of a run, read from its folder."""
@@ -374,7 +382,7 @@ class Service:
             return None
         stamp = view.read[run][0].stamp[-1]
         try:
-            return self.kept.get(("report", run, stamp), lambda: pack(_opened(path), HTML))
+            return self.kept.get(("report", run, stamp), lambda: pack_body(_open_file(path), HTML))
         except OSError:
             return None
 
@@ -390,7 +398,7 @@ class Service:
             alike=(),
             stamp=made.board.stamp,
         )
-        return _json(part)
+        return _pack_json(part)
 
     def _card(self, name: str, system: str, what: str, make: Callable[[Any, View], Packed]) -> Packed | None:
         view = self.library.view()
@@ -401,13 +409,13 @@ class Service:
         return self.kept.get(key, lambda: make(make_card(self.library, view, made, system), view))
 
 
-def _json(record: Any) -> Packed:
-    return pack(
+def _pack_json(record: Any) -> Packed:
+    return pack_body(
         json.dumps(as_plain(record), ensure_ascii=False, allow_nan=False, separators=(",", ":")), JSON
     )
 
 
-def _opened(path: Any) -> bytes:
+def _open_file(path: Any) -> bytes:
     """A file of a run, never through a link: what that leads to may lie elsewhere."""
     import os
 
@@ -433,9 +441,9 @@ class Routes:
         """Add every address, and how errors are answered."""
         for path, answer in self._paths.items():
             app.add_api_route(path, answer, methods=["GET", "HEAD"], response_model=None)
-        app.add_exception_handler(HTTPException, _told)
-        app.add_exception_handler(RequestValidationError, _unreadable)
-        app.add_exception_handler(Exception, _broken)
+        app.add_exception_handler(HTTPException, _answer_missing)
+        app.add_exception_handler(RequestValidationError, _answer_unreadable)
+        app.add_exception_handler(Exception, _answer_mistake)
 
     @cached_property
     def _paths(self) -> Mapping[str, Callable[..., Response]]:
@@ -444,7 +452,7 @@ class Routes:
             "/b/{board}": self._to_page,
             "/b/{board}/": self._page,
             "/b/{board}/system": self._card_page,
-            "/static/{name}": _static,
+            "/static/{name}": _send_static,
             "/runs/{run:path}/report.html": self._report,
             "/api/boards": self._boards,
             "/api/boards/{board}": self._board,
@@ -458,7 +466,7 @@ class Routes:
         }
 
     def _home(self, request: Request) -> Response:
-        return _sent(request, self._service.page(None))
+        return _send_packed(request, self._service.page(None))
 
     def _to_page(self, board: str) -> Response:
         if self._service.board(board) is None:
@@ -466,45 +474,45 @@ class Routes:
         return Response(status_code=308, headers={"location": f"{board}/"})
 
     def _page(self, request: Request, board: str) -> Response:
-        return _sent(request, self._service.page(board))
+        return _send_packed(request, self._service.page(board))
 
     def _card_page(self, request: Request, board: str, name: str) -> Response:
-        return _sent(request, self._service.card_page(board, name))
+        return _send_packed(request, self._service.card_page(board, name))
 
     def _report(self, request: Request, run: str) -> Response:
-        return _sent(request, self._service.report(run))
+        return _send_packed(request, self._service.report(run))
 
     def _boards(self, request: Request) -> Response:
-        return _sent(request, self._service.boards())
+        return _send_packed(request, self._service.boards())
 
     def _board(self, request: Request, board: str) -> Response:
-        return _sent(request, self._service.board(board))
+        return _send_packed(request, self._service.board(board))
 
     def _cells(self, request: Request, board: str, column: list[str] = Query()) -> Response:  # noqa: B008
-        return _sent(request, self._service.cells(board, column))
+        return _send_packed(request, self._service.cells(board, column))
 
     def _changes(self, request: Request, board: str, since: str = "") -> Response:
-        return _sent(request, self._service.changes(board, since))
+        return _send_packed(request, self._service.changes(board, since))
 
     def _compare(self, request: Request, board: str, a: str, b: str) -> Response:
         client = request.client.host if request.client is not None else None
         if not self._limit.allows(address_key(client)):
-            return _said(429, "Too many comparisons at once. Try again in a few seconds.")
-        return _sent(request, self._service.compare(board, a, b))
+            return _answer_error(429, "Too many comparisons at once. Try again in a few seconds.")
+        return _send_packed(request, self._service.compare(board, a, b))
 
     def _card(self, request: Request, board: str, name: str) -> Response:
-        return _sent(request, self._service.card(board, name))
+        return _send_packed(request, self._service.card(board, name))
 
     def _download(self, request: Request, board: str, kind: str) -> Response:
         packed = self._service.download(board, kind)
         more = {"content-disposition": f'attachment; filename="{board}.{kind}"'} if packed is not None else {}
-        return _sent(request, packed, more)
+        return _send_packed(request, packed, more)
 
     def _health(self, request: Request) -> Response:
-        return _sent(request, pack('{"status":"ok"}', JSON))
+        return _send_packed(request, pack_body('{"status":"ok"}', JSON))
 
 
-def _sent(request: Request, packed: Packed | None, more: Mapping[str, str] | None = None) -> Response:
+def _send_packed(request: Request, packed: Packed | None, more: Mapping[str, str] | None = None) -> Response:
     """An answer, zipped for whoever takes that; nothing but its tag for whoever has it."""
     if packed is None:
         raise HTTPException(404)
@@ -530,19 +538,19 @@ def _takes_gzip(accepted: str) -> bool:
     )
 
 
-def _static(request: Request, name: str) -> Response:
+def _send_static(request: Request, name: str) -> Response:
     """A file of the pages, by its name among those that are there."""
-    return _sent(request, _files().get(name))
+    return _send_packed(request, _packed_files().get(name))
 
 
 @lru_cache(maxsize=1)
-def _files() -> Mapping[str, Packed]:
-    return {name: _file(name, body) for name, body in files().items()}
+def _packed_files() -> Mapping[str, Packed]:
+    return {name: _pack_file(name, body) for name, body in page_files().items()}
 
 
-def _file(name: str, body: bytes) -> Packed:
+def _pack_file(name: str, body: bytes) -> Packed:
     kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-    return pack(body, "text/javascript" if name.endswith(".js") else kind)
+    return pack_body(body, "text/javascript" if name.endswith(".js") else kind)
 
 
 def _no_icon() -> Response:
@@ -550,31 +558,31 @@ def _no_icon() -> Response:
     return Response(status_code=204)
 
 
-def _told(request: Request, error: Any) -> Response:
+def _answer_missing(request: Request, error: Any) -> Response:
     """What is not there, in words to a person and as JSON to a program."""
     if error.status_code != 404:
-        return _said(
+        return _answer_error(
             error.status_code, "This server only answers GET and HEAD." if error.status_code == 405 else "No."
         )
     path = request.scope["path"]  # its `url` would decode the query too, which may be no text
     if "/api/" in path or "text/html" not in request.headers.get("accept", ""):
-        return _said(404, f"{_NOTHING[0]}.")
+        return _answer_error(404, f"{_NOTHING[0]}.")
     depth = request.scope["path"].strip("/").count("/") + request.scope["path"].endswith("/")
     base = "../" * depth if depth else ""
     return Response(render_error(404, *_NOTHING, base=base or ""), 404, media_type=HTML)
 
 
-def _unreadable(_: Request, error: Any) -> Response:  # noqa: ARG001
-    return _said(400, "The address is incomplete.")
+def _answer_unreadable(_: Request, error: Any) -> Response:  # noqa: ARG001
+    return _answer_error(400, "The address is incomplete.")
 
 
-def _broken(_: Request, error: Any) -> Response:  # noqa: ARG001
+def _answer_mistake(_: Request, error: Any) -> Response:  # noqa: ARG001
     """A mistake of ours: its traceback goes to the log of the server."""
-    return _said(500, "Something went wrong on the server.")
+    return _answer_error(500, "Something went wrong on the server.")
 
 
-def _said(status: int, sentence: str) -> Response:
-    packed = pack(f'{{"error":"{sentence}"}}', JSON)
+def _answer_error(status: int, sentence: str) -> Response:
+    packed = pack_body(f'{{"error":"{sentence}"}}', JSON)
     return Response(packed.body, status, media_type=JSON)
 
 
@@ -606,7 +614,7 @@ def make_app(library: Library, options: LeaderboardOptions) -> Prefix:
     """The app that serves a folder. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False,
-        lifespan=partial(_watched, library, options.every),
+        lifespan=partial(_watch_folder, library, options.every),
     )  # fmt: skip
     Routes(Service(library)).add_to(app)
     return Prefix(Guard(app, options, headers_at), options.root_path)
@@ -623,7 +631,7 @@ class Prefix:
         path = scope.get("path", "")
         if scope["type"] == "http" and self._prefix and path == self._prefix:
             name = self._prefix.rpartition("/")[2]
-            await _redirect(send, f"{name}/")
+            await _send_redirect(send, f"{name}/")
             return
         if self._prefix and path.startswith(self._prefix + "/"):
             scope = {**scope, "path": path[len(self._prefix) :]}
@@ -636,17 +644,19 @@ def headers_at(path: str) -> Mapping[str, str]:
     return {**HEADERS, "content-security-policy": policy, "cache-control": "no-cache"}
 
 
-async def _redirect(send: Send, to: str) -> None:
+async def _send_redirect(send: Send, to: str) -> None:
     headers = [(b"location", to.encode()), (b"content-length", b"0")]
     await send({"type": "http.response.start", "status": 308, "headers": headers})
     await send({"type": "http.response.body", "body": b""})
 
 
 @asynccontextmanager
-async def _watched(library: Library, every: float, _: FastAPI) -> AsyncIterator[None]:
+async def _watch_folder(library: Library, every: float, _: FastAPI) -> AsyncIterator[None]:
     """The folder is looked at while the app runs, beside the requests."""
     ended = threading.Event()
-    watching = threading.Thread(target=_watch, args=(library, every, ended), name="folder", daemon=True)
+    watching = threading.Thread(
+        target=_refresh_library, args=(library, every, ended), name="folder", daemon=True
+    )
     watching.start()
     try:
         yield
@@ -655,7 +665,7 @@ async def _watched(library: Library, every: float, _: FastAPI) -> AsyncIterator[
         library.wake.set()
 
 
-def _watch(library: Library, every: float, ended: threading.Event) -> None:
+def _refresh_library(library: Library, every: float, ended: threading.Event) -> None:
     while not ended.is_set():
         began = time.monotonic()
         try:

@@ -44,23 +44,23 @@ class Entrant:
         return self.run.scores.get(place, {}).get(self.name)
 
 
-def entrants(runs: Sequence[RunData]) -> tuple[Entrant, ...]:
+def find_entrants(runs: Sequence[RunData]) -> tuple[Entrant, ...]:
     """Every system of the runs, once. The newest run in which it is finished counts, else the newest."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
     having: dict[str, list[RunData]] = {}
     for run in newest:
         for name in run.systems:
             having.setdefault(name, []).append(run)
-    return tuple(_entrant(name, scores) for name, scores in having.items())
+    return tuple(_make_entrant(name, scores) for name, scores in having.items())
 
 
-def _entrant(name: str, runs: Sequence[RunData]) -> Entrant:
-    done = [run for run in runs if _finished(run, name)]
+def _make_entrant(name: str, runs: Sequence[RunData]) -> Entrant:
+    done = [run for run in runs if _is_finished(run, name)]
     chosen = done[0] if done else runs[0]
     return Entrant(name, chosen, tuple(run for run in runs if run is not chosen), bool(done))
 
 
-def _finished(run: RunData, name: str) -> bool:
+def _is_finished(run: RunData, name: str) -> bool:
     return not run.running and all(work.status == "done" for work in run.work_of.get(name, ()))
 
 
@@ -75,8 +75,8 @@ _PARTIAL = "mean_of_present"
 def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
     """Every place of the runs as a column: overall, tasks, then datasets and further measures; `overview` marks those
     shown first."""
-    places = [place for place in _places(runs) if place[2] != _PARTIAL]
-    keys = _keys(kind, places)
+    places = [place for place in _all_places(runs) if place[2] != _PARTIAL]
+    keys = _place_keys(kind, places)
     langs = {
         str(dataset["name"]): language_of(run, dataset)
         for run in reversed(runs)
@@ -85,22 +85,22 @@ def columns_of(kind: str, runs: Sequence[RunData]) -> tuple[Column, ...]:
     only = len({dataset for _, dataset, _ in places if dataset}) == 1
     people = {name: people_of for run in reversed(runs) for name, people_of in run.people.items()}
     columns = [
-        replace(_column(kind, place, keys[place], langs, alone=only), people=words, trust=trust)
+        replace(_make_column(kind, place, keys[place], langs, alone=only), people=words, trust=trust)
         for place in places
         for words, trust in (people.get(place[1], ("", "")),)
     ]
-    shown = {column.key for column in _overview(kind, columns, _with_interval(runs))}
+    shown = {column.key for column in _overview_columns(kind, columns, _with_interval(runs))}
     ordered = sorted(columns, key=lambda column: (column.key not in shown, column.task != OVERALL))
     marked = [replace(column, overview=column.key in shown) for column in ordered]
     first, rest = ([column for column in marked if column.overview is yes] for yes in (True, False))
-    return (*first, *_shares(marked, runs), *rest, *_agreed(columns))
+    return (*first, *_share_columns(marked, runs), *rest, *_agreed_columns(columns))
 
 
 HUMAN, SHARE = "Human", "percent_of_human"
 """The row of people in a study's results, and the measure of the columns that hold scores as a share of theirs."""
 
 
-def _shares(columns: Sequence[Column], runs: Sequence[RunData]) -> Iterator[Column]:
+def _share_columns(columns: Sequence[Column], runs: Sequence[RunData]) -> Iterator[Column]:
     """Scores as percent of people's, overall and for every dataset that people have a score on; overall comes first."""
     for column in columns:
         if any(HUMAN in run.scores.get(place_of(column), {}) for run in runs):
@@ -124,7 +124,7 @@ AGREED = "high_agreement"
 """The key of the means over what people agree on, and their measure."""
 
 
-def _agreed(columns: Sequence[Column]) -> Iterator[Column]:
+def _agreed_columns(columns: Sequence[Column]) -> Iterator[Column]:
     """The overall score and the tasks' once more, as means over the datasets alone on which people agree well."""
     headlines = {
         column.task: column
@@ -163,7 +163,7 @@ def task_names(kind: str) -> Mapping[str, tuple[str, str]]:
     return {task.name: (task.short, task.headline) for task in import_module(PLACES[kind]).TASKS}
 
 
-def _places(runs: Sequence[RunData]) -> list[Place]:
+def _all_places(runs: Sequence[RunData]) -> list[Place]:
     """All places, tasks in their order, those over datasets before the datasets'. A task of one dataset has its values
     on that until the run ends; its column is there from the beginning."""
     places = dict.fromkeys(place for run in runs for place in run.scores)
@@ -179,7 +179,7 @@ def _places(runs: Sequence[RunData]) -> list[Place]:
     return sorted(places, key=lambda place: (order.get(place[0], len(order)), place[1] != ""))
 
 
-def _keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
+def _place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
     """Short addresses: the measure is named only where it is not the task's headline and others are at its place."""
     headlines = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
     shared = Counter((task, dataset) for task, dataset, _ in places)
@@ -203,7 +203,7 @@ def _with_interval(runs: Sequence[RunData]) -> frozenset[Place]:
     )
 
 
-def _overview(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> Sequence[Column]:
+def _overview_columns(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> Sequence[Column]:
     """Overall and the tasks' headlines; where there are none, the first measures that have an interval, as written."""
     names = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
     over = [
@@ -227,11 +227,11 @@ def _overview(kind: str, columns: Sequence[Column], sure: Collection[Place]) -> 
     return [*chosen, *(certain or rest)][:MOST_SHOWN]
 
 
-def _column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> Column:
+def _make_column(kind: str, place: Place, key: str, langs: Mapping[str, str], *, alone: bool) -> Column:
     task, dataset, measure = place
     unit = unit_of(kind)
     return Column(
-        key, _title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
+        key, _column_title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
         "points" if unit is POINTS else "", unit.factor, unit.decimals, _more_is_better(measure), 0, False,
     )  # fmt: skip
 
@@ -242,7 +242,7 @@ def _more_is_better(measure: str) -> bool:
     return higher_is_better(measure)
 
 
-def _title(kind: str, place: Place, key: str, alone: bool) -> str:
+def _column_title(kind: str, place: Place, key: str, alone: bool) -> str:
     """Task, dataset and measure, without what goes without saying: the headline measure, and, of a command with one
     task and measures of many names, the task and its only dataset."""
     task, dataset, measure = place
@@ -250,12 +250,12 @@ def _title(kind: str, place: Place, key: str, alone: bool) -> str:
         return {OVERALL: "Overall", "delta": "Change"}.get(measure, f"Overall · {measure}")
     if kind in _COMMANDS:
         return " · ".join((measure, *([dataset] if dataset and not alone else ())))
-    short, headline = task_names(kind).get(task, (_words(task), ""))
+    short, headline = task_names(kind).get(task, (_task_word(task), ""))
     named = key.endswith(f"/{measure}") and measure != headline
     return " · ".join((short, *([dataset] if dataset else ()), *([measure] if named else ())))
 
 
-def _words(task: str) -> str:
+def _task_word(task: str) -> str:
     return task.upper() if task == "sts" else task.replace("_", " ").capitalize()
 
 
@@ -271,9 +271,9 @@ def cell_of(entrant: Entrant, column: Column) -> Cell:
         value, low, high, n, reason = score
         if value is not None:
             return Cell(value, low, high, n, "done", "")
-        if not _waiting(_behind(entrant, place)) and not _failed(_behind(entrant, place)):
+        if not _waiting_work(_work_behind(entrant, place)) and not _failed_work(_work_behind(entrant, place)):
             return Cell(None, None, None, n, "undefined", reason or "no value was recorded")
-    return _missing(entrant, _behind(entrant, place), place)
+    return _missing_cell(entrant, _work_behind(entrant, place), place)
 
 
 def _share_of(entrant: Entrant, column: Column) -> Cell:
@@ -288,7 +288,7 @@ def _share_of(entrant: Entrant, column: Column) -> Cell:
         return whole
     theirs = people[HUMAN][0] if HUMAN in people else None
     if theirs is None or theirs <= 0:
-        return _none("undefined", "no score of people to compare with")
+        return _empty_cell("undefined", "no score of people to compare with")
     return Cell(whole.value / theirs, None, None, whole.n, "done", "")
 
 
@@ -298,7 +298,7 @@ def _mean_of(entrant: Entrant, column: Column) -> Cell:
     pairs = [(score[0], score[3]) for score in scores if score is not None and score[0] is not None]
     if len(pairs) < len(scores):
         state: State = "running" if entrant.run.running else "partial" if pairs else "none"
-        return _none(state, f"{len(pairs)} of {numbers.counted(len(scores), 'dataset')}")
+        return _empty_cell(state, f"{len(pairs)} of {numbers.counted(len(scores), 'dataset')}")
     return Cell(
         sum(value for value, _ in pairs) / len(pairs), None, None, sum(n for _, n in pairs), "done", ""
     )
@@ -313,7 +313,7 @@ def _on_its_only_dataset(entrant: Entrant, place: Place) -> Score | None:
     return entrant.score((task, only.pop(), measure)) if len(only) == 1 else None
 
 
-def _behind(entrant: Entrant, place: Place) -> Sequence[Work]:
+def _work_behind(entrant: Entrant, place: Place) -> Sequence[Work]:
     """The cells of the run that the value is made of."""
     task, dataset, _ = place
     return [
@@ -323,33 +323,33 @@ def _behind(entrant: Entrant, place: Place) -> Sequence[Work]:
     ]
 
 
-def _waiting(work: Sequence[Work]) -> list[Work]:
+def _waiting_work(work: Sequence[Work]) -> list[Work]:
     return [part for part in work if part.status == "not run"]
 
 
-def _failed(work: Sequence[Work]) -> list[Work]:
+def _failed_work(work: Sequence[Work]) -> list[Work]:
     return [part for part in work if part.status == "failed"]
 
 
-def _missing(entrant: Entrant, work: Sequence[Work], place: Place) -> Cell:
+def _missing_cell(entrant: Entrant, work: Sequence[Work], place: Place) -> Cell:
     """Why there is no value: a failed cell first, then one not done, then that there is nothing to be."""
-    failed, waiting = _failed(work), _waiting(work)
+    failed, waiting = _failed_work(work), _waiting_work(work)
     if failed:
         where = f"{failed[0].task}, {failed[0].dataset}: " if len(work) > 1 else ""
-        return _none("failed", where + (failed[0].reason or "no reason was recorded"))
+        return _empty_cell("failed", where + (failed[0].reason or "no reason was recorded"))
     if waiting:
         done = f"{numbers.count(len(work) - len(waiting))} of {numbers.counted(len(work), 'cell')}"
         if entrant.run.running:
-            return _none("running", done)
-        return _none("partial" if len(waiting) < len(work) else "not run", done)
+            return _empty_cell("running", done)
+        return _empty_cell("partial" if len(waiting) < len(work) else "not run", done)
     if work and entrant.run.running:
-        return _none("running", "its cells are done; the mean is made when the run ends")
+        return _empty_cell("running", "its cells are done; the mean is made when the run ends")
     if work and place[0] == OVERALL:
-        return _none("undefined", "no mean over all tasks")
-    return _none("none", "not part of its run")
+        return _empty_cell("undefined", "no mean over all tasks")
+    return _empty_cell("none", "not part of its run")
 
 
-def _none(state: State, reason: str) -> Cell:
+def _empty_cell(state: State, reason: str) -> Cell:
     return Cell(None, None, None, 0, state, reason)
 
 
@@ -396,7 +396,7 @@ class Joined:
     @cached_property
     def entrants(self) -> tuple[Entrant, ...]:
         """Every system once."""
-        return entrants(self.runs)
+        return find_entrants(self.runs)
 
     @cached_property
     def lead(self) -> Column | None:
@@ -456,7 +456,7 @@ class Joined:
         return place, value is None, -sign * (value or 0.0), member.name
 
 
-def joined(runs: Sequence[RunData]) -> Joined:
+def join_runs(runs: Sequence[RunData]) -> Joined:
     """The runs of one version as one board."""
     newest = sorted(runs, key=lambda run: (run.updated, run.name), reverse=True)
     version, kind = version_of(newest[0]), newest[0].kind

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from embassay.errors import DataError, EmbassayError, UsageError
 from embassay.protocols.hume.exchange.export import as_csv, read_csv
-from embassay.protocols.hume.exchange.intake import guessed, import_files
+from embassay.protocols.hume.exchange.intake import guess_format, import_files
 from embassay.protocols.hume.study import AnnotationRow
 
 HEAD = "item_id,annotator_id,value\n"
@@ -129,7 +129,7 @@ def test_the_file_of_the_offline_page(empty, file):
     done = import_files(empty, [path])
     assert done.files == (("ann.answers.jsonl", "jsonl"),)
     assert done.left_out == {"begun and not finished": 1}
-    assert guessed(file(json.dumps(row), "one.jsonl")) == "jsonl"
+    assert guess_format(file(json.dumps(row), "one.jsonl")) == "jsonl"
 
 
 @pytest.mark.parametrize(
@@ -183,5 +183,5 @@ def test_any_bytes_are_an_error_of_ours(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "any.bytes"
     path.write_bytes(content)
     with contextlib.suppress(EmbassayError):
-        if guessed(path) == "csv":
+        if guess_format(path) == "csv":
             read_csv(path)

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from embassay.errors import UsageError
 from embassay.protocols.hume import score
 from embassay.protocols.hume.llms.answers import LlmRow, answer_file
-from embassay.protocols.hume.llms.protocol import divided, hybrid, joined, study_hybrid, write_hybrid
+from embassay.protocols.hume.llms.protocol import (
+    decide_task,
+    divided_record,
+    join_answers,
+    study_hybrid,
+    write_hybrid,
+)
 from embassay.protocols.hume.options import HybridOptions
 from embassay.protocols.hume.record import read_divided, write_divided
 from embassay.protocols.hume.study import read_study
@@ -32,7 +38,7 @@ def _items(n: int, wrong: int = 0) -> tuple[dict[str, list[str]], dict[str, str]
 
 def test_draws_that_disagree_are_peoples() -> None:
     """Equal draws stand, others wait for people, and what could not be read does."""
-    found = hybrid("t", "classification", {"x": ["a", "a"], "y": ["a", "b"], "z": ["a", None]}, {}, ALL)
+    found = decide_task("t", "classification", {"x": ["a", "a"], "y": ["a", "b"], "z": ["a", None]}, {}, ALL)
     assert found.why == {"x": "agreed", "y": "disagree", "z": "unread"}
     assert found.values == {"x": "a"}
     assert found.open == ("y", "z")
@@ -41,7 +47,7 @@ def test_draws_that_disagree_are_peoples() -> None:
 
 def test_ratings_may_differ_a_little() -> None:
     """Within the tolerance they are equal, and the value is their mean."""
-    found = hybrid("t", "sts", {"x": [3, 4], "y": [1, 4]}, {}, ALL)
+    found = decide_task("t", "sts", {"x": [3, 4], "y": [1, 4]}, {}, ALL)
     assert found.why == {"x": "agreed", "y": "disagree"}
     assert found.values == {"x": 3.5}
 
@@ -49,7 +55,7 @@ def test_ratings_may_differ_a_little() -> None:
 def test_a_good_model_saves_all_but_the_sample() -> None:
     """One hundred equal items: twenty are checked, the rest stand."""
     draws, people = _items(100)
-    found = hybrid("t", "classification", draws, people)
+    found = decide_task("t", "classification", draws, people)
     assert found.saved == 80
     assert found.contradicted is not None
     assert (found.contradicted.n, found.contradicted.estimate) == (20, 0.0)
@@ -59,7 +65,7 @@ def test_a_good_model_saves_all_but_the_sample() -> None:
 def test_a_biased_model_is_not_believed() -> None:
     """People contradict the sample: nothing of the model stands, whatever its draws agree on."""
     draws, people = _items(100, wrong=100)
-    found = hybrid("t", "classification", draws, people)
+    found = decide_task("t", "classification", draws, people)
     assert found.biased
     assert found.saved == 0
     assert set(found.values.values()) == {"b"}
@@ -68,7 +74,7 @@ def test_a_biased_model_is_not_believed() -> None:
 def test_before_people_have_answered() -> None:
     """The sample waits, and nothing is said of bias."""
     draws, _ = _items(50)
-    found = hybrid("t", "classification", draws, {})
+    found = decide_task("t", "classification", draws, {})
     assert found.contradicted is None
     assert len(found.open) == 10
     assert not found.biased
@@ -76,19 +82,19 @@ def test_before_people_have_answered() -> None:
 
 def test_peoples_answers_always_stand() -> None:
     """Also where the model agrees with itself."""
-    found = hybrid("t", "classification", {"x": ["a", "a"]}, {"x": "b", "other": "c"}, ALL)
+    found = decide_task("t", "classification", {"x": ["a", "a"]}, {"x": "b", "other": "c"}, ALL)
     assert found.values == {"x": "b"}
 
 
 def test_the_sample_depends_on_nothing_but_the_seed() -> None:
     """Not on what people said, nor on the order of items."""
     draws, people = _items(60, wrong=2)
-    first = hybrid("t", "classification", draws, {}).why
-    turned = hybrid("t", "classification", dict(reversed(draws.items())), people).why
+    first = decide_task("t", "classification", draws, {}).why
+    turned = decide_task("t", "classification", dict(reversed(draws.items())), people).why
     assert {item for item, why in first.items() if why == "check"} == {
         item for item, why in turned.items() if why == "check"
     }
-    other = hybrid("t", "classification", draws, {}, HybridOptions(seed=7)).why
+    other = decide_task("t", "classification", draws, {}, HybridOptions(seed=7)).why
     assert other != first
 
 
@@ -99,7 +105,7 @@ def test_the_sample_depends_on_nothing_but_the_seed() -> None:
 def test_every_item_is_somebodys(draws: list[list[str]], check: float) -> None:
     """Each has one reason; a value or a place in the queue, never both; people's share is of all items."""
     named = {f"i{place}": own for place, own in enumerate(draws)}
-    found = hybrid("t", "classification", named, {}, HybridOptions(check=check, least=1))
+    found = decide_task("t", "classification", named, {}, HybridOptions(check=check, least=1))
     assert set(found.why) == set(named)
     assert set(found.values).isdisjoint(found.open)
     assert set(found.values) | set(found.open) == set(named)
@@ -110,17 +116,17 @@ def test_every_item_is_somebodys(draws: list[list[str]], check: float) -> None:
 @given(st.lists(st.sampled_from("abc"), min_size=1, max_size=9))
 def test_one_answer_of_several(values: list[str]) -> None:
     """The most frequent, of equals the smallest, whatever the order."""
-    best = joined("classification", values)
+    best = join_answers("classification", values)
     assert all((-values.count(best), best) <= (-values.count(one), one) for one in values)
-    assert joined("classification", values[::-1]) == best
+    assert join_answers("classification", values[::-1]) == best
 
 
 def test_what_cannot_be_done() -> None:
     """One draw cannot disagree; groups and lists have no single answer; shares are shares."""
     with pytest.raises(UsageError, match="single draw"):
-        hybrid("t", "classification", {"x": ["a"]}, {})
+        decide_task("t", "classification", {"x": ["a"]}, {})
     with pytest.raises(UsageError, match="clustering"):
-        hybrid("t", "clustering", {}, {})
+        decide_task("t", "clustering", {}, {})
     with pytest.raises(UsageError, match="check is"):
         HybridOptions(check=1.5)
     with pytest.raises(UsageError, match="tolerance"):
@@ -156,13 +162,13 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     (alone,) = study_hybrid(read_study(simulated))
     assert alone.contradicted is None
     assert len(alone.open) == len(items) - alone.saved
-    assert alone.scripts == divided([alone])[0].scripts == tuple(sorted(PEOPLE))
-    told = " ".join(str(block) for block in divided_view(divided([alone])))
+    assert alone.scripts == divided_record([alone])[0].scripts == tuple(sorted(PEOPLE))
+    told = " ".join(str(block) for block in divided_view(divided_record([alone])))
     assert all(name in told for name in PEOPLE), "it is said whose answers do not count"
     with pytest.raises(UsageError, match="'other'"):
         study_hybrid(folder, "other")
     # The record of it is that of the terminal, and with a scoring comes to the run's page.
-    write_divided(path, divided([found]))
+    write_divided(path, divided_record([found]))
     (row,) = read_divided(path)
     assert (row.llm, row.items, row.open, sum(row.counts.values())) == (
         "stub",

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import accuracy_score, average_precision_score
 
-from embassay.protocols.hume.llms.annotator import shown
+from embassay.protocols.hume.llms.annotator import show_item
 from embassay.protocols.hume.llms.answers import read_llm_answers, score_llm
 from embassay.protocols.hume.llms.protocol import annotate
 from embassay.protocols.hume.options import AnnotateRequest
@@ -50,7 +50,7 @@ def gold_by_texts(folder):
 def direct(folder, task, mode):
     """The score of the stub's errors by other libraries, without a model."""
     gold = folder.gold(task.name)
-    items = {item.id: shown(task, item.payload) for item in folder.items_of(task.name)}
+    items = {item.id: show_item(task, item.payload) for item in folder.items_of(task.name)}
     if task.family == "classification":
         names, true = [one.name for one in task.labels], {one.value: one.name for one in task.labels}
         said = [noisy_label(true[gold[key]], names, item, 0.25) for key, item in items.items()]

@@ -33,7 +33,7 @@ def evaluated(folder: StudyFolder, task: str, system: str, **settings: Any) -> T
     job = models.StudyJob(
         system, 1337, "words", None, folder.path, folder.study.content, task, Settings(**settings), 100, 10
     )
-    return models.evaluate(job, lambda _: None)
+    return models.evaluate_cell(job, lambda _: None)
 
 
 def vectors(texts: list[str]) -> np.ndarray[Any, Any]:

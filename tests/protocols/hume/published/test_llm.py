@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.hume.published.standings import correlated
+from embassay.protocols.hume.published.standings import correlate_series
 from embassay.protocols.hume.published.tables import (
     LlmScores,
     best_embedding,
@@ -57,7 +57,7 @@ def test_same_difficulty(scores: LlmScores) -> None:
     assert (second.correlation.rho, second.correlation.p) == (None, None)
     assert average.correlation.rho == pytest.approx(1)
     assert [row[1] for row in difficulty_table(scores).rows] == [pytest.approx(1), None, pytest.approx(1)]
-    assert correlated([1, 2], [1, 2]).rho is None
+    assert correlate_series([1, 2], [1, 2]).rho is None
 
 
 def test_tables_by_family(scores: LlmScores) -> None:

@@ -8,17 +8,23 @@ from pathlib import Path
 
 import pytest
 
-from embassay.protocols.hume.published.paper import MULTILINGUAL, Evaluation, long_frame, paper_study, plain
+from embassay.protocols.hume.published.paper import (
+    MULTILINGUAL,
+    Evaluation,
+    long_frame,
+    paper_study,
+    round_once,
+)
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
     agreement_against_gap,
-    others,
+    other_systems,
+    pair_qualities,
     pair_summaries,
-    places,
-    qualities,
+    people_ranks,
+    rank_places,
     score_matrix,
-    standings,
     win_rates,
 )
 from embassay.protocols.hume.published.tables import (
@@ -129,7 +135,7 @@ def test_table8_has_all_26_rows_and_14_stars(published: tuple[Evaluation, ...], 
 
 
 def test_people_are_fourth(matrix: Matrix) -> None:
-    first = [(place.system, plain(place.overall), place.rank) for place in places(matrix)[:5]]
+    first = [(place.system, round_once(place.overall), place.rank) for place in rank_places(matrix)[:5]]
     assert first == [
         ("jasper_en_vision_language_v1", 80.1, 1), ("SFR-Embedding-Mistral", 78.3, 2),
         ("e5-mistral-7b-instruct", 78.2, 3), (HUMAN, 77.6, 4), ("gte-Qwen2-1.5B-instruct", 77.5, 5),
@@ -138,7 +144,7 @@ def test_people_are_fourth(matrix: Matrix) -> None:
 
 def test_wins(matrix: Matrix) -> None:
     """Against best, median and mean: all, by family, by kind of dataset, by language (spec hume 10.2)."""
-    every = standings(matrix)
+    every = people_ranks(matrix)
     assert [one.wins for one in win_rates(every)] == [4, 16, 16]
 
     def wins(by: str) -> dict[str, list[int]]:
@@ -166,14 +172,14 @@ def test_people_lead_four_columns(matrix: Matrix) -> None:
 
 
 def test_gaps_ranks_and_ranges(matrix: Matrix) -> None:
-    at = {(one.pair.dataset, one.pair.lang): one for one in standings(matrix)}
-    assert [plain(at[key].gap()) for key in (("STS22", "ara"), ("ArxivClusteringP2P", "eng"))] == [
+    at = {(one.pair.dataset, one.pair.lang): one for one in people_ranks(matrix)}
+    assert [round_once(at[key].gap()) for key in (("STS22", "ara"), ("ArxivClusteringP2P", "eng"))] == [
         26.7,
         -35.4,
     ]
-    assert plain(at["SIB200ClusteringS2S", "ara"].gap("median")) == 40.1
-    assert plain(at["SIB200ClusteringS2S", "ara"].spread) == 59.6
-    assert plain(at["News21Instruction", "eng"].spread) == 8.6
+    assert round_once(at["SIB200ClusteringS2S", "ara"].gap("median")) == 40.1
+    assert round_once(at["SIB200ClusteringS2S", "ara"].spread) == 59.6
+    assert round_once(at["News21Instruction", "eng"].spread) == 8.6
     assert sum(one.rank == 1 for one in at.values()) == 4
     last = {"Core17Instruction": 13, "News21Instruction": 13, "Robust04Instruction": 14, "SICK-R": 13}
     assert {name: at[name, "eng"].rank for name in last} == last
@@ -214,7 +220,7 @@ def test_every_table(published: tuple[Evaluation, ...], llms: LlmScores) -> None
 
 def test_low_and_high_agreement(published: tuple[Evaluation, ...]) -> None:
     """The sixteen pairs of two annotators (spec hume 10.2); models are above people wherever these disagree."""
-    found = qualities(pair_summaries(published))
+    found = pair_qualities(pair_summaries(published))
     names = {
         level: [one.summary.pair.name for one in found if one.trust == level]
         for level in ("low", "high", None)
@@ -232,7 +238,7 @@ def test_low_and_high_agreement(published: tuple[Evaluation, ...]) -> None:
 
 
 def test_other_systems_take_no_part(published: tuple[Evaluation, ...], matrix: Matrix) -> None:
-    assert len(others(published)) == 6
+    assert len(other_systems(published)) == 6
     assert matrix.values.shape == (13, 26)
     assert set(matrix.models) == {model.short for model in paper_study().models}
 
@@ -256,9 +262,9 @@ def test_tables_10_to_12(llms: LlmScores, matrix: Matrix, reference: Path, famil
         assert [mine[name] for name in theirs][1:] == list(theirs.values())[1:]
     for name in list(paper[0])[2:]:
         assert float(ours[-1][name]) == pytest.approx(float(paper[-1][name]), abs=0.1001)
-    exact = {pair: plain(value) for pair, value in zip(matrix.pairs, matrix.human.tolist(), strict=True)}
+    exact = {pair: round_once(value) for pair, value in zip(matrix.pairs, matrix.human.tolist(), strict=True)}
     for pair, value in zip(llms.pairs, llms.human.tolist(), strict=True):
-        assert plain(value) == exact[pair]
+        assert round_once(value) == exact[pair]
 
 
 def test_table2(llms: LlmScores, matrix: Matrix, reference: Path) -> None:
@@ -271,7 +277,7 @@ def test_table2(llms: LlmScores, matrix: Matrix, reference: Path) -> None:
             assert mine[name] == pytest.approx(float(theirs[name]), abs=0.1), (theirs["category"], name)
         assert (mine["best_embedding_model"] or "") == theirs["best_embedding_model"]
         if theirs["best_embedding_score"]:
-            assert float(theirs["best_embedding_score"]) == plain(
+            assert float(theirs["best_embedding_score"]) == round_once(
                 float(mine["best_embedding_score"] or 0) / 100
             )
     assert [round(float(value or 0), 2) for value in table.rows[-1][1:11]] == [

@@ -24,21 +24,21 @@ from embassay.protocols.hume.published.paper import (
     long_frame,
     paper_study,
     percent_first,
-    plain,
     read_results,
+    round_once,
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
-    others,
+    other_systems,
+    pair_qualities,
     pair_summaries,
+    people_ranks,
     percent_of_human,
-    places,
-    qualities,
     quality_table,
+    rank_places,
     score_matrix,
-    standings,
-    trust,
+    trust_level,
     win_rates,
 )
 from embassay.protocols.hume.published.tables import (
@@ -149,12 +149,12 @@ def test_a_missing_or_double_pair_is_refused(small: tuple[Evaluation, ...], smal
         score_matrix(small, replace(small_study, human_revision="other"))
     added = [*small, replace(alpha[0], system="three/gamma")]
     assert score_matrix(added, small_study).models == ("alpha", "beta")
-    assert others(added, small_study) == ["three/gamma"]
+    assert other_systems(added, small_study) == ["three/gamma"]
 
 
 def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
     """A tie is no win and no worse rank."""
-    every = standings(score_matrix(small, small_study))
+    every = people_ranks(score_matrix(small, small_study))
     assert [one.rank for one in every] == [2, 1, 2, 1, 1]
     assert [(one.best_model, one.best) for one in every] == [
         ("alpha", 0.9), ("alpha", 0.4), ("alpha", 0.6), ("beta", 0.3), ("alpha", 0.8)
@@ -172,22 +172,22 @@ def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> 
 
 def test_datasets_may_weigh_the_same(small: tuple[Evaluation, ...], small_study: Study) -> None:
     """Feelings 80, Topics 50, Likeness 70."""
-    found = {one.system: one for one in places(score_matrix(small, small_study), "datasets")}
+    found = {one.system: one for one in rank_places(score_matrix(small, small_study), "datasets")}
     assert found[HUMAN].overall == pytest.approx(2 / 3)
     assert found["alpha"].overall == pytest.approx((0.9 + 0.5 + 0.45) / 3)
 
 
 def test_places_share_a_rank(small: tuple[Evaluation, ...], small_study: Study) -> None:
-    assert [(one.system, one.rank) for one in places(score_matrix(small, small_study))] == [
+    assert [(one.system, one.rank) for one in rank_places(score_matrix(small, small_study))] == [
         (HUMAN, 1), ("alpha", 2), ("beta", 3)
     ]  # fmt: skip
     level = Matrix((Pair("a", "eng", "sts", 9, 1),), ("x", "y"), np.array([[0.5], [0.4]]), np.array([0.5]))
-    assert [(one.system, one.rank) for one in places(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
+    assert [(one.system, one.rank) for one in rank_places(level)] == [("x", 1), (HUMAN, 1), ("y", 3)]
 
 
 def test_equal_scores_are_never_a_win() -> None:
     """The mean of three times 0.7 is a little less than 0.7 in floating point."""
-    (one,) = standings(
+    (one,) = people_ranks(
         Matrix((Pair("a", "eng", "sts", 9, 1),), ("x", "y", "z"), np.full((3, 1), 0.7), np.array([0.7]))
     )
     assert [one.wins(name) for name in ("best", "median", "mean")] == [False] * 3
@@ -201,7 +201,7 @@ scores = st.floats(0, 1)
 def test_standing_holds_together(models: list[float], human: float) -> None:
     """Best wins imply the others; rank 1 is just what no model exceeds; the position follows the gap."""
     names = tuple(f"m{i}" for i in range(len(models)))
-    (one,) = standings(
+    (one,) = people_ranks(
         Matrix((Pair("a", "eng", "sts", 9, 1),), names, np.array([models]).T, np.array([human]))
     )
     assert one.worst <= one.median <= one.best
@@ -213,7 +213,7 @@ def test_standing_holds_together(models: list[float], human: float) -> None:
 
 def test_no_model() -> None:
     with pytest.raises(UsageError, match="no model"):
-        standings(Matrix((Pair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])))
+        people_ranks(Matrix((Pair("a", "eng", "sts", 9, 1),), (), np.zeros((0, 1)), np.array([0.5])))
 
 
 def test_percent_of_human() -> None:
@@ -245,7 +245,7 @@ def test_too_few_items_have_no_interval(small: tuple[Evaluation, ...], small_stu
     (0.8125, (81.2, 81.2, 81.3)), (-0.0012, (-0.1, -0.1, -0.1)), (1.0, (100.0, 100.0, 100.0)),
 ])  # fmt: skip
 def test_three_ways_to_round(score: float, expected: tuple[float, float, float]) -> None:
-    assert (plain(score), fraction_first(score), percent_first(score)) == expected
+    assert (round_once(score), fraction_first(score), percent_first(score)) == expected
 
 
 def test_table1_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
@@ -302,7 +302,7 @@ def test_tables_without_language_models(small: tuple[Evaluation, ...], small_stu
 
 def test_quality(small: tuple[Evaluation, ...], small_study: Study) -> None:
     """Topics (eng): agreement 0.2 and a model above everybody."""
-    found = qualities(pair_summaries(small, small_study))
+    found = pair_qualities(pair_summaries(small, small_study))
     assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]
     assert [one.superhuman_on_noise for one in found] == [False, False, True, False, False]
     rows = quality_table(found).rows
@@ -314,7 +314,7 @@ def test_quality(small: tuple[Evaluation, ...], small_study: Study) -> None:
     ("clustering", 0.61, "high"), ("sts", 0.6, "medium"), ("reranking", 0.71, "high"), ("sts", 0.59, "low"),
 ])  # fmt: skip
 def test_limits_belong_to_the_middle(family: Family, agreement: float, expected: str) -> None:
-    assert trust(family, agreement) == expected
+    assert trust_level(family, agreement) == expected
 
 
 def test_the_paper_study() -> None:

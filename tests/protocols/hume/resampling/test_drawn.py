@@ -18,7 +18,7 @@ from embassay.protocols.hume.resampling import (
     drawn_pearson,
     drawn_spearman,
     drawn_v_measure,
-    indicators,
+    value_indicators,
 )
 from embassay.randomness import generator
 
@@ -60,23 +60,25 @@ def test_kappas_and_v(x: list[int], seed: int) -> None:
     expected = [
         v_measure(*pair) if len(set(pair[0])) > 1 and len(set(pair[1])) > 1 else 0.0 for pair in written
     ]
-    np.testing.assert_allclose(drawn_v_measure(counts, indicators(x), indicators(y)), expected, atol=1e-12)
+    np.testing.assert_allclose(
+        drawn_v_measure(counts, value_indicators(x), value_indicators(y)), expected, atol=1e-12
+    )
 
 
 def test_ari_without_copies() -> None:
     """On the items themselves it is the ARI; in a resample copies of one item are no pair."""
     x, y = list("000111222"), list("555577999")
-    found = drawn_ari(np.ones((1, 9)), indicators(x), indicators(y))
+    found = drawn_ari(np.ones((1, 9)), value_indicators(x), value_indicators(y))
     assert found.tolist() == pytest.approx([ari(x, y)])
     assert ari(x, y) == pytest.approx(0.642857, abs=1e-6)
     # Items 0 and 3 twice, 6 once: pairs of different items, by draws: (0,3) four times together in y only,
     # (0,6) and (3,6) twice each apart in both. Expected together = 0, so nothing is shared.
     counts = np.zeros((1, 9))
     counts[0, [0, 3]], counts[0, 6] = 2, 1
-    assert drawn_ari(counts, indicators(x), indicators(y)).tolist() == [0.0]
+    assert drawn_ari(counts, value_indicators(x), value_indicators(y)).tolist() == [0.0]
     rows, drawn = resamples(9, 3, b=400)
     naive = np.mean([ari([x[i] for i in row], [y[i] for i in row]) for row in rows])
-    inside = np.nanmean(drawn_ari(drawn, indicators(x), indicators(y)))
+    inside = np.nanmean(drawn_ari(drawn, value_indicators(x), value_indicators(y)))
     assert abs(inside - ari(x, y)) < 0.08 < naive - ari(x, y)
 
 
@@ -90,5 +92,5 @@ def test_missing() -> None:
     y = np.array([2.0, 1.0, 3.0, 9.0])
     assert drawn_spearman(np.ones((1, 4)), x, y).tolist() == [pytest.approx(spearman(x[:3], y[:3]))]
     assert np.isnan(drawn_spearman(np.ones((2, 1)), x[3:], y[3:])).all()
-    one = indicators(["a", "b", None])
+    one = value_indicators(["a", "b", None])
     assert one.tolist() == [[1, 0], [0, 1], [0, 0]]

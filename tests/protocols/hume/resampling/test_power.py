@@ -14,9 +14,9 @@ from embassay.protocols.hume.ceiling import (
     annotators_by_correlation,
     annotators_by_variance,
     compare_with_people,
-    components,
-    needed,
+    items_needed,
     reach_of,
+    variance_components,
 )
 from embassay.protocols.hume.resampling import Draws, People
 from embassay.protocols.hume.study import TaskSpec
@@ -56,7 +56,7 @@ def test_items_of_a_mean() -> None:
     people, values = right_or_wrong(40, 1, 1)
     own = next(iter(people.answers.values()))
     differences = np.array([values[item] - own[item] for item in own])
-    found = needed(people, values)
+    found = items_needed(people, values)
     expected = 7.8489 * differences.var(ddof=1) / differences.mean() ** 2 + 1.9207
     assert found.items == math.ceil(expected)
     assert found.smallest == pytest.approx(
@@ -69,14 +69,14 @@ def test_components() -> None:
     rng = generator(3, "components")
     table = rng.normal(0, 2, (1, 4000)) + rng.normal(0, 0.5, (60, 1)) + rng.normal(0, 1, (60, 4000)) + 3
     table[0, :10] = np.nan
-    found = components(table)
+    found = variance_components(table)
     assert found is not None
     assert (found.mean, found.items, found.residual) == pytest.approx((3, 4, 1), rel=0.1)
     assert found.annotators == pytest.approx(0.25, rel=0.5)
-    assert components(table[:1]) is None
+    assert variance_components(table[:1]) is None
     # Two who differ by one throughout: all between them. The reverse of each other: all residual, none negative.
-    assert components(np.array([[0.0, 1, 2], [1, 2, 3]])) == Components(1.5, 1.0, 0.5, 0.0)
-    reverse = components(np.array([[0.0, 1, 2], [2, 1, 0]]))
+    assert variance_components(np.array([[0.0, 1, 2], [1, 2, 3]])) == Components(1.5, 1.0, 0.5, 0.0)
+    reverse = variance_components(np.array([[0.0, 1, 2], [2, 1, 0]]))
     assert reverse is not None
     assert (reverse.items, reverse.annotators, reverse.residual) == (0.0, 0.0, 2.0)
 
@@ -87,16 +87,16 @@ def test_components_with_gaps() -> None:
     table = rng.normal(0, 2, (1, 200)) + rng.normal(0, 1, (6, 1)) + rng.normal(0, 1, (6, 200))
     for item in range(200):
         table[rng.permutation(6)[2:], item] = np.nan
-    found = components(table)
+    found = variance_components(table)
     assert found is not None
     assert (found.items, found.residual) == pytest.approx((4, 1), rel=0.3)
     apart = np.full((2, 10), np.nan)
     apart[0, :5], apart[1, 5:] = rng.normal(size=5), rng.normal(size=5)
-    assert components(apart) is None
+    assert variance_components(apart) is None
     whole = rng.normal(size=(3, 20))
     one_gap = whole.copy()
     one_gap[0, 0] = np.nan
-    nearly, full = components(one_gap), components(whole)
+    nearly, full = variance_components(one_gap), variance_components(whole)
     assert nearly is not None
     assert full is not None
     assert nearly.residual == pytest.approx(full.residual, rel=0.2)
@@ -152,7 +152,7 @@ def test_spread_of_two_correlations() -> None:
 def test_planted_difference_is_found(of: object, studies: int, least: float, most: float) -> None:
     """Studies as large as a very large one says find the difference in about 80%, within three standard errors."""
     make = right_or_wrong if of is right_or_wrong else rated
-    items = needed(*make(2500, 2, 1)).items
+    items = items_needed(*make(2500, 2, 1)).items
     assert items is not None
     found = [
         compare_with_people(people, {"m": values}, Draws(300, seed=seed))["m"].difference.p < 0.05
@@ -164,7 +164,7 @@ def test_planted_difference_is_found(of: object, studies: int, least: float, mos
 
 def test_smallest_difference_is_found() -> None:
     """A study that has just the least difference it could show finds it in about 80%."""
-    pilots = [needed(*right_or_wrong(60, 2, seed, 0.88)).smallest or 0.0 for seed in range(40)]
+    pilots = [items_needed(*right_or_wrong(60, 2, seed, 0.88)).smallest or 0.0 for seed in range(40)]
     smallest = float(np.mean(pilots))
     found = []
     for seed in range(150):
@@ -179,39 +179,39 @@ def test_what_has_no_number() -> None:
     """Clusters, few items, no difference, one annotator, a constant system: None and why."""
     people, values = right_or_wrong(40, 2, 7)
     groups = People(TaskSpec("t", "clustering", "eng"), people.gold, people.answers)
-    assert "no test" in needed(groups, dict.fromkeys(values, "x")).note
-    assert "Fewer than 5" in needed(people, {"0001": 1.0}).note
+    assert "no test" in items_needed(groups, dict.fromkeys(values, "x")).note
+    assert "Fewer than 5" in items_needed(people, {"0001": 1.0}).note
     own = people.answers["ann 0"]
     alone = People(people.task, people.gold, {"ann 0": own}, "mean")
-    same = needed(alone, {item: float(value) for item, value in own.items()})
+    same = items_needed(alone, {item: float(value) for item, value in own.items()})
     assert (same.items, same.smallest, same.note) == (None, None, "The difference is the same on every item.")
-    assert "One annotator" in needed(alone, values).note
+    assert "One annotator" in items_needed(alone, values).note
     swapped = dict.fromkeys(values, 1.0) | {item: 1.0 - own[item] for item in list(own)[:2]}
-    assert needed(alone, swapped).items is not None
+    assert items_needed(alone, swapped).items is not None
     nearly = {item: float(own[item]) for item in own}
     first, second = (next(item for item in own if own[item] == value) for value in (0, 1))
     nearly |= {first: 1.0, second: 0.01}
-    assert "No number of items" in needed(alone, nearly).note
+    assert "No number of items" in items_needed(alone, nearly).note
     ratings, _ = rated(40, 2, 8)
-    assert "do not vary" in needed(ratings, dict.fromkeys(ratings.gold, 1.0)).note
+    assert "do not vary" in items_needed(ratings, dict.fromkeys(ratings.gold, 1.0)).note
     with pytest.raises(UsageError, match="Power"):
-        needed(people, values, power=0.01)
+        items_needed(people, values, power=0.01)
 
 
 def test_ratings_by_mean_of_annotators() -> None:
     """Where scores are averaged, more annotators change nothing that is known."""
     people, values = rated(40, 3, 9)
     averaged = People(people.task, people.gold, people.answers, "mean")
-    assert needed(averaged, values).annotators is None
-    assert "more annotators would change" in needed(averaged, values).note
-    assert needed(people, values).annotators is not None
+    assert items_needed(averaged, values).annotators is None
+    assert "more annotators would change" in items_needed(averaged, values).note
+    assert items_needed(people, values).annotators is not None
 
 
 def test_first_annotator_alone() -> None:
     """Where only the first one counts, the others say nothing of more annotators."""
     people, values = right_or_wrong(40, 3, 10)
-    first = needed(People(people.task, people.gold, people.answers, "first"), values)
-    alone = needed(People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values)
+    first = items_needed(People(people.task, people.gold, people.answers, "first"), values)
+    alone = items_needed(People(people.task, people.gold, {"ann 0": people.answers["ann 0"]}, "mean"), values)
     assert first == alone
     assert "One annotator" in first.note
 
@@ -220,9 +220,9 @@ def test_vote_and_mean_on_either_side() -> None:
     """A vote of three is better than the system and their mean worse: more annotators are left open."""
     people, values = right_or_wrong(60, 3, 11, 0.76)
     vote = People(people.task, people.gold, people.answers)
-    found = needed(vote, values)
+    found = items_needed(vote, values)
     assert found.annotators is None
     assert "more annotators would change" in found.note
     assert found.items is not None
-    above = needed(vote, dict.fromkeys(values, 1.0))
+    above = items_needed(vote, dict.fromkeys(values, 1.0))
     assert above.annotators is not None

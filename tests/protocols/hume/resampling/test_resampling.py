@@ -16,7 +16,7 @@ from embassay.protocols.hume.resampling import (
     Kind,
     Resampled,
     drawn_mean,
-    resampled,
+    resample_statistics,
 )
 from embassay.randomness import generator
 
@@ -25,7 +25,7 @@ DEFAULT = Draws()
 
 def mean_of(x: np.ndarray, draws: Draws = DEFAULT) -> Resampled:
     """The mean with its interval."""
-    return resampled(lambda counts: drawn_mean(counts, x), len(x), draws, within=((-9.0, 9.0),))[0]
+    return resample_statistics(lambda counts: drawn_mean(counts, x), len(x), draws, within=((-9.0, 9.0),))[0]
 
 
 def test_bca_is_scipys() -> None:
@@ -97,9 +97,11 @@ def test_many_items() -> None:
 def test_within() -> None:
     """A widened interval ends where the statistic does."""
     x = np.r_[np.ones(7), 0.0]
-    free = resampled(lambda counts: drawn_mean(counts, x), 8, Draws(kind="expanded"), within=((-9.0, 9.0),))[
-        0
-    ]
-    held = resampled(lambda counts: drawn_mean(counts, x), 8, Draws(kind="expanded"), within=(SHARE,))[0]
+    free = resample_statistics(
+        lambda counts: drawn_mean(counts, x), 8, Draws(kind="expanded"), within=((-9.0, 9.0),)
+    )[0]
+    held = resample_statistics(
+        lambda counts: drawn_mean(counts, x), 8, Draws(kind="expanded"), within=(SHARE,)
+    )[0]
     assert free.high > 1
     assert (held.high, held.low, held.p) == (1.0, free.low, free.p)

@@ -14,8 +14,8 @@ from embassay.protocols.hume.sampling.pools import (
     equal_per_label,
     gold_groups,
     relevant_of,
-    seeded,
-    shared,
+    seeded_order,
+    share_places,
 )
 
 ids_and_labels = st.lists(st.sampled_from("abcd"), min_size=1, max_size=60).map(
@@ -118,7 +118,7 @@ def test_a_text_is_in_one_pair_only_as_far_as_there_are_enough() -> None:
 @given(st.dictionaries(st.integers(0, 6), st.integers(0, 9), min_size=1), st.integers(0, 40))
 def test_places_are_shared(room: dict[int, int], n: int) -> None:
     """All places are given while there is room, and none twice ahead of another with room."""
-    places = shared(room, n)
+    places = share_places(room, n)
     assert sum(places.values()) == min(n, sum(room.values()))
     assert all(
         places[key] <= room[key] and (places[key] == room[key] or places[key] + 1 >= max(places.values()))
@@ -138,5 +138,5 @@ def test_the_most_relevant_go_first(gains: dict[str, int], upto: int) -> None:
 def test_seeds_differ() -> None:
     """Another seed or another name is another order; ids that repeat are no problem."""
     ids = [str(place) for place in range(30)]
-    assert len({tuple(seeded(ids, seed, name)) for seed in (1, 2) for name in "xy"}) == 4
-    assert sorted(seeded(["a", "a"], 1)) == [0, 1]
+    assert len({tuple(seeded_order(ids, seed, name)) for seed in (1, 2) for name in "xy"}) == 4
+    assert sorted(seeded_order(["a", "a"], 1)) == [0, 1]

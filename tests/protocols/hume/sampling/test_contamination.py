@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.hume.sampling.pools import Chosen, contradicted, first_of_each, pair_text, plain
+from embassay.protocols.hume.sampling.pools import (
+    Chosen,
+    compared_text,
+    contradicted_texts,
+    first_of_each,
+    pair_text,
+)
 from embassay.protocols.hume.sampling.protocol import (
     SAID,
     THRESHOLD,
@@ -40,7 +46,7 @@ def test_twins_are_what_comparing_all_pairs_finds(texts: list[str], trained: lis
     found = twins(texts, trained)
     for place, text in enumerate(texts):
         alike = [
-            1.0 if plain(text) == plain(other)
+            1.0 if compared_text(text) == compared_text(other)
             else min(jaccard(text, other), 0.999) if len(text.split()) > 2 and jaccard(text, other) >= THRESHOLD
             else 0.0
             for other in trained
@@ -102,6 +108,10 @@ def test_repeats(rows: list[tuple[str, str]]) -> None:
     """The first of each stays; a text with two labels is named, whatever its case."""
     texts, labels = [text for text, _ in rows], [label for _, label in rows]
     kept = first_of_each(texts)
-    assert [plain(texts[place]) for place in kept] == list(dict.fromkeys(map(plain, texts)))
-    wrong = contradicted(texts, labels)
-    assert wrong == {text for text in map(plain, texts) if len({b for a, b in rows if plain(a) == text}) > 1}
+    assert [compared_text(texts[place]) for place in kept] == list(dict.fromkeys(map(compared_text, texts)))
+    wrong = contradicted_texts(texts, labels)
+    assert wrong == {
+        text
+        for text in map(compared_text, texts)
+        if len({b for a, b in rows if compared_text(a) == text}) > 1
+    }

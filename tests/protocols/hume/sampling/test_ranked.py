@@ -10,9 +10,9 @@ from embassay.protocols.hume.sampling.draws import (
     HARD,
     JudgedQuery,
     draw_reranking,
+    draw_shown,
     from_corpus,
     from_lists,
-    shown,
 )
 from embassay.protocols.hume.sampling.options import TaskRequest
 from embassay.records import Documents, RerankingSet, RetrievalSet
@@ -30,7 +30,7 @@ def test_documents_shown(
     """Up to so many relevant ones of the highest gain, then the hardest others; none where there are too few."""
     one = JudgedQuery("q", "query", gains, TEXTS)
     hard = [document for document in order if not gains.get(document)]
-    found = shown(one, hard, relevant, total, seed)
+    found = draw_shown(one, hard, relevant, total, seed)
     good = [document for document, gain in gains.items() if gain > 0]
     kept = min(relevant, len(good))
     if not kept or kept + len(hard) < total:
@@ -57,10 +57,10 @@ def test_near_copies_and_empty_documents_are_not_shown() -> None:
         "easy": "nothing to see here at all",
     }
     one = JudgedQuery("q", "eggs", {"good": 2, "good too": 1, "void": 1}, texts)
-    found = shown(one, ["copy", "void", "hard", "hard copy", "easy"], 1, 3, 1)
+    found = draw_shown(one, ["copy", "void", "hard", "hard copy", "easy"], 1, 3, 1)
     assert found is not None
     assert set(found) == {"good", "hard", "easy"}
-    assert shown(one, ["copy", "hard"], 1, 3, 1) is None
+    assert draw_shown(one, ["copy", "hard"], 1, 3, 1) is None
 
 
 def _corpus() -> RetrievalSet:
@@ -104,7 +104,7 @@ def test_negatives_of_a_list_are_its_own() -> None:
     )  # fmt: skip
     asked, negatives = from_lists(data)
     assert list(negatives(asked[0])) == ["q#2", "q#4", "q#3"]
-    assert set(shown(asked[0], negatives(asked[0]), 3, 3, 0) or ()) == {"q#1", "q#2", "q#4"}
+    assert set(draw_shown(asked[0], negatives(asked[0]), 3, 3, 0) or ()) == {"q#1", "q#2", "q#4"}
 
 
 def test_the_place_of_the_relevant_document_varies() -> None:

@@ -11,14 +11,20 @@ from embassay.protocols.hume.sampling.draws import (
     own_practice,
     rating_practice,
 )
-from embassay.protocols.hume.sampling.options import QUESTIONS, LabelText, guidelines, label_choices, scale_of
+from embassay.protocols.hume.sampling.options import (
+    QUESTIONS,
+    LabelText,
+    label_choices,
+    make_guidelines,
+    scale_of,
+)
 from embassay.protocols.hume.study import FAMILIES, Family, LabelChoice, Practice, Scale
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_guidelines_have_no_places_left_open(family: Family) -> None:
     """Labels and levels stand in the text, and every family has a question."""
-    text = guidelines(family, label_choices(["x", "y"], {}), scale_of(None))
+    text = make_guidelines(family, label_choices(["x", "y"], {}), scale_of(None))
     assert text.strip() == text.rstrip()
     assert "$" not in text
     assert "alone" in text
@@ -27,17 +33,17 @@ def test_guidelines_have_no_places_left_open(family: Family) -> None:
 
 def test_guidelines_name_every_label_and_level() -> None:
     """One line each, with the description where there is one; the number of groups is not told."""
-    text = guidelines(
+    text = make_guidelines(
         "classification", label_choices(["0", "1"], {"1": LabelText(name="joy", description="Glad.")})
     )
     assert "- **0**\n- **joy**: Glad.\n" in text
-    rated = guidelines("sts", scale=scale_of(None))
+    rated = make_guidelines("sts", scale=scale_of(None))
     assert [rated.count(f"- **{level}**: ") for level in range(6)] == [1] * 6
     assert rated.count("Example: ") == 6
     assert "from 0 to 5" in rated
-    own = guidelines("sts", scale=Scale(anchors={"0": "nothing", "5": "all"}))
+    own = make_guidelines("sts", scale=Scale(anchors={"0": "nothing", "5": "all"}))
     assert "- **0**: nothing\n- **5**: all\n" in own
-    assert "up to you" in guidelines("clustering")
+    assert "up to you" in make_guidelines("clustering")
 
 
 def test_order_of_labels() -> None:

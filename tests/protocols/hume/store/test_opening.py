@@ -7,7 +7,7 @@ import json
 import pytest
 
 from embassay.errors import DataError, ModelError, UsageError
-from embassay.protocols.hume.collection import collected
+from embassay.protocols.hume.collection import collect_annotations
 from embassay.protocols.hume.store import Draft, Saved, has_store, open_store, stored_annotations
 from embassay.protocols.hume.study import AnnotationRow, read_study, write_annotations
 from hume_small import small_study
@@ -31,7 +31,7 @@ def _answered(folder, database=None):
 def test_a_study_that_nobody_answered_has_no_store(study) -> None:
     """And reading it makes none."""
     assert not has_store(study)
-    assert collected(study) == ()
+    assert collect_annotations(study) == ()
     assert sorted(path.name for path in study.path.iterdir()) == ["gold.jsonl", "items.jsonl", "study.json"]
 
 
@@ -42,7 +42,7 @@ def test_answers_in_a_file_that_cannot_be_written(study) -> None:
     study.path.chmod(0o500)
     (study.path / "answers.sqlite3").chmod(0o400)
     try:
-        (one,) = collected(study)
+        (one,) = collect_annotations(study)
     finally:
         study.path.chmod(0o700)
     assert (one.item_id, one.annotator_id, one.value) == ("mood-00", "ann", 1)
@@ -55,11 +55,11 @@ def test_an_answer_in_a_file_and_in_the_store(study) -> None:
     file = write_annotations(
         study.path, "ann", [AnnotationRow(item_id="mood-01", annotator_id="ann", value=0)]
     )
-    assert [one.item_id for one in collected(study)] == ["mood-01", "mood-00"]
+    assert [one.item_id for one in collect_annotations(study)] == ["mood-01", "mood-00"]
     write_annotations(study.path, "ann", [AnnotationRow(item_id="mood-00", annotator_id="ann", value=0)])
     with pytest.raises(DataError, match="The answer of ann to mood-00 is in a file"):
-        collected(study)
-    assert [one.value for one in collected(study, [file])] == [0]
+        collect_annotations(study)
+    assert [one.value for one in collect_annotations(study, [file])] == [0]
 
 
 def test_a_study_remembers_its_server(study, server) -> None:
@@ -67,7 +67,7 @@ def test_a_study_remembers_its_server(study, server) -> None:
     _answered(study, server.url)
     assert not (study.path / "answers.sqlite3").exists()
     assert (study.path / "database").read_text().strip() == server.url
-    assert [one.value for one in collected(study)] == [1]
+    assert [one.value for one in collect_annotations(study)] == [1]
     with pytest.raises(UsageError, match="are kept at"):
         open_store(study, "postgresql://elsewhere/x")
 
@@ -90,7 +90,7 @@ def test_two_studies_share_a_server(study, server, tmp_path) -> None:
     store = open_store(other, server.url)
     assert stored_annotations(store) == ()
     store.close()
-    assert len(collected(study)) == 1
+    assert len(collect_annotations(study)) == 1
     names = {name for (name,) in server.ask("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'hume%'")}
     assert "hume_small" in names
     assert len(names) == 2
@@ -101,10 +101,10 @@ def test_a_password_stays_in_its_variable(study, server, monkeypatch) -> None:
     monkeypatch.setenv("TEAM_ANSWERS", server.url)
     _answered(study, "TEAM_ANSWERS")
     assert (study.path / "database").read_text() == "TEAM_ANSWERS\n"
-    assert len(collected(study)) == 1
+    assert len(collect_annotations(study)) == 1
     monkeypatch.delenv("TEAM_ANSWERS")
     with pytest.raises(UsageError, match="TEAM_ANSWERS is not set"):
-        collected(study)
+        collect_annotations(study)
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_file_that_is_no_database(study) -> None:
     with pytest.raises(ModelError, match=r"answers\.sqlite3"):
         open_store(study)
     with pytest.raises(ModelError, match=r"answers\.sqlite3"):
-        collected(study)
+        collect_annotations(study)
     assert file.read_bytes() == b"no database" * 1000
 
 

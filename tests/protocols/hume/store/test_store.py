@@ -75,7 +75,7 @@ def test_every_step_is_kept(store) -> None:
 def test_one_tab_writes(store, monkeypatch) -> None:
     """Another one reads until it takes over, or the first was silent for long."""
     at = 1000.0
-    monkeypatch.setattr(clock, "seconds", lambda: at)
+    monkeypatch.setattr(clock, "unix_seconds", lambda: at)
     assert store.take_lease("ann", "one", take=False)
     assert not store.take_lease("ann", "two", take=False)
     assert store.take_lease("bob", "two", take=False)
@@ -91,7 +91,7 @@ def test_one_tab_writes(store, monkeypatch) -> None:
 def test_a_clock_that_is_put_back_locks_nobody_out(store, monkeypatch) -> None:
     """A tab that is gone would hold the lease for the hour that the clock lost."""
     at = 5000.0
-    monkeypatch.setattr(clock, "seconds", lambda: at)
+    monkeypatch.setattr(clock, "unix_seconds", lambda: at)
     assert store.take_lease("ann", "one", take=False)
     at -= 5
     assert not store.take_lease("ann", "two", take=False)
@@ -103,7 +103,7 @@ def test_a_clock_that_is_put_back_locks_nobody_out(store, monkeypatch) -> None:
 def test_saving_renews_the_lease(store, monkeypatch) -> None:
     """Who writes stays the one who writes."""
     at = 1000.0
-    monkeypatch.setattr(clock, "seconds", lambda: at)
+    monkeypatch.setattr(clock, "unix_seconds", lambda: at)
     for seq in range(1, 5):
         at += LEASE_SECONDS - 1
         assert isinstance(_saved(store, "ann", replace(FIRST, seq=seq))[0], Saved)

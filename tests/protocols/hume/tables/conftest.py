@@ -9,17 +9,9 @@ import pytest
 
 from embassay.measures import agreement_band
 from embassay.protocols.hume.published.paper import paper_study
-from embassay.protocols.hume.published.standings import ADVICE, difficulty, trust
-from embassay.protocols.hume.record import (
-    Agreement,
-    Annotator,
-    Bar,
-    Need,
-    PairRecord,
-    Summary,
-    SystemScore,
-)
-from embassay.protocols.hume.results.conclusions import Contender, matrix_of, places, wins
+from embassay.protocols.hume.published.standings import ADVICE, pair_difficulty, trust_level
+from embassay.protocols.hume.record import Agreement, Annotator, Bar, Need, PairRecord, Summary, SystemScore
+from embassay.protocols.hume.results.conclusions import Contender, count_wins, matrix_of, rank_by_mean
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN
 
 SHORT = {
@@ -44,7 +36,7 @@ def paper(paper_rows: list[dict[str, str]]) -> Summary:
     contenders = [Contender(name, "embedding", size) for name, size in SHORT.items()]
     return Summary(
         title="HUME, input table", source="published", seed=1, pairs=pairs,
-        places=places(pairs, contenders, 1), wins=wins(matrix_of(pairs, contenders)),
+        places=rank_by_mean(pairs, contenders, 1), wins=count_wins(matrix_of(pairs, contenders)),
     )  # fmt: skip
 
 
@@ -52,7 +44,7 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
     human, low, high = float(row["human"]), float(row["low"]) / 100, float(row["high"]) / 100
     scores = {name: float(row[name]) / 100 for name in SHORT}
     agreement = float(row["agreement"]) if row["agreement"] else None
-    trusted = trust(pair.family, agreement)
+    trusted = trust_level(pair.family, agreement)
     return PairRecord(
         task=pair.dataset, dataset=pair.dataset, lang=pair.lang, family=pair.family, measure=MAIN[pair.family],
         group=pair.group, n=pair.n_items, human=Bar(value=human, low=low, high=high, n=pair.n_items, method="printed"),
@@ -66,7 +58,7 @@ def _pair(pair, row: dict[str, str]) -> PairRecord:
             SystemScore(system=name, kind="embedding", score=Bar(value=value), outside=not low <= value <= high)
             for name, value in scores.items()
         ),
-        difficulty=difficulty(human), trust=trusted,
+        difficulty=pair_difficulty(human), trust=trusted,
         superhuman_on_noise=trusted == "low" and max(scores.values()) > high,
         advice=ADVICE if trusted == "low" else "", flags=pair.flags,
     )  # fmt: skip

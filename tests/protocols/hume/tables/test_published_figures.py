@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from embassay.protocols.hume.options import PublishedRequest
-from embassay.protocols.hume.published.protocol import read_published, summarised
+from embassay.protocols.hume.published.protocol import published_summary, read_published
 from embassay.protocols.hume.record import Summary
 from embassay.protocols.hume.results.markdown import report_markdown
 from embassay.protocols.hume.tables import every_figure
@@ -21,7 +21,7 @@ def published(root: Path) -> Summary:
     if not path.exists():
         pytest.skip("the published results are absent")
     request = PublishedRequest(results=(str(path),))
-    return summarised(read_published(request), request)
+    return published_summary(read_published(request), request)
 
 
 @pytest.fixture(scope="module")

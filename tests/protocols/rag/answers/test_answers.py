@@ -18,13 +18,18 @@ from embassay.cli.session import Display
 from embassay.errors import BudgetExceeded, UsageError
 from embassay.protocols.rag.answers.answerer import (
     Malformed,
-    abstains,
     answer_messages,
+    is_abstaining,
     is_void,
     right_of,
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.protocol import _estimate, collection_of, prompted, with_distractors
+from embassay.protocols.rag.answers.protocol import (
+    _mean_estimate,
+    collection_of,
+    prompt_questions,
+    with_distractors,
+)
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
 from stub import StubServer
@@ -180,7 +185,7 @@ def test_distractors_stand_first_and_change_answers(data, tmp_path):
     request = AnswerRequest(str(data[0]), (str(data[1]),), "g", "j", k=2, distractors=1)
     collection = collection_of(request)
     index = BM25Index.of(collection.ids, collection.texts)
-    asked = {one.question.id: one for one in prompted(collection, RUN, 2, {})}
+    asked = {one.question.id: one for one in prompt_questions(collection, RUN, 2, {})}
     places = with_distractors(asked["q1"], collection, index, 1).places
     assert [collection.ids[place] for place in places] == ["d3", "d1"]
 
@@ -267,7 +272,7 @@ def test_answers_that_give_none(text, is_one):
 )
 def test_abstentions(text, is_one):
     """The words alone, however they are set."""
-    assert abstains(text) is is_one
+    assert is_abstaining(text) is is_one
 
 
 def test_too_many_distractors():
@@ -335,7 +340,7 @@ def test_questions_on_one_passage_are_drawn_together():
     object.__setattr__(request, "seed", 1)
     values = np.array([1.0] * 30 + [0.0] * 10)
     groups = np.repeat(np.arange(10), 4)
-    alone, grouped = (_estimate(values, request, "accuracy", of) for of in (None, groups))
+    alone, grouped = (_mean_estimate(values, request, "accuracy", of) for of in (None, groups))
     assert "10 groups" in grouped.method
     assert (grouped.units, grouped.is_share, alone.is_share) == (10, False, True)
     assert grouped.replicates.std() == pytest.approx(2 * alone.replicates.std(), rel=0.15)

@@ -3,13 +3,15 @@
 import pytest
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.rag.golden.options import request_of, resolve, snapshot
+from embassay.protocols.rag.golden.options import request_of, resolve_settings, settings_record
 
 NAMED = {"encoder": "wordllama", "judge": "simulated:x", "dataset": "sample"}
 
 
 def settle(tmp_path, given=None, **more):
-    return resolve({**NAMED, **(given or {})}, environment=more.pop("environment", {}), here=tmp_path, **more)
+    return resolve_settings(
+        {**NAMED, **(given or {})}, environment=more.pop("environment", {}), here=tmp_path, **more
+    )
 
 
 def test_each_place_wins_over_the_ones_before(tmp_path):
@@ -24,7 +26,7 @@ def test_each_place_wins_over_the_ones_before(tmp_path):
     )  # fmt: skip
     options = request_of(found).options
     assert (options.depth, options.rrf_c, options.minimum, options.top) == (10, 20, 30, 40)
-    told = {name: one["from"] for name, one in snapshot(found).items()}
+    told = {name: one["from"] for name, one in settings_record(found).items()}
     assert (told["depth"], told["minimum"], told["top"], told["overlap"]) == (
         "embassay.toml", "EMBASSAY_GOLDEN_MINIMUM", "command line", "default",
     )  # fmt: skip

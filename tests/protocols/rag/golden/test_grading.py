@@ -8,8 +8,8 @@ import json
 import pytest
 
 from embassay.errors import BudgetExceeded, ModelError, TextRefused
-from embassay.protocols.rag.golden.grades import grade_all, kept_row, reusable, scored_row
-from embassay.protocols.rag.judges import NoVerdict, Passage, Question, Verdict, about, open_judge
+from embassay.protocols.rag.golden.grades import grade_all, kept_row, reusable_verdicts, scored_row
+from embassay.protocols.rag.judges import NoVerdict, Passage, Question, Verdict, describe_judge, open_judge
 from embassay.runs.store import AnswerCache
 from stub import StubServer
 from stub.judging import judging
@@ -149,22 +149,22 @@ def test_rows_are_reused_where_judge_and_texts_are_the_same():
     judge, pair = Judge(), ASKED[0]
     row = kept_row(pair, Verdict(4, 2, ("empty",)), judge, "2026-01-01T00:00:00+00:00")
     assert json.loads(json.dumps(row)) == row
-    assert reusable([row], ASKED, judge) == {("q0", "d0"): Verdict(4, 2, ("empty",))}
+    assert reusable_verdicts([row], ASKED, judge) == {("q0", "d0"): Verdict(4, 2, ("empty",))}
     other = Judge()
     other.identity = "other"
-    assert reusable([row], ASKED, other) == {}
-    assert reusable([row], [(pair[0], Passage("d0", "Changed."))], judge) == {}
-    assert reusable([row], [(Question("q0", "Changed?"), pair[1])], judge) == {}
+    assert reusable_verdicts([row], ASKED, other) == {}
+    assert reusable_verdicts([row], [(pair[0], Passage("d0", "Changed."))], judge) == {}
+    assert reusable_verdicts([row], [(Question("q0", "Changed?"), pair[1])], judge) == {}
     for spoilt in ({"grade": True}, {"grade": 6}, {"grade": "4"}, {"qid": "q7"}, {"judge": None}):
-        assert reusable([{**row, **spoilt}], ASKED, judge) == {}
-    assert reusable([{}], ASKED, judge) == {}
+        assert reusable_verdicts([{**row, **spoilt}], ASKED, judge) == {}
+    assert reusable_verdicts([{}], ASKED, judge) == {}
 
 
 def test_a_row_of_s4_keeps_all_of_s3():
     """And says who graded it, how and when (spec rag 4)."""
     judge = Judge()
     merged = {"qid": "q0", "doc_id": "d0", "rank_rrf": 3, "rrf_score": 0.02, "metadata": {"title": "T"}}
-    row = scored_row(merged, Verdict(2), judge, about(judge), "2026-01-01T00:00:00+00:00")
+    row = scored_row(merged, Verdict(2), judge, describe_judge(judge), "2026-01-01T00:00:00+00:00")
     assert {name: row[name] for name in merged} == merged
     assert {name: row[name] for name in ("grade", "model", "temperature", "top_p", "ts")} == {
         "grade": 2, "model": "judge", "temperature": None, "top_p": None, "ts": "2026-01-01T00:00:00+00:00",

@@ -11,11 +11,11 @@ from embassay.errors import UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.rag.golden.panel import (
     Judged,
-    alpha,
+    panel_alpha,
     panel_of,
+    panel_tables,
+    panel_verdict,
     read_judge,
-    tables,
-    verdict,
     write_panel,
 )
 
@@ -45,7 +45,7 @@ def test_judges_beside_people_and_each_other():
     assert found.panels[0].usd == 3
     assert len(found.pairs) == 3
     assert found.learned["j0"] > found.learned["j2"]
-    assert "j0" in verdict(found)
+    assert "j0" in panel_verdict(found)
 
 
 def test_alpha_is_krippendorff_s():
@@ -54,11 +54,11 @@ def test_alpha_is_krippendorff_s():
     keys = sorted(judges[0].grades)
     votes = np.array([[one.grades[key] - 1 for one in judges] for key in keys])
     votes[::4, 1] = -1
-    own = alpha(keys, votes)
+    own = panel_alpha(keys, votes)
     ratings = [[None if v < 0 else int(v) + 1 for v in row] for row in votes.T]
     assert own.value == pytest.approx(krippendorff_alpha(ratings, "ordinal"))
     assert own.low < own.value < own.high
-    assert alpha(keys, np.zeros_like(votes)).value is None
+    assert panel_alpha(keys, np.zeros_like(votes)).value is None
 
 
 def test_a_panel_is_written_and_read_back(tmp_path):
@@ -72,7 +72,7 @@ def test_a_panel_is_written_and_read_back(tmp_path):
     }
     assert read_judge(str(path)).grades == dict(found.grades["median"])
     assert json.loads((tmp_path / "a" / "panel.json").read_text())["items"] == 120
-    assert [one.name for one in tables(found)] == ["rag_judges", "rag_judge_pairs"]
+    assert [one.name for one in panel_tables(found)] == ["rag_judges", "rag_judge_pairs"]
 
 
 def test_a_file_on_another_scale(tmp_path):

@@ -24,7 +24,7 @@ from embassay.protocols.rag.golden.refinement import (
     RankingPool,
     Refined,
     Refinement,
-    refine,
+    refine_pools,
 )
 from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranker
@@ -95,7 +95,7 @@ def refinement(judge: FakeJudge, spec: str | Engine = LOCKS, **more: Any) -> Ref
 
 
 def run(plan: Refinement, work: Sequence[RankingPool], **more: Any) -> dict[str, Refined | Failure]:
-    return asyncio.run(refine(plan, work, **more))
+    return asyncio.run(refine_pools(plan, work, **more))
 
 
 def refined(found: Mapping[str, Refined | Failure], query: str) -> Refined:

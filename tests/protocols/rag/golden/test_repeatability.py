@@ -14,13 +14,13 @@ from sklearn.metrics import cohen_kappa_score
 from embassay.protocols.rag.golden.checks import (
     FirstOrder,
     Second,
-    discordance,
+    compare_repeated,
+    count_swapped,
     grade_agreement,
     grade_table,
     judge_again,
-    repeated,
-    spread,
-    swapped,
+    pair_discordance,
+    spread_keys,
     weighted_kappa,
 )
 from embassay.protocols.rag.judges import Passage, Question
@@ -62,7 +62,7 @@ def test_figures_of_grades(pairs):
 def test_swapped_pairs_are_those_of_kendall(orders):
     """tau = 1 - 2 x share."""
     one, other = orders
-    wrong, pairs = swapped(one, other)
+    wrong, pairs = count_swapped(one, other)
     places = [np.argsort(order) for order in orders]
     assert 1 - 2 * wrong / pairs == pytest.approx(kendalltau(*places).statistic)
 
@@ -83,9 +83,9 @@ def test_intervals_are_over_questions():
 def test_a_sample_is_spread_over_questions(sizes, n, seed):
     """No question has more than one above another that still has some; always the same for a seed."""
     keys = [(f"q{i}", f"d{j}") for i, size in enumerate(sizes) for j in range(size)]
-    chosen = spread(keys, n, seed)
+    chosen = spread_keys(keys, n, seed)
     assert len(chosen) == min(n, len(keys))
-    assert chosen == [key for key in keys if key in set(chosen)] == spread(keys, n, seed)
+    assert chosen == [key for key in keys if key in set(chosen)] == spread_keys(keys, n, seed)
     taken = [sum(key[0] == f"q{i}" for key in chosen) for i in range(len(sizes))]
     spare = [count for count, size in zip(taken, sizes, strict=True) if count < size]
     assert not spare or max(taken) - min(spare) <= 1
@@ -117,7 +117,7 @@ def judged_twice(noise, asked, grades, lists=3):
 def test_a_judge_without_noise_repeats_itself():
     """Everything is 1, nothing is discordant."""
     asked, grades = pool()
-    found = repeated(*judged_twice(Noise(), asked, grades))
+    found = compare_repeated(*judged_twice(Noise(), asked, grades))
     assert (found.items, found.queries, found.calls, found.failed) == (300, 30, 90, 0)
     assert (found.exact.value, found.within_one.value, found.kappa.value, found.shift.value) == (1, 1, 1, 0)
     assert found.discordant.value == 0
@@ -127,14 +127,14 @@ def test_a_judge_without_noise_repeats_itself():
 def test_noise_shows():
     """In every figure, and the same figures come out again."""
     asked, grades = pool()
-    found = repeated(*judged_twice(Noise(grade_noise=0.7, order_noise=0.7), asked, grades))
+    found = compare_repeated(*judged_twice(Noise(grade_noise=0.7, order_noise=0.7), asked, grades))
     assert 0.4 < found.exact.value < 0.75
     assert found.exact.value < found.within_one.value < 1
     assert found.kappa.low < found.kappa.value < found.kappa.high < 1
     assert abs(found.shift.value) < 0.15
     assert 0.1 < found.discordant.value < 0.35
     assert found.discordant.low < found.discordant.value < found.discordant.high
-    assert repeated(*judged_twice(Noise(grade_noise=0.7, order_noise=0.7), asked, grades)) == found
+    assert compare_repeated(*judged_twice(Noise(grade_noise=0.7, order_noise=0.7), asked, grades)) == found
 
 
 def test_failures_are_counted_and_left_out():
@@ -142,7 +142,7 @@ def test_failures_are_counted_and_left_out():
     asked, grades = pool()
     judge = SimulatedJudge(grades, Noise(failing=0.2))
     first = {(q.id, p.id): grades[q.id][p.id] for q, p in asked}
-    found = repeated(first, [], asyncio.run(judge_again(judge, asked, [])))
+    found = compare_repeated(first, [], asyncio.run(judge_again(judge, asked, [])))
     assert found.exact.value == 1
     assert 30 < found.failed < 90
     assert found.items == 300 - found.failed
@@ -151,7 +151,7 @@ def test_failures_are_counted_and_left_out():
 
 def test_nothing_judged_twice():
     """Has a reason in place of figures."""
-    found = repeated({}, [], Second({}, [], 0))
+    found = compare_repeated({}, [], Second({}, [], 0))
     assert (found.items, found.exact, found.reason) == (0, None, "no item was judged twice")
 
 
@@ -160,6 +160,6 @@ def test_one_question_alone():
     q = Question("q", "")
     shown = tuple(Passage(f"d{i}", "") for i in range(3))
     one, other = FirstOrder(q, shown, (0, 1, 2)), FirstOrder(q, shown, (2, 1, 0))
-    assert discordance([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(1 / 6)
-    alone = discordance([(one, (1, 0, 2))])
+    assert pair_discordance([(one, (1, 0, 2)), (other, (2, 1, 0))]).value == pytest.approx(1 / 6)
+    alone = pair_discordance([(one, (1, 0, 2))])
     assert (alone.value, alone.low, alone.n) == (pytest.approx(1 / 3), None, 1)

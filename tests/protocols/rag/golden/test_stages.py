@@ -53,7 +53,7 @@ def test_the_manifest_says_from_what_and_into_what(tmp_path, queries):
         "S3",
         {"c": 60},
     )
-    digest = stages.sha256(b"one")
+    digest = stages.sha256_hex(b"one")
     assert said["inputs"] == [{"path": "in.txt", "sha256": digest}]
     assert said["outputs"] == [{"path": "q01/s3_merge/1.txt", "sha256": digest}]
     assert said["counts"] == {"rows": 1}
@@ -96,7 +96,7 @@ def test_what_is_forgotten_is_done_again(tmp_path, queries):
     """That stage and later ones, of which nothing is left; earlier ones stay."""
     for stage in STAGES:
         stages.carry_out(Copies(tmp_path, stage), queries, "run")
-    stages.forget(queries[0].folder, "S5")
+    stages.forget_stages(queries[0].folder, "S5")
     left = {path.parent.name for path in queries[0].folder.path.rglob("*") if path.is_file()}
     assert left == {name for stage, name in STAGES.items() if stage < "S5"}
     again = Copies(tmp_path, "S5")
@@ -117,7 +117,7 @@ def test_lines_hold_any_text(tmp_path):
     """Separators that Python takes for line ends are text."""
     rows = [{"text": "a\u2028b\x85c\r"}, {"text": "ü"}]
     path = tmp_path / "rows.jsonl"
-    path.write_text(stages.lines(rows), encoding="utf-8", newline="")
+    path.write_text(stages.as_jsonl(rows), encoding="utf-8", newline="")
     assert stages.read_rows(path) == rows
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from embassay.cli.main import app
 from embassay.protocols.rag.judges import Passage, Question
-from embassay.protocols.rag.judges.chat import KINDS, VERSION, grade_messages, order_messages, prompt
+from embassay.protocols.rag.judges.chat import KINDS, VERSION, grade_messages, judge_prompt, order_messages
 
 IDENTITIES = {"grade": "grade@2:3db40f0cc56e", "order": "order@2:2e2c0ff2c9d5"}
 """Whoever changes a word changes these, and with them the identity of every judge: then raise VERSION too."""
@@ -21,13 +21,13 @@ IDENTITIES = {"grade": "grade@2:3db40f0cc56e", "order": "order@2:2e2c0ff2c9d5"}
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_of_words_is_a_change_of_identity(kind):
     """Golden sets of other instructions are not mixed."""
-    assert prompt(kind).identity == IDENTITIES[kind]
-    assert prompt(kind).version == VERSION
+    assert judge_prompt(kind).identity == IDENTITIES[kind]
+    assert judge_prompt(kind).version == VERSION
 
 
 def test_the_grading_prompt_says_what_the_protocol_asks():
     """The given passage only, the exact question, the five grades, JSON with one integer (spec rag 1.1 and 4)."""
-    text = prompt("grade").text
+    text = judge_prompt("grade").text
     for words in (
         "Judge by the given passage only", "the exact question", '{"grade": N}', "integer from 1 to 5",
         "5 - answers the question clearly, or holds the key elements", "4 - highly relevant: substantial",
@@ -39,7 +39,7 @@ def test_the_grading_prompt_says_what_the_protocol_asks():
 def test_what_is_sent_for_a_grade():
     """Instructions as the system's message; question and passage, and nothing else, as the user's."""
     system, user = grade_messages(Question("q", "Why?"), Passage("d", "Because.\n\nSo."))
-    assert (system.role, system.content) == ("system", prompt("grade").text)
+    assert (system.role, system.content) == ("system", judge_prompt("grade").text)
     assert user.role == "user"
     assert user.content == (
         "[question 06161e21]\nWhy?\n[end of question 06161e21]\n\n"
@@ -80,6 +80,6 @@ def test_they_can_be_read():
     assert said.exit_code == 0
     for kind in KINDS:
         assert IDENTITIES[kind] in said.output
-        assert prompt(kind).text in said.output
+        assert judge_prompt(kind).text in said.output
     told = json.loads(CliRunner().invoke(app, ["rag", "prompts", "--json"]).output)
     assert [one["identity"] for one in told] == [IDENTITIES[kind] for kind in KINDS]

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from embassay.protocols.rag.probes.names import together
+from embassay.protocols.rag.probes.names import group_queries
 from embassay.protocols.rag.probes.options import NamesRequest
 from embassay.protocols.rag.probes.questions import Questions
 from embassay.protocols.rag.probes.resampling import ProbeContext
@@ -110,8 +110,8 @@ def test_queries_about_the_same_are_drawn_together() -> None:
 def test_which_queries_are_about_the_same() -> None:
     """There are a hundred authors and topics: of 120 queries the last twenty are about those of the first. Questions
     of the noise probe are about the same where they share a useful passage, or their words."""
-    assert together(NamesRequest(systems=("jaccard",), queries=100), "en") is None
-    labels = together(NamesRequest(systems=("jaccard",), queries=120), "en")
+    assert group_queries(NamesRequest(systems=("jaccard",), queries=100), "en") is None
+    labels = group_queries(NamesRequest(systems=("jaccard",), queries=120), "en")
     assert labels is not None
     assert labels[100:].tolist() == labels[:20].tolist()
     assert len(set(labels.tolist())) == 100

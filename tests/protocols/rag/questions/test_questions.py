@@ -20,8 +20,8 @@ from embassay.data import open_dataset
 from embassay.data.documents import Placed
 from embassay.errors import BudgetExceeded, DataError, UsageError
 from embassay.protocols.kernel.session import Silent
-from embassay.protocols.questions.checks import fault_of, find_span, is_copy, longest_run, mistyped
-from embassay.protocols.questions.drafts import _quoted, near_repeats
+from embassay.protocols.questions.checks import fault_of, find_span, is_copy, longest_run, mistype_question
+from embassay.protocols.questions.drafts import _find_quotation, near_repeats
 from embassay.protocols.rag import QuestionsOptions, QuestionsRequest
 from embassay.protocols.rag.questions.protocol import Questioning, questions
 from stub.asking import PLANTED, asking
@@ -378,8 +378,8 @@ def test_runs_of_words_and_spans() -> None:
 def test_typing_errors_change_letters_within_words() -> None:
     """One or two, the same for the same seed, and no word is lost."""
     question = "Where does everybody who wants copper have to write before noon?"
-    found = mistyped(question, 1, "p")
-    assert found == mistyped(question, 1, "p") != question
+    found = mistype_question(question, 1, "p")
+    assert found == mistype_question(question, 1, "p") != question
     pairs = zip(question.split(), found.split(), strict=True)
     assert sum(a != b for a, b in pairs) in (1, 2)
 
@@ -407,5 +407,5 @@ def test_near_repeats_keep_the_first() -> None:
 def test_a_quotation_of_what_was_shown(evidence: str, body: str | None) -> None:
     """Title and body are shown as one: a quotation may begin in the title, and its rest is in the body."""
     passage = replace(PASSAGE, title="All about Engines")
-    place = _quoted(passage, evidence)
+    place = _find_quotation(passage, evidence)
     assert (passage.body[slice(*place)] if place else None) == body

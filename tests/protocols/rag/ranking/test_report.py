@@ -12,9 +12,9 @@ from scipy.special import ndtr
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.protocols.rag.ranking.reliability import (
     Judged,
-    consistency,
-    exposure,
-    fit,
+    count_consistency,
+    count_exposure,
+    fit_scores,
     judge_noise,
     judge_notes,
     place_gains,
@@ -49,7 +49,7 @@ def of(*orders: tuple[int, ...]) -> Judged:
 def test_contradictions_by_hand() -> None:
     """0 over 1 twice and 1 over 0 once is one pair, contradicted; 0 over 2 twice is one that is not; 3 over 4 was seen
     once and does not count."""
-    found = consistency([of((0, 1), (1, 0), (0, 1), (0, 2), (0, 2), (3, 4))])
+    found = count_consistency([of((0, 1), (1, 0), (0, 1), (0, 2), (0, 2), (3, 4))])
     assert (found.pairs, found.contradicted) == (2, 1)
     assert found.share is not None
     assert found.share.estimate == 0.5
@@ -60,16 +60,16 @@ def test_circles_by_hand() -> None:
     """0 over 1 over 2 over 0 is a circle; 0 over 3 and 3 over 1 close a second three, which is none. A draw has no
     majority and makes no three."""
     circle = [(0, 1), (1, 2), (2, 0)]
-    found = consistency([of(*circle, (0, 3), (3, 1))])
+    found = count_consistency([of(*circle, (0, 3), (3, 1))])
     assert (found.triads, found.circles) == (2, 1)
-    assert consistency([of(*circle, (1, 0))]).triads == 0
-    assert consistency([of((0, 1, 2, 3, 4))]).circles == 0
-    assert consistency([of((0, 1, 2, 3, 4))]).triads == 10
+    assert count_consistency([of(*circle, (1, 0))]).triads == 0
+    assert count_consistency([of((0, 1, 2, 3, 4))]).circles == 0
+    assert count_consistency([of((0, 1, 2, 3, 4))]).triads == 10
 
 
 def test_a_judge_without_noise_never_contradicts_itself() -> None:
     """Both shares are 0, and as they never vary there is no interval."""
-    found = consistency([answers(seed) for seed in range(4)])
+    found = count_consistency([answers(seed) for seed in range(4)])
     assert found.pairs > 300
     assert found.share is not None
     assert found.share.estimate == 0
@@ -83,7 +83,7 @@ def test_noise_makes_contradictions_and_circles() -> None:
     """More noise, more of both."""
     shares = []
     for noise in (0.1, 0.4, 1.5):
-        found = consistency([answers(seed, noise=noise) for seed in range(6)])
+        found = count_consistency([answers(seed, noise=noise) for seed in range(6)])
         assert found.share is not None
         assert found.circular is not None
         assert found.share.low < found.share.estimate < found.share.high
@@ -95,12 +95,12 @@ def test_noise_makes_contradictions_and_circles() -> None:
 def test_nothing_judged() -> None:
     """No answers, no candidates: nothing to tell, and no warning."""
     for queries in ([], [of()], [Judged((), ())]):
-        found = consistency(queries)
+        found = count_consistency(queries)
         assert (found.pairs, found.share, found.triads, found.circular) == (0, None, 0, None)
         assert place_gains(queries) is None
         assert judge_noise(queries) is None
         assert judge_notes(queries) == ()
-    assert exposure([]) is None
+    assert count_exposure([]) is None
 
 
 @pytest.mark.parametrize("graded", [True, False])
@@ -155,7 +155,7 @@ def test_places_that_say_something_are_not_judged_by() -> None:
 
 def test_exposure() -> None:
     """How often candidates were shown: 0 three times, 1 and 2 once, 3 and 4 never."""
-    found = exposure([of((0, 1), (0, 2), (0,))])
+    found = count_exposure([of((0, 1), (0, 2), (0,))])
     assert found is not None
     assert (found.least, found.median, found.most, found.never) == (0, 1.0, 3, 2)
 
@@ -194,7 +194,7 @@ def test_plackett_luce_fits_are_at_the_mode() -> None:
     judged = answers(3, n=8, calls=30)
     orders = np.array([call.order for call in judged.calls])
     means, precisions = np.zeros((2, 8)), np.array([1.0, 0.01])
-    found = fit(orders, means, precisions)
+    found = fit_scores(orders, means, precisions)
 
     def log_posterior(scores: NDArray[np.float64], point: int) -> float:
         total = 0.0

@@ -13,7 +13,7 @@ from embassay.protocols.rag.rewriters import (
     ChatRewriter,
     Malformed,
     RewriteOptions,
-    about,
+    describe_rewriter,
     open_rewriter,
     rewriting_of,
 )
@@ -35,7 +35,7 @@ def test_by_name():
     assert rewritten(open_rewriter("identity")) == ASKED.text
     assert rewritten(open_rewriter("rules")) == "What causes jet noise?"
     assert open_rewriter("rules").identity.startswith("rules/1/")
-    assert about(open_rewriter("identity")) == {"name": "identity", "identity": "identity"}
+    assert describe_rewriter(open_rewriter("identity")) == {"name": "identity", "identity": "identity"}
     with pytest.raises(UsageError, match="Did you mean rules"):
         open_rewriter("rule")
     with pytest.raises(UsageError, match="Write llm:ollama"):
@@ -106,7 +106,7 @@ def test_nothing_is_paid_for_twice(cache):
 def test_the_manifest_says_what_rewrote(cache):
     """Model, sampling, and the prompt by version and digest, which are part of the identity."""
     rewriter = ChatRewriter(CachedChat(Model(GOOD), cache))
-    told = about(rewriter)
+    told = describe_rewriter(rewriter)
     assert told["prompt"].startswith("rewrite@1:")
     assert told["prompt"] in rewriter.identity
     assert (told["model"], told["temperature"], told["attempts"]) == ("model", 0.0, 6)

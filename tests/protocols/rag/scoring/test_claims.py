@@ -9,7 +9,7 @@ import pytest
 
 import embassay as eb
 from claims import Tables, walk
-from embassay.protocols.rag.scoring.conclusions import claims
+from embassay.protocols.rag.scoring.conclusions import score_claims
 from embassay.protocols.rag.scoring.score import Comparison, Score
 from stub.ranked import qrels, run
 
@@ -50,7 +50,7 @@ def tables_of(score: Score, comparison: Comparison) -> Tables:
 
 def held(score: Score) -> int:
     """Every claim on pairs, and every `beats` of a sentence."""
-    walked, stated = 0, list(claims(score))
+    walked, stated = 0, list(score_claims(score))
     for comparison in score.comparisons:
         own = [claim for claim in stated if claim.measure == comparison.measure]
         walked += walk(own, tables_of(score, comparison))

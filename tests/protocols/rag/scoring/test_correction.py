@@ -11,9 +11,9 @@ import scipy.stats
 
 import embassay as eb
 from embassay.errors import DataError
-from embassay.protocols.rag.scoring.correction import Correction, _ahead, read_corrections
+from embassay.protocols.rag.scoring.correction import Correction, _labels_ahead, read_corrections
 from embassay.protocols.rag.scoring.score import read_score
-from embassay.protocols.rag.scoring.tables import tables
+from embassay.protocols.rag.scoring.tables import score_tables
 from embassay.protocols.run_values import read_values
 from embassay.runs.folder import RunFolder
 from stub.ranked import qrels, run
@@ -238,7 +238,7 @@ def test_what_is_counted_is_called_what_it_is(tmp_path) -> None:
     assert (value.n, value.total, value.unit) == (one.n, one.total, "passages")
     [pair] = found.record.comparison("Precision4+@5").pairs
     assert pair.unit == "passages"
-    made = {table.name: table for table in tables(found.record)}
+    made = {table.name: table for table in score_tables(found.record)}
     for name in ("rag_score", "rag_pairs"):
         heads = [column.name for column in made[name].columns]
         assert "Queries" not in heads
@@ -264,7 +264,7 @@ def test_what_more_would_buy_is_told_of_all_that_is_open(p, open_) -> None:
         )
         for other in ("b", "c")
     ]
-    found = list(_ahead(rows, "nDCG@5", 8.0))
+    found = list(_labels_ahead(rows, "nDCG@5", 8.0))
     assert len({one.other for one in found}) == open_
     assert all(0 <= one.chance <= 1 for one in found)
 

@@ -15,11 +15,11 @@ from embassay.data.retrieval import fitting_map, grade_map
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.scoring.inputs import (
     counts_by_grade,
-    graded,
+    file_stem,
+    map_grades,
     named_path,
     read_answers,
     read_inputs,
-    stem,
 )
 from embassay.protocols.rag.scoring.options import ScoreRequest
 
@@ -45,7 +45,7 @@ def test_grade_maps(
     tmp_path: Path, values: tuple[object, ...], grades: str | None, counts: tuple[int, ...]
 ) -> None:
     """Values of the file become grades from 1 to 5; what a map drops is counted."""
-    found = graded(read_qrels(qrels_file(tmp_path, *values)), grades)
+    found = map_grades(read_qrels(qrels_file(tmp_path, *values)), grades)
     assert counts_by_grade(found.frame["grade"].to_numpy()) == counts
     assert found.dropped == len(values) - sum(counts)
 
@@ -73,7 +73,7 @@ def test_values_outside_the_map(
 ) -> None:
     """The first line with such a value, and a map that fits all of them."""
     with pytest.raises(DataError, match=f"qrels.trec.*{says}"):
-        graded(read_qrels(qrels_file(tmp_path, *values)), grades)
+        map_grades(read_qrels(qrels_file(tmp_path, *values)), grades)
 
 
 @pytest.mark.parametrize(
@@ -120,13 +120,13 @@ def test_judged_twice(tmp_path: Path) -> None:
     """Alike it is counted and taken once, differently it is an error with its line."""
     path = tmp_path / "q.trec"
     path.write_text("q 0 a 5\nq 0 b 1\nq 0 a 5\n")
-    found = graded(read_qrels(path), None)
+    found = map_grades(read_qrels(path), None)
     assert (found.frame.rows(), found.repeated) == ([("q", "a", 5), ("q", "b", 1)], 1)
     path.write_text("q 0 a 5\nq 0 b 1\n\nq 0 a 4\n")
     with pytest.raises(
         DataError, match=r"q.trec:4: query 'q' and document 'a' are judged twice.*expected 5.*found 4"
     ):
-        graded(read_qrels(path), None)
+        map_grades(read_qrels(path), None)
 
 
 def test_runs_without_a_judged_query() -> None:
@@ -261,7 +261,7 @@ def test_names_of_runs(tmp_path: Path) -> None:
     assert names(f"mine={files[0]}", files[1]) == ["mine", "bm25"]
     with pytest.raises(UsageError, match="Two runs are called 'a/bm25'"):
         names(files[0], files[0])
-    assert stem("run.jsonl.gz") == "run"
+    assert file_stem("run.jsonl.gz") == "run"
     assert named_path("a=b")[0] == "a"
 
 

@@ -241,11 +241,11 @@ def test_every_number_in_a_sentence_is_in_the_record() -> None:
 
 def test_evidence_in_words() -> None:
     """An interval follows its number; %PROC is a percentage."""
-    from embassay.protocols.rag.scoring.conclusions import told
+    from embassay.protocols.rag.scoring.conclusions import format_evidence
 
-    assert told(Evidence("PROC@10", 0.5, 0.4, 0.6)) == "0.500 (0.400–0.600)"
-    assert told(Evidence("%PROC@10", 0.5, 0.4, 0.6)) == "50.0% (40.0–60.0%)"
-    assert told(Evidence("gain", -0.5, -0.6, 0.1)) == "−0.500 (−0.600 to 0.100)"
+    assert format_evidence(Evidence("PROC@10", 0.5, 0.4, 0.6)) == "0.500 (0.400–0.600)"
+    assert format_evidence(Evidence("%PROC@10", 0.5, 0.4, 0.6)) == "50.0% (40.0–60.0%)"
+    assert format_evidence(Evidence("gain", -0.5, -0.6, 0.1)) == "−0.500 (−0.600 to 0.100)"
 
 
 def test_too_few_queries_for_an_interval_leave_none_in_the_record() -> None:

@@ -7,11 +7,7 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
 from embassay.protocols.rag.sweep.collection import Passages
-from embassay.protocols.rag.sweep.parts import (
-    Ending,
-    Words,
-    found,
-)
+from embassay.protocols.rag.sweep.parts import Ending, Words, list_found
 from embassay.search.bm25 import Hit
 from embassay.systems.rerankers.overlap import Overlap
 
@@ -40,7 +36,7 @@ def test_words_find_to_their_depth_and_score_any_passage():
 def test_places_that_are_not_there_are_left_out():
     """A list that is shorter ends in -1."""
     ranked = Ranked(np.array([[2, 0, -1]]), np.array([[0.5, 0.25, -np.inf]]))
-    assert found(ranked, 0) == ((2, 0), (0.5, 0.25))
+    assert list_found(ranked, 0) == ((2, 0), (0.5, 0.25))
 
 
 def test_copies_go_before_the_reranker_sees_them():

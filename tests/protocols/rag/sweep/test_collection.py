@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.rag.sweep.collection import collapsed, passages_of, read_collection
+from embassay.protocols.rag.sweep.collection import collapse_passages, passages_of, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, Latency, SweepRequest
 from embassay.text import open_tokenizer
 
@@ -113,4 +113,4 @@ def test_chunks_belong_to_their_documents(tmp_path):
         assert " ".join(own) == text
     order = [3, 0, 4, len(cut) - 1]
     expected = list(dict.fromkeys(int(cut.documents[place]) for place in order))
-    assert collapsed(order, cut) == expected
+    assert collapse_passages(order, cut) == expected

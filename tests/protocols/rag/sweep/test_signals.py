@@ -7,9 +7,9 @@ import pytest
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.bundles import Person
-from embassay.protocols.rag.sweep.findings.advice import fires, threshold
+from embassay.protocols.rag.sweep.findings.advice import signal_fires, signal_threshold
 from embassay.protocols.rag.sweep.signals import check_condition, name_changes, read_names
-from embassay.systems.cosine import unit
+from embassay.systems.cosine import scale_rows
 
 ANN = Person("Ann", "Hill")
 
@@ -17,7 +17,9 @@ ANN = Person("Ann", "Hill")
 def embed(texts, role):
     """Counts of words: the author's name is worth what it is."""
     del role
-    return unit(np.array([[t.lower().count(w) for w in VOCABULARY] for t in texts], dtype=np.float32) + 1e-3)
+    return scale_rows(
+        np.array([[t.lower().count(w) for w in VOCABULARY] for t in texts], dtype=np.float32) + 1e-3
+    )
 
 
 VOCABULARY = ("ann", "hill", "tides", "author", "works", "id-", "paper")
@@ -31,9 +33,9 @@ def test_a_query_that_hangs_on_a_name_loses_it_under_gibberish():
     assert found[0] < -0.5
     assert np.isnan(found[1:]).all()
     assert name_changes(names, queries, "author_position_shift", 1, embed)[0] == pytest.approx(0, abs=1e-6)
-    limit = threshold("sea", "name", found)
+    limit = signal_threshold("sea", "name", found)
     assert limit is not None
-    assert fires(limit, found).tolist() == [True, False, False]
+    assert signal_fires(limit, found).tolist() == [True, False, False]
 
 
 def test_files_of_names(tmp_path):

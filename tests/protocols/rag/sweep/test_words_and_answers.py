@@ -158,10 +158,10 @@ def test_a_width_that_finds_itself(tmp_path):
 
 def test_harm_is_turned_for_the_frontier():
     """So that a stack with less of it wins, all else equal."""
-    from embassay.protocols.rag.sweep.findings.conclusions import _turned
+    from embassay.protocols.rag.sweep.findings.conclusions import _turn_stack
     from embassay.protocols.rag.tradeoffs import Stack
 
-    found = _turned(Stack("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5}))
+    found = _turn_stack(Stack("a", 1, 1, {"Harm@10": 0.2, "RA-nWG@10": 0.5}))
     assert dict(found.quality) == {"Harm@10": -0.2, "RA-nWG@10": 0.5}
     assert np.isclose(found.cost, 1)
 

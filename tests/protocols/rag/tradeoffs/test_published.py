@@ -9,8 +9,8 @@ from embassay.protocols.rag.tradeoffs import (
     Stack,
     average_performance,
     choose,
-    efficiency,
-    frontier,
+    efficiency_of,
+    find_frontier,
     generation_cost,
     graph_bytes,
     marginal_gain,
@@ -100,7 +100,7 @@ def test_efficiency_from_measures(
     names = ("N-Recall4+@10", "RA-nWG@10", "N-Recall4+@30", "RA-nWG@30")
     performance = average_performance(dict(zip(names, quality, strict=True)))
     assert performance == pytest.approx(average, abs=5e-4)
-    assert efficiency(performance, milliseconds) == pytest.approx(published, abs=1.1e-3)
+    assert efficiency_of(performance, milliseconds) == pytest.approx(published, abs=1.1e-3)
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_efficiency_from_measures(
     [(0.818, 337.2, 2.426), (0.812, 338.8, 2.397), (0.782, 330.9, 2.363)],
 )
 def test_efficiency_of_averages(performance: float, milliseconds: float, published: float) -> None:
-    assert efficiency(performance, milliseconds) == pytest.approx(published, abs=5e-4)
+    assert efficiency_of(performance, milliseconds) == pytest.approx(published, abs=5e-4)
 
 
 def test_frontiers_of_the_scenarios() -> None:
-    assert ids(frontier(SCENARIOS, ["RA@10"])) == {"base", "saver"}
-    assert ids(frontier(SCENARIOS, ["RA@10"], dominance="strict")) == {"base", "saver"}
-    assert ids(frontier(SCENARIOS, ["RA@30"])) == {"base", "saver", "push"}
-    assert ids(frontier(SCENARIOS, ["RA@30"], dominance="strict")) == {"base", "saver", "push", "small"}
+    assert ids(find_frontier(SCENARIOS, ["RA@10"])) == {"base", "saver"}
+    assert ids(find_frontier(SCENARIOS, ["RA@10"], dominance="strict")) == {"base", "saver"}
+    assert ids(find_frontier(SCENARIOS, ["RA@30"])) == {"base", "saver", "push"}
+    assert ids(find_frontier(SCENARIOS, ["RA@30"], dominance="strict")) == {"base", "saver", "push", "small"}
 
 
 def test_rules_on_the_scenarios() -> None:
@@ -128,14 +128,14 @@ def test_rules_on_the_scenarios() -> None:
     assert chosen("RA@30", budget=1.0) == "saver"
     assert chosen("RA@30", target=0.82) == "push"
     assert ids(list(choose(SCENARIOS, "RA@30", Limits(target=0.82)).tied)) == {"push", "small"}
-    assert ids(frontier(SCENARIOS, ["RA@30"], slo_ms=350)) == {"base"}
+    assert ids(find_frontier(SCENARIOS, ["RA@30"], slo_ms=350)) == {"base"}
 
 
 def test_frontiers_of_the_lite_reranker() -> None:
-    assert ids(frontier(LITE_STACKS, ["RA@10"])) == {"base-512 K50", "large-1024 K150"}
-    assert ids(frontier(LITE_STACKS, ["RA@30"])) == {"base-512 K50"}
-    assert len(frontier(LITE_STACKS, ["RA@10"], dominance="strict")) == 8
-    assert len(frontier(LITE_STACKS, ["RA@30"], dominance="strict")) == 5
+    assert ids(find_frontier(LITE_STACKS, ["RA@10"])) == {"base-512 K50", "large-1024 K150"}
+    assert ids(find_frontier(LITE_STACKS, ["RA@30"])) == {"base-512 K50"}
+    assert len(find_frontier(LITE_STACKS, ["RA@10"], dominance="strict")) == 8
+    assert len(find_frontier(LITE_STACKS, ["RA@30"], dominance="strict")) == 5
 
 
 def test_marginal_gains() -> None:

@@ -13,8 +13,8 @@ from embassay.protocols.rag.tradeoffs import (
     Limits,
     Stack,
     choose,
-    efficiency,
-    frontier,
+    efficiency_of,
+    find_frontier,
     graph_bytes,
     marginal_gain,
     product_bytes,
@@ -36,16 +36,16 @@ def dominates(a: Stack, b: Stack) -> bool:
 @given(stacks)
 def test_the_frontier_is_what_nothing_dominates(given_stacks: list[Stack]) -> None:
     expected = [one for one in given_stacks if not any(dominates(other, one) for other in given_stacks)]
-    assert frontier(given_stacks, ["Q"]) == expected
+    assert find_frontier(given_stacks, ["Q"]) == expected
     assert expected
-    strict = frontier(given_stacks, ["Q"], dominance="strict")
+    strict = find_frontier(given_stacks, ["Q"], dominance="strict")
     assert [one for one in strict if one in expected] == expected
 
 
 @given(stacks)
 def test_two_axes_keep_no_more_than_three(given_stacks: list[Stack]) -> None:
-    flat = frontier(given_stacks, ["Q"], axes=["latency"])
-    whole = frontier(given_stacks, ["Q"])
+    flat = find_frontier(given_stacks, ["Q"], axes=["latency"])
+    whole = find_frontier(given_stacks, ["Q"])
     assert {(one.latency, one.quality["Q"]) for one in flat} <= {
         (one.latency, one.quality["Q"]) for one in whole
     }
@@ -111,11 +111,11 @@ def test_product_quantisation_takes_codes_codebooks_and_a_rotation() -> None:
     [
         lambda: choose([], "Q"),
         lambda: choose([Stack("a", 1, 1)], "Q"),
-        lambda: frontier([Stack("a", 1, 1, {"Q": 1})], ["Q"], dominance="loose"),  # type: ignore[arg-type]
-        lambda: frontier([Stack("a", 1, 1, {"Q": 1})], [], axes=[]),
+        lambda: find_frontier([Stack("a", 1, 1, {"Q": 1})], ["Q"], dominance="loose"),  # type: ignore[arg-type]
+        lambda: find_frontier([Stack("a", 1, 1, {"Q": 1})], [], axes=[]),
         lambda: product_bytes(10, 8, m=3),
         lambda: graph_bytes(10, m=1),
-        lambda: efficiency(0.8, 0),
+        lambda: efficiency_of(0.8, 0),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error(wrong: object) -> None:
@@ -134,6 +134,6 @@ def test_what_costs_and_takes_as_much_is_no_choice_by_cost() -> None:
     assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5).stack is pq
     assert choose([flat, pq], "Q", Limits(target=0.6), jitter_ms=5, cost_share=0.0).stack is pq
     assert choose([flat, pq, half], "Q", Limits(target=0.6), jitter_ms=5).stack is half
-    assert frontier([flat, pq], ["Q"]) == [flat, pq]
-    assert frontier([flat, pq], ["Q"], cost_share=0.01, jitter_ms=5) == [flat]
-    assert frontier([flat, half], ["Q"], cost_share=0.01, jitter_ms=5) == [flat, half]
+    assert find_frontier([flat, pq], ["Q"]) == [flat, pq]
+    assert find_frontier([flat, pq], ["Q"], cost_share=0.01, jitter_ms=5) == [flat]
+    assert find_frontier([flat, half], ["Q"], cost_share=0.01, jitter_ms=5) == [flat, half]

@@ -67,7 +67,7 @@ class Serving:
 
         from embassay.web.annotation.app import make_app
         from embassay.web.annotation.service import open_service
-        from embassay.web.server import listen
+        from embassay.web.server import open_socket
 
         self.service = open_service(
             self.study, ["ann"], adjudicators=self.adjudicators, until_decided=self.until_decided
@@ -76,7 +76,7 @@ class Serving:
             make_app(self.service), log_level="error", access_log=False, timeout_graceful_shutdown=2
         )
         self._server = uvicorn.Server(config)
-        socket = listen("127.0.0.1", self.port)
+        socket = open_socket("127.0.0.1", self.port)
         self.port = socket.getsockname()[1]
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [socket]}, daemon=True)
         self._thread.start()

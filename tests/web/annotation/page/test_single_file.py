@@ -14,11 +14,18 @@ from typer.testing import CliRunner
 from embassay.cli.hume import app
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.adjudication import export_gold
-from embassay.protocols.hume.collection import collected
+from embassay.protocols.hume.collection import collect_annotations
 from embassay.protocols.hume.exchange.intake import import_files
 from embassay.protocols.hume.store import open_store
 from embassay.protocols.hume.study import AnnotationRow, read_study
-from embassay.web.annotation.page import STATIC, bundle, in_order, render_page, render_single, write_single
+from embassay.web.annotation.page import (
+    STATIC,
+    bundle_modules,
+    in_order,
+    render_page,
+    render_single,
+    write_single,
+)
 
 from .made_study import write_made_study
 
@@ -114,11 +121,11 @@ def test_an_adjudicators_file_and_what_comes_back(tmp_path: Path) -> None:
         "seconds": 2,
     }
     sent.write_text(json.dumps(line) + "\n")
-    people = collected(read_study(folder))
+    people = collect_annotations(read_study(folder))
     done = import_files(folder, [sent])
     assert (done.decisions, done.answers, done.new_annotators) == ({("judy", "emotion"): 1}, {}, ())
     assert import_files(folder, [sent]).replaced == 0
-    assert collected(read_study(folder)) == people
+    assert collect_annotations(read_study(folder)) == people
     store = open_store(read_study(folder), read_only=True)
     assert {item: one.value for item, one in store.decisions()["judy"].items()} == {"emotion/1": 1}
     store.close()
@@ -159,7 +166,7 @@ def test_every_module_is_in_the_bundle() -> None:
     """No script lies about unused, none imports what another does not give, and each comes after what it needs."""
     names = [path.name for path in in_order(STATIC)]
     assert sorted(names) == sorted(path.name for path in STATIC.glob("*.js"))
-    text = bundle()
+    text = bundle_modules()
     assert not re.search(r"^(import|export) ", text, re.MULTILINE)
     for path in in_order(STATIC):
         for wanted, source in re.findall(
@@ -248,7 +255,7 @@ def test_from_the_file_to_the_answers(tmp_path: Path, visit: Callable[..., Any])
     assert [row.flag for row in rows if row.value is None] == ["no text"]
     assert {(row.annotator_id, row.kind) for row in rows} == {("ann", "person")}
     assert all(row.ts.endswith("Z") and row.seconds is not None for row in rows)
-    assert len(collected(read_study(folder), [file])) == 4
+    assert len(collect_annotations(read_study(folder), [file])) == 4
     assert [url for url in requests if not url.startswith(("file:", "blob:"))] == []
 
 

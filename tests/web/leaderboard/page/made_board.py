@@ -22,7 +22,7 @@ from embassay.web.leaderboard.contract import (
     SystemRow,
     Verdict,
 )
-from embassay.web.leaderboard.routes import changes
+from embassay.web.leaderboard.routes import find_changes
 from leaderboard_example import example_boards
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
@@ -182,7 +182,7 @@ class Made:
         return replace(example_boards(), folder=HOSTILE if self.hostile else "runs", boards=(line, *others))
 
     def changes(self, since: str) -> Changes:
-        return changes(self._boards.get(since), self.board, since)
+        return find_changes(self._boards.get(since), self.board, since)
 
     def comparison(self, a: str, b: str) -> Comparison:
         i, j = self.names.index(a), self.names.index(b)

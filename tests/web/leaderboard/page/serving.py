@@ -12,7 +12,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from embassay.web.annotation.app import HEADERS
 from embassay.web.leaderboard.contract import Boards, as_plain
-from embassay.web.leaderboard.page import files, render, render_card, render_error
+from embassay.web.leaderboard.page import page_files, render_board, render_card, render_error
 
 from .made_board import Made
 
@@ -50,12 +50,12 @@ class Served:
         board = self.made.board
         if path.startswith("/static/"):
             name = path.removeprefix("/static/")
-            return 200, TYPES["." + name.rpartition(".")[2]], files()[name]
+            return 200, TYPES["." + name.rpartition(".")[2]], page_files()[name]
         if path == "/favicon.ico":
             return 204, "image/x-icon", b""
         pages = {
-            "/": lambda: render(board, self.made.boards, base=""),
-            f"/b/{board.id}/": lambda: render(board, self.made.boards, base="../../"),
+            "/": lambda: render_board(board, self.made.boards, base=""),
+            f"/b/{board.id}/": lambda: render_board(board, self.made.boards, base="../../"),
             f"/b/{board.id}/system": lambda: render_card(
                 self.made.card(query["name"][0]), self.made.boards, base="../../"
             ),

@@ -50,15 +50,15 @@ def test_facts_are_said_as_by_the_server(call: Callable[..., Any]) -> None:
     """Money, counts of parameters, speed, time and moments."""
     prices = [0.0, 0.0042, 0.02, 1.32, 1234.5, 0.00016]
     assert call("numbers.js", "m.FACTS.get('usd_per_million_tokens')[1](x)", prices) == [
-        rows.money(one) for one in prices
+        rows.format_money(one) for one in prices
     ]
     sizes = [51200, 22_713_216, 334_912_000, 7_100_000_000]
     assert call("numbers.js", "m.FACTS.get('parameters')[1](x)", sizes) == [
-        rows.parameters(one) for one in sizes
+        rows.format_parameters(one) for one in sizes
     ]
     memory = [0.42, 9.96, 10.2, 10.5, 127.5, 1536.0]
     assert call("numbers.js", "m.FACTS.get('weights_mb')[1](x)", memory) == [
-        rows.megabytes(one) for one in memory
+        rows.format_megabytes(one) for one in memory
     ]
     times = [0.338, 4.2, 59.99, 41 * 60, 3 * 3600 + 12 * 60]
     assert call("numbers.js", "m.FACTS.get('seconds')[1](x)", times) == [

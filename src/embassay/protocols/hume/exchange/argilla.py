@@ -22,7 +22,7 @@ USERS = "users.json"
 """A file beside the records: who the users are that their ids stand for."""
 
 
-def document(place: int) -> str:
+def document_field(place: int) -> str:
     """The field of a document, and its name among the answers, from 1 on."""
     return f"document_{place + 1}"
 
@@ -50,7 +50,7 @@ def read_argilla(path: Path, folder: StudyFolder) -> Taken:
     document = read_document(path, MEND)
     if not is_argilla(document):
         raise DataError("These are not records of Argilla", path=path, mend=MEND)
-    users = _users(path.parent / USERS)
+    users = _read_users(path.parent / USERS)
     items = {item.id: item for item in folder.items}
     for number, record in enumerate(records_of(document), start=1):
         at = Place(path, words=f"record {number} ({record.get('id', '-')})")
@@ -63,11 +63,11 @@ def read_argilla(path: Path, folder: StudyFolder) -> Taken:
             taken.leave_out("records without a response")
         for user, response in responses.items():
             annotator = users.get(user, user)
-            _take(task, payload, str(item), annotator, response, at, taken)
+            _take_response(task, payload, str(item), annotator, response, at, taken)
     return taken
 
 
-def _take(
+def _take_response(
     task: Task,
     payload: Mapping[str, Any],
     item: str,
@@ -101,7 +101,7 @@ def _take(
 def _value(task: Task, payload: Mapping[str, Any], answer: Any, at: Place) -> Any:
     if task.family != "reranking" or answer is None:
         return answer
-    names = [document(place) for place in range(len(payload["documents"]))]
+    names = [document_field(place) for place in range(len(payload["documents"]))]
     if not isinstance(answer, list) or (unknown := [name for name in answer if name not in (*names, NONE)]):
         what = repr(answer if not isinstance(answer, list) else unknown[0])[:60]
         raise at.fault("the relevant documents are not known", expected=", ".join(names), found=what)
@@ -113,7 +113,7 @@ def _value(task: Task, payload: Mapping[str, Any], answer: Any, at: Place) -> An
     return [int(name in answer) for name in names]
 
 
-def _users(path: Path) -> Mapping[str, str]:
+def _read_users(path: Path) -> Mapping[str, str]:
     if not path.is_file():
         return {}
     users = read_document(path, MEND)
@@ -141,7 +141,7 @@ def argilla_records(task: Task, items: Iterable[Item], rows: Sequence[Annotation
             "fields": _record_fields(task, item),
             "metadata": {TASK: task.name},
             "suggestions": {},
-            "responses": _responses(task, by_item.get(item.id, [])),
+            "responses": _make_responses(task, by_item.get(item.id, [])),
             "vectors": {},
         }
         for item in items
@@ -160,22 +160,22 @@ def _record_fields(task: Task, item: Item) -> Plain:
     payload = item.payload
     if task.family != "reranking":
         return dict(payload)
-    documents = {document(place): text["text"] for place, text in enumerate(payload["documents"])}
+    documents = {document_field(place): text["text"] for place, text in enumerate(payload["documents"])}
     return {"query": payload["query"], **documents}
 
 
-def _responses(task: Task, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
+def _make_responses(task: Task, rows: Sequence[AnnotationRow]) -> dict[str, list[Plain]]:
     responses: dict[str, list[Plain]] = {}
     for row in rows:
         status = "discarded" if row.value is None else "submitted"
-        for name, value in _answers(task, row):
+        for name, value in _named_answers(task, row):
             responses.setdefault(name, []).append(
                 {"value": value, "user_id": user_id(row.annotator_id), "status": status}
             )
     return responses
 
 
-def _answers(task: Task, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
+def _named_answers(task: Task, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
     names: Mapping[str, str] = {
         "classification": LABEL, "clustering": GROUP, "sts": RATING, "reranking": RELEVANT
     }  # fmt: skip
@@ -188,7 +188,7 @@ def _answers(task: Task, row: AnnotationRow) -> Iterable[tuple[str, Any]]:
 
 def _response_value(task: Task, value: Any) -> Any:
     if task.family == "reranking":
-        return [document(place) for place, mark in enumerate(value) if mark] or [NONE]
+        return [document_field(place) for place, mark in enumerate(value) if mark] or [NONE]
     if task.family == "sts":
         # A rating question takes whole numbers; levels of other scales are labels, and so texts.
         whole = as_rating(task.scale or Scale()) and value == int(value)
@@ -207,7 +207,8 @@ def argilla_settings(task: Task, items: Sequence[Item]) -> Plain:
     return {
         "guidelines": task.guidelines,
         "fields": list(_settings_fields(task, most)),
-        "questions": [_question(task, most), _words(FLAG, "Why can it not be judged?"), _words(COMMENT, "Comment")],
+        "questions": [_task_question(task, most), _text_question(FLAG, "Why can it not be judged?"),
+                      _text_question(COMMENT, "Comment")],
         "vectors": [],
         "metadata": [
             {
@@ -228,7 +229,7 @@ def as_rating(scale: Scale) -> bool:
     )
 
 
-def levels(scale: Scale) -> list[str]:
+def scale_levels(scale: Scale) -> list[str]:
     """The levels of another scale, as names of labels."""
     count = round((scale.high - scale.low) / scale.step) + 1
     return [f"{scale.low + i * scale.step:g}" for i in range(count)]
@@ -242,55 +243,57 @@ def _settings_fields(task: Task, most: int) -> Iterable[Plain]:
         "reranking": ["query"],
     }
     for name in names[task.family]:
-        yield _field(name, required=True)
+        yield _text_field(name, required=True)
     for place in range(most):
-        yield _field(document(place), required=place == 0)
+        yield _text_field(document_field(place), required=place == 0)
 
 
-def _field(name: str, *, required: bool) -> Plain:
+def _text_field(name: str, *, required: bool) -> Plain:
     return {
         "name": name, "title": name, "required": required, "description": None,
         "settings": {"type": "text", "use_markdown": False}, "type": "text",
     }  # fmt: skip
 
 
-def _question(task: Task, most: int) -> Plain:
+def _task_question(task: Task, most: int) -> Plain:
     if task.family == "classification":
         labels = [(str(label.value), label.name, label.description) for label in task.labels]
-        return _asked(LABEL, task, "label_selection", _options(labels))
+        return _question_of(LABEL, task, "label_selection", _options_of(labels))
     if task.family == "clustering":
-        return _asked(GROUP, task, "text", {"use_markdown": False})
+        return _question_of(GROUP, task, "text", {"use_markdown": False})
     if task.family == "reranking":
-        documents = [(document(place), f"document {place + 1}", "") for place in range(most)]
-        told = _options([*documents, (NONE, "none of them", "")])
-        return _asked(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
+        documents = [(document_field(place), f"document {place + 1}", "") for place in range(most)]
+        told = _options_of([*documents, (NONE, "none of them", "")])
+        return _question_of(RELEVANT, task, "multi_label_selection", {**told, "options_order": "natural"})
     scale = task.scale or Scale()
     if as_rating(scale):
         values = [{"value": level} for level in range(int(scale.low), int(scale.high) + 1)]
-        return _asked(RATING, task, "rating", {"options": values})
-    return _asked(RATING, task, "label_selection", _options([(level, level, "") for level in levels(scale)]))
+        return _question_of(RATING, task, "rating", {"options": values})
+    return _question_of(
+        RATING, task, "label_selection", _options_of([(level, level, "") for level in scale_levels(scale)])
+    )
 
 
-def _asked(name: str, task: Task, kind: str, told: Mapping[str, Any]) -> Plain:
+def _question_of(name: str, task: Task, kind: str, told: Mapping[str, Any]) -> Plain:
     return {
-        "name": name, "title": task.question, "description": _anchors(task), "required": True,
+        "name": name, "title": task.question, "description": _anchor_words(task), "required": True,
         "settings": {"type": kind, **told}, "type": kind,
     }  # fmt: skip
 
 
-def _anchors(task: Task) -> str | None:
+def _anchor_words(task: Task) -> str | None:
     anchors = task.scale.anchors if task.scale else {}
     return "; ".join(f"{level}: {meaning}" for level, meaning in anchors.items()) or None
 
 
-def _options(named: Iterable[tuple[str, str, str]]) -> Plain:
+def _options_of(named: Iterable[tuple[str, str, str]]) -> Plain:
     options = [
         {"value": value, "text": text, "description": meaning or None} for value, text, meaning in named
     ]
     return {"options": options, "visible_options": _SHOWN_OPTIONS if len(options) > _SHOWN_OPTIONS else None}
 
 
-def _words(name: str, title: str) -> Plain:
+def _text_question(name: str, title: str) -> Plain:
     return {
         "name": name, "title": title, "description": None, "required": False,
         "settings": {"type": "text", "use_markdown": False}, "type": "text",
@@ -331,7 +334,7 @@ class _Said(NamedTuple):
 def by_user(record: Mapping[str, Any], at: Place) -> dict[str, Response]:
     """What every user said, from whichever form the record is in."""
     responses: dict[str, Response] = {}
-    for said in _said(record, at):
+    for said in _responses_in(record, at):
         response = responses.setdefault(said.user, Response())
         if said.question in response.said:
             raise at.fault(f"user {said.user} answers {said.question} twice", mend="Keep one of them.")
@@ -341,30 +344,38 @@ def by_user(record: Mapping[str, Any], at: Place) -> dict[str, Response]:
     return responses
 
 
-def _said(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
+def _responses_in(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
     responses = record.get("responses")
     if isinstance(responses, list):
         yield from _of_server(responses, at)
     elif isinstance(responses, Mapping):
         for question, answers in responses.items():
-            for row in _objects(answers, at):
-                yield _Said(_word(row, "user_id"), question, row.get("value"), _word(row, "status"))
+            for row in _check_objects(answers, at):
+                yield _Said(
+                    _entry_text(row, "user_id"), question, row.get("value"), _entry_text(row, "status")
+                )
     else:
-        yield from _flat(record, at)
+        yield from _flat_responses(record, at)
 
 
 def _of_server(responses: Sequence[Any], at: Place) -> Iterator[_Said]:
-    for row in _objects(responses, at):
+    for row in _check_objects(responses, at):
         values = row.get("values") or {}
         if not isinstance(values, Mapping):
             raise at.fault("the values of a response are not an object", found=repr(values)[:60], mend=MEND)
         # A response without values may still be discarded.
         for question, value in values.items() or [("", None)]:
             told = value.get("value") if isinstance(value, Mapping) else value
-            yield _Said(_word(row, "user_id"), question, told, _word(row, "status"), _word(row, "updated_at"))
+            yield _Said(
+                _entry_text(row, "user_id"),
+                question,
+                told,
+                _entry_text(row, "status"),
+                _entry_text(row, "updated_at"),
+            )
 
 
-def _flat(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
+def _flat_responses(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
     for key, row in record.items():
         if not key.endswith(".responses") or row is None:
             continue
@@ -378,11 +389,11 @@ def _flat(record: Mapping[str, Any], at: Place) -> Iterator[_Said]:
             yield _Said(str(user or ""), key.removesuffix(".responses"), value, str(status or ""))
 
 
-def _word(entry: Mapping[str, Any], name: str) -> str:
+def _entry_text(entry: Mapping[str, Any], name: str) -> str:
     return str(entry.get(name) or "")
 
 
-def _objects(values: Any, at: Place) -> list[Mapping[str, Any]]:
+def _check_objects(values: Any, at: Place) -> list[Mapping[str, Any]]:
     if not isinstance(values, list) or not all(isinstance(value, Mapping) for value in values):
         raise at.fault("its responses are not a list of objects", found=repr(values)[:60], mend=MEND)
     return values

@@ -19,7 +19,7 @@ from embassay.protocols.hume.exchange.argilla import USERS, argilla_records, arg
 from embassay.protocols.hume.exchange.label_studio import label_studio_tasks, labelling_config
 from embassay.protocols.hume.options import Form
 from embassay.protocols.hume.profiles import Profiles, profiles_of
-from embassay.protocols.hume.results.summary import named
+from embassay.protocols.hume.results.summary import name_tasks
 from embassay.protocols.hume.scoring import MAIN, people_agreement, score_people, who_counts
 from embassay.protocols.hume.store import Kind, check_independent
 from embassay.protocols.hume.study import (
@@ -36,7 +36,7 @@ from embassay.protocols.hume.study import (
 from embassay.protocols.kernel.tables import csv_sheet
 from embassay.protocols.mteb.protocol import with_script
 from embassay.protocols.mteb.survey import META, json_text, model_meta, place_of
-from embassay.runs.folder import slug, to_json, write_atomic
+from embassay.runs.folder import slugify_name, to_json, write_atomic
 
 COLUMNS = ("item_id", "annotator_id", "value", "ts", "seconds", "kind", "flag", "comment")
 _MEND = f"Give the columns {', '.join(COLUMNS)}; item_id and value are needed."
@@ -53,7 +53,7 @@ def as_csv(rows: Iterable[AnnotationRow], profiles: Profiles | None = None) -> s
     table: list[list[Any]] = [[*COLUMNS, *(f"profile:{key}" for key in questions)]]
     for row in rows:
         profile = (profiles or {}).get(row.annotator_id, {})
-        cells = [_cell(getattr(row, name)) for name in COLUMNS]
+        cells = [_csv_cell(getattr(row, name)) for name in COLUMNS]
         table.append(cells + [profile.get(key, "") for key in questions])
     return csv_sheet(table)
 
@@ -77,7 +77,7 @@ def read_csv(path: Path) -> Taken:
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("The file cannot be read as UTF-8", path=path, found=str(error), mend=_MEND) from None
     csv.field_size_limit(_LARGEST_CELL)
-    delimiter = _delimiter(text)
+    delimiter = _guess_delimiter(text)
     if delimiter != ",":
         between = {";": "semicolons", "\t": "tabs"}[delimiter]
         taken.remarks.append(f"{path.name} is read with {between} between its columns")
@@ -94,7 +94,7 @@ def read_csv(path: Path) -> Taken:
                     "the row has another number of cells than the header", expected=str(len(header)),
                     found=str(len(cells)), mend=_MEND,
                 )  # fmt: skip
-            _take(dict(zip(header, map(_plain, cells), strict=True)), at, taken)
+            _take_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
     except csv.Error as error:
         raise DataError(
             "The file is not CSV", path=path, line=reader.line_num, found=str(error), mend=_MEND
@@ -118,13 +118,13 @@ def read_jsonl(path: Path) -> Taken:
             continue
         if not isinstance(row, dict) or "item_id" not in row or "value" not in row:
             raise at.fault("the line is not an annotation", found=text[:60], mend=_MEND)
-        _take(row, at, taken)
+        _take_row(row, at, taken)
     return taken
 
 
-def _take(row: Mapping[str, Any], at: Place, taken: Taken) -> None:
+def _take_row(row: Mapping[str, Any], at: Place, taken: Taken) -> None:
     value = row.get("value")
-    flag, comment = _text(row, "flag", at), _text(row, "comment", at)
+    flag, comment = _read_text(row, "flag", at), _read_text(row, "comment", at)
     item, annotator = (str(row.get(name) or "").strip() for name in ("item_id", "annotator_id"))
     if not item:
         raise at.fault("there is no item_id", mend=_MEND)
@@ -135,12 +135,12 @@ def _take(row: Mapping[str, Any], at: Place, taken: Taken) -> None:
     if value is None and not flag and not comment:
         taken.leave_out(OPEN)
         return
-    kind: Who = "simulated" if (said := _text(row, "kind", at)) == "simulated" else "person"
+    kind: Who = "simulated" if (said := _read_text(row, "kind", at)) == "simulated" else "person"
     if said not in ("", *get_args(Kind)):
         raise at.fault(
             "the kind of annotator is not known", expected="person, simulated or adjudicator", found=said
         )
-    ts, seconds = _text(row, "ts", at), _seconds(row.get("seconds"), at)
+    ts, seconds = _read_text(row, "ts", at), _parse_seconds(row.get("seconds"), at)
     decides = said == "adjudicator"
     taken.answers.append(Incoming(item, annotator, value, at, ts, seconds, kind, flag, comment, decides))
 
@@ -154,13 +154,13 @@ def _check_header(header: list[str], path: Path, taken: Taken) -> None:
         taken.remarks.append(f"{path.name}: columns without a use: {', '.join(unused)}")
 
 
-def _delimiter(text: str) -> str:
+def _guess_delimiter(text: str) -> str:
     """The one of the header: many countries' spreadsheets write semicolons."""
     head = text.partition("\n")[0]
     return max(",;\t", key=head.count)
 
 
-def _cell(value: Any) -> str:
+def _csv_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
@@ -168,18 +168,18 @@ def _cell(value: Any) -> str:
     return json.dumps(value)
 
 
-def _plain(cell: str) -> str:
+def _unquote_cell(cell: str) -> str:
     return cell[1:] if cell[:1] == "'" and cell[1:2] in (*_FORMULA, "'") and len(cell) > 1 else cell
 
 
-def _text(row: Mapping[str, Any], name: str, at: Place) -> str:
+def _read_text(row: Mapping[str, Any], name: str, at: Place) -> str:
     value = row.get(name) or ""
     if not isinstance(value, str):
         raise at.fault(f"{name} is not a text", found=repr(value)[:60], mend=_MEND)
     return value
 
 
-def _seconds(value: Any, at: Place) -> float | None:
+def _parse_seconds(value: Any, at: Place) -> float | None:
     if value is None or value == "":
         return None
     try:
@@ -233,25 +233,27 @@ def export(
     if form in ("label-studio", "argilla"):
         rows = rows if answers else []
         files = _for_tool(folder, form, chosen, rows, out)
-        return Exported(tuple(files), len(rows), _who(rows))
+        return Exported(tuple(files), len(rows), _annotators_of(rows))
     if not rows:
         raise UsageError(f"Nobody has answered {study} yet.", mend="Serve it, or import annotations.")
     if form == "mteb":
-        return Exported(tuple(write_mteb(folder, chosen, rows, out, revision)), len(rows), _who(rows))
+        return Exported(
+            tuple(write_mteb(folder, chosen, rows, out, revision)), len(rows), _annotators_of(rows)
+        )
     if form not in ("csv", "jsonl"):
         raise UsageError(f"There is no format {form!r}.", mend=f"Use one of {', '.join(FORMS)}.")
     if out.is_dir():
         raise UsageError(f"{out} is a folder.", mend=f"Name a file: {out / f'annotations.{form}'}.")
-    said = _profiles(folder, rows) if profiles else None
+    said = _profiles_of_rows(folder, rows) if profiles else None
     write_atomic(out, as_csv(rows, said) if form == "csv" else as_jsonl(rows, said))
-    return Exported((out,), len(rows), _who(rows))
+    return Exported((out,), len(rows), _annotators_of(rows))
 
 
-def _profiles(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
+def _profiles_of_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> Profiles:
     """Of those whose answers are written."""
     if not folder.study.profile:
         raise UsageError("The study asks nobody about themselves.", mend="Leave --profiles out.")
-    names = set(_who(rows))
+    names = set(_annotators_of(rows))
     return {name: profile for name, profile in profiles_of(folder).items() if name in names}
 
 
@@ -262,9 +264,9 @@ def _for_tool(
         raise UsageError(f"{out} is a file.", mend="Name a folder: each task gets files of its own.")
     files: dict[str, str] = {}
     for task in tasks:
-        files |= (_label_studio if form == "label-studio" else _argilla)(folder, task, rows)
+        files |= (_label_studio if form == "label-studio" else _argilla_files)(folder, task, rows)
     if form == "argilla" and rows:
-        users = {user_id(name): name for name in _who(rows)}
+        users = {user_id(name): name for name in _annotators_of(rows)}
         files[USERS] = to_json(users, indent=1) + "\n"
     for name, text in files.items():
         write_atomic(out / name, text)
@@ -279,7 +281,7 @@ def _label_studio(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]
     }
 
 
-def _argilla(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
+def _argilla_files(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> Mapping[str, str]:
     items = folder.items_of(task.name)
     records = argilla_records(task, items, rows)
     return {
@@ -288,7 +290,7 @@ def _argilla(folder: StudyFolder, task: Task, rows: Sequence[AnnotationRow]) -> 
     }
 
 
-def _who(rows: Sequence[AnnotationRow]) -> tuple[str, ...]:
+def _annotators_of(rows: Sequence[AnnotationRow]) -> tuple[str, ...]:
     return tuple(sorted({row.annotator_id for row in rows}))
 
 
@@ -330,14 +332,14 @@ def entry_of(task: Task, gold: Gold, rows: Sequence[AnnotationRow], subset: str)
     people = score_people(task.spec, gold, answers)
     main = MAIN[task.family]
     return {
-        **_named(people.scores("paper")),
+        **_mteb_names(people.scores("paper")),
         "main_score": people.score("paper"),
         "n_items": people.items,
         "scores_per_experiment": [
-            {**_named(annotator.scores), "main_score": annotator.scores[main], "annotator": name}
+            {**_mteb_names(annotator.scores), "main_score": annotator.scores[main], "annotator": name}
             for name, annotator in people.annotators.items()
         ],
-        "agreement": _agreement(task.family, answers),
+        "agreement": _mteb_agreement(task.family, answers),
         "simulated": any(row.kind == "simulated" for row in rows),
         "hf_subset": subset,
         "languages": [with_script(task.lang)],
@@ -350,14 +352,14 @@ def seconds_of(rows: Sequence[AnnotationRow]) -> float | None:
     return math.fsum(known) if known else None
 
 
-def _named(scores: Mapping[str, float]) -> Plain:
+def _mteb_names(scores: Mapping[str, float]) -> Plain:
     return {_MEASURES.get(name, name): value for name, value in scores.items()}
 
 
-def _agreement(family: Family, answers: Answers) -> Plain:
+def _mteb_agreement(family: Family, answers: Answers) -> Plain:
     agreement = people_agreement(family, answers)
-    extras = {name: _number(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()}
-    value = _number(agreement.value)
+    extras = {name: _defined_number(agreement.extras.get(ours)) for ours, name in _EXTRAS[family].items()}
+    value = _defined_number(agreement.value)
     return {
         "metric": _METRIC[family],
         "value": value,
@@ -372,7 +374,7 @@ def _agreement(family: Family, answers: Answers) -> Plain:
     }
 
 
-def _number(value: float | None) -> float | int | None:
+def _defined_number(value: float | None) -> float | int | None:
     if value is None or math.isnan(value):
         return None
     return value
@@ -386,13 +388,13 @@ def write_mteb(
 ) -> list[Path]:
     """Write `baseline__Human/REVISION/Task.json` of every dataset that somebody annotated, and `model_meta.json`, below
     `out`; return the files. Raises UsageError for a revision that is no plain name."""
-    if slug(revision) != revision or not revision:
+    if slugify_name(revision) != revision or not revision:
         raise UsageError(f"The revision is {revision!r}.", mend="Use letters, digits, dots, dashes.")
     place = out / place_of(MODEL, revision)
     files: dict[Path, Plain] = {}
     for dataset, of_dataset in _by_dataset(folder, tasks).items():
-        if (result := _result(folder, dataset, of_dataset, rows)) is not None:
-            files[place / f"{slug(dataset)}.json"] = result
+        if (result := _mteb_result(folder, dataset, of_dataset, rows)) is not None:
+            files[place / f"{slugify_name(dataset)}.json"] = result
     files[place / META] = model_meta(MODEL, revision, [with_script(task.lang) for task in tasks])
     for path, document in files.items():
         write_atomic(path, json_text(document, indent=2) + "\n")
@@ -400,14 +402,14 @@ def write_mteb(
 
 
 def _by_dataset(folder: StudyFolder, tasks: Sequence[Task]) -> Mapping[str, list[Task]]:
-    names = named(folder.study.tasks)
+    names = name_tasks(folder.study.tasks)
     groups: dict[str, list[Task]] = {}
     for task in tasks:
         groups.setdefault(names[task.name].dataset, []).append(task)
     return groups
 
 
-def _result(
+def _mteb_result(
     folder: StudyFolder, dataset: str, tasks: Sequence[Task], rows: Sequence[AnnotationRow]
 ) -> Plain | None:
     every = {task.name: {item.id for item in folder.items_of(task.name)} for task in tasks}

@@ -11,14 +11,14 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
-from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, Taken, filed, served
+from embassay.protocols.hume.collection import FORMATS, Format, Incoming, Key, Taken, read_filed, read_served
 from embassay.protocols.hume.exchange.argilla import is_argilla, read_argilla
 from embassay.protocols.hume.exchange.export import read_csv, read_jsonl
 from embassay.protocols.hume.exchange.label_studio import is_label_studio, read_label_studio
 from embassay.protocols.hume.profiles import checked_profile, filed_profiles, write_profiles
 from embassay.protocols.hume.store import AnswerStore, Draft, Refused, checked_value, open_store
 from embassay.protocols.hume.study import ANNOTATIONS, ANSWERS, AnnotationRow, StudyFolder, read_study
-from embassay.runs.folder import RunFolder, slug, write_atomic
+from embassay.runs.folder import RunFolder, slugify_name, write_atomic
 
 _MARKS = re.compile(r"\s*\[?\s*[01](?:[\s,;]*[01])*\s*\]?\s*")
 _NAME = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
@@ -55,7 +55,7 @@ def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names)
     items = {item.id: item for item in folder.items}
     for answer in answers:
         try:
-            row = _row(folder, items, answer, names)
+            row = _checked_row(folder, items, answer, names)
             key = row.annotator_id, row.item_id
             if key in rows:
                 first = rows[key][1].at
@@ -69,11 +69,13 @@ def checked_rows(folder: StudyFolder, answers: Iterable[Incoming], names: Names)
         except DataError as error:
             faults.append(error)
     if faults:
-        raise _together(faults)
+        raise _join_faults(faults)
     return [row for row, _ in rows.values()]
 
 
-def _row(folder: StudyFolder, items: Mapping[str, Any], answer: Incoming, names: Names) -> AnnotationRow:
+def _checked_row(
+    folder: StudyFolder, items: Mapping[str, Any], answer: Incoming, names: Names
+) -> AnnotationRow:
     annotator = names.of(answer)
     if answer.item_id not in items:
         raise answer.at.fault(
@@ -88,7 +90,7 @@ def _row(folder: StudyFolder, items: Mapping[str, Any], answer: Incoming, names:
     task = folder.task(item.task)
     try:
         value = checked_value(
-            task, item.payload, _listed(answer.value) if task.family == "reranking" else answer.value
+            task, item.payload, _parse_marks(answer.value) if task.family == "reranking" else answer.value
         )
     except DataError as error:
         raise answer.at.fault(
@@ -101,14 +103,14 @@ def _row(folder: StudyFolder, items: Mapping[str, Any], answer: Incoming, names:
     )  # fmt: skip
 
 
-def _listed(value: Any) -> Any:
+def _parse_marks(value: Any) -> Any:
     """Marks that a table has as text: `[1, 0]`, `1 0`, `1;0` or `10`."""
     if not isinstance(value, str) or not _MARKS.fullmatch(value):
         return value
     return [int(sign) for sign in value if sign in "01"]
 
 
-def _together(faults: Sequence[DataError]) -> DataError:
+def _join_faults(faults: Sequence[DataError]) -> DataError:
     first, more = faults[0], len(faults) - 1
     if not more:
         return first
@@ -141,14 +143,16 @@ def check_new(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replace: bo
     """How many of the rows take the place of one that is there. Raises UsageError where any would and `replace` is not
     set, and always for answers in the store of `hume serve`, which belong to its annotators."""
     new = {(row.annotator_id, row.item_id) for row in rows}
-    stored = {(row.annotator_id, row.item_id) for row in served(folder)} & new
+    stored = {(row.annotator_id, row.item_id) for row in read_served(folder)} & new
     if stored:
         who = ", ".join(sorted({annotator for annotator, _ in stored}))
         raise UsageError(
             f"{who} answered {len(stored)} of these items on the pages of `embassay hume serve`.",
             mend="Import under another name: --annotator OLD=NEW.",
         )
-    before = {(row.annotator_id, row.item_id): path for path, held in filed(folder).items() for row in held}
+    before = {
+        (row.annotator_id, row.item_id): path for path, held in read_filed(folder).items() for row in held
+    }
     again = [key for key in before if key in new]
     if again and not replace:
         who = ", ".join(sorted({annotator for annotator, _ in again}))
@@ -163,15 +167,15 @@ def write_rows(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> list[Path]
     """Put the rows into one file for each annotator, in place of earlier answers of theirs to the same items, whichever
     file has them."""
     new = {(row.annotator_id, row.item_id) for row in rows}
-    files = filed(folder)
+    files = read_filed(folder)
     changed: dict[Path, list[AnnotationRow]] = {}
-    targets = {folder.path / ANNOTATIONS / f"{slug(row.annotator_id)}.jsonl" for row in rows}
+    targets = {folder.path / ANNOTATIONS / f"{slugify_name(row.annotator_id)}.jsonl" for row in rows}
     for path, held in files.items():
         kept = [row for row in held if (row.annotator_id, row.item_id) not in new]
         if len(kept) < len(held):
             changed[path] = kept
     for row in rows:
-        path = folder.path / ANNOTATIONS / f"{slug(row.annotator_id)}.jsonl"
+        path = folder.path / ANNOTATIONS / f"{slugify_name(row.annotator_id)}.jsonl"
         changed.setdefault(path, list(files.get(path, ()))).append(row)
     # In the order of the study, so that an import twice gives the same bytes.
     order = {item.id: place for place, item in enumerate(folder.items)}
@@ -206,13 +210,13 @@ def keep_decisions(folder: StudyFolder, rows: Sequence[AnnotationRow], *, replac
                 mend="Put these decisions in their place with --replace.",
             )
         for row in rows:
-            _decide(store, row, tasks[row.item_id])
+            _file_answer(store, row, tasks[row.item_id])
     finally:
         store.close()
     return len(again)
 
 
-def _decide(store: AnswerStore, row: AnnotationRow, task: str) -> None:
+def _file_answer(store: AnswerStore, row: AnnotationRow, task: str) -> None:
     before = store.answers(row.annotator_id).get(row.item_id)
     if before and (before.value, before.flag, before.comment) == (row.value, row.flag, row.comment):
         return
@@ -227,10 +231,10 @@ def _decide(store: AnswerStore, row: AnnotationRow, task: str) -> None:
         )
 
 
-def guessed(path: Path) -> Format:
+def guess_format(path: Path) -> Format:
     """The format of a file: a list of tasks or records is Label Studio's or Argilla's, lines of objects are JSONL, and
     what begins with a header is CSV. Raises DataError for a file that is none, is not there, or is too large."""
-    _check(path)
+    _check_file(path)
     content = read_bounded(path)
     # A byte order mark and blank lines come before the first sign of what it is.
     head = content[:4096].lstrip(b"\xef\xbb\xbf \t\r\n")
@@ -255,7 +259,7 @@ def guessed(path: Path) -> Format:
     )  # fmt: skip
 
 
-def _check(path: Path) -> None:
+def _check_file(path: Path) -> None:
     if not path.is_file():
         raise DataError("There is no such file", path=path, mend="Give a file with annotations.")
 
@@ -322,7 +326,7 @@ def import_files(
     if not files:
         raise UsageError("No file is named.", mend="Name the files with annotations.")
     folder, names = read_study(study), Names.parse(annotator)
-    kinds = [(path, form or guessed(path)) for path in files]
+    kinds = [(path, form or guess_format(path)) for path in files]
     taken = [_READERS[kind](path, folder) for path, kind in kinds]
     answers = [answer for file in taken for answer in file.answers]
     left_out = sum((Counter(file.left_out) for file in taken), Counter[str]())
@@ -335,8 +339,8 @@ def import_files(
     decided = checked_rows(folder, [answer for answer in answers if answer.decides], names)
     said = checked_profiles(folder, taken, names)
     with RunFolder(study / ANNOTATIONS / ".import").locked():  # two at once would miss each other's answers
-        before = _annotators(folder)
-        written, replaced = _kept(folder, rows, decided, before, replace=replace)
+        before = _annotator_ids(folder)
+        written, replaced = _keep_rows(folder, rows, decided, before, replace=replace)
         if said:
             held = filed_profiles(folder)
             for name, profile in said.items():
@@ -354,14 +358,14 @@ def import_files(
         left_out=dict(sum((Counter(file.left_out) for file in taken), Counter[str]())),
         remarks=(
             *dict.fromkeys(remark for file in taken for remark in file.remarks),
-            *_unused(names, answers),
+            *_unused_names(names, answers),
         ),
         new_annotators=tuple(sorted({row.annotator_id for row in rows} - before)),
         open={key: len(folder.items_of(key[1])) - n for key, n in counted.items()},
     )
 
 
-def _kept(
+def _keep_rows(
     folder: StudyFolder, rows: Sequence[AnnotationRow], decided: Sequence[AnnotationRow], before: set[str], *,
     replace: bool,
 ) -> tuple[list[Path], int]:  # fmt: skip
@@ -385,12 +389,12 @@ def _by_task(folder: StudyFolder, rows: Sequence[AnnotationRow]) -> dict[tuple[s
     return dict(sorted(Counter((row.annotator_id, tasks[row.item_id]) for row in rows).items()))
 
 
-def _annotators(folder: StudyFolder) -> set[str]:
-    rows = [*(row for held in filed(folder).values() for row in held), *served(folder)]
+def _annotator_ids(folder: StudyFolder) -> set[str]:
+    rows = [*(row for held in read_filed(folder).values() for row in held), *read_served(folder)]
     return {row.annotator_id for row in rows}
 
 
-def _unused(names: Names, answers: Sequence[Incoming]) -> list[str]:
+def _unused_names(names: Names, answers: Sequence[Incoming]) -> list[str]:
     """Names given for annotators that no file has."""
     seen = {answer.annotator_id for answer in answers}
     notes = [f"no file has an annotator {old}" for old in names.renamed if old not in seen]

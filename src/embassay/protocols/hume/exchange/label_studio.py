@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from embassay.errors import DataError
 from embassay.protocols.hume.collection import SKIPPED, Incoming, Place, Taken, read_document
 from embassay.protocols.hume.study import AnnotationRow, Item, Scale, StudyFolder, Task
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 
 _NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """Characters that no XML can hold, escaped or not."""
@@ -28,17 +28,17 @@ def labelling_config(task: Task) -> str:
     document of a query has two choices. A reason why an item cannot be judged, and a comment, are texts.
     """
     view = ET.Element("View")
-    _add(view, "Header", value=task.title)
-    _add(view, "Header", value=task.question, size="4")
+    _add_tag(view, "Header", value=task.title)
+    _add_tag(view, "Header", value=task.question, size="4")
     first = {
-        "classification": _classification,
-        "clustering": _clustering,
-        "reranking": _reranking,
-        "sts": _sts,
+        "classification": _classification_view,
+        "clustering": _clustering_view,
+        "reranking": _reranking_view,
+        "sts": _sts_view,
     }[task.family](view, task)
     for name, told in ((FLAG, "Cannot be judged or is broken: why?"), (COMMENT, "Comment")):
-        _add(view, "Header", value=told, size="5")
-        _add(
+        _add_tag(view, "Header", value=told, size="5")
+        _add_tag(
             view,
             "TextArea",
             name=name,
@@ -52,75 +52,75 @@ def labelling_config(task: Task) -> str:
     return ET.tostring(view, encoding="unicode") + "\n"
 
 
-def levels(scale: Scale) -> list[str]:
+def scale_buttons(scale: Scale) -> list[str]:
     """The levels of a scale as texts: "0", "0.5" ...; none where there are too many for buttons.
 
-    >>> levels(Scale(high=2)), levels(Scale(step=0.1))
+    >>> scale_buttons(Scale(high=2)), scale_buttons(Scale(step=0.1))
     (['0', '1', '2'], [])
     """
     count = round((scale.high - scale.low) / scale.step) + 1
     return [] if count > _MOST_BUTTONS else [f"{scale.low + i * scale.step:g}" for i in range(count)]
 
 
-def _classification(view: ET.Element, task: Task) -> str:
-    _text(view, "text")
-    choices = _choices(view, LABEL, "text", required=True)
+def _classification_view(view: ET.Element, task: Task) -> str:
+    _add_text(view, "text")
+    choices = _add_choices(view, LABEL, "text", required=True)
     for label in task.labels:
-        _choice(choices, label.name, alias=str(label.value), hint=label.description)
+        _add_choice(choices, label.name, alias=str(label.value), hint=label.description)
     return "text"
 
 
-def _clustering(view: ET.Element, task: Task) -> str:  # noqa: ARG001 - one signature for all families
-    _text(view, "text")
-    _add(
+def _clustering_view(view: ET.Element, task: Task) -> str:  # noqa: ARG001 - one signature for all families
+    _add_text(view, "text")
+    _add_tag(
         view, "TextArea", name=GROUP, toName="text", maxSubmissions="1", editable="true", rows="1", required="true",
         placeholder="The same word or number for texts of one topic",
     )  # fmt: skip
     return "text"
 
 
-def _sts(view: ET.Element, task: Task) -> str:
+def _sts_view(view: ET.Element, task: Task) -> str:
     scale = task.scale or Scale()
-    _text(view, "text1")
-    _text(view, "text2")
-    if not (every := levels(scale)):
+    _add_text(view, "text1")
+    _add_text(view, "text2")
+    if not (every := scale_buttons(scale)):
         ends = {"min": f"{scale.low:g}", "max": f"{scale.high:g}", "step": f"{scale.step:g}"}
-        _add(view, "Number", name=RATING, toName="text1", required="true", **ends)
+        _add_tag(view, "Number", name=RATING, toName="text1", required="true", **ends)
         return "text1"
-    choices = _choices(view, RATING, "text1", required=True)
+    choices = _add_choices(view, RATING, "text1", required=True)
     for level in every:
         meaning = scale.anchors.get(level, "")
-        _choice(choices, f"{level}: {meaning}" if meaning else level, alias=level)
+        _add_choice(choices, f"{level}: {meaning}" if meaning else level, alias=level)
     return "text1"
 
 
-def _reranking(view: ET.Element, task: Task) -> str:  # noqa: ARG001
-    _text(view, "query")
-    repeater = _add(view, "Repeater", on="$documents", indexFlag="{{idx}}")
-    _text(repeater, "document_{{idx}}", value="$documents[{{idx}}].text")
-    choices = _choices(repeater, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
-    _choice(choices, YES)
-    _choice(choices, NO)
+def _reranking_view(view: ET.Element, task: Task) -> str:  # noqa: ARG001
+    _add_text(view, "query")
+    repeater = _add_tag(view, "Repeater", on="$documents", indexFlag="{{idx}}")
+    _add_text(repeater, "document_{{idx}}", value="$documents[{{idx}}].text")
+    choices = _add_choices(repeater, f"{RELEVANT}_{{{{idx}}}}", "document_{{idx}}", required=True)
+    _add_choice(choices, YES)
+    _add_choice(choices, NO)
     return "query"
 
 
-def _text(parent: ET.Element, name: str, value: str = "") -> None:
-    _add(parent, "Text", name=name, value=value or f"${name}")
+def _add_text(parent: ET.Element, name: str, value: str = "") -> None:
+    _add_tag(parent, "Text", name=name, value=value or f"${name}")
 
 
-def _choices(parent: ET.Element, name: str, shown: str, *, required: bool) -> ET.Element:
-    return _add(
+def _add_choices(parent: ET.Element, name: str, shown: str, *, required: bool) -> ET.Element:
+    return _add_tag(
         parent, "Choices", name=name, toName=shown, choice="single-radio", required=str(required).lower(),
         showInline="true",
     )  # fmt: skip
 
 
-def _choice(parent: ET.Element, value: str, alias: str = "", hint: str = "") -> None:
+def _add_choice(parent: ET.Element, value: str, alias: str = "", hint: str = "") -> None:
     more = {name: text for name, text in (("alias", alias), ("hint", hint)) if text and text != value}
-    _add(parent, "Choice", value=value, **more)
+    _add_tag(parent, "Choice", value=value, **more)
 
 
-def _add(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
+def _add_tag(parent: ET.Element, tag: str, **attributes: str) -> ET.Element:
     # XML has no control characters, not even escaped: texts of data may.
     return ET.SubElement(parent, tag, {name: _NOT_XML.sub(" ", text) for name, text in attributes.items()})
 
@@ -189,7 +189,7 @@ def _of_task(
     latest: dict[str, tuple[datetime | None, Incoming]] = {}
     for number, annotation in enumerate(annotations, start=1):
         where = Place(at.path, words=f"{at.words}, annotation {annotation.get('id', number)}")
-        answer = _annotation(annotation, task, payload, item, where)
+        answer = _read_annotation(annotation, task, payload, item, where)
         if answer is None:
             taken.leave_out("annotations without an answer")
             continue
@@ -219,30 +219,30 @@ def instant_of(written: Any) -> datetime | None:
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
-def _annotation(
+def _read_annotation(
     annotation: Mapping[str, Any], task: Task, payload: Mapping[str, Any], item: str, at: Place
 ) -> Incoming | None:
     results = annotation.get("result")
     if not isinstance(results, list) or not all(isinstance(result, dict) for result in results):
         raise at.fault("its result is not a list of objects", mend=_MEND)
-    answers = {str(result.get("from_name")): _said(result, at) for result in results}
+    answers = {str(result.get("from_name")): _tag_value(result, at) for result in results}
     meta: Mapping[str, Any] = next(
         (result["meta"] for result in results if isinstance(result.get("meta"), dict)), {}
     )
     flag, comment = (str(answers.get(name) or "") for name in (FLAG, COMMENT))
     skipped = bool(annotation.get("was_cancelled"))
-    value = None if skipped else _value(task, payload, answers, at)
+    value = None if skipped else _answer_value(task, payload, answers, at)
     if value is None and not skipped and not flag and not comment:
         return None
     return Incoming(
-        item, str(meta.get("annotator") or _who(annotation.get("completed_by"))), value, at,
-        ts=str(annotation.get("created_at") or ""), seconds=_seconds(annotation.get("lead_time")),
+        item, str(meta.get("annotator") or _user_name(annotation.get("completed_by"))), value, at,
+        ts=str(annotation.get("created_at") or ""), seconds=_lead_seconds(annotation.get("lead_time")),
         kind="simulated" if meta.get("kind") == "simulated" else "person",
         flag=flag or (SKIPPED if value is None and skipped else ""), comment=comment,
     )  # fmt: skip
 
 
-def _said(result: Mapping[str, Any], at: Place) -> Any:
+def _tag_value(result: Mapping[str, Any], at: Place) -> Any:
     """What a tag says: a choice, a text, a number or stars."""
     kind, value = result.get("type"), result.get("value")
     if not isinstance(kind, str) or not isinstance(value, dict):
@@ -257,9 +257,9 @@ def _said(result: Mapping[str, Any], at: Place) -> Any:
     return answer
 
 
-def _value(task: Task, payload: Mapping[str, Any], answers: Mapping[str, Any], at: Place) -> Any:
+def _answer_value(task: Task, payload: Mapping[str, Any], answers: Mapping[str, Any], at: Place) -> Any:
     if task.family == "reranking":
-        return _marks(len(payload["documents"]), answers, at)
+        return _document_marks(len(payload["documents"]), answers, at)
     value = answers.get(_MAIN[task.family])
     if task.family == "classification" and value is not None:
         # An alias is always text there, and a label may be a number here.
@@ -273,7 +273,7 @@ def _value(task: Task, payload: Mapping[str, Any], answers: Mapping[str, Any], a
     return value
 
 
-def _marks(n: int, answers: Mapping[str, Any], at: Place) -> list[int] | None:
+def _document_marks(n: int, answers: Mapping[str, Any], at: Place) -> list[int] | None:
     places = {int(match[1]): value for name, value in answers.items() if (match := _DOCUMENT.fullmatch(name))}
     if not places:
         return None
@@ -286,7 +286,7 @@ def _marks(n: int, answers: Mapping[str, Any], at: Place) -> list[int] | None:
     return [int(places[place] == YES) for place in range(n)]
 
 
-def _who(completed_by: Any) -> str:
+def _user_name(completed_by: Any) -> str:
     """A user as Label Studio says it: a number, or an object with an e-mail address."""
     if isinstance(completed_by, Mapping):
         names: Sequence[Any] = [
@@ -298,7 +298,7 @@ def _who(completed_by: Any) -> str:
     return "" if completed_by in (None, "") else str(completed_by)
 
 
-def _seconds(value: Any) -> float | None:
+def _lead_seconds(value: Any) -> float | None:
     good = (
         isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
     )
@@ -318,26 +318,29 @@ def label_studio_tasks(task: Task, items: Iterable[Item], rows: Sequence[Annotat
     for row in rows:
         by_item.setdefault(row.item_id, []).append(row)
     return [
-        {"data": _data(task, item), **_answers(task, by_item.get(item.id, []), with_answers=bool(rows))}
+        {
+            "data": _task_data(task, item),
+            **_task_answers(task, by_item.get(item.id, []), with_answers=bool(rows)),
+        }
         for item in items
     ]
 
 
-def _data(task: Task, item: Item) -> Plain:
+def _task_data(task: Task, item: Item) -> Plain:
     payload = dict(item.payload)
     if task.family == "reranking":
         payload["documents"] = [{"id": shown["id"], "text": shown["text"]} for shown in payload["documents"]]
     return {ITEM: item.id, TASK: task.name, **payload}
 
 
-def _answers(task: Task, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
+def _task_answers(task: Task, rows: Sequence[AnnotationRow], *, with_answers: bool) -> Plain:
     return {"annotations": [_given_annotation(task, row) for row in rows]} if with_answers else {}
 
 
 def _given_annotation(task: Task, row: AnnotationRow) -> Plain:
     annotation: Plain = {"result": [], "was_cancelled": row.value is None, "ground_truth": False}
-    for name, shown, kind, value in _results(task, row):
-        key = digest([row.item_id, row.annotator_id, name])[:10]
+    for name, shown, kind, value in _tag_results(task, row):
+        key = digest_json([row.item_id, row.annotator_id, name])[:10]
         annotation["result"].append({
             "id": key, "from_name": name, "to_name": shown, "type": kind, "value": value,
             "meta": {"annotator": row.annotator_id, "kind": row.kind},
@@ -349,23 +352,23 @@ def _given_annotation(task: Task, row: AnnotationRow) -> Plain:
     return annotation
 
 
-def _results(task: Task, row: AnnotationRow) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+def _tag_results(task: Task, row: AnnotationRow) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     """Tag, what it is about, its type and value."""
     first = {"reranking": "query", "sts": "text1"}.get(task.family, "text")
     if row.value is not None:
-        yield from _values(task, row.value)
+        yield from _family_results(task, row.value)
     for name, text in ((FLAG, row.flag), (COMMENT, row.comment)):
         if text:
             yield name, first, "textarea", {"text": [text]}
 
 
-def _values(task: Task, value: Any) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
+def _family_results(task: Task, value: Any) -> Iterable[tuple[str, str, str, Mapping[str, Any]]]:
     if task.family == "classification":
         yield LABEL, "text", "choices", {"choices": [str(value)]}
     elif task.family == "clustering":
         yield GROUP, "text", "textarea", {"text": [str(value)]}
     elif task.family == "sts":
-        choice = f"{value:g}" in levels(task.scale or Scale())
+        choice = f"{value:g}" in scale_buttons(task.scale or Scale())
         told = {"choices": [f"{value:g}"]} if choice else {"number": value}
         yield RATING, "text1", "choices" if choice else "number", told
     else:

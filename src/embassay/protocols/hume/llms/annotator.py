@@ -65,22 +65,22 @@ def kind_of(task: Task, mode: Mode) -> Kind:
     return kinds[task.family]
 
 
-def prompt(task: Task, mode: Mode) -> Prompt:
+def task_prompt(task: Task, mode: Mode) -> Prompt:
     """The instructions for a task."""
     kind, scale = kind_of(task, mode), task.scale or Scale()
     told = Template(read_prompt("embassay.protocols.hume.llms", kind)).substitute(
-        title=task.title, question=task.question, guidelines=task.guidelines.strip(), choices=_choices(task),
+        title=task.title, question=task.question, guidelines=task.guidelines.strip(), choices=_choice_lines(task),
         low=f"{scale.low:g}", high=f"{scale.high:g}",
     )  # fmt: skip
     return Prompt(kind, VERSION, told)
 
 
-def messages(task: Task, mode: Mode, payload: Mapping[str, Any]) -> list[Message]:
+def item_messages(task: Task, mode: Mode, payload: Mapping[str, Any]) -> list[Message]:
     """What is sent for one item: the instructions, and the item between marked lines."""
-    return [Message("system", prompt(task, mode).text), Message("user", shown(task, payload))]
+    return [Message("system", task_prompt(task, mode).text), Message("user", show_item(task, payload))]
 
 
-def shown(task: Task, payload: Mapping[str, Any]) -> str:
+def show_item(task: Task, payload: Mapping[str, Any]) -> str:
     """An item as the model sees it."""
     if task.family == "reranking":
         documents = payload["documents"]
@@ -88,12 +88,12 @@ def shown(task: Task, payload: Mapping[str, Any]) -> str:
             (f"document {at}", document["text"])
             for at, document in zip(labels(len(documents)), documents, strict=True)
         ]
-        return _blocks([("query", payload["query"]), *texts])
+        return _join_blocks([("query", payload["query"]), *texts])
     names = ("text1", "text2") if task.family == "sts" else ("text",)
-    return _blocks([(name, payload[name]) for name in names])
+    return _join_blocks([(name, payload[name]) for name in names])
 
 
-def _choices(task: Task) -> str:
+def _choice_lines(task: Task) -> str:
     """The labels with what they mean, or the levels of the scale: a line each."""
     if task.family == "classification":
         named = [(label.name, label.description) for label in task.labels]
@@ -106,7 +106,7 @@ def _choices(task: Task) -> str:
     return "\n".join(f"- {name}: {meaning}" if meaning else f"- {name}" for name, meaning in named)
 
 
-def _blocks(parts: Sequence[tuple[str, str]]) -> str:
+def _join_blocks(parts: Sequence[tuple[str, str]]) -> str:
     mark = mark_of([text for _, text in parts])
     return "\n\n".join(block(name, mark, text) for name, text in parts)
 
@@ -147,7 +147,7 @@ class LlmAnnotator:
 
     def question(self, ask: Ask) -> Question:
         """What is asked first."""
-        return self._question(ask, messages(ask.task, self.mode, ask.item.payload), 0, self._form(ask))
+        return self._question(ask, item_messages(ask.task, self.mode, ask.item.payload), 0, self._form(ask))
 
     def answers(self, asks: Sequence[Ask], hear: Callable[[int], None] = lambda _: None) -> Iterator[LlmRow]:
         """A row for each, as it comes; many calls are in flight at once. `hear` gets 1 for each.
@@ -161,7 +161,7 @@ class LlmAnnotator:
 
     async def answered(self, ask: Ask) -> LlmRow:
         """The row of one item. ModelError once so many calls have failed that the model cannot be had."""
-        tried = _Tried(messages(ask.task, self.mode, ask.item.payload))
+        tried = _Tried(item_messages(ask.task, self.mode, ask.item.payload))
         for attempt in range(ATTEMPTS):
             row = await self._attempted(ask, attempt, tried)
             if row is not None:
@@ -219,7 +219,7 @@ class LlmAnnotator:
         return answer
 
     def _form(self, ask: Ask) -> Form:
-        return form(ask.task, self.mode, ask.item.payload)
+        return answer_form(ask.task, self.mode, ask.item.payload)
 
     def _question(self, ask: Ask, talk: Sequence[Message], attempt: int, shape: Form) -> Question:
         # 31 bits, which is what servers take.
@@ -235,7 +235,7 @@ class LlmAnnotator:
         usd = None if self.price is None else self.price.usd(used.input_tokens, used.output_tokens)
         return LlmRow(
             model=self.name, item_id=ask.item.id, task=ask.task.name, run=ask.run, mode=self.mode, status=status,
-            value=value, text=tried.text, prompt=prompt(ask.task, self.mode).identity, reason=reason, usd=usd,
+            value=value, text=tried.text, prompt=task_prompt(ask.task, self.mode).identity, reason=reason, usd=usd,
             tokens_in=used.input_tokens, tokens_out=used.output_tokens,
         )  # fmt: skip
 
@@ -282,24 +282,24 @@ class Form:
     read: Callable[[str], Read]
 
 
-def form(task: Task, mode: Mode, payload: Mapping[str, Any]) -> Form:
+def answer_form(task: Task, mode: Mode, payload: Mapping[str, Any]) -> Form:
     """The form of the answer to an item of a task."""
     kind = kind_of(task, mode)
     if kind == "classification":
         named = {"enum": [label.name for label in task.labels]}
-        return Form(_model(LABEL, str, named), partial(_label, task))
+        return Form(_answer_model(LABEL, str, named), partial(_parse_label, task))
     if kind == "sts":
         scale = task.scale or Scale()
         ends = {"minimum": scale.low, "maximum": scale.high}
-        return Form(_model(RATING, float, ends), partial(_rating, scale))
+        return Form(_answer_model(RATING, float, ends), partial(_parse_rating, scale))
     names = labels(len(payload["documents"]))
     listed = {"items": {"type": "string", "enum": names}}
     if kind == "ranking":
-        return Form(_model(RANKING, list[str], listed), partial(_order, names))
-    return Form(_model(RELEVANT, list[str], listed), partial(_marks, names))
+        return Form(_answer_model(RANKING, list[str], listed), partial(_parse_order, names))
+    return Form(_answer_model(RELEVANT, list[str], listed), partial(_parse_marks, names))
 
 
-def _model(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
+def _answer_model(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
     """A server hears also which values there are (`told`); whether an answer keeps to them is for `read` to say, which
     knows what can still be used of one that does not."""
     field = Field(json_schema_extra=told)
@@ -308,15 +308,15 @@ def _model(name: str, kind: Any, told: dict[str, Any]) -> type[BaseModel]:
     return create_model(title, __config__=_STRICT, **fields)
 
 
-def _label(task: Task, text: str) -> Read:
+def _parse_label(task: Task, text: str) -> Read:
     return Read(read_label(text, task.labels))
 
 
-def _rating(scale: Scale, text: str) -> Read:
+def _parse_rating(scale: Scale, text: str) -> Read:
     return Read(read_rating(text, scale))
 
 
-def _order(names: list[str], text: str) -> Read:
+def _parse_order(names: list[str], text: str) -> Read:
     order = read_order(text, names)
     faults = [
         f"{count} {what}"
@@ -326,7 +326,7 @@ def _order(names: list[str], text: str) -> Read:
     return Read(list(order.places), ", ".join(faults))
 
 
-def _marks(names: list[str], text: str) -> Read:
+def _parse_marks(names: list[str], text: str) -> Read:
     return Read(list(read_marks(text, names)))
 
 
@@ -355,16 +355,16 @@ def read_label(text: str, labels: Sequence[LabelChoice]) -> Label:
     >>> read_label('{"label": "joy"}', [LabelChoice(value=1, name="Joy"), LabelChoice(value=0, name="sadness")])
     1
     """
-    said = _value(text, LABEL)
+    said = _only_value(text, LABEL)
     if isinstance(said, bool) or not isinstance(said, str | int):
-        raise Unread(f"the label is {_told(said)}, no name")
+        raise Unread(f"the label is {_show_json(said)}, no name")
     wanted = str(said).strip()
     exact = [label.value for label in labels if label.name == wanted]
     # Some models answer with the stored value where it is a word too.
     same = exact or [label.value for label in labels if label.name.casefold() == wanted.casefold()]
     same = same or [label.value for label in labels if str(label.value).casefold() == wanted.casefold()]
     if len(same) != 1:
-        raise Unread(f"{_told(said)} is not one of {', '.join(label.name for label in labels)}")
+        raise Unread(f"{_show_json(said)} is not one of {', '.join(label.name for label in labels)}")
     return same[0]
 
 
@@ -374,11 +374,11 @@ def read_rating(text: str, scale: Scale) -> float:
     >>> read_rating('{"rating": 3.5}', Scale()), read_rating("4", Scale())
     (3.5, 4.0)
     """
-    rating = _value(text, RATING)
+    rating = _only_value(text, RATING)
     if isinstance(rating, str):
-        rating = _number(rating)
+        rating = _parse_number(rating)
     if isinstance(rating, bool) or not isinstance(rating, int | float) or not math.isfinite(rating):
-        raise Unread(f"the rating is {_told(rating)}, no number")
+        raise Unread(f"the rating is {_show_json(rating)}, no number")
     if not scale.low <= rating <= scale.high:
         raise Unread(f"the rating {rating:g} is not from {scale.low:g} to {scale.high:g}")
     return float(rating)
@@ -390,7 +390,7 @@ def read_order(text: str, names: Sequence[str]) -> Order:
     >>> read_order('{"ranking": ["C", "X"]}', ["A", "B", "C"])
     Order(places=(2, 0, 1), missing=2, unknown=1)
     """
-    said = _names(text, RANKING)
+    said = _parse_names(text, RANKING)
     places = {name: place for place, name in enumerate(names)}
     order = list(dict.fromkeys(places[name] for name in said if name in places))
     if not order:
@@ -405,21 +405,21 @@ def read_marks(text: str, names: Sequence[str]) -> tuple[int, ...]:
     >>> read_marks('{"relevant": ["C"]}', ["A", "B", "C"])
     (0, 0, 1)
     """
-    said = _names(text, RELEVANT)
+    said = _parse_names(text, RELEVANT)
     if unknown := [name for name in said if name not in names]:
-        raise Unread(f"{_told(unknown[0])} is not a document: they are {', '.join(names)}")
+        raise Unread(f"{_show_json(unknown[0])} is not a document: they are {', '.join(names)}")
     return tuple(int(name in said) for name in names)
 
 
-def _names(text: str, key: str) -> list[str]:
-    names = _value(text, key)
+def _parse_names(text: str, key: str) -> list[str]:
+    names = _only_value(text, key)
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise Unread(f"{key} is {_told(names)}, no list of letters")
+        raise Unread(f"{key} is {_show_json(names)}, no list of letters")
     # Letters name documents, and models write them small or with blanks.
     return [name.strip().upper() for name in names]
 
 
-def _value(text: str, key: str) -> Any:
+def _only_value(text: str, key: str) -> Any:
     """The value of the object's only field, or the whole answer where it is bare."""
     text = without_fence(text)
     if not text:
@@ -433,19 +433,19 @@ def _value(text: str, key: str) -> Any:
         return text.strip("\"'.")
     if isinstance(parsed, dict):
         if list(parsed) != [key]:
-            raise Unread(f'it must have the field "{key}" and no other, and has {_told(list(parsed))}')
+            raise Unread(f'it must have the field "{key}" and no other, and has {_show_json(list(parsed))}')
         return parsed[key]
     return parsed
 
 
-def _number(text: str) -> float | str:
+def _parse_number(text: str) -> float | str:
     try:
         return float(text)
     except ValueError:
         return text
 
 
-def _told(value: Any) -> str:
+def _show_json(value: Any) -> str:
     try:
         return cut_line(json.dumps(value, ensure_ascii=False), _SHOWN)
     except RecursionError:

@@ -23,7 +23,7 @@ from embassay.protocols.hume.scoring import (
     sts_scores,
 )
 from embassay.protocols.hume.study import Family, Gold, StudyFolder, TaskSpec, read_rows, read_value
-from embassay.runs.folder import slug, write_atomic
+from embassay.runs.folder import slugify_name, write_atomic
 
 LLM = "llm"
 Status = Literal["ok", "completed", "unparsed", "failed"]
@@ -96,7 +96,7 @@ Key = tuple[str, int]
 
 def answer_file(study: Path, model: str, mode: Mode) -> Path:
     """Where the answers of a model are."""
-    return study / LLM / f"{slug(model)}.{mode}.jsonl"
+    return study / LLM / f"{slugify_name(model)}.{mode}.jsonl"
 
 
 class AnswerFile:
@@ -217,21 +217,21 @@ def score_llm(task: TaskSpec, gold: Gold, rows: Sequence[LlmRow]) -> ScoredLlm:
     >>> score_llm(TaskSpec("t", "classification", "eng"), {"1": "a", "2": "b"}, rows).score
     0.5
     """
-    mode = _mode(task, rows)
+    mode = _answer_mode(task, rows)
     by_run = _by_run(task, rows)
-    answers = tuple(_answers(task, gold, mode, own) for own in by_run)
+    answers = tuple(_run_answers(task, gold, mode, own) for own in by_run)
     missing = sum(len(gold) - len(own) for own in by_run)
     statuses = Counter(row.status for row in rows)
-    runs = tuple(_scored(task.family, gold, own) for own in answers)
+    runs = tuple(_score_run(task.family, gold, own) for own in answers)
     left_out = statuses["failed"] + missing
-    reason = _reason(task, left_out, len(gold) * len(by_run), runs)
+    reason = _score_reason(task, left_out, len(gold) * len(by_run), runs)
     return ScoredLlm(
-        task.family, mode, runs, {} if reason else _mean([run.scores for run in runs if run.items]), answers,
-        {} if task.family == "sts" else _values(task.family, gold, answers), len(gold), statuses, missing, reason,
+        task.family, mode, runs, {} if reason else _mean_scores([run.scores for run in runs if run.items]), answers,
+        {} if task.family == "sts" else _item_values(task.family, gold, answers), len(gold), statuses, missing, reason,
     )  # fmt: skip
 
 
-def _mode(task: TaskSpec, rows: Sequence[LlmRow]) -> Mode:
+def _answer_mode(task: TaskSpec, rows: Sequence[LlmRow]) -> Mode:
     if task.family not in LLM_FAMILIES:
         raise UsageError(
             f"{task.name} is a task of {task.family}.", mend=f"LLMs annotate {', '.join(LLM_FAMILIES)}."
@@ -257,7 +257,7 @@ def _by_run(task: TaskSpec, rows: Sequence[LlmRow]) -> list[dict[str, LlmRow]]:
     return [runs[run] for run in sorted(runs)]
 
 
-def _answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmRow]) -> dict[str, Any]:
+def _run_answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmRow]) -> dict[str, Any]:
     """What is scored of a run, in the order of the items' ids."""
     by_run = {}
     for item, row in sorted(rows.items()):
@@ -265,14 +265,14 @@ def _answers(task: TaskSpec, gold: Gold, mode: Mode, rows: Mapping[str, LlmRow])
             raise DataError(f"Item {item} of {task.name} has no gold.", mend="Give answers to this study.")
         if row.status == "failed" or (row.status == "unparsed" and task.family == "sts"):
             continue
-        by_run[item] = _answer(task, gold[item], mode, row)
+        by_run[item] = _row_answer(task, gold[item], mode, row)
     return by_run
 
 
-def _answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmRow) -> Any:
+def _row_answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmRow) -> Any:
     where = f"The answer of {row.model} to item {row.item_id} of {task.name}"
     if task.family == "reranking" and mode == "ranking":
-        return _ranked(row, len(gold), where)
+        return _order_scores(row, len(gold), where)
     if row.status == "unparsed":
         return None if task.family == "classification" else (0,) * len(gold)
     value = read_value(task, row.value, where, like=gold if task.family == "reranking" else None)
@@ -281,7 +281,7 @@ def _answer(task: TaskSpec, gold: Any, mode: Mode, row: LlmRow) -> Any:
     return value
 
 
-def _ranked(row: LlmRow, n: int, where: str) -> tuple[int, ...]:
+def _order_scores(row: LlmRow, n: int, where: str) -> tuple[int, ...]:
     """A score per document, the higher the better, from the places in the model's order."""
     order = list(range(n)) if row.status == "unparsed" else row.value
     if not isinstance(order, list | tuple) or sorted(map(str, order)) != sorted(map(str, range(n))):
@@ -290,7 +290,7 @@ def _ranked(row: LlmRow, n: int, where: str) -> tuple[int, ...]:
     return tuple(n - places[place] for place in range(n))
 
 
-def _scored(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Scored:
+def _score_run(family: Family, gold: Gold, answers: Mapping[str, Any]) -> Scored:
     if not answers:
         return Scored({}, 0)
     true = [gold[item] for item in answers]
@@ -314,19 +314,20 @@ def _of_labels(true: list[Any], answers: list[Any]) -> dict[str, float]:
     }
 
 
-def _values(family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def _item_values(family: Family, gold: Gold, answers: Sequence[Mapping[str, Any]]) -> dict[str, float]:
     items = sorted({item for run in answers for item in run})
     every = {
-        item: [_worth(family, gold[item], run[item]) for run in answers if item in run] for item in items
+        item: [_answer_worth(family, gold[item], run[item]) for run in answers if item in run]
+        for item in items
     }
     return {item: math.fsum(values) / len(values) for item, values in every.items()}
 
 
-def _worth(family: Family, gold: Any, answer: Any) -> float:
+def _answer_worth(family: Family, gold: Any, answer: Any) -> float:
     return float(answer == gold) if family == "classification" else marked_ap(gold, answer)
 
 
-def _reason(task: TaskSpec, left_out: int, n: int, runs: Sequence[Scored]) -> str:
+def _score_reason(task: TaskSpec, left_out: int, n: int, runs: Sequence[Scored]) -> str:
     if left_out > MOST_LEFT_OUT * n:
         return f"{left_out} of {n} items have no answer: more than {MOST_LEFT_OUT:.0%}"
     if task.family == "sts" and any(run.items < 2 for run in runs):
@@ -334,7 +335,7 @@ def _reason(task: TaskSpec, left_out: int, n: int, runs: Sequence[Scored]) -> st
     return ""
 
 
-def _mean(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _mean_scores(every: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return (
         {name: math.fsum(scores[name] for scores in every) / len(every) for name in every[0]} if every else {}
     )

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from embassay import __version__
 from embassay.errors import UsageError
-from embassay.protocols.hume.llms.annotator import Ask, LlmAnnotator, LlmOptions, messages, prompt
+from embassay.protocols.hume.llms.annotator import Ask, LlmAnnotator, LlmOptions, item_messages, task_prompt
 from embassay.protocols.hume.llms.answers import (
     LLM,
     LLM_FAMILIES,
@@ -30,8 +30,8 @@ from embassay.protocols.hume.llms.answers import (
 )
 from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
 from embassay.protocols.hume.record import Bar, Divided
-from embassay.protocols.hume.results.contestants import Answered, answered
-from embassay.protocols.hume.sampling.pools import seeded
+from embassay.protocols.hume.results.contestants import Answered, read_answered
+from embassay.protocols.hume.sampling.pools import seeded_order
 from embassay.protocols.hume.study import Family, StudyFolder, Task, read_study
 from embassay.protocols.kernel.outcome import moment, spent
 from embassay.protocols.kernel.session import Silent, unknown_price
@@ -78,7 +78,7 @@ class Hybrid:
         return sum(why == "agreed" for why in self.why.values())
 
 
-def hybrid(
+def decide_task(
     task: str,
     family: Family,
     draws: Mapping[str, Sequence[Any]],
@@ -101,19 +101,21 @@ def hybrid(
             f"{task}: the model has one answer to {short[0]}, and a single draw cannot disagree.",
             mend="Ask for more: embassay hume annotate STUDY --llm NAME --runs 3.",
         )
-    why: dict[str, Why] = {item: _state(family, drawn, options) for item, drawn in draws.items()}
+    why: dict[str, Why] = {item: _draws_state(family, drawn, options) for item, drawn in draws.items()}
     agreed = [item for item, state in why.items() if state == "agreed"]
     size = (
         min(len(agreed), max(options.least, math.ceil(options.check * len(agreed)))) if options.check else 0
     )
-    for place in seeded(agreed, options.seed, "hybrid", task)[:size]:
+    for place in seeded_order(agreed, options.seed, "hybrid", task)[:size]:
         why[agreed[place]] = "check"
-    contradicted = _contradicted(family, draws, people, [i for i, w in why.items() if w == "check"], options)
+    contradicted = _contradiction_rate(
+        family, draws, people, [i for i, w in why.items() if w == "check"], options
+    )
     # Bias is what the interval says, not the share of a few items.
     biased = contradicted is not None and contradicted.low > options.most_wrong
     if biased:
         why = {item: "biased" if state == "agreed" else state for item, state in why.items()}
-    drawn = {item: joined(family, draws[item]) for item, state in why.items() if state == "agreed"}
+    drawn = {item: join_answers(family, draws[item]) for item, state in why.items() if state == "agreed"}
     values = drawn | {item: value for item, value in people.items() if item in draws}
     waiting = tuple(item for item in draws if item not in values)
     return Hybrid(task, why, values, waiting, contradicted, biased=biased)
@@ -140,12 +142,12 @@ def study_hybrid(
             else "embassay hume annotate STUDY --llm NAME --runs 3."
         )
         raise UsageError(f"{what}.", mend=mend)
-    people = answered(folder, folder.study.tasks, anyone=False)
+    people = read_answered(folder, folder.study.tasks, anyone=False)
     tasks = []
     for task in people:
         draws = next((drawn for llm_answers in every if (drawn := draws_of(llm_answers, task))), {})
         if draws and task.task.family in FAMILIES:
-            done = hybrid(task.task.name, task.task.family, draws, people_of(task), options)
+            done = decide_task(task.task.name, task.task.family, draws, people_of(task), options)
             scripts = tuple(worker.id for worker in task.workers if worker.kind == "simulated")
             tasks.append(replace(done, llm=next(iter(names)), scripts=scripts))
     if not tasks:
@@ -156,7 +158,7 @@ def study_hybrid(
     return tuple(tasks)
 
 
-def divided(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
+def divided_record(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
     """The record of the tasks, which terminal and report are made from."""
     return tuple(
         Divided(
@@ -200,15 +202,17 @@ def people_of(task: Answered) -> dict[str, Any]:
     for name in (worker.id for worker in task.workers if worker.kind == "person"):
         for item, value in task.answers[name].items():
             by_item.setdefault(item, []).append(value)
-    return {item: joined(task.task.family, values) for item, values in by_item.items()}
+    return {item: join_answers(task.task.family, values) for item, values in by_item.items()}
 
 
-def joined(family: Family, values: Sequence[Any]) -> Any:
+def join_answers(family: Family, values: Sequence[Any]) -> Any:
     """One answer of several, as people's are made one: the label that most give (of equals the smallest), the mean
     rating.
 
-    >>> joined("classification", ["b", "a", "b"]), joined("classification", ["b", "a"]), joined("sts", [1, 2])
-    ('b', 'a', 1.5)
+    >>> join_answers("classification", ["b", "a", "b"]), join_answers("classification", ["b", "a"])
+    ('b', 'a')
+    >>> join_answers("sts", [1, 2])
+    1.5
     """
     if family == "sts":
         return math.fsum(map(float, values)) / len(values)
@@ -216,7 +220,7 @@ def joined(family: Family, values: Sequence[Any]) -> Any:
     return min(counts, key=lambda count: (-counts[count], count))
 
 
-def _state(family: Family, draws: Sequence[Any], options: HybridOptions) -> Why:
+def _draws_state(family: Family, draws: Sequence[Any], options: HybridOptions) -> Why:
     if any(draw is None for draw in draws):
         return "unread"
     if family == "sts":
@@ -226,7 +230,7 @@ def _state(family: Family, draws: Sequence[Any], options: HybridOptions) -> Why:
     return "agreed" if len(set(map(str, draws))) == 1 else "disagree"
 
 
-def _contradicted(
+def _contradiction_rate(
     family: Family,
     draws: Mapping[str, Sequence[Any]],
     people: Mapping[str, Any],
@@ -236,11 +240,13 @@ def _contradicted(
     answered = [item for item in sample if item in people]
     if not answered:
         return None
-    wrong = sum(_differ(family, joined(family, draws[item]), people[item], options) for item in answered)
+    wrong = sum(
+        _do_differ(family, join_answers(family, draws[item]), people[item], options) for item in answered
+    )
     return wilson(wrong / len(answered), len(answered))
 
 
-def _differ(family: Family, one: Any, other: Any, options: HybridOptions) -> bool:
+def _do_differ(family: Family, one: Any, other: Any, options: HybridOptions) -> bool:
     return abs(float(one) - float(other)) > options.tolerance if family == "sts" else str(one) != str(other)
 
 
@@ -299,26 +305,26 @@ def annotate(
     model that cannot be had: what has come is kept.
     """
     work = plan_work(read_study(study), request)
-    with _accounts(study, max_usd) as (spending, ledger), closing(AnswerCache.open(cache)) as answers:
+    with _open_accounts(study, max_usd) as (spending, ledger), closing(AnswerCache.open(cache)) as answers:
         annotators = open_annotators(work, ledger, answers)
-        files = {who.name: _opened(work, who, fresh=replace) for who in annotators}
+        files = {who.name: _open_answers(work, who, fresh=replace) for who in annotators}
         try:
             for annotator in annotators:
                 spending.account = annotator.name
-                _fill(work, annotator, files[annotator.name], listener or Silent())
+                _fill_answers(work, annotator, files[annotator.name], listener or Silent())
         finally:
             for annotator in annotators:
                 files[annotator.name].put_in_order()
             spending.close()
             for annotator in annotators:
                 _write_settings(work, annotator, files[annotator.name])
-        rows = tuple(row for who in annotators for row in _annotated(work, who, files[who.name]))
+        rows = tuple(row for who in annotators for row in _annotation_results(work, who, files[who.name]))
         left_out = tuple(task.name for task in work.left_out)
         return Outcome(study, rows, spent(spending, max_usd), left_out)
 
 
 @contextmanager
-def _accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spending, Ledger]]:
+def _open_accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spending, Ledger]]:
     """What the study's models have cost so far, held so that no other process annotates it meanwhile."""
     folder = RunFolder(study / LLM / ACCOUNTS)
     with folder.locked():
@@ -327,7 +333,7 @@ def _accounts(study: Path, max_usd: float | None) -> Iterator[tuple[Spending, Le
             yield (spending, Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending))
 
 
-def _opened(work: Work, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
+def _open_answers(work: Work, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
     """The file of a model's answers. UsageError where its settings were others."""
     path = answer_file(work.folder.path, annotator.name, work.request.mode)
     held = _settings_file(path)
@@ -336,8 +342,8 @@ def _opened(work: Work, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
         now = json.loads(to_json(work.settings(annotator)))
         if differing := [name for name in now if before.get(name) != now[name]]:
             raise UsageError(
-                f"{path} holds answers of other settings: {', '.join(differing)} was {_brief(before, differing)}, now "
-                f"{_brief(now, differing)}.",
+                f"{path} holds answers of other settings: {', '.join(differing)} was "
+                f"{_brief_settings(before, differing)}, now {_brief_settings(now, differing)}.",
                 mend="Ask again with --replace, or repeat the old settings to resume.",
             )
     file = AnswerFile(path, work.folder, fresh=fresh)
@@ -345,13 +351,13 @@ def _opened(work: Work, annotator: LlmAnnotator, *, fresh: bool) -> AnswerFile:
     return file
 
 
-def _brief(settings: dict[str, Any], names: list[str]) -> str:
+def _brief_settings(settings: dict[str, Any], names: list[str]) -> str:
     return ", ".join(to_json(settings.get(name))[:60] for name in names)
 
 
-def _fill(work: Work, annotator: LlmAnnotator, file: AnswerFile, listener: Silent) -> None:
+def _fill_answers(work: Work, annotator: LlmAnnotator, file: AnswerFile, listener: Silent) -> None:
     asks = [ask for task in work.tasks for ask in work.asks(task)]
-    left = waiting(asks, file.answered())
+    left = waiting_asks(asks, file.answered())
     kept = f", {len(asks) - len(left)} of {len(asks)} answered before" if len(left) < len(asks) else ""
     if left:
         listener.stage(f"asking {annotator.name}{kept}", len(left), "answers")
@@ -359,7 +365,7 @@ def _fill(work: Work, annotator: LlmAnnotator, file: AnswerFile, listener: Silen
         file.append(row)
 
 
-def _annotated(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> Iterator[Annotated]:
+def _annotation_results(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> Iterator[Annotated]:
     for task in work.tasks:
         asks = work.asks(task)
         rows = [file.rows[key] for ask in asks if (key := (ask.item.id, ask.run)) in file.rows]
@@ -383,18 +389,18 @@ def _write_settings(work: Work, annotator: LlmAnnotator, file: AnswerFile) -> No
         "embassay": __version__,
         "settings": work.settings(annotator),
         "prompts": {
-            task.name: prompt(task, work.request.mode).as_dict()
+            task.name: task_prompt(task, work.request.mode).as_dict()
             for task in work.folder.study.tasks
             if task.family in LLM_FAMILIES
         },
-        "answered_by": sorted(annotator.models) or _before(file.path),
+        "answered_by": sorted(annotator.models) or _answered_before(file.path),
         "not_taken": list(left_out),
         "statuses": dict(sorted(Counter(row.status for row in file.rows.values()).items())),
     }
     write_atomic(_settings_file(file.path), to_json(settings, indent=1) + "\n")
 
 
-def _before(path: Path) -> list[str]:
+def _answered_before(path: Path) -> list[str]:
     held = _settings_file(path)
     return list(json.loads(held.read_text("utf-8")).get("answered_by", [])) if held.exists() else []
 
@@ -422,7 +428,7 @@ class Work:
         """Bytes of the longest question."""
         mode = self.request.mode
         return max(
-            sum(len(message.content.encode()) for message in messages(ask.task, mode, ask.item.payload))
+            sum(len(message.content.encode()) for message in item_messages(ask.task, mode, ask.item.payload))
             for task in self.tasks
             for ask in self.asks(task)
         )
@@ -438,7 +444,7 @@ class Work:
             "answers": annotator.options.answers,
             "study": self.folder.study.content,
             "prompts": {
-                task.name: prompt(task, mode).identity
+                task.name: task_prompt(task, mode).identity
                 for task in self.folder.study.tasks
                 if task.family in LLM_FAMILIES
             },
@@ -481,7 +487,7 @@ def open_annotators(work: Work, ledger: Ledger, cache: AnswerCache) -> list[LlmA
     return list(annotators.values())
 
 
-def waiting(asks: Sequence[Ask], answered: Container[tuple[str, int]]) -> list[Ask]:
+def waiting_asks(asks: Sequence[Ask], answered: Container[tuple[str, int]]) -> list[Ask]:
     """Those that have no answer yet."""
     return [ask for ask in asks if (ask.item.id, ask.run) not in answered]
 
@@ -491,7 +497,7 @@ ANSWER_TOKENS = 12
 PER_DOCUMENT = 4
 
 
-def forecast(
+def forecast_annotation(
     study: Path, request: AnnotateRequest, ledger: Ledger, *, cache: Path | None = None, replace: bool = False
 ) -> Forecasts:
     """A cell per model and task; answers that are there, in the study or in the cache, cost nothing. Every item is
@@ -500,17 +506,23 @@ def forecast(
     with closing(AnswerCache.open(cache)) as answers:
         annotators = open_annotators(work, ledger, answers)
         return Forecasts(
-            tuple(cell for annotator in annotators for cell in _cells(work, annotator, replace=replace))
+            tuple(
+                cell
+                for annotator in annotators
+                for cell in _annotation_cells(work, annotator, replace=replace)
+            )
         )
 
 
-def _cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
+def _annotation_cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> list[Forecast]:
     path = answer_file(work.folder.path, annotator.name, work.request.mode)
     answered = {} if replace else AnswerFile(path, work.folder).answered()
     cells = []
     for task in work.tasks:
         asks = work.asks(task)
-        left = [ask for ask in waiting(asks, answered) if not annotator.chat.kept(annotator.question(ask))]
+        left = [
+            ask for ask in waiting_asks(asks, answered) if not annotator.chat.kept(annotator.question(ask))
+        ]
         questions = [annotator.question(ask) for ask in left]
         read = sum(likely_tokens([message.content for message in asked.messages]) for asked in questions)
         written = sum(

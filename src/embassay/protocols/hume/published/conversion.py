@@ -20,15 +20,15 @@ from embassay.protocols.hume.published.standings import (
     PairSummary,
     Quality,
     by_pair,
-    others,
+    other_systems,
+    pair_qualities,
     pair_summaries,
     percent_of_human,
-    qualities,
     score_matrix,
 )
 from embassay.protocols.hume.published.tables import LlmScores
 from embassay.protocols.hume.record import Agreement, Annotator, Bar, PairRecord, SystemScore
-from embassay.protocols.hume.results.conclusions import Contender, published_pair, scored_pairs, whole
+from embassay.protocols.hume.results.conclusions import Contender, is_complete, published_pair, scored_pairs
 from embassay.protocols.hume.results.contestants import as_bar
 from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, is_outside
 from embassay.protocols.hume.study import Family, Who
@@ -51,18 +51,20 @@ def published_pairs(
     aggregation: Aggregation = "paper",
     one_annotator: OneAnnotator = "wilson",
 ) -> tuple[PairRecord, ...]:
-    """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as `aggregated`."""
+    """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as `merge_people`."""
     human = by_pair(of_human(evaluations, study))
-    scored = aggregated(evaluations, study, aggregation)
+    scored = merge_people(evaluations, study, aggregation)
     matrix = score_matrix(scored, study)
-    pairs = qualities(pair_summaries(scored, study, one_annotator=one_annotator))
+    pairs = pair_qualities(pair_summaries(scored, study, one_annotator=one_annotator))
     return tuple(
-        _pair(quality, human[quality.summary.pair.dataset, quality.summary.pair.lang], study, matrix, llms)
+        _pair_record(
+            quality, human[quality.summary.pair.dataset, quality.summary.pair.lang], study, matrix, llms
+        )
         for quality in pairs
     )
 
 
-def _pair(
+def _pair_record(
     quality: Quality, human: Evaluation, study: Study, matrix: Matrix, llms: LlmScores | None
 ) -> PairRecord:
     summary = quality.summary
@@ -70,7 +72,7 @@ def _pair(
     at = matrix.pairs.index(pair)
     kind: Who = "simulated" if human.simulated else "person"
     models = tuple(
-        _score(summary, name, "embedding", float(value))
+        _published_score(summary, name, "embedding", float(value))
         for name, value in zip(matrix.models, matrix.values[:, at], strict=True)
     )
     return PairRecord(
@@ -86,10 +88,10 @@ def _pair(
             Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
             for number, score in enumerate(summary.annotators, start=1)
         ),
-        conventions=_conventions(summary, human.main_score),
-        agreement=_agreement(summary, human),
+        conventions=_file_conventions(summary, human.main_score),
+        agreement=_file_agreement(summary, human),
         models=models,
-        llms=_llms(summary, llms),
+        llms=_llm_scores(summary, llms),
         difficulty=summary.standing.difficulty,
         trust=quality.trust,
         superhuman_on_noise=quality.superhuman_on_noise,
@@ -98,7 +100,7 @@ def _pair(
     )
 
 
-def _score(summary: PairSummary, name: str, kind: str, value: float) -> SystemScore:
+def _published_score(summary: PairSummary, name: str, kind: str, value: float) -> SystemScore:
     return SystemScore(
         system=name,
         kind=kind,  # type: ignore[arg-type]
@@ -108,17 +110,18 @@ def _score(summary: PairSummary, name: str, kind: str, value: float) -> SystemSc
     )
 
 
-def _llms(summary: PairSummary, llms: LlmScores | None) -> tuple[SystemScore, ...]:
+def _llm_scores(summary: PairSummary, llms: LlmScores | None) -> tuple[SystemScore, ...]:
     keys = [(pair.dataset, pair.lang) for pair in llms.pairs] if llms else []
     if llms is None or (summary.pair.dataset, summary.pair.lang) not in keys:
         return ()
     values = llms.values[:, keys.index((summary.pair.dataset, summary.pair.lang))]
     return tuple(
-        _score(summary, name, "llm", float(value)) for name, value in zip(llms.llms, values, strict=True)
+        _published_score(summary, name, "llm", float(value))
+        for name, value in zip(llms.llms, values, strict=True)
     )
 
 
-def _conventions(summary: PairSummary, paper: float) -> dict[str, float | None]:
+def _file_conventions(summary: PairSummary, paper: float) -> dict[str, float | None]:
     """What a file tells: its own score, the mean of its annotators' and the first's."""
     # The paper's own rule pools in these families: a file's main score is then the pooled one.
     pooled = paper if summary.pair.family in POOLED_FIRST else None
@@ -126,7 +129,7 @@ def _conventions(summary: PairSummary, paper: float) -> dict[str, float | None]:
     return {"paper": paper, "pooled": pooled, "mean": mean, "first": summary.annotators[0]}
 
 
-def _agreement(summary: PairSummary, human: Evaluation) -> Agreement | None:
+def _file_agreement(summary: PairSummary, human: Evaluation) -> Agreement | None:
     if summary.agreement is None:
         return None
     coefficient, n = COEFFICIENT[summary.pair.family], summary.pair.n_items
@@ -144,7 +147,7 @@ def _agreement(summary: PairSummary, human: Evaluation) -> Agreement | None:
 _MEND = "Give the HUME results of the MTEB results repository, those of its baseline/Human with them."
 
 
-def present(
+def present_pairs(
     evaluations: Sequence[Evaluation], study: Study, models: Models = "study"
 ) -> tuple[Study, tuple[str, ...]]:
     """The study with the pairs that people have and the models that have all of these, and a note of what is left out.
@@ -152,19 +155,21 @@ def present(
     With `models` "all" other systems of the files are models too. DataError where people or models are missing
     altogether: there is nothing to compare then.
     """
-    human = {key for key, evaluation in by_pair(of_human(evaluations, study)).items() if _scored(evaluation)}
+    human = {
+        key for key, evaluation in by_pair(of_human(evaluations, study)).items() if _has_score(evaluation)
+    }
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs} & human
     if not pairs:
         revision = f", revision {study.human_revision}" if study.human_revision else ""
         raise DataError(
             f"The results hold no people ({study.human}{revision})",
-            found=_found(evaluations, study),
+            found=_revision_note(evaluations, study),
             mend=_MEND,
         )
     known = list(study.models)
     if models == "all":
-        known += [Model(name) for name in others(evaluations, study)]
-    lacking = {model.name: _lacking(evaluations, model, pairs) for model in known}
+        known += [Model(name) for name in other_systems(evaluations, study)]
+    lacking = {model.name: _count_lacking(evaluations, model, pairs) for model in known}
     kept = tuple(model for model in known if not lacking[model.name])
     if not kept:
         raise DataError("The results hold no model on all pairs that people annotated", mend=_MEND)
@@ -173,7 +178,7 @@ def present(
     notes = [f"{left} of {len(study.pairs)} pairs are left out: the results hold no people on them."] * (
         left > 0
     )
-    notes += [_note(name, missing, len(pairs)) for name, missing in lacking.items() if missing]
+    notes += [_left_out_note(name, missing, len(pairs)) for name, missing in lacking.items() if missing]
     datasets = tuple(
         replace(dataset, pairs=tuple(pair for pair in dataset.pairs if (pair.dataset, pair.lang) in pairs))
         for dataset in study.datasets
@@ -182,7 +187,7 @@ def present(
     return replace(study, datasets=held, models=kept), tuple(notes)
 
 
-def aggregated(
+def merge_people(
     evaluations: Sequence[Evaluation], study: Study, aggregation: Aggregation
 ) -> tuple[Evaluation, ...]:
     """The evaluations with people's main scores by another rule than the files': the `mean` of the annotators' scores,
@@ -219,22 +224,22 @@ def _check_names(models: Sequence[Model]) -> None:
             )
 
 
-def _scored(evaluation: Evaluation) -> bool:
+def _has_score(evaluation: Evaluation) -> bool:
     return not math.isnan(evaluation.main_score)
 
 
-def _lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[str, str]]) -> int:
-    mine = by_pair(row for row in evaluations if row.system == model.name and _scored(row))
+def _count_lacking(evaluations: Sequence[Evaluation], model: Model, pairs: set[tuple[str, str]]) -> int:
+    mine = by_pair(row for row in evaluations if row.system == model.name and _has_score(row))
     return len(pairs - mine.keys())
 
 
-def _note(name: str, missing: int, pairs: int) -> str:
+def _left_out_note(name: str, missing: int, pairs: int) -> str:
     if missing == pairs:
         return f"{name} is left out: the results do not have it."
     return f"{name} is left out: it lacks {missing} of {pairs} pairs, so its mean would not compare."
 
 
-def _found(evaluations: Sequence[Evaluation], study: Study) -> str:
+def _revision_note(evaluations: Sequence[Evaluation], study: Study) -> str:
     revisions = sorted(
         {evaluation.revision for evaluation in evaluations if evaluation.system == study.human}
     )
@@ -267,7 +272,7 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
     models = tuple(
         Model(contender.system, contender.parameters_millions)
         for contender in contenders
-        if contender.kind != "llm" and whole(pairs, contender.system)
+        if contender.kind != "llm" and is_complete(pairs, contender.system)
     )
     return Study(datasets, models, HUMAN, "", "this study")
 

@@ -110,7 +110,7 @@ def paper_study() -> Study:
     text = files(__package__ or "").joinpath("study.toml").read_text("utf-8")
     table = tomllib.loads(text)
     return Study(
-        datasets=tuple(_dataset(row) for row in table["dataset"]),
+        datasets=tuple(_read_dataset(row) for row in table["dataset"]),
         models=tuple(Model(**row) for row in table["model"]),
         human=table["human"],
         human_revision=table["human_revision"],
@@ -118,7 +118,7 @@ def paper_study() -> Study:
     )
 
 
-def _dataset(row: Mapping[str, object]) -> Dataset:
+def _read_dataset(row: Mapping[str, object]) -> Dataset:
     items = cast(Mapping[str, int], row["items"])
     family, name = cast(Family, row["family"]), str(row["name"])
     group = MULTILINGUAL if set(items) - {"eng"} else ENGLISH_ONLY
@@ -129,14 +129,14 @@ def _dataset(row: Mapping[str, object]) -> Dataset:
         metrics=tuple(cast(list[str], row["metrics"])),
         # Two people read every English item, one every other: spec hume, section 3.
         pairs=tuple(
-            Pair(name, lang, family, n, 2 if lang == "eng" else 1, group, _flags(row, lang))
+            Pair(name, lang, family, n, 2 if lang == "eng" else 1, group, _pair_flags(row, lang))
             for lang, n in sorted(items.items())
         ),
         aliases=tuple(cast(list[str], row.get("aliases", []))),
     )
 
 
-def _flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
+def _pair_flags(row: Mapping[str, object], lang: str) -> tuple[str, ...]:
     flags = (*cast(list[str], row.get("flags", [])), *cast(list[str], row.get(f"flags_{lang}", [])))
     return tuple(flags)
 
@@ -167,10 +167,10 @@ def iso_639_3(code: str) -> str:
         return first
 
 
-def plain(score: float) -> float:
+def round_once(score: float) -> float:
     """Once (tables 2, 4-7 and 10-12).
 
-    >>> plain(0.6805146)
+    >>> round_once(0.6805146)
     68.1
     """
     return float(f"{score * 100:.1f}")
@@ -225,9 +225,9 @@ def _of_file(path: Path, study: Study) -> Iterator[Evaluation]:
         raise DataError("This is not a file of MTEB results", path=path, mend=MEND)
     for number, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise _fault(path, number, "is not an object", entry)
+            raise _entry_fault(path, number, "is not an object", entry)
         if entry.get("split", "test") == "test":
-            yield _evaluation(entry, path, number, study)
+            yield _read_evaluation(entry, path, number, study)
 
 
 def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
@@ -239,45 +239,49 @@ def _entries_of_task(document: Mapping[str, Any], path: Path) -> list[Any]:
     model, revision, _ = owner_of(path.resolve().parent, None)
     head = {"model": model, "revision": revision, "task": document.get("task_name")}
     return [
-        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_placed(entry)}
+        {"scores": entry, _AGREEMENT: entry.get(_AGREEMENT), **head, **_entry_fields(entry)}
         if isinstance(entry, dict)
         else entry
         for entry in entries
     ]
 
 
-def _placed(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _entry_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {key: entry[key] for key in ("hf_subset", "languages", MAIN_SCORE) if key in entry}
 
 
-def _evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study) -> Evaluation:
+def _read_evaluation(entry: Mapping[str, Any], path: Path, number: int, study: Study) -> Evaluation:
     for key in ("model", "revision", "task"):
         if not isinstance(entry.get(key), str) or not entry[key]:
-            raise _fault(path, number, f"has no {key}", entry.get(key))
+            raise _entry_fault(path, number, f"has no {key}", entry.get(key))
     scores, agreement = entry.get("scores") or {}, entry.get(_AGREEMENT) or {}
     if not isinstance(scores, dict) or not isinstance(agreement, dict):
-        raise _fault(path, number, "has scores or an agreement that are not an object", entry.get("scores"))
+        raise _entry_fault(
+            path, number, "has scores or an agreement that are not an object", entry.get("scores")
+        )
     dataset = study.dataset(entry["task"])
     return Evaluation(
         system=entry["model"],
         revision=entry["revision"],
         dataset=dataset.name if dataset else entry["task"],
-        lang=_language(entry, path, number),
+        lang=_entry_language(entry, path, number),
         subset=str(entry.get("hf_subset", "default")),
         main_score=_main_score(entry, path, number),
-        metrics=_numbers(scores),
-        experiments=tuple(_numbers(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)),
-        agreement=_numbers(agreement),
+        metrics=_number_fields(scores),
+        experiments=tuple(
+            _number_fields(run) for run in scores.get(_EXPERIMENTS) or () if isinstance(run, dict)
+        ),
+        agreement=_number_fields(agreement),
         agreement_metric=str(agreement.get("metric", "")),
         simulated=scores.get("simulated") is True,
     )
 
 
-def _language(entry: Mapping[str, Any], path: Path, number: int) -> str:
+def _entry_language(entry: Mapping[str, Any], path: Path, number: int) -> str:
     """From `languages`, which always says it; a subset's name (`default`, `en`) only where that is missing."""
     languages = entry.get("languages") or [entry.get("lang") or entry.get("hf_subset")]
     if not isinstance(languages, list) or not isinstance(languages[0], str) or languages[0] == "default":
-        raise _fault(path, number, "does not say its language", languages)
+        raise _entry_fault(path, number, "does not say its language", languages)
     return iso_639_3(languages[0])
 
 
@@ -287,11 +291,11 @@ def _main_score(entry: Mapping[str, Any], path: Path, number: int) -> float:
         return math.nan
     # Points of 100 in place of fractions are the likeliest mistake of a file.
     if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1:
-        raise _fault(path, number, "has a main score that is not a fraction from -1 to 1", value)
+        raise _entry_fault(path, number, "has a main score that is not a fraction from -1 to 1", value)
     return float(value)
 
 
-def _numbers(block: Mapping[str, Any]) -> dict[str, float]:
+def _number_fields(block: Mapping[str, Any]) -> dict[str, float]:
     """What is a number; lists, texts and MTEB's own bookkeeping are left out."""
     return {
         key: float(value)
@@ -300,7 +304,7 @@ def _numbers(block: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _fault(path: Path, number: int, what: str, found: object) -> DataError:
+def _entry_fault(path: Path, number: int, what: str, found: object) -> DataError:
     return DataError(f"Result {number + 1} {what}", path=path, found=repr(found)[:80], mend=MEND)
 
 
@@ -365,11 +369,11 @@ def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:
         **dict.fromkeys(("system", "revision", "dataset", "subset", "lang", "kind"), pl.String),
         "experiment": pl.Int64, "metric": pl.String, "value": pl.Float64,
     }  # fmt: skip
-    rows = [row for evaluation in evaluations for row in _rows(evaluation)]
+    rows = [row for evaluation in evaluations for row in _long_rows(evaluation)]
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _rows(evaluation: Evaluation) -> Iterable[tuple[str | int | float | None, ...]]:
+def _long_rows(evaluation: Evaluation) -> Iterable[tuple[str | int | float | None, ...]]:
     key = (evaluation.system, evaluation.revision, evaluation.dataset, evaluation.subset, evaluation.lang)
     parts: list[tuple[str, int | None, Mapping[str, float]]] = [
         ("score", None, {**evaluation.metrics, MAIN_SCORE: evaluation.main_score}),

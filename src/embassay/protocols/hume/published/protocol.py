@@ -9,7 +9,7 @@ from typing import Any
 
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import PublishedRequest
-from embassay.protocols.hume.published.conversion import METRICS, aggregated, present, published_pairs
+from embassay.protocols.hume.published.conversion import METRICS, merge_people, present_pairs, published_pairs
 from embassay.protocols.hume.published.paper import (
     ENGLISH_ONLY,
     MULTILINGUAL,
@@ -21,7 +21,7 @@ from embassay.protocols.hume.published.paper import (
     paper_study,
     read_results,
 )
-from embassay.protocols.hume.published.standings import others, percent_of_human
+from embassay.protocols.hume.published.standings import other_systems, percent_of_human
 from embassay.protocols.hume.published.tables import LlmScores, every_table, read_llm_scores
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemKind, SystemScore, write_summary
 from embassay.protocols.hume.resource import resource_table
@@ -29,9 +29,9 @@ from embassay.protocols.hume.results.conclusions import (
     Contender,
     against_gap,
     correlation_bar,
+    count_wins,
     matrix_of,
-    places,
-    wins,
+    rank_by_mean,
 )
 from embassay.protocols.hume.results.markdown import write_markdown
 from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished
@@ -42,7 +42,7 @@ from embassay.protocols.hume.tables import agreement_table, annotators_table, ev
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import ColumnTable
-from embassay.runs.folder import RunFolder, digest
+from embassay.runs.folder import RunFolder, digest_json
 
 TITLE = "HUME, published results"
 APART = "another method stands behind its classification and clustering"
@@ -78,15 +78,15 @@ def run_published(
     for a folder of other arguments."""
     folder = RunFolder(out)
     check_same_arguments(folder, request)
-    published = beside(read_published(request), own) if own else read_published(request)
-    summary = summarised(published, request)
+    published = with_evaluated(read_published(request), own) if own else read_published(request)
+    summary = published_summary(published, request)
     with folder.locked():
         write_summary(folder.path, summary)
         write_markdown(folder.path, summary)
         write_finished(
-            folder, request=request, command=command or _command(request, out),
-            rows=list(published_rows(summary)), tables=_tables(published, summary, request),
-            systems=_systems(summary, published.own), datasets=_datasets(summary, request), extra={},
+            folder, request=request, command=command or _python_command(request, out),
+            rows=list(published_rows(summary)), tables=_published_tables(published, summary, request),
+            systems=_system_records(summary, published.own), datasets=_dataset_records(summary, request), extra={},
         )  # fmt: skip
     return Run(out)
 
@@ -94,22 +94,22 @@ def run_published(
 def read_published(request: PublishedRequest) -> Published:
     """Read the files. DataError for files that are not what they should be, or hold no people or no model."""
     study = paper_study()
-    evaluations = _evaluations(request, replace(study, datasets=()))
+    evaluations = _read_evaluations(request, replace(study, datasets=()))
     names = {name for dataset in study.datasets for name in (dataset.task, dataset.name)}
     # Not by an alias: a task of one's own may well be called emotion.
     if any(evaluation.dataset in names for evaluation in evaluations):
-        evaluations = _evaluations(request, study)
+        evaluations = _read_evaluations(request, study)
     else:
-        study = derived(evaluations, study.human)
-    held, notes = present(evaluations, study, request.models)
+        study = derive_study(evaluations, study.human)
+    held, notes = present_pairs(evaluations, study, request.models)
     llms = read_llm_scores(_llm_files(request.llm_scores), held) if request.llm_scores else None
-    more = others(evaluations, held) if request.models == "study" else []
+    more = other_systems(evaluations, held) if request.models == "study" else []
     if more:
         notes = (*notes, f"Not of the study, so in no table: {', '.join(more)}.")
     return Published(held, evaluations, llms, notes)
 
 
-def beside(found: Published, own: Entrants) -> Published:
+def with_evaluated(found: Published, own: Entrants) -> Published:
     """What files hold with the systems that were evaluated here, on the pairs that the files have people on.
 
     UsageError for results of another study: its items are not at hand.
@@ -131,17 +131,17 @@ def beside(found: Published, own: Entrants) -> Published:
     return replace(found, own=replace(own, evaluations=scores), notes=(*found.notes, *own.notes, *notes))
 
 
-def _evaluations(request: PublishedRequest, study: Study) -> tuple[Evaluation, ...]:
+def _read_evaluations(request: PublishedRequest, study: Study) -> tuple[Evaluation, ...]:
     return tuple(result for path in request.results for result in read_results(Path(path), study))
 
 
-def summarised(found: Published, request: PublishedRequest) -> Summary:
+def published_summary(found: Published, request: PublishedRequest) -> Summary:
     """The record of published results."""
     pairs = published_pairs(
         found.evaluations, found.study, found.llms,
         aggregation=request.aggregation, one_annotator=request.one_annotator,
     )  # fmt: skip
-    entered = contenders(found)
+    entered = list_contenders(found)
     matrix = matrix_of(pairs, entered)
     gap = against_gap(pairs, matrix)
     pairs = tuple(_with_own(pair, found.own) for pair in pairs)
@@ -151,7 +151,7 @@ def summarised(found: Published, request: PublishedRequest) -> Summary:
     ]
     return Summary(
         title=TITLE, source="published", seed=request.seed, pairs=pairs,
-        places=places(pairs, (*entered, *models), request.seed), wins=wins(matrix),
+        places=rank_by_mean(pairs, (*entered, *models), request.seed), wins=count_wins(matrix),
         agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes,
     )  # fmt: skip
 
@@ -172,19 +172,21 @@ def _with_own(pair: PairRecord, own: Entrants) -> PairRecord:
     return pair.model_copy(update={"models": (*pair.models, *scores)}) if scores else pair
 
 
-def contenders(found: Published) -> tuple[Contender, ...]:
+def list_contenders(found: Published) -> tuple[Contender, ...]:
     """The models, and language models, which have no scores on clustering."""
     models = [Contender(model.short, "embedding", model.parameters_millions) for model in found.study.models]
     names = found.llms.llms if found.llms else ()
     return (*models, *(Contender(name, "llm", None, False, LLM) for name in names))
 
 
-def _tables(published: Published, summary: Summary, request: PublishedRequest) -> Iterable[ColumnTable]:
+def _published_tables(
+    published: Published, summary: Summary, request: PublishedRequest
+) -> Iterable[ColumnTable]:
     """The paper's for its own study, those of any study for others."""
     if published.study.source == SOURCE:
-        yield from study_tables(summary, contenders(published))
+        yield from study_tables(summary, list_contenders(published))
         return
-    scored = aggregated(published.evaluations, published.study, request.aggregation)
+    scored = merge_people(published.evaluations, published.study, request.aggregation)
     own = (
         quality_table(summary),
         agreement_table(summary),
@@ -228,7 +230,7 @@ def _is_llm_table(path: Path) -> bool:
         return file.readline(4096).decode("utf-8-sig", "replace").startswith(_HEADER)
 
 
-def _systems(summary: Summary, own: Entrants) -> list[dict[str, Any]]:
+def _system_records(summary: Summary, own: Entrants) -> list[dict[str, Any]]:
     return [
         {
             "name": place.system, "kind": place.kind,
@@ -240,27 +242,27 @@ def _systems(summary: Summary, own: Entrants) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _datasets(summary: Summary, request: PublishedRequest) -> list[dict[str, Any]]:
+def _dataset_records(summary: Summary, request: PublishedRequest) -> list[dict[str, Any]]:
     return [
         {
             "name": pair.dataset,
             "source": ", ".join(request.results),
             "lang": pair.lang,
-            "fingerprint": digest([pair.human.value, *(model.score.value for model in pair.models)]),
+            "fingerprint": digest_json([pair.human.value, *(model.score.value for model in pair.models)]),
             "tasks": {pair.family: {"n": pair.n, "skipped": [], "warnings": list(pair.flags)}},
         }
         for pair in summary.pairs
     ]
 
 
-def _command(request: PublishedRequest, out: Path) -> str:
+def _python_command(request: PublishedRequest, out: Path) -> str:
     return f"embassay.hume.score(from_mteb={list(request.results)!r}, out={str(out)!r})"
 
 
 SOURCE = "the results themselves"
 
 
-def derived(evaluations: Sequence[Evaluation], human: str) -> Study:
+def derive_study(evaluations: Sequence[Evaluation], human: str) -> Study:
     """The datasets that people (`human`) have results on, with the models of all other systems.
 
     Families are told by the measures of a file. Raises DataError for people in several revisions, and measures of no
@@ -275,23 +277,25 @@ def derived(evaluations: Sequence[Evaluation], human: str) -> Study:
         )  # fmt: skip
     names = dict.fromkeys(person.dataset for person in people)
     datasets = tuple(
-        _dataset(name, [person for person in people if person.dataset == name]) for name in names
+        _derive_dataset(name, [person for person in people if person.dataset == name]) for name in names
     )
     systems = dict.fromkeys(evaluation.system for evaluation in evaluations if evaluation.system != human)
     return Study(datasets, tuple(Model(name) for name in systems), human, "".join(revisions), SOURCE)
 
 
-def _dataset(name: str, evaluations: Sequence[Evaluation]) -> Dataset:
-    family = _family(name, evaluations)
+def _derive_dataset(name: str, evaluations: Sequence[Evaluation]) -> Dataset:
+    family = _family_of(name, evaluations)
     group = MULTILINGUAL if {evaluation.lang for evaluation in evaluations} - {"eng"} else ENGLISH_ONLY
     pairs = tuple(
-        Pair(name, evaluation.lang, family, _items(evaluation), max(len(evaluation.per_experiment), 1), group)
+        Pair(
+            name, evaluation.lang, family, _n_items(evaluation), max(len(evaluation.per_experiment), 1), group
+        )
         for evaluation in evaluations
     )
     return Dataset(name, name, family, METRICS[family], pairs)
 
 
-def _family(name: str, evaluations: Iterable[Evaluation]) -> Family:
+def _family_of(name: str, evaluations: Iterable[Evaluation]) -> Family:
     metrics = {metric for evaluation in evaluations for metric in evaluation.metrics}
     families = [family for family in FAMILIES if MAIN[family] in metrics]
     if len(families) != 1:
@@ -302,6 +306,6 @@ def _family(name: str, evaluations: Iterable[Evaluation]) -> Family:
     return families[0]
 
 
-def _items(evaluation: Evaluation) -> int:
+def _n_items(evaluation: Evaluation) -> int:
     """How many items were annotated; 0 where a file does not say, as for one annotator."""
     return int(evaluation.agreement.get("n_items", 0) or evaluation.metrics.get("n_items", 0))

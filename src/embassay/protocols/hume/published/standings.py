@@ -72,8 +72,8 @@ class PeopleRank:
 
     @property
     def difficulty(self) -> Difficulty:
-        """For people: see `difficulty`."""
-        return difficulty(self.human)
+        """For people: see `pair_difficulty`."""
+        return pair_difficulty(self.human)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Place:
     rank: int
 
 
-def standings(matrix: Matrix) -> tuple[PeopleRank, ...]:
+def people_ranks(matrix: Matrix) -> tuple[PeopleRank, ...]:
     """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8.
 
     The best model is the first of equals in the study's order.
@@ -141,7 +141,7 @@ def win_rates(
     )
 
 
-def places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, ...]:
+def rank_places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, ...]:
     """Models and Human by their mean, best first; equals share a rank.
 
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
@@ -165,10 +165,10 @@ def _of_dataset(name: str) -> Callable[[Pair], bool]:
     return lambda pair: pair.dataset == name
 
 
-def difficulty(human: float) -> Difficulty:
+def pair_difficulty(human: float) -> Difficulty:
     """Easy from 0.7, hard below 0.5, moderate between. Source: spec hume, section 8 and ambiguity 19.
 
-    >>> difficulty(0.7), difficulty(0.5), difficulty(0.49)
+    >>> pair_difficulty(0.7), pair_difficulty(0.5), pair_difficulty(0.49)
     ('easy', 'moderate', 'hard')
     """
     return "easy" if human >= EASY else "moderate" if human >= HARD else "hard"
@@ -221,13 +221,13 @@ def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) 
         for model in study.models
     }
     groups[HUMAN] = of_human(every, study)
-    rows = {name: _row(name, own, study.pairs) for name, own in groups.items()}
+    rows = {name: _matrix_row(name, own, study.pairs) for name, own in groups.items()}
     human = rows.pop(HUMAN)
     values = np.array(list(rows.values())).reshape(len(rows), len(study.pairs))
     return Matrix(study.pairs, tuple(rows), values, np.array(human))
 
 
-def others(evaluations: Iterable[Evaluation], study: Study | None = None) -> list[str]:
+def other_systems(evaluations: Iterable[Evaluation], study: Study | None = None) -> list[str]:
     """The systems that are not of the study, which never take part in best, median, mean or rank; sorted."""
     study = study or paper_study()
     named = {study.human, *(model.name for model in study.models)}
@@ -248,7 +248,7 @@ def by_pair(evaluations: Iterable[Evaluation]) -> Mapping[tuple[str, str], Evalu
     return pairs
 
 
-def _row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
+def _matrix_row(name: str, evaluations: Sequence[Evaluation], pairs: Sequence[Pair]) -> list[float]:
     scores = {key: evaluation.main_score for key, evaluation in by_pair(evaluations).items()}
     missing = [pair.name for pair in pairs if math.isnan(scores.get((pair.dataset, pair.lang), math.nan))]
     if missing:
@@ -269,12 +269,12 @@ class Correlation:
     n: int
 
 
-def correlated(
+def correlate_series(
     x: Sequence[float] | NDArray[np.float64], y: Sequence[float] | NDArray[np.float64]
 ) -> Correlation:
     """Spearman's correlation of two series of equal length, ties sharing the mean of their ranks.
 
-    >>> correlated([1, 2, 3, 4], [2, 4, 6, 9]).rho
+    >>> correlate_series([1, 2, 3, 4], [2, 4, 6, 9]).rho
     1.0
     """
     # Imported here, because scipy.stats is slow to load; it has the p that `measures.spearman` does not.
@@ -327,8 +327,8 @@ def pair_summaries(
     study, every = study or paper_study(), list(evaluations)
     human = by_pair(of_human(every, study))
     return tuple(
-        _summary(standing, human[standing.pair.dataset, standing.pair.lang], one_annotator)
-        for standing in standings(score_matrix(every, study))
+        _summarize_pair(standing, human[standing.pair.dataset, standing.pair.lang], one_annotator)
+        for standing in people_ranks(score_matrix(every, study))
     )
 
 
@@ -338,13 +338,13 @@ def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
     Below 0: models stand above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
     known = [(row.agreement, -row.standing.gap()) for row in summaries if row.agreement is not None]
-    return correlated([agreement for agreement, _ in known], [lead for _, lead in known])
+    return correlate_series([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
-def _summary(standing: PeopleRank, human: Evaluation, one_annotator: OneAnnotator) -> PairSummary:
+def _summarize_pair(standing: PeopleRank, human: Evaluation, one_annotator: OneAnnotator) -> PairSummary:
     # A file lists annotators only where there are several.
     annotators = human.per_experiment if len(human.per_experiment) > 1 else (standing.human,)
-    interval = _interval(standing, annotators, one_annotator)
+    interval = _pair_interval(standing, annotators, one_annotator)
     agreement = human.headline_agreement
     return PairSummary(
         standing=standing,
@@ -356,7 +356,9 @@ def _summary(standing: PeopleRank, human: Evaluation, one_annotator: OneAnnotato
     )
 
 
-def _interval(standing: PeopleRank, annotators: Sequence[float], one_annotator: OneAnnotator) -> Estimate:
+def _pair_interval(
+    standing: PeopleRank, annotators: Sequence[float], one_annotator: OneAnnotator
+) -> Estimate:
     pair = standing.pair
     if pair.n_items < 1:
         return Estimate(standing.human, math.nan, math.nan, 0, "none: the number of items is not known")
@@ -381,13 +383,14 @@ class Quality:
     superhuman_on_noise: bool
 
 
-def trust(family: Family, agreement: float | None) -> Trust | None:
+def trust_level(family: Family, agreement: float | None) -> Trust | None:
     """Kappa and ARI: low below 0.4, high above 0.6. Correlations: low below 0.6, high above 0.7. Else medium.
 
     None where there is no agreement. Source: spec hume, section 8.
 
-    >>> trust("classification", 0.39), trust("sts", 0.58), trust("reranking", 0.7), trust("sts", None)
-    ('low', 'low', 'medium', None)
+    >>> trust_level("classification", 0.39), trust_level("sts", 0.58), trust_level("reranking", 0.7)
+    ('low', 'low', 'medium')
+    >>> trust_level("sts", None)
     """
     if agreement is None:
         return None
@@ -395,13 +398,13 @@ def trust(family: Family, agreement: float | None) -> Trust | None:
     return "low" if agreement < low else "high" if agreement > high else "medium"
 
 
-def qualities(summaries: Sequence[PairSummary]) -> tuple[Quality, ...]:
+def pair_qualities(summaries: Sequence[PairSummary]) -> tuple[Quality, ...]:
     """The quality of every pair, in order."""
-    return tuple(_quality(summary) for summary in summaries)
+    return tuple(_pair_quality(summary) for summary in summaries)
 
 
-def _quality(summary: PairSummary) -> Quality:
-    level = trust(summary.pair.family, summary.agreement)
+def _pair_quality(summary: PairSummary) -> Quality:
+    level = trust_level(summary.pair.family, summary.agreement)
     return Quality(summary, level, level == "low" and summary.standing.best > summary.interval.high)
 
 

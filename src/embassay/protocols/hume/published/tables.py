@@ -37,13 +37,13 @@ from embassay.protocols.hume.published.standings import (
     PairSummary,
     PeopleRank,
     by_pair,
-    correlated,
+    correlate_series,
+    pair_qualities,
     pair_summaries,
-    places,
-    qualities,
+    people_ranks,
     quality_table,
+    rank_places,
     score_matrix,
-    standings,
     win_rates,
 )
 from embassay.protocols.hume.scoring import is_outside
@@ -74,15 +74,15 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmSco
     header: list[str] | None = None
     rows: dict[Pair, list[float]] = {}
     for path in paths:
-        pairs, body = _parsed(path)
+        pairs, body = _parse_table(path)
         if header is not None and pairs != header:
             raise DataError("The columns differ from those of the file before", path=path, mend=_MEND)
         header = pairs
         for line, cells in body:
-            pair = _pair(cells, study, path, line)
+            pair = _find_pair(cells, study, path, line)
             if pair in rows:
                 raise DataError(f"{pair.name} is there twice", path=path, line=line, mend=_MEND)
-            rows[pair] = [_number(text, path, line) for text in cells[2:]]
+            rows[pair] = [_parse_points(text, path, line) for text in cells[2:]]
     if header is None or not rows:
         raise DataError(
             "There are no scores of language models", path=paths[0] if paths else None, mend=_MEND
@@ -94,7 +94,7 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmSco
     return LlmScores(tuple(rows), tuple(header[3:]), values[1:], values[0])
 
 
-def _parsed(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
+def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
     """The header, and line number and cells of every row but averages."""
     try:
         reader = csv.reader(io.StringIO(read_bounded(path).decode("utf-8-sig"), newline=""))
@@ -114,7 +114,7 @@ def _parsed(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
     return header, body
 
 
-def _pair(cells: Sequence[str], study: Study, path: Path, line: int) -> Pair:
+def _find_pair(cells: Sequence[str], study: Study, path: Path, line: int) -> Pair:
     pair = study.pair(cells[0], iso_639_3(cells[1]))
     if pair is None:
         raise DataError(
@@ -124,7 +124,7 @@ def _pair(cells: Sequence[str], study: Study, path: Path, line: int) -> Pair:
     return pair
 
 
-def _number(text: str, path: Path, line: int) -> float:
+def _parse_points(text: str, path: Path, line: int) -> float:
     try:
         value = float(text)
     except ValueError:
@@ -163,7 +163,7 @@ def same_difficulty(scores: LlmScores, own: Sequence[str] = ()) -> tuple[SameDif
     theirs = [place for place, name in enumerate(scores.llms) if name not in own]
     mean = scores.values[theirs].mean(axis=0)
     series = [*zip(scores.llms, scores.values, strict=True), (AVERAGE_LLM, mean)]
-    return tuple(SameDifficulty(name, correlated(scores.human, values)) for name, values in series)
+    return tuple(SameDifficulty(name, correlate_series(scores.human, values)) for name, values in series)
 
 
 def difficulty_table(scores: LlmScores, own: Sequence[str] = ()) -> ColumnTable:
@@ -188,9 +188,10 @@ def family_table(scores: LlmScores, matrix: Matrix | None = None) -> ColumnTable
     """
     families = [family for family in FAMILIES if any(pair.family == family for pair in scores.pairs)]
     rows: list[tuple[Value, ...]] = [
-        (family, *_points(scores, _of(family)), *best_embedding(matrix, family)) for family in families
+        (family, *_mean_points(scores, _is_of_family(family)), *best_embedding(matrix, family))
+        for family in families
     ]
-    rows.append((AVERAGE, *_points(scores, lambda _: True), None, None))
+    rows.append((AVERAGE, *_mean_points(scores, lambda _: True), None, None))
     columns = (
         Column("category", "text"), *(Column(name, decimals=1) for name in ("human", *scores.llms)),
         Column("best_embedding_score", decimals=1), Column("best_embedding_model", "text"),
@@ -206,7 +207,7 @@ def pair_score_table(scores: LlmScores, family: Family) -> ColumnTable:
     rows: list[tuple[Value, ...]] = [
         (scores.pairs[i].dataset, scores.pairs[i].lang, *every[:, i].tolist()) for i in at
     ]
-    rows.append((AVERAGE, "", *_points(scores, _of(family))))
+    rows.append((AVERAGE, "", *_mean_points(scores, _is_of_family(family))))
     columns = (
         Column("dataset", "text"), Column("lang", "text"),
         *(Column(name, decimals=1) for name in ("human", *scores.llms)),
@@ -219,7 +220,7 @@ def pair_score_table(scores: LlmScores, family: Family) -> ColumnTable:
 
 def best_embedding(matrix: Matrix | None, family: Family) -> tuple[float | None, str | None]:
     """The highest mean of a model over a family's pairs in points, and whose it is; None twice without a matrix."""
-    means = matrix.means(_of(family)) if matrix else {}
+    means = matrix.means(_is_of_family(family)) if matrix else {}
     models = {name: mean for name, mean in means.items() if name != HUMAN and mean == mean}
     if not models:
         return None, None
@@ -227,11 +228,11 @@ def best_embedding(matrix: Matrix | None, family: Family) -> tuple[float | None,
     return 100 * models[best], best
 
 
-def _of(family: Family) -> Callable[[Pair], bool]:
+def _is_of_family(family: Family) -> Callable[[Pair], bool]:
     return lambda pair: pair.family == family
 
 
-def _points(scores: LlmScores, wanted: Callable[[Pair], bool]) -> list[float | None]:
+def _mean_points(scores: LlmScores, wanted: Callable[[Pair], bool]) -> list[float | None]:
     at = [i for i, pair in enumerate(scores.pairs) if wanted(pair)]
     if not at:
         return [None] * (1 + len(scores.llms))
@@ -270,10 +271,13 @@ def column_groups(matrix: Matrix) -> dict[str, Callable[[Pair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
-    return {**{f"{family}_{lang}": _in(family, lang) for family, lang in ordered}, OVERALL: lambda _: True}
+    return {
+        **{f"{family}_{lang}": _is_in(family, lang) for family, lang in ordered},
+        OVERALL: lambda _: True,
+    }
 
 
-def _in(family: Family, lang: str) -> Callable[[Pair], bool]:
+def _is_in(family: Family, lang: str) -> Callable[[Pair], bool]:
     return lambda pair: (pair.family, pair.lang) == (family, lang)
 
 
@@ -300,7 +304,13 @@ def dataset_table(
     systems = {model.short: [e for e in every if e.system == model.name] for model in study.models}
     systems[HUMAN] = of_human(every, study)
     rows: tuple[tuple[Value, ...], ...] = tuple(
-        (name, *(_mean(name, of_system, dataset.name, dataset.pairs, every_subset) for dataset in datasets))
+        (
+            name,
+            *(
+                _dataset_mean(name, of_system, dataset.name, dataset.pairs, every_subset)
+                for dataset in datasets
+            ),
+        )
         for name, of_system in systems.items()
     )
     columns = (Column("model", "text"), *(Column(dataset.name, decimals=1) for dataset in datasets))
@@ -310,7 +320,7 @@ def dataset_table(
     return ColumnTable(name, title, columns, rows, _DIFFERS if every_subset else "")
 
 
-def _mean(
+def _dataset_mean(
     system: str, evaluations: Sequence[Evaluation], dataset: str, pairs: Sequence[Pair], every_subset: bool
 ) -> float:
     langs = {pair.lang for pair in pairs}
@@ -351,7 +361,7 @@ def _pair_row(summary: PairSummary) -> tuple[Value, ...]:
     pair, standing, interval = summary.pair, summary.standing, summary.interval
     return (
         pair.family, pair.dataset, pair.lang, pair.n_items, len(summary.annotators), summary.total_annotations,
-        *(_printed(value) for value in (standing.human, interval.low, interval.high)), interval.method,
+        *(_print_percent(value) for value in (standing.human, interval.low, interval.high)), interval.method,
         summary.agreement_metric, summary.agreement, standing.best_model, percent_first(standing.best),
         None if summary.outside is None else int(summary.outside),
     )  # fmt: skip
@@ -365,7 +375,7 @@ def _own_cells(summary: PairSummary, own: OwnScores) -> Iterator[float | int | N
         yield None if outside is None else int(outside)
 
 
-def _printed(value: float) -> float | None:
+def _print_percent(value: float) -> float | None:
     return None if math.isnan(value) else percent_first(value)
 
 
@@ -428,12 +438,12 @@ def every_table(
         present = {pair.family for pair in columns.pairs}
         yield from (pair_score_table(columns, family) for family in FAMILIES if family in present)
         yield difficulty_table(columns, beside)
-    ranked = standings(matrix)
+    ranked = people_ranks(matrix)
     yield from (
         overall_table(wider),
         pair_standing_table(ranked),
         win_table(ranked),
-        quality_table(qualities(summaries)),
+        quality_table(pair_qualities(summaries)),
     )
 
 
@@ -477,7 +487,7 @@ _GROUPS: dict[str, Callable[[Pair], str]] = {
 
 def overall_table(matrix: Matrix) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
-    by_dataset = {place.system: place for place in places(matrix, "datasets")}
+    by_dataset = {place.system: place for place in rank_places(matrix, "datasets")}
     rows = tuple(
         (
             place.rank,
@@ -486,7 +496,7 @@ def overall_table(matrix: Matrix) -> ColumnTable:
             by_dataset[place.system].rank,
             100 * by_dataset[place.system].overall,
         )
-        for place in places(matrix)
+        for place in rank_places(matrix)
     )
     columns = (
         Column("rank", decimals=0), Column("system", "text"), Column("overall", decimals=1),

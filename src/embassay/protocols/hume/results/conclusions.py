@@ -15,11 +15,11 @@ from embassay.protocols.hume.published.standings import (
     REFERENCES,
     Correlation,
     Matrix,
-    correlated,
-    standings,
+    correlate_series,
+    people_ranks,
     win_rates,
 )
-from embassay.protocols.hume.published.standings import places as ranked_places
+from embassay.protocols.hume.published.standings import rank_places as ranked_places
 from embassay.protocols.hume.record import Bar, PairRecord, Place, SystemKind, SystemScore, Wins
 from embassay.protocols.hume.results.contestants import StudyPlan, no_bar
 from embassay.protocols.hume.scoring import MAIN
@@ -44,11 +44,11 @@ __all__ = [
     "Contender",
     "against_gap",
     "correlation_bar",
+    "count_wins",
+    "is_complete",
     "matrix_of",
-    "places",
+    "rank_by_mean",
     "scored_pairs",
-    "whole",
-    "wins",
 ]
 
 FEWEST_PAIRS = 10
@@ -76,21 +76,23 @@ def scored_pairs(pairs: Sequence[PairRecord]) -> tuple[PairRecord, ...]:
     return tuple(pair for pair in pairs if pair.human.value is not None)
 
 
-def whole(pairs: Sequence[PairRecord], system: str) -> bool:
+def is_complete(pairs: Sequence[PairRecord], system: str) -> bool:
     """Whether the system has a score on every pair that people have one on."""
-    return None not in [_value(pair, system) for pair in scored_pairs(pairs)]
+    return None not in [_pair_value(pair, system) for pair in scored_pairs(pairs)]
 
 
 def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix:
     """People and the ranked systems that are whole, over the pairs with a human score."""
     held = scored_pairs(pairs)
-    names = tuple(row.system for row in contenders if row.ranked and whole(pairs, row.system))
-    values = np.array([[_value(pair, name) for pair in held] for name in names], dtype=np.float64)
+    names = tuple(row.system for row in contenders if row.ranked and is_complete(pairs, row.system))
+    values = np.array([[_pair_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
     return Matrix(tuple(map(published_pair, held)), names, values.reshape(len(names), len(held)), human)
 
 
-def places(pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: int) -> tuple[Place, ...]:
+def rank_by_mean(
+    pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: int
+) -> tuple[Place, ...]:
     """People and systems by their mean over the pairs with a human score, best first; then the others, unranked."""
     held = scored_pairs(pairs)
     if not held:
@@ -101,23 +103,25 @@ def places(pairs: Sequence[PairRecord], contenders: Sequence[Contender], seed: i
     first = [
         Place(
             system=place.system, kind=by_name[place.system].kind if place.system in by_name else "human",
-            mean=_mean(rows[place.system].tolist(), seed), rank=place.rank,
+            mean=_mean_bar(rows[place.system].tolist(), seed), rank=place.rank,
             parameters_millions=by_name[place.system].parameters_millions if place.system in by_name else None,
         )
         for place in ranked_places(matrix)
     ]  # fmt: skip
-    rest = [_unranked(held, contender, seed) for contender in contenders if contender.system not in rows]
+    rest = [
+        _unranked_place(held, contender, seed) for contender in contenders if contender.system not in rows
+    ]
     return (
         *first,
         *sorted(rest, key=lambda place: -(place.mean.value if place.mean.value is not None else -9)),
     )
 
 
-def wins(matrix: Matrix) -> tuple[Wins, ...]:
+def count_wins(matrix: Matrix) -> tuple[Wins, ...]:
     """In how many pairs people are strictly above the models' best, median and mean; empty without a model."""
     if not matrix.models:
         return ()
-    every = standings(matrix)
+    every = people_ranks(matrix)
     return tuple(
         Wins(by=by, group=rate.group, reference=rate.against, wins=rate.wins, pairs=rate.pairs)
         for by, group in _BY.items()
@@ -130,10 +134,10 @@ def against_gap(pairs: Sequence[PairRecord], matrix: Matrix) -> Correlation:
     agreement = {(pair.dataset, pair.lang): pair.agreement.value.value for pair in pairs if pair.agreement}
     both = [
         (value, -rank.gap())
-        for rank in (standings(matrix) if matrix.models else ())
+        for rank in (people_ranks(matrix) if matrix.models else ())
         if (value := agreement.get((rank.pair.dataset, rank.pair.lang))) is not None
     ]
-    return correlated([agreed for agreed, _ in both], [lead for _, lead in both])
+    return correlate_series([agreed for agreed, _ in both], [lead for _, lead in both])
 
 
 def correlation_bar(correlation: Correlation) -> Bar:
@@ -144,7 +148,7 @@ def correlation_bar(correlation: Correlation) -> Bar:
     return Bar(value=correlation.rho, n=correlation.n, method="Spearman over pairs, p by the t approximation")
 
 
-def _mean(values: Sequence[float], seed: int) -> Bar:
+def _mean_bar(values: Sequence[float], seed: int) -> Bar:
     mean = math.fsum(values) / len(values)
     if len(values) < FEWEST_PAIRS:
         return Bar(value=mean, n=len(values), method=f"mean over {len(values)} pairs")
@@ -156,12 +160,14 @@ def _mean(values: Sequence[float], seed: int) -> Bar:
     )
 
 
-def _unranked(held: Sequence[PairRecord], contender: Contender, seed: int) -> Place:
-    values = [value for value in (_value(pair, contender.system) for pair in held) if value is not None]
+def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int) -> Place:
+    values = [value for value in (_pair_value(pair, contender.system) for pair in held) if value is not None]
     lacking = len(held) - len(values)
     reason = f"no score on {lacking} of {len(held)} pairs" if lacking else contender.why_not
     mean = (
-        no_bar(reason, len(values)) if lacking else _mean(values, seed).model_copy(update={"reason": reason})
+        no_bar(reason, len(values))
+        if lacking
+        else _mean_bar(values, seed).model_copy(update={"reason": reason})
     )
     return Place(
         system=contender.system,
@@ -172,11 +178,11 @@ def _unranked(held: Sequence[PairRecord], contender: Contender, seed: int) -> Pl
     )
 
 
-def _value(pair: PairRecord, system: str) -> float | None:
-    return next((score.score.value for score in _scores(pair) if score.system == system), None)
+def _pair_value(pair: PairRecord, system: str) -> float | None:
+    return next((score.score.value for score in _pair_scores(pair) if score.system == system), None)
 
 
-def _scores(pair: PairRecord) -> Iterator[SystemScore]:
+def _pair_scores(pair: PairRecord) -> Iterator[SystemScore]:
     yield from pair.models
     yield from pair.llms
 
@@ -193,11 +199,11 @@ def system_standings(
 ) -> tuple[Standing, ...]:
     """Every system's headline on each task, over the tasks of a family, and over all that people annotated."""
     return tuple(
-        _standings(plan, records, [contender for contender in contenders if contender.kind != "llm"])
+        _family_standings(plan, records, [contender for contender in contenders if contender.kind != "llm"])
     )
 
 
-def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
+def compare_systems(every: Sequence[Standing]) -> dict[str, Any]:
     """Which systems the items tell apart, overall and by family, as in comparisons.json.
 
     Those that another method scored have a scope `NAME:classical` of their own.
@@ -213,14 +219,16 @@ def comparisons(every: Sequence[Standing]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _standings(
+def _family_standings(
     plan: StudyPlan, records: Sequence[CellRecord], systems: Sequence[Contender]
 ) -> Iterator[Standing]:
     held = {(record.dataset, record.system): record for record in records}
     tasks = [task.task for task in plan.answered if any(task.answers.values())]
     for system in systems:
         group = RANKED if system.ranked else CLASSICAL
-        held_ = {task.name: _headline(held.get((task.name, system.system)), system.system) for task in tasks}
+        held_ = {
+            task.name: _cell_headline(held.get((task.name, system.system)), system.system) for task in tasks
+        }
         yield Standing(OVERALL, "", OVERALL, _mean_headline(system.system, held_), group)
         for family in FAMILIES:
             of_family = {task.name: held_[task.name] for task in tasks if task.family == family}
@@ -233,7 +241,7 @@ def _standings(
                 )
 
 
-def _headline(record: CellRecord | None, system: str) -> Headline:
+def _cell_headline(record: CellRecord | None, system: str) -> Headline:
     if record is None or not record.done:
         return Headline.none(system, (record.reason if record else "") or "not run yet")
     headline = record.scores[0]

@@ -24,7 +24,7 @@ from embassay.protocols.hume.ceiling import (
     among_people,
     compare_with_people,
 )
-from embassay.protocols.hume.collection import collected
+from embassay.protocols.hume.collection import collect_annotations
 from embassay.protocols.hume.llms.answers import (
     LLM_FAMILIES,
     LlmAnswers,
@@ -32,7 +32,7 @@ from embassay.protocols.hume.llms.answers import (
     read_llm_answers,
     score_llm,
 )
-from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, needed, texts_of
+from embassay.protocols.hume.models import CORRECT, LABEL, SCORE, Settings, fingerprint_of, need_of, texts_of
 from embassay.protocols.hume.options import VERSION, Aggregation, ApMode, StudyRequest
 from embassay.protocols.hume.published.standings import percent_of_human
 from embassay.protocols.hume.record import Bar, SystemKind, SystemScore
@@ -45,7 +45,7 @@ from embassay.protocols.hume.resampling import (
     Resampled,
     no_interval,
     people_rows,
-    resampled,
+    resample_statistics,
     row_score,
 )
 from embassay.protocols.hume.scoring import (
@@ -70,7 +70,7 @@ from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.forecast import Forecaster, Work
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, planned_systems
 from embassay.protocols.kernel.request import as_lists
-from embassay.runs.folder import Cell, CellRecord, RunFolder, digest
+from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json
 from embassay.runs.forecast import Forecast, Forecasts, tokens_of
 from embassay.stats import Estimate
 from embassay.systems.remote import Ledger
@@ -106,12 +106,12 @@ class Answered:
         return tuple(item for item in self.items if item not in seen)
 
 
-def answered(
+def read_answered(
     folder: StudyFolder, tasks: Sequence[Task], files: Sequence[Path] = (), *, anyone: bool = True
 ) -> tuple[Answered, ...]:
     """Every task with what people answered. Raises DataError for a wrong value, and where `anyone` has to have answered
     and nobody did."""
-    every = collected(folder, files)
+    every = collect_annotations(folder, files)
     by_item = {item.id: item.task for item in folder.items}
     found = []
     for task in tasks:
@@ -119,7 +119,7 @@ def answered(
         gold = folder.gold(task.name)
         answers = answers_by_annotator(task.spec, gold, annotations)
         items = tuple(item.id for item in folder.items_of(task.name))
-        found.append(Answered(task, items, gold, answers, tuple(_workers(annotations, answers))))
+        found.append(Answered(task, items, gold, answers, tuple(_list_workers(annotations, answers))))
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
@@ -129,14 +129,14 @@ def answered(
     return tuple(found)
 
 
-def fingerprint(every: Iterable[Answered]) -> str:
+def answers_fingerprint(every: Iterable[Answered]) -> str:
     """A fingerprint of all answers: it changes as people go on."""
-    return digest(
+    return digest_json(
         [[task.task.name, {name: dict(given) for name, given in task.answers.items()}] for task in every]
     )
 
 
-def _workers(annotations: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
+def _list_workers(annotations: Sequence[Annotation], answers: Answers) -> Iterator[Worker]:
     for name, given in answers.items():
         rows = [annotation for annotation in annotations if annotation.annotator_id == name]
         times = [row.seconds for row in rows if row.seconds is not None]
@@ -246,14 +246,14 @@ def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolde
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
         method=headline.method, reason=headline.reason,
     )  # fmt: skip
-    failed, notes = record.counts.get("texts_failed", 0), _notes(record)
+    failed, notes = record.counts.get("texts_failed", 0), _record_notes(record)
     if headline.value is None:
         return Contestant(record.system, kind, score, failed=failed, notes=notes)
     # The items file holds what each item counts, so that differences are paired without asking the system again.
     path = folder.items_path(record.task, record.dataset, record.system)
-    rows = _rows(path)
+    rows = _read_rows(path)
     values = {item: value for item, _, value in rows.get(_VALUE[of.task.family], ())}
-    return Contestant(record.system, kind, score, values, _answers(of, rows, values), failed, notes)
+    return Contestant(record.system, kind, score, values, _model_answers(of, rows, values), failed, notes)
 
 
 def of_llm(answers: LlmAnswers, of: Answered) -> Contestant | None:
@@ -276,7 +276,7 @@ def of_llm(answers: LlmAnswers, of: Answered) -> Contestant | None:
         ]
     known = {item: value for item, value in given.items() if value is not None}
     return Contestant(
-        name, "llm", Bar(value=llm.score, n=n, method=method), values, known, llm.failed, _said(llm)
+        name, "llm", Bar(value=llm.score, n=n, method=method), values, known, llm.failed, _status_notes(llm)
     )
 
 
@@ -285,7 +285,7 @@ def llm_name(answers: LlmAnswers) -> str:
     return answers.model if answers.mode == "ranking" else f"{answers.model} ({answers.mode})"
 
 
-def _answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def _model_answers(of: Answered, rows: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     if of.task.family == "classification":
         labels = labels_of(of)
         # A label that only training texts have is nobody's answer here.
@@ -317,17 +317,17 @@ def _mean_ratings(llm: ScoredLlm) -> dict[str, float]:
     return {item: float(np.mean([run[item] for run in llm.answers if item in run])) for item in items}
 
 
-def _said(llm: ScoredLlm) -> tuple[str, ...]:
+def _status_notes(llm: ScoredLlm) -> tuple[str, ...]:
     statuses = {name: n for name, n in sorted(llm.statuses.items()) if name != "ok" and n}
     parts = [f"{n} answers {name}" for name, n in statuses.items()]
     return (*parts, *([f"{llm.missing} items not asked"] if llm.missing else []))
 
 
-def _notes(record: CellRecord) -> tuple[str, ...]:
+def _record_notes(record: CellRecord) -> tuple[str, ...]:
     return (*record.warnings, *(f"{skip.count} {skip.reason}" for skip in record.skipped))
 
 
-def _rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
+def _read_rows(path: Any) -> dict[str, list[tuple[str, str, float]]]:
     """Measure -> item, variant and value of every row that has a value."""
     by_item: dict[str, list[tuple[str, str, float]]] = {}
     for row in read_parquet(path).iter_rows(named=True):
@@ -348,10 +348,12 @@ def beside_people(counting: Counting, contestants: Sequence[Contestant]) -> list
     able = on_items(contestants, counting.counted.items)
     values = {contestant.system: contestant.values for contestant in able}
     compared = compare_with_people(counting.counted, values, counting.draws)
-    return [_beside(counting, contestant, compared.get(contestant.system)) for contestant in contestants]
+    return [
+        _paired_score(counting, contestant, compared.get(contestant.system)) for contestant in contestants
+    ]
 
 
-def alone(contestant: Contestant) -> SystemScore:
+def unpaired_score(contestant: Contestant) -> SystemScore:
     """A system where there is nobody to compare it with."""
     return SystemScore(
         system=contestant.system,
@@ -362,18 +364,18 @@ def alone(contestant: Contestant) -> SystemScore:
     )
 
 
-def _beside(counting: Counting, contestant: Contestant, compared: Compared | None) -> SystemScore:
+def _paired_score(counting: Counting, contestant: Contestant, compared: Compared | None) -> SystemScore:
     score = _on_counted(counting, contestant)
     if score.value is None or compared is None:
-        return alone(contestant).model_copy(update={"score": score})
+        return unpaired_score(contestant).model_copy(update={"score": score})
     people = counting.people.per_annotator()
-    return alone(contestant).model_copy(
+    return unpaired_score(contestant).model_copy(
         update={
             "score": score,
             "outside": is_outside(score.value, counting.human),
             "percent_of_human": percent_of_human(score.value, counting.human.estimate),
             "difference": as_bar(compared.difference),
-            "p": known(compared.difference.p),
+            "p": nan_to_none(compared.difference.p),
             "among_people": among_people(score.value, people).estimate,
             "against_people": as_bar(against_people(counting.everybody, contestant.answers, counting.draws)),
         }
@@ -397,14 +399,15 @@ def _on_counted(counting: Counting, contestant: Contestant) -> Bar:
         estimate = no_interval(float(score(np.ones((1, len(items))))[0]), len(items), "")
     else:
         within = (CORRELATION if spec.family == "sts" else SHARE,)
-        estimate = resampled(score, len(items), counting.draws, within=within)[0]
+        estimate = resample_statistics(score, len(items), counting.draws, within=within)[0]
     method = ", ".join(
         filter(None, (re.sub(", bootstrap over .*", "", contestant.score.method), estimate.method))
     )
     # Of several runs of a language model the score is the mean over runs, not that of mean answers.
     value = estimate.estimate if counting.omits else contestant.score.value
     return Bar(
-        value=known(value), low=known(estimate.low), high=known(estimate.high), n=len(items), method=method,
+        value=nan_to_none(value), low=nan_to_none(estimate.low), high=nan_to_none(estimate.high), n=len(items),
+        method=method,
         reason="" if not math.isnan(value) else estimate.reason or "the value is undefined",
     )  # fmt: skip
 
@@ -430,7 +433,7 @@ def no_bar(reason: str, n: int = 0) -> Bar:
     return Bar(value=None, n=n, reason=reason)
 
 
-def known(value: float | None) -> float | None:
+def nan_to_none(value: float | None) -> float | None:
     """NaN as None."""
     return None if value is None or math.isnan(value) else value
 
@@ -451,7 +454,7 @@ class StudyPlan(planning.Plan):
         return {
             "study": {
                 "name": study.name, "content": study.content, "guidelines_version": study.guidelines_version,
-                "answers": fingerprint(self.answered),
+                "answers": answers_fingerprint(self.answered),
                 "annotators": sorted({name for task in self.answered for name in task.answers}),
                 "simulated": sorted({
                     worker.id for task in self.answered for worker in task.workers if worker.kind == "simulated"
@@ -472,25 +475,25 @@ def make_plan(
     cannot be opened.
     """
     folder = read_study(Path(request.study))
-    tasks = _tasks(folder, request)
+    tasks = _requested_tasks(folder, request)
     llms = read_llm_answers(folder)
     files = [Path(answer) for answer in request.answers]
     # Answers of language models stand beside gold, with or without people.
-    answers = answered(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
+    answers = read_answered(folder, tasks, files, anyone=not any(llm.rows for llm in llms)) if people else ()
     tokenizer = open_tokenizer(request.tokenizer)
-    systems = _systems(request, tokenizer, ledger)
+    systems = _plan_systems(request, tokenizer, ledger)
     settings = Settings(request.samples_per_label, request.repeats, request.give_k)
     datasets, cells = [], []
     for task in tasks:
-        data = models.held(folder.path, folder.study.content, task.name, settings)[0] if systems else None
+        data = models.get_data(folder.path, folder.study.content, task.name, settings)[0] if systems else None
         texts = texts_of(data) if systems else []
-        datasets.append(_dataset(folder, task, len(texts)))
+        datasets.append(_plan_dataset(folder, task, len(texts)))
         for system in systems:
             job = models.StudyJob(
                 system.spec, request.seed, request.tokenizer, cache, folder.path, folder.study.content,
                 task.name, settings, request.resamples, request.neighbours,
             )  # fmt: skip
-            key = _key(job, system, folder, tokenizer, fingerprint_of(data))
+            key = _cell_key(job, system, folder, tokenizer, fingerprint_of(data))
             units = len(texts) if system.kind == "embedding" else 0
             cells.append(
                 Cell(task.family, task.name, system.name, key, units, job, remote=system.remote is not None)
@@ -501,33 +504,35 @@ def make_plan(
     )  # fmt: skip
 
 
-def _tasks(folder: StudyFolder, request: StudyRequest) -> list[Task]:
+def _requested_tasks(folder: StudyFolder, request: StudyRequest) -> list[Task]:
     """Those that were asked for, in the order of the study."""
     wanted = {folder.task(name).name for name in request.tasks}
     return [task for task in folder.study.tasks if not wanted or task.name in wanted]
 
 
-def _systems(request: StudyRequest, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
+def _plan_systems(
+    request: StudyRequest, tokenizer: Tokenizer, ledger: Ledger | None
+) -> tuple[PlannedSystem, ...]:
     """The systems that were named: people stand here in place of reference rows."""
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger) if request.systems else []
     return tuple(system for system in systems if system.kind != "reference" or system.spec in request.systems)
 
 
-def _dataset(folder: StudyFolder, task: Task, texts: int) -> PlannedDataset:
+def _plan_dataset(folder: StudyFolder, task: Task, texts: int) -> PlannedDataset:
     items = folder.items_of(task.name)
-    fingerprint = digest([folder.study.content, task.name, [item.id for item in items]])
+    fingerprint = digest_json([folder.study.content, task.name, [item.id for item in items]])
     planned = PlannedTask(task.family, len(items), texts, (), tuple(task.notes))
     return PlannedDataset(task.source.dataset, task.name, task.lang, fingerprint, (planned,))
 
 
-def _key(
+def _cell_key(
     job: models.StudyJob, system: PlannedSystem, folder: StudyFolder, tokenizer: Tokenizer, training: str
 ) -> str:
     """A digest of all that a score depends on. What people answered is no part of it: systems never see that."""
     items: Sequence[Any] = [[item.id, dict(item.payload)] for item in folder.items_of(job.task)]
     gold = as_lists(folder.gold(job.task))
     family = folder.task(job.task).family
-    return digest(
+    return digest_json(
         {
             "protocol": "hume",
             "version": VERSION,
@@ -551,23 +556,23 @@ TIMED = 4_000
 """Texts of a run from which its systems are timed before it begins: to time a system takes as long as a small run."""
 
 
-def forecast(plan: StudyPlan, *, measure: bool = True) -> Forecasts:
+def forecast_cells(plan: StudyPlan, *, measure: bool = True) -> Forecasts:
     """The cost of every cell. With `measure`, systems on this machine are timed on a few texts, for which they are
     loaded here."""
-    return Forecasts(tuple(_cells(plan, measure=measure)) if plan.systems else ())
+    return Forecasts(tuple(_cell_forecasts(plan, measure=measure)) if plan.systems else ())
 
 
-def _cells(plan: StudyPlan, *, measure: bool) -> Iterator[Forecast]:
+def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[Forecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for dataset in plan.datasets:
         job: models.StudyJob = next(cell.job for cell in plan.cells if cell.dataset == dataset.name)
-        data, family = models.held(job.study, job.content, job.task, job.settings)
+        data, family = models.get_data(job.study, job.content, job.task, job.settings)
         texts = texts_of(data)
         tokens, _ = tokens_of(texts, tokenizer)
         wanted = Work(
-            family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse, job), texts,
+            family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse_cell, job), texts,
             kind="distances" if family == "clustering" else "pairs",
-            footprint=partial(needed, data=data, resamples=job.resamples),
+            footprint=partial(need_of, data=data, resamples=job.resamples),
         )  # fmt: skip
         yield from forecaster.cells(wanted)

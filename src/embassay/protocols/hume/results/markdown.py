@@ -22,17 +22,17 @@ _ALIGNED = ("---", "---:", "---:", "---", "---", "---:", "---:")
 def report_markdown(summary: Summary) -> str:
     """Verdict, main table, flags and advice. Text of data is escaped: it cannot become markup."""
     parts = [
-        f"# {safe(summary.title)}",
-        *_simulated(summary),
+        f"# {escape_markdown(summary.title)}",
+        *_simulated_lines(summary),
         "## What it says",
-        "\n".join(f"- {safe(finding.text)}" for finding in findings(summary)),
+        "\n".join(f"- {escape_markdown(finding.text)}" for finding in summary_findings(summary)),
         "## Pairs",
-        _table(summary),
-        _reading(summary),
+        _pairs_table(summary),
+        _reading_lines(summary),
     ]
-    for title, lines in (("## Flags", [*_flags(summary)]), ("## What to do", [*_advice(summary)])):
+    for title, lines in (("## Flags", [*_flag_lines(summary)]), ("## What to do", [*_advice_lines(summary)])):
         if lines:
-            parts += [title, "\n".join(f"- {safe(line)}" for line in lines)]
+            parts += [title, "\n".join(f"- {escape_markdown(line)}" for line in lines)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -42,16 +42,16 @@ def write_markdown(folder: Path, summary: Summary) -> Path:
     return folder / FILE
 
 
-def safe(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """Text on one line, with what Markdown or HTML would read as markup escaped.
 
-    >>> print(safe("a|b <b>"))
+    >>> print(escape_markdown("a|b <b>"))
     a\\|b \\<b\\>
     """
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
-def _simulated(summary: Summary) -> Iterator[str]:
+def _simulated_lines(summary: Summary) -> Iterator[str]:
     if summary.simulated:
         kinds = {annotator.kind for pair in summary.pairs for annotator in pair.annotators}
         who = "All" if kinds == {"simulated"} else "Some"
@@ -61,22 +61,23 @@ def _simulated(summary: Summary) -> Iterator[str]:
         )
 
 
-def _table(summary: Summary) -> str:
-    headings = ("pair", "n", answerers(summary), "agreement", "best model", "gap", "ceiling")
-    rows = [headings, _ALIGNED, *(_row(model) for model in beside_models(summary))]
+def _pairs_table(summary: Summary) -> str:
+    headings = ("pair", "n", name_answerers(summary), "agreement", "best model", "gap", "ceiling")
+    rows = [headings, _ALIGNED, *(_pair_row(model) for model in beside_models(summary))]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def _row(beside: Beside) -> tuple[str, ...]:
+def _pair_row(beside: Beside) -> tuple[str, ...]:
     pair, standing = beside.pair, beside.standing
     best, gap = numbers.NONE, numbers.NONE
     if standing:
         mark = "\\*" if _is_outside(pair, standing.best_model) else ""
-        best = f"{safe(standing.best_model)} {POINTS.text(standing.best)}{mark}"
+        best = f"{escape_markdown(standing.best_model)} {POINTS.text(standing.best)}{mark}"
         gap = POINTS.change(standing.gap())
     return (
-        safe(pair.name), str(pair.n), _scored(pair.human), safe(_agreed(pair)), best, gap,
-        _scored(pair.ceiling) if pair.ceiling else numbers.NONE,
+        escape_markdown(pair.name), str(pair.n), _format_score(pair.human), escape_markdown(_format_agreement(pair)),
+        best, gap,
+        _format_score(pair.ceiling) if pair.ceiling else numbers.NONE,
     )  # fmt: skip
 
 
@@ -84,14 +85,14 @@ def _is_outside(pair: PairRecord, system: str) -> bool:
     return any(score.outside for score in (*pair.models, *pair.llms) if score.system == system)
 
 
-def _scored(bar: Bar) -> str:
+def _format_score(bar: Bar) -> str:
     if bar.value is None:
         return "n/a"
     ends = bar.low is not None and bar.high is not None
     return POINTS.text(bar.value) + (f" ({POINTS.interval(bar.low or 0.0, bar.high or 0.0)})" if ends else "")
 
 
-def _agreed(pair: PairRecord) -> str:
+def _format_agreement(pair: PairRecord) -> str:
     agreement = pair.agreement
     if agreement is None or agreement.value.value is None:
         return (agreement.value.reason if agreement else "") or (
@@ -100,34 +101,32 @@ def _agreed(pair: PairRecord) -> str:
     return f"{agreement.band} {numbers.score(agreement.value.value, 2)} ({agreement.coefficient})"
 
 
-def _reading(summary: Summary) -> str:
+def _reading_lines(summary: Summary) -> str:
     methods = sorted({pair.human.method for pair in summary.pairs if pair.human.method})
-    who = answerers(summary)
+    who = name_answerers(summary)
     sentences = f"Points of 100. Gap is {who} minus the best model. \\* outside the interval of {who}."
     sentences += " Ceiling: one annotator scored against the others."
-    return sentences + (f" Intervals: {safe('; '.join(methods))}." if methods else "")
+    return sentences + (f" Intervals: {escape_markdown('; '.join(methods))}." if methods else "")
 
 
-def _flags(summary: Summary) -> Iterator[str]:
+def _flag_lines(summary: Summary) -> Iterator[str]:
     for pair in summary.pairs:
         yield from (f"{pair.name}: {flag.rstrip('.')}." for flag in pair.flags)
     yield from summary.notes
 
 
-def _advice(summary: Summary) -> Iterator[str]:
+def _advice_lines(summary: Summary) -> Iterator[str]:
     for advice in dict.fromkeys(pair.advice for pair in summary.pairs if pair.advice):
         names = ", ".join(pair.name for pair in summary.pairs if pair.advice == advice)
         yield f"{names}: {advice}"
     for pair in summary.pairs:
-        if pair.need and (sentence := _need(pair, pair.need)):
+        if pair.need and (sentence := _need_line(pair, pair.need)):
             yield f"{pair.name}: {sentence}"
 
 
-def _need(pair: PairRecord, need: Need) -> str:
+def _need_line(pair: PairRecord, need: Need) -> str:
     if need.items is not None and need.items <= pair.n:
-        return (
-            f"{numbers.counted(pair.n, 'item')} are enough to set {need.system} apart from {answerers(pair)}."
-        )
+        return f"{numbers.counted(pair.n, 'item')} are enough to set {need.system} apart from {name_answerers(pair)}."
     ways = []
     if need.items is not None:
         ways.append(f"{numbers.counted(need.items, 'item')} ({pair.n} now) with these annotators")
@@ -151,27 +150,27 @@ class Finding:
     claims: tuple[Claim, ...] = ()
 
 
-def findings(summary: Summary) -> Iterator[Finding]:
+def summary_findings(summary: Summary) -> Iterator[Finding]:
     """The verdict: places, models beyond the interval of people, how people agree, and wins."""
-    every, who = beside_models(summary), answerers(summary)
+    every, who = beside_models(summary), name_answerers(summary)
     if not summary.pairs:
         yield Finding("The run has no pair of dataset and language.")
         return
-    yield from _overall(summary, who)
-    yield from _beyond(every, who)
-    yield from _agreement(summary.pairs)
-    yield from _wins(summary, who)
-    yield from _lead(summary)
+    yield from _overall_findings(summary, who)
+    yield from _beyond_findings(every, who)
+    yield from _agreement_findings(summary.pairs)
+    yield from _win_findings(summary, who)
+    yield from _lead_findings(summary)
 
 
-def answerers(of: Summary | PairRecord) -> str:
+def name_answerers(of: Summary | PairRecord) -> str:
     """`people`, `simulated annotators`, or `annotators` where there were both."""
     pairs = of.pairs if isinstance(of, Summary) else (of,)
     kinds = answered_by(annotator for pair in pairs for annotator in pair.annotators)
     return {"people": "people", "simulated": "simulated annotators", "": "people"}.get(kinds, "annotators")
 
 
-def _overall(summary: Summary, who: str) -> Iterator[Finding]:
+def _overall_findings(summary: Summary, who: str) -> Iterator[Finding]:
     human = next(
         (place for place in summary.places if place.kind == "human" and place.rank is not None), None
     )
@@ -191,13 +190,13 @@ def _overall(summary: Summary, who: str) -> Iterator[Finding]:
     )
 
 
-def _beyond(every: Sequence[Beside], who: str) -> Iterator[Finding]:
+def _beyond_findings(every: Sequence[Beside], who: str) -> Iterator[Finding]:
     bounded = [beside for beside in every if beside.standing and beside.pair.human.low is not None]
     if not bounded:
         yield Finding(f"No pair has both a model and an interval of {who}: nothing can be compared with it.")
         return
-    above = [beside.pair for beside in bounded if _best(beside) > (beside.pair.human.high or 0.0)]
-    below = [beside.pair for beside in bounded if _best(beside) < (beside.pair.human.low or 0.0)]
+    above = [beside.pair for beside in bounded if _best_score(beside) > (beside.pair.human.high or 0.0)]
+    below = [beside.pair for beside in bounded if _best_score(beside) < (beside.pair.human.low or 0.0)]
     over = state_count("above", len(above), len(bounded))
     under = state_count("below", len(below), len(bounded))
     yield Finding(
@@ -209,17 +208,17 @@ def _beyond(every: Sequence[Beside], who: str) -> Iterator[Finding]:
     if noise:
         little = state_count("low", len(noise), len(above))
         yield Finding(
-            f"On {little.n} of those above, annotators agree little: {named(noise)}. A model above people who "
+            f"On {little.n} of those above, annotators agree little: {name_pairs(noise)}. A model above people who "
             "disagree may have learned labels that they do not share.",
             (little,),
         )
 
 
-def _best(beside: Beside) -> float:
+def _best_score(beside: Beside) -> float:
     return beside.standing.best if beside.standing else 0.0
 
 
-def _agreement(pairs: Sequence[PairRecord]) -> Iterator[Finding]:
+def _agreement_findings(pairs: Sequence[PairRecord]) -> Iterator[Finding]:
     trusted = [pair for pair in pairs if pair.trust]
     alone = len(pairs) - len(trusted)
     if trusted:
@@ -238,7 +237,7 @@ def _agreement(pairs: Sequence[PairRecord]) -> Iterator[Finding]:
         yield Finding(f"Agreement is unknown on {numbers.counted(unknown.n, 'pair')}.", (unknown,))
 
 
-def _wins(summary: Summary, who: str) -> Iterator[Finding]:
+def _win_findings(summary: Summary, who: str) -> Iterator[Finding]:
     won = {wins.reference: wins for wins in summary.wins if wins.by == "all"}
     if {"best", "median"} <= won.keys():
         best, middle = (
@@ -252,7 +251,7 @@ def _wins(summary: Summary, who: str) -> Iterator[Finding]:
         )
 
 
-def _lead(summary: Summary) -> Iterator[Finding]:
+def _lead_findings(summary: Summary) -> Iterator[Finding]:
     bar = summary.agreement_against_gap
     if bar is None or bar.value is None:
         return
@@ -265,7 +264,7 @@ def _lead(summary: Summary) -> Iterator[Finding]:
     )
 
 
-def named(pairs: Sequence[PairRecord]) -> str:
+def name_pairs(pairs: Sequence[PairRecord]) -> str:
     """The first few pairs by name, and how many more."""
     first = ", ".join(pair.name for pair in pairs[:_NAMED])
     return first + (f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else "")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from embassay.data.catalogue.suites import suites
+from embassay.data.catalogue.suites import all_suites
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume import models
 from embassay.protocols.hume.options import PublishedRequest, StudyRequest
@@ -18,13 +18,13 @@ from embassay.protocols.hume.profiles import profile_table, profiles_of
 from embassay.protocols.hume.published.paper import Dataset, Evaluation, Study, paper_study
 from embassay.protocols.hume.published.protocol import Entrants, run_published
 from embassay.protocols.hume.record import Summary, read_divided, write_divided, write_summary
-from embassay.protocols.hume.results.conclusions import comparisons, system_standings
-from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast, make_plan
+from embassay.protocols.hume.results.conclusions import compare_systems, system_standings
+from embassay.protocols.hume.results.contestants import TIMED, StudyPlan, forecast_cells, make_plan
 from embassay.protocols.hume.results.markdown import write_markdown
 from embassay.protocols.hume.results.summary import PROTOCOL, study_rows, study_summary
-from embassay.protocols.hume.results.tables import conditions_table, marked, study_tables
+from embassay.protocols.hume.results.tables import conditions_table, mark_simulated, study_tables
 from embassay.protocols.hume.sampling import sample, stand_ins
-from embassay.protocols.hume.sampling.options import checked, suite_task
+from embassay.protocols.hume.sampling.options import check_mapping, suite_task
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import Task, read_study, write_study
 from embassay.protocols.kernel.absentees import say_planned
@@ -45,7 +45,7 @@ class Scoring(Protocol):
 
     name = PROTOCOL
     reads_folder = True
-    evaluate = staticmethod(models.evaluate)
+    evaluate = staticmethod(models.evaluate_cell)
 
     def plan(
         self, request: StudyRequest, cache: Path | None = None, ledger: Ledger | None = None
@@ -55,7 +55,7 @@ class Scoring(Protocol):
 
     def forecast(self, plan: StudyPlan, *, measure: bool = True) -> Forecasts:
         """The cost of every cell; a small run is done sooner than its systems are timed."""
-        return forecast(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
+        return forecast_cells(plan, measure=measure and sum(cell.units for cell in plan.cells) >= TIMED)
 
     def headline(self, plan: StudyPlan, record: CellRecord) -> str:
         """That of the task's family."""
@@ -78,16 +78,16 @@ class Scoring(Protocol):
         write_markdown(self.folder.path, summary)
         tables = (*study_tables(summary, entered), *self._more(plan, summary))
         every = system_standings(plan, records, entered)
-        return Conclusion(tuple(study_rows(summary)), comparisons(every), tables, every)
+        return Conclusion(tuple(study_rows(summary)), compare_systems(every), tables, every)
 
     def _more(self, plan: StudyPlan, summary: Summary) -> Iterator[ColumnTable]:
         """What is not of the record: conditions, and groups of annotators, whose profiles stay with the study."""
         request, study = plan.request, plan.folder.study
         told = conditions_table([task.task for task in plan.answered], plan.llms, give_k=request.give_k)
-        yield marked(told, summary)
+        yield mark_simulated(told, summary)
         if study.profile:
             table = profile_table(study, summary.pairs, profiles_of(plan.folder), request.smallest_group)
-            yield marked(table, summary)
+            yield mark_simulated(table, summary)
 
 
 Paths = str | Path | Sequence[str | Path]
@@ -119,10 +119,10 @@ def score(
     be or that nobody annotated, BudgetExceeded at `max_usd`: what is finished is kept. `read_summary(run.path)` reads
     the record.
     """
-    results, llms = _texts(from_mteb), _texts(llm_scores)
+    results, llms = _as_texts(from_mteb), _as_texts(llm_scores)
     if (study is None) == (not results):
         raise UsageError("Score either a study, or published results.", mend="Give one of the two.")
-    plain = _plain(arguments)
+    plain = _plain_arguments(arguments)
     if results:
         settings = (
             {"systems": tuple(systems), "tokenizer": plain.pop("tokenizer", "cl100k")} if systems else {}
@@ -131,20 +131,20 @@ def score(
         if not systems:
             return run_published(published, Path(out))
 
-        found = evaluated(published, Path(out), workers=workers, cache=cache, max_usd=max_usd)
+        found = evaluate_systems(published, Path(out), workers=workers, cache=cache, max_usd=max_usd)
         return run_published(published, Path(out), own=found)
     request = request_of(StudyRequest, score, plain, str(study), tuple(systems))
     return Scoring().carry_out(request, Path(out), workers=workers, cache=cache, max_usd=max_usd)
 
 
-def _texts(paths: Paths) -> tuple[str, ...]:
+def _as_texts(paths: Paths) -> tuple[str, ...]:
     return (str(paths),) if isinstance(paths, str | Path) else tuple(map(str, paths))
 
 
-def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Lists as tuples, paths as text: a request is a value."""
     return {
-        name: _texts(value) if name in ("tasks", "answers") else value for name, value in arguments.items()
+        name: _as_texts(value) if name in ("tasks", "answers") else value for name, value in arguments.items()
     }
 
 
@@ -176,9 +176,9 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
     others: the sets have changed since, and scores of the two would not compare.
     """
     tasks = [
-        {**suite_task(member, SUITE), "whole": True, "practice": 0} for member in suites()[SUITE].members
+        {**suite_task(member, SUITE), "whole": True, "practice": 0} for member in all_suites()[SUITE].members
     ]
-    request = checked({"name": SUITE, "tasks": tasks})
+    request = check_mapping({"name": SUITE, "tasks": tasks})
     absent: list[str] = []
     if planned is not None:
         request, absent = stand_ins(request, planned)
@@ -197,13 +197,13 @@ def lay_out(out: Path, planned: Path | None = None) -> list[str]:
     return notes
 
 
-def evaluated(request: PublishedRequest, out: Path, **arguments: Any) -> Entrants:
+def evaluate_systems(request: PublishedRequest, out: Path, **arguments: Any) -> Entrants:
     """The systems of a request on the items that people answered, resuming what is unfinished in `out`; `arguments` are
     those of `Protocol.carry_out`."""
     items = out / ITEMS
     notes = lay_out(items)
     run = Entering().carry_out(study_request(request, items), out / RUN, **arguments)
-    return entrants(run, items, notes)
+    return read_entrants(run, items, notes)
 
 
 def study_request(request: PublishedRequest, items: Path) -> StudyRequest:
@@ -214,12 +214,12 @@ def study_request(request: PublishedRequest, items: Path) -> StudyRequest:
     )  # fmt: skip
 
 
-def entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
+def read_entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
     """What a run over the items says of its systems; pairs that failed have no evaluation."""
     tasks = {task.name: task for task in read_study(items).study.tasks}
     headline = {name: MAIN[task.family] for name, task in tasks.items()}
     evaluations = [
-        _evaluation(row, tasks[row.dataset])
+        _make_evaluation(row, tasks[row.dataset])
         for row in RunFolder(run.path).read_results()
         if row.value is not None
         and not (row.variant or row.subset)
@@ -230,9 +230,9 @@ def entrants(run: Run, items: Path, notes: Sequence[str]) -> Entrants:
     return Entrants(systems, tuple(evaluations), (*notes, *_other_sizes(tasks.values())))
 
 
-def _evaluation(row: Result, task: Task) -> Evaluation:
+def _make_evaluation(row: Result, task: Task) -> Evaluation:
     assert row.value is not None
-    name = _dataset(task).name
+    name = _task_dataset(task).name
     return Evaluation(row.system, "", name, task.lang, task.lang, row.value, {row.measure: row.value})
 
 
@@ -240,7 +240,7 @@ def _other_sizes(tasks: Iterable[Task]) -> Iterator[str]:
     """That the items here cannot be those of people, where they are not as many."""
     sizes = []
     for task in tasks:
-        pair = paper_study().pair(_dataset(task).name, task.lang)
+        pair = paper_study().pair(_task_dataset(task).name, task.lang)
         if pair is not None and pair.n_items != task.n:
             sizes.append(f"{task.name} {task.n}, not {pair.n_items}")
     if sizes:
@@ -251,7 +251,7 @@ def _other_sizes(tasks: Iterable[Task]) -> Iterator[str]:
         )
 
 
-def _dataset(task: Task) -> Dataset:
+def _task_dataset(task: Task) -> Dataset:
     """The study's dataset that a task is the items of."""
     dataset = _by_member(paper_study()).get(task.source.dataset.partition("?")[0])
     if dataset is None:
@@ -263,5 +263,5 @@ def _dataset(task: Task) -> Dataset:
 
 def _by_member(study: Study) -> Mapping[str, Dataset]:
     """Member of the suite -> the study's dataset, which the suite calls by one of its names."""
-    titled = {member.dataset: study.dataset(member.title) for member in suites()[SUITE].members}
+    titled = {member.dataset: study.dataset(member.title) for member in all_suites()[SUITE].members}
     return {name: dataset for name, dataset in titled.items() if dataset is not None}

@@ -8,11 +8,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from embassay.protocols.hume.ceiling import human_ceiling, needed
+from embassay.protocols.hume.ceiling import human_ceiling, items_needed
 from embassay.protocols.hume.models import VECTORS
 from embassay.protocols.hume.options import AP_MODES, StudyRequest
 from embassay.protocols.hume.published.paper import ENGLISH_ONLY, MULTILINGUAL
-from embassay.protocols.hume.published.standings import ADVICE, HUMAN, difficulty, trust
+from embassay.protocols.hume.published.standings import ADVICE, HUMAN, pair_difficulty, trust_level
 from embassay.protocols.hume.record import (
     Agreement,
     Annotator,
@@ -28,28 +28,28 @@ from embassay.protocols.hume.results.conclusions import (
     Contender,
     against_gap,
     correlation_bar,
+    count_wins,
     matrix_of,
-    places,
-    wins,
+    rank_by_mean,
 )
 from embassay.protocols.hume.results.contestants import (
     Answered,
     Contestant,
     Counting,
     StudyPlan,
-    alone,
     as_bar,
     beside_people,
-    known,
     llm_name,
+    nan_to_none,
     no_bar,
     of_cell,
     of_llm,
     rule_of,
+    unpaired_score,
 )
 from embassay.protocols.hume.scoring import MAIN, Scored, people_agreement, who_counts
 from embassay.protocols.hume.study import Answers, Task, Who
-from embassay.protocols.hume.tables import disputed
+from embassay.protocols.hume.tables import most_disputed
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.tables import RunTable, write_tables
 from embassay.records import Result
@@ -69,7 +69,7 @@ def published_rows(summary: Summary) -> Iterator[Result]:
         yield from rows.of_people()
         for score in (*pair.models, *pair.llms):
             yield rows.row(score.system, "", pair.measure, score.score)
-    yield from _overall(summary)
+    yield from _overall_rows(summary)
 
 
 def study_rows(summary: Summary) -> Iterator[Result]:
@@ -81,7 +81,7 @@ def study_rows(summary: Summary) -> Iterator[Result]:
             yield rows.row(score.system, "", pair.measure, score.score)
         for score in (*pair.models, *pair.llms):
             yield from rows.beside_people(score)
-    yield from _overall(summary)
+    yield from _overall_rows(summary)
 
 
 @dataclass(frozen=True)
@@ -100,11 +100,11 @@ class _Rows:
             bar = Bar(value=person.score, n=person.items)
             yield self.row(HUMAN, f"annotator={person.id}", measure, bar, {person.kind})
         for name, value in pair.conventions.items():
-            yield self.row(HUMAN, f"convention={name}", measure, _bar(value, pair.human.n))
+            yield self.row(HUMAN, f"convention={name}", measure, _mean_bar(value, pair.human.n))
         if pair.agreement:
             yield self.row(HUMAN, AGREEMENT, pair.agreement.coefficient, pair.agreement.value)
             for name, value in pair.agreement.extras.items():
-                yield self.row(HUMAN, AGREEMENT, name, _bar(value, pair.agreement.items))
+                yield self.row(HUMAN, AGREEMENT, name, _mean_bar(value, pair.agreement.items))
         if pair.ceiling:
             yield self.row(HUMAN, "ceiling", measure, pair.ceiling)
 
@@ -143,7 +143,7 @@ def _said_of(kinds: Collection[Who]) -> str:
     return "simulated annotators" if len(kinds) == 1 else "partly simulated annotators"
 
 
-def _overall(summary: Summary) -> Iterator[Result]:
+def _overall_rows(summary: Summary) -> Iterator[Result]:
     """The mean of every system, and of people, over all pairs."""
     for place in summary.places:
         mean = place.mean
@@ -153,7 +153,7 @@ def _overall(summary: Summary) -> Iterator[Result]:
         )  # fmt: skip
 
 
-def _bar(value: float | None, n: int) -> Bar:
+def _mean_bar(value: float | None, n: int) -> Bar:
     return Bar(value=value, n=n, reason="" if value is not None else _UNDEFINED)
 
 
@@ -186,10 +186,10 @@ def study_summary(
     plan: StudyPlan, records: Sequence[CellRecord], folder: RunFolder
 ) -> tuple[Summary, tuple[Contender, ...]]:
     """The record of a study as far as its cells have ended, and its systems."""
-    entered = contenders(plan)
+    entered = plan_contenders(plan)
     ranked = [contender.system for contender in entered if contender.ranked]
     kinds: Mapping[str, SystemKind] = {contender.system: contender.kind for contender in entered}
-    names = named(plan.folder.study.tasks)
+    names = name_tasks(plan.folder.study.tasks)
     by_task: dict[str, list[Contestant]] = {task.task.name: [] for task in plan.answered}
     tasks = {task.task.name: task for task in plan.answered}
     for record in records:
@@ -201,7 +201,7 @@ def study_summary(
     pairs = tuple(
         study_pair(of, plan.request, by_task[of.task.name], ranked, names[of.task.name]).model_copy(
             update={
-                "disputed": disputed(
+                "disputed": most_disputed(
                     of.task.family,
                     plan.folder.items_of(of.task.name),
                     of.gold,
@@ -215,14 +215,14 @@ def study_summary(
     gap = against_gap(pairs, matrix)
     summary = Summary(
         title=f"HUME, {plan.folder.study.name}", source="study", seed=plan.request.seed, pairs=pairs,
-        places=places(pairs, entered, plan.request.seed), wins=wins(matrix),
+        places=rank_by_mean(pairs, entered, plan.request.seed), wins=count_wins(matrix),
         agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p,
-        notes=tuple(_notes(plan, pairs, entered)),
+        notes=tuple(_summary_notes(plan, pairs, entered)),
     )  # fmt: skip
     return summary, entered
 
 
-def contenders(plan: StudyPlan) -> tuple[Contender, ...]:
+def plan_contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     """The systems, and the language models that annotated.
 
     Systems without vectors are ranked with the others only where no task takes vectors; where there are no others, they
@@ -239,7 +239,7 @@ def contenders(plan: StudyPlan) -> tuple[Contender, ...]:
     return (*of_systems, *(Contender(llm_name(llm), "llm", None, False, LLM) for llm in plan.llms))
 
 
-def _notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
+def _summary_notes(plan: StudyPlan, pairs: Sequence[PairRecord], entered: Sequence[Contender]) -> list[str]:
     notes = []
     nobody = [pair.name for pair in pairs if pair.human.value is None]
     if nobody:
@@ -266,20 +266,20 @@ def study_pair(
     head = PairRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
         group=name.group, n=len(of.items), human=no_bar(NOBODY),
-        flags=_flags(of, who_counts(of.answers, request.min_answered)),
-        models=tuple(alone(contestant) for contestant in contestants if contestant.kind != "llm"),
-        llms=tuple(alone(contestant) for contestant in contestants if contestant.kind == "llm"),
+        flags=_pair_flags(of, who_counts(of.answers, request.min_answered)),
+        models=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind != "llm"),
+        llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm"),
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
-    return _completed(Counting(of, request), head, contestants, ranked)
+    return _complete_pair(Counting(of, request), head, contestants, ranked)
 
 
-def _completed(
+def _complete_pair(
     counting: Counting, head: PairRecord, contestants: Sequence[Contestant], ranked: Sequence[str]
 ) -> PairRecord:
-    human, agreement = counting.human, _agreement(counting)
-    level = trust(head.family, agreement.value.value if agreement else None)
+    human, agreement = counting.human, _pair_agreement(counting)
+    level = trust_level(head.family, agreement.value.value if agreement else None)
     systems = beside_people(counting, contestants)
     best = max(
         (system for system in systems if system.system in ranked and system.score.value is not None),
@@ -288,23 +288,23 @@ def _completed(
     return head.model_copy(
         update={
             "human": as_bar(human),
-            "annotators": _annotators(counting, counting.people.annotators),
-            "left_out": _annotators(counting, counting.left_out),
-            "conventions": _conventions(counting),
+            "annotators": _annotator_records(counting, counting.people.annotators),
+            "left_out": _annotator_records(counting, counting.left_out),
+            "conventions": _convention_scores(counting),
             "agreement": agreement,
             "ceiling": as_bar(human_ceiling(counting.everybody, counting.draws).value),
             "models": tuple(system for system in systems if system.kind != "llm"),
             "llms": tuple(system for system in systems if system.kind == "llm"),
-            "difficulty": difficulty(human.estimate),
+            "difficulty": pair_difficulty(human.estimate),
             "trust": level,
-            "superhuman_on_noise": level == "low" and best is not None and _above(best, human),
+            "superhuman_on_noise": level == "low" and best is not None and _is_above(best, human),
             "advice": ADVICE if level == "low" else "",
-            "need": _need(counting, best, contestants),
+            "need": _pair_need(counting, best, contestants),
         }
     )
 
 
-def _annotators(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annotator, ...]:
+def _annotator_records(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annotator, ...]:
     main = MAIN[counting.of.task.family]
     workers = {worker.id: worker for worker in counting.of.workers}
     return tuple(
@@ -316,7 +316,7 @@ def _annotators(counting: Counting, scored: Mapping[str, Scored]) -> tuple[Annot
     )  # fmt: skip
 
 
-def _conventions(counting: Counting) -> dict[str, float | None]:
+def _convention_scores(counting: Counting) -> dict[str, float | None]:
     people = counting.people
     scores: dict[str, float | None] = {
         "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
@@ -327,7 +327,7 @@ def _conventions(counting: Counting) -> dict[str, float | None]:
     return scores
 
 
-def _agreement(counting: Counting) -> Agreement | None:
+def _pair_agreement(counting: Counting) -> Agreement | None:
     family, answers, least = counting.of.task.family, counting.answers, counting.request.min_shared
     agreement = people_agreement(family, answers, min_shared=least)
     if agreement.annotators < 2:
@@ -335,33 +335,36 @@ def _agreement(counting: Counting) -> Agreement | None:
     intervals = agreement_intervals(family, answers, counting.draws, min_shared=least)
     own = intervals.pop(agreement.coefficient, None)
     value = Bar(
-        value=known(agreement.value), low=known(own.low) if own else None, high=known(own.high) if own else None,
+        value=nan_to_none(agreement.value), low=nan_to_none(own.low) if own else None,
+        high=nan_to_none(own.high) if own else None,
         n=agreement.items, method=own.method if own else "", reason=agreement.reason or (own.reason if own else ""),
     )  # fmt: skip
     return Agreement(
         coefficient=agreement.coefficient, value=value, band=agreement.band, annotators=agreement.annotators,
         items=agreement.items, annotations=agreement.annotations,
-        extras={name: known(extra) for name, extra in agreement.extras.items()},
+        extras={name: nan_to_none(extra) for name, extra in agreement.extras.items()},
         intervals={name: as_bar(interval) for name, interval in intervals.items()},
     )  # fmt: skip
 
 
-def _need(counting: Counting, best: SystemScore | None, contestants: Sequence[Contestant]) -> Need | None:
+def _pair_need(
+    counting: Counting, best: SystemScore | None, contestants: Sequence[Contestant]
+) -> Need | None:
     values = {contestant.system: contestant.values for contestant in contestants}
     if best is None or not values[best.system]:
         return None
-    need = needed(counting.counted, values[best.system])
+    need = items_needed(counting.counted, values[best.system])
     return Need(
-        system=best.system, items=need.items, annotators=need.annotators, smallest=known(need.smallest),
+        system=best.system, items=need.items, annotators=need.annotators, smallest=nan_to_none(need.smallest),
         note=need.note,
     )  # fmt: skip
 
 
-def _above(best: SystemScore, human: Estimate) -> bool:
+def _is_above(best: SystemScore, human: Estimate) -> bool:
     return not math.isnan(human.high) and (best.score.value or 0.0) > human.high
 
 
-def _flags(of: Answered, counted: Answers) -> tuple[str, ...]:
+def _pair_flags(of: Answered, counted: Answers) -> tuple[str, ...]:
     n, open_items = len(of.items), len(of.unanswered)
     flags = list(of.task.notes)
     if 0 < open_items < n:
@@ -382,7 +385,7 @@ class Named:
     group: str
 
 
-def named(tasks: Sequence[Task]) -> Mapping[str, Named]:
+def name_tasks(tasks: Sequence[Task]) -> Mapping[str, Named]:
     """Name of a task -> its dataset: the task's name without its language, where that tells all tasks apart."""
     short = {task.name: without_language(task.name, task.lang) for task in tasks}
     counts = Counter((short[task.name], task.lang) for task in tasks)

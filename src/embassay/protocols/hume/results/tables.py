@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from embassay.protocols.hume.llms.answers import LlmAnswers
 from embassay.protocols.hume.published.conversion import as_evaluations, as_llm_scores, as_study
-from embassay.protocols.hume.published.standings import AGREEMENT_METRIC, HUMAN, score_matrix, standings
+from embassay.protocols.hume.published.standings import AGREEMENT_METRIC, HUMAN, people_ranks, score_matrix
 from embassay.protocols.hume.published.tables import (
     dataset_table,
     datasets_table,
@@ -30,7 +30,7 @@ from embassay.protocols.hume.tables import (
     annotators_table,
     answered_by,
     every_figure,
-    points,
+    in_points,
 )
 from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 
@@ -45,12 +45,12 @@ def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[
     `hume_win_rates`; `hume_systems`, `hume_need`, `agreement`, `quality_flags`, `annotators`, `hume_resources`;
     `hume_figure1` to `8`.
     """
-    for table in _tables(summary, contenders):
+    for table in _summary_tables(summary, contenders):
         if table.rows:
-            yield marked(table, summary)
+            yield mark_simulated(table, summary)
 
 
-def _tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
+def _summary_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[ColumnTable]:
     ranked = [contender.system for contender in contenders if contender.ranked]
     if scored_pairs(summary.pairs):
         yield from _as_the_paper(summary, contenders)
@@ -74,7 +74,7 @@ def conditions_table(tasks: Sequence[Task], llms: Sequence[LlmAnswers], *, give_
     rows = tuple(
         (task.family, task.name, task.lang, who, people, theirs, int(alike))
         for task in tasks
-        for who, people, theirs, alike in _conditions(task, {llm.mode for llm in llms}, give_k)
+        for who, people, theirs, alike in _condition_rows(task, {llm.mode for llm in llms}, give_k)
     )
     note = (
         "Where scores are not like for like: sample with --give-k, score with --no-give-k, or ask language models with "
@@ -83,7 +83,7 @@ def conditions_table(tasks: Sequence[Task], llms: Sequence[LlmAnswers], *, give_
     return ColumnTable("hume_conditions", "HUME: what people and systems had to go by", columns, rows, note)
 
 
-def _conditions(task: Task, modes: Collection[str], give_k: bool) -> Iterator[tuple[str, str, str, bool]]:
+def _condition_rows(task: Task, modes: Collection[str], give_k: bool) -> Iterator[tuple[str, str, str, bool]]:
     """Who is scored, what people had, what they had, whether that is the same."""
     if task.family == "classification":
         yield "systems", "labels with their meaning", "labelled texts to learn from", False
@@ -122,11 +122,11 @@ def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator
         yield from (pair_score_table(llms, family) for family in FAMILIES if family in present)
         yield difficulty_table(llms)
     if matrix.models:
-        every = standings(matrix)
+        every = people_ranks(matrix)
         yield from (overall_table(matrix), pair_standing_table(every), win_table(every))
 
 
-def marked(table: ColumnTable, summary: Summary) -> ColumnTable:
+def mark_simulated(table: ColumnTable, summary: Summary) -> ColumnTable:
     """The table with a note, and people by another name, where scripts stand in for them."""
     if not summary.simulated:
         return table
@@ -211,10 +211,10 @@ def _people_row(pair: PairRecord, ranked: Sequence[str]) -> tuple[Value, ...]:
     best, agreement = best_of(pair, ranked), pair.agreement
     return (
         pair.family, pair.dataset, pair.lang, pair.human.n or pair.n, len(pair.annotators),
-        sum(annotator.items for annotator in pair.annotators), *_ends(pair.human),
+        sum(annotator.items for annotator in pair.annotators), *_bar_cells(pair.human),
         pair.human.method or pair.human.reason, AGREEMENT_METRIC[pair.family] if agreement else "",
         agreement.value.value if agreement else None, best.system if best else "",
-        points(best.score.value) if best else None, _flag(best), answered_by(pair.annotators),
+        in_points(best.score.value) if best else None, _outside_flag(best), answered_by(pair.annotators),
     )  # fmt: skip
 
 
@@ -229,10 +229,11 @@ def _quality_row(pair: PairRecord) -> tuple[Value, ...]:
 
 def _system_row(pair: PairRecord, score: SystemScore) -> tuple[Value, ...]:
     return (
-        pair.family, pair.dataset, pair.lang, score.system, score.kind, score.score.n, *_ends(score.score),
-        points(pair.human.value), score.percent_of_human, _flag(score), *_ends(score.difference), score.p,
-        score.among_people, points(score.against_people.value) if score.against_people else None,
-        points(pair.ceiling.value) if pair.ceiling else None, score.failed, score.score.method, score.score.reason,
+        pair.family, pair.dataset, pair.lang, score.system, score.kind, score.score.n, *_bar_cells(score.score),
+        in_points(pair.human.value), score.percent_of_human, _outside_flag(score), *_bar_cells(score.difference),
+        score.p,
+        score.among_people, in_points(score.against_people.value) if score.against_people else None,
+        in_points(pair.ceiling.value) if pair.ceiling else None, score.failed, score.score.method, score.score.reason,
     )  # fmt: skip
 
 
@@ -241,15 +242,17 @@ def _need_row(pair: PairRecord) -> tuple[Value, ...]:
     assert need is not None
     return (
         pair.family, pair.dataset, pair.lang, need.system, pair.n, len(pair.annotators), need.items, need.annotators,
-        points(need.smallest), need.note,
+        in_points(need.smallest), need.note,
     )  # fmt: skip
 
 
-def _ends(bar: Bar | None) -> Iterator[float | None]:
+def _bar_cells(bar: Bar | None) -> Iterator[float | None]:
     yield from (
-        (points(bar.value), points(bar.low), points(bar.high)) if bar is not None else (None, None, None)
+        (in_points(bar.value), in_points(bar.low), in_points(bar.high))
+        if bar is not None
+        else (None, None, None)
     )
 
 
-def _flag(score: SystemScore | None) -> int | None:
+def _outside_flag(score: SystemScore | None) -> int | None:
     return None if score is None or score.outside is None else int(score.outside)

@@ -16,15 +16,15 @@ from embassay.protocols.hume.sampling.pools import (
     Chosen,
     Drawn,
     by_bins,
-    contradicted,
-    counted,
+    compared_text,
+    contradicted_texts,
+    count_note,
     equal_per_label,
     first_of_each,
     gold_groups,
     pair_text,
-    plain,
     relevant_of,
-    seeded,
+    seeded_order,
 )
 from embassay.protocols.hume.study import Family, LabelChoice, Practice, Scale
 from embassay.records import Classification, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
@@ -116,9 +116,9 @@ def draw_reranking(
     documents are left out. Near copies of a document that is shown or relevant are not shown. Source: spec hume 2.1.
     """
     # Backwards, so that of queries that read the same the first stays.
-    first = {plain(query.query): query for query in reversed(asked)}
-    pool = [query for query in asked if first[plain(query.query)] is query]
-    order = [pool[place] for place in seeded([query.id for query in pool], seed, "queries")]
+    first = {compared_text(query.query): query for query in reversed(asked)}
+    pool = [query for query in asked if first[compared_text(query.query)] is query]
+    order = [pool[place] for place in seeded_order([query.id for query in pool], seed, "queries")]
     items: list[Chosen] = []
     left = 0
     # One by one: which query has enough documents is known only when they were looked for.
@@ -127,35 +127,37 @@ def draw_reranking(
         left += item is None
         items += [item] if item else []
     notes = (
-        *counted(left, "query", f"passed over: fewer than {request.candidates} documents to show"),
-        *counted(len(asked) - len(pool), "repeated query", "left out"),
+        *count_note(left, "query", f"passed over: fewer than {request.candidates} documents to show"),
+        *count_note(len(asked) - len(pool), "repeated query", "left out"),
     )
     about = (_relevant_note(items),) if items else ()
     practice = _ranked_practice(order, negatives, request, seed)
     return Drawn(tuple(items), practice, notes=notes, about_gold=about)
 
 
-def shown(
+def draw_shown(
     query: JudgedQuery, negatives: Iterable[str], relevant: int, total: int, seed: int
 ) -> tuple[str, ...] | None:
     """The documents of a query in the order they are shown, None where there are not `total` of them."""
     judged = [doc for doc, gain in query.gains.items() if gain > 0 and query.texts.get(doc, "").strip()]
     # All relevant ones in order, not `relevant` of them: near copies among the first would leave too few.
     best = relevant_of({key: query.gains[key] for key in judged}, len(judged), seed, query.id)
-    chosen = _unlike(best, query.texts, [], relevant)
+    chosen = _unlike_documents(best, query.texts, [], relevant)
     if not chosen:
         return None
     # A near copy of a relevant document that is not shown would be marked relevant by people, and be wrong.
     beside = [shingles(query.texts[document]) for document in judged]
-    chosen += _unlike(negatives, query.texts, beside, total - len(chosen))
-    order = seeded(chosen, seed, "shown", query.id)
+    chosen += _unlike_documents(negatives, query.texts, beside, total - len(chosen))
+    order = seeded_order(chosen, seed, "shown", query.id)
     return tuple(chosen[place] for place in order) if len(chosen) == total else None
 
 
 def _ranked_item(
     query: JudgedQuery, negatives: Negatives, relevant: int, total: int, seed: int
 ) -> Chosen | None:
-    documents = shown(query, _mixed(list(negatives(query)), query.id, total, seed), relevant, total, seed)
+    documents = draw_shown(
+        query, _mix_hardest(list(negatives(query)), query.id, total, seed), relevant, total, seed
+    )
     if documents is None:
         return None
     payload = {
@@ -179,11 +181,11 @@ def _ranked_practice(
     return tuple(marks_practice(dict(item.payload), item.gold) for item in shortest)
 
 
-def _mixed(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
+def _mix_hardest(hardest: Sequence[str], query: str, total: int, seed: int) -> list[str]:
     """The harder ones in a drawn order, then the others."""
     # At most half of a short list, so that the easy ones are not all drawn in as hard.
     size = min(HARD, max(total - 1, len(hardest) // 2))
-    order = seeded(hardest[:size], seed, "negatives", query)
+    order = seeded_order(hardest[:size], seed, "negatives", query)
     return [hardest[place] for place in order] + list(hardest[size:])
 
 
@@ -199,7 +201,7 @@ def _is_relevant(query: JudgedQuery, document: str) -> bool:
     return query.gains.get(document, 0) > 0
 
 
-def _unlike(
+def _unlike_documents(
     documents: Iterable[str], texts: Mapping[str, str], beside: list[frozenset[Shingle]], upto: int
 ) -> list[str]:
     """The first documents that are neither empty nor near copies of one before them or of those `beside`."""
@@ -226,19 +228,19 @@ def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, s
     joined = [pair_text(one, other) for one, other in zip(pairs.first, pairs.second, strict=True)]
     scores = [float(score) for score in pairs.scores]
     # By every digit: 3.0 and 3 are one score, 3.25 and 3.2 two.
-    wrong = contradicted(joined, [repr(score) for score in scores])
-    pool = [place for place in first_of_each(joined) if plain(joined[place]) not in wrong]
+    wrong = contradicted_texts(joined, [repr(score) for score in scores])
+    pool = [place for place in first_of_each(joined) if compared_text(joined[place]) not in wrong]
     choice = by_bins(
         [pairs.ids[place] for place in pool], [scores[place] for place in pool],
-        [(plain(pairs.first[place]), plain(pairs.second[place])) for place in pool], n, seed,
+        [(compared_text(pairs.first[place]), compared_text(pairs.second[place])) for place in pool], n, seed,
     )  # fmt: skip
     taken = [pool[place] for place in choice.positions]
     low, high = min(scores), max(scores)
     off = (low, high) != (scale.low, scale.high)
     notes = (
         *choice.notes,
-        *counted(len(wrong), "pair", "with several scores left out"),
-        *counted(len(joined) - len(set(map(plain, joined))), "repeated pair", "left out"),
+        *count_note(len(wrong), "pair", "with several scores left out"),
+        *count_note(len(joined) - len(set(map(compared_text, joined))), "repeated pair", "left out"),
         *((f"gold {low:g} to {high:g}, rated {scale.low:g} to {scale.high:g}",) if off else ()),
     )
     items = tuple(_rated_item(pairs, place, scores[place]) for place in taken)
@@ -248,7 +250,7 @@ def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, s
 
 def _rated_item(pairs: ScoredPairs, place: int, score: float) -> Chosen:
     one, other = pairs.first[place], pairs.second[place]
-    same = plain(one) == plain(other)
+    same = compared_text(one) == compared_text(other)
     return Chosen(
         {"text1": one, "text2": other}, score, pairs.ids[place], defects=("same_text",) if same else ()
     )
@@ -259,7 +261,7 @@ def _rated_practice(
     request: TaskRequest, seed: int,
 ) -> tuple[Practice, ...]:  # fmt: skip
     """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
-    order = [rest[place] for place in seeded([pairs.ids[place] for place in rest], seed, "practice")]
+    order = [rest[place] for place in seeded_order([pairs.ids[place] for place in rest], seed, "practice")]
     short = short_first(order, [one + other for one, other in zip(pairs.first, pairs.second, strict=True)])
     if len(short) < request.practice:
         return tuple(own_practice("sts"))[: request.practice]
@@ -269,7 +271,9 @@ def _rated_practice(
         level = on_scale(scale.low + (scale.high - scale.low) * number / steps, scale)
         free = [place for place in short if place not in taken]
         taken.append(min(free, key=lambda place: abs(scores[place] - level)))
-    mixed = [taken[place] for place in seeded([pairs.ids[place] for place in taken], seed, "practice order")]
+    mixed = [
+        taken[place] for place in seeded_order([pairs.ids[place] for place in taken], seed, "practice order")
+    ]
     return tuple(rating_practice(pairs.first[at], pairs.second[at], scores[at], scale) for at in mixed)
 
 
@@ -278,9 +282,9 @@ def draw_classification(
 ) -> Drawn:
     """`n` texts of `tested`, equal per label. A text that is there with several labels is left out; one that `trained`
     has with another label is kept and marked as ambiguous."""
-    wrong = contradicted(tested.texts, tested.labels)
-    pool = [place for place in first_of_each(tested.texts) if plain(tested.texts[place]) not in wrong]
-    choice = _chosen(tested, pool, n, seed)
+    wrong = contradicted_texts(tested.texts, tested.labels)
+    pool = [place for place in first_of_each(tested.texts) if compared_text(tested.texts[place]) not in wrong]
+    choice = _choose_balanced(tested, pool, n, seed)
     taken = set(choice.positions)
     other = {} if trained is None else _labels_of(trained)
     items = tuple(_labelled_item(tested, place, other) for place in choice.positions)
@@ -288,8 +292,8 @@ def draw_classification(
     rest = [place for place in pool if place not in taken]
     notes = (
         *choice.notes,
-        *counted(len(wrong), "text", "with several labels left out"),
-        *counted(len(tested) - len(set(map(plain, tested.texts))), "repeated text", "left out"),
+        *count_note(len(wrong), "text", "with several labels left out"),
+        *count_note(len(tested) - len(set(map(compared_text, tested.texts))), "repeated text", "left out"),
         *(() if trained else ("no training rows: models train on rows that were not drawn",)),
     )
     shown = {item.text for item in items}
@@ -297,7 +301,7 @@ def draw_classification(
     return Drawn(items, practice, tuple(labels), notes, trained=trained.texts if trained else ())
 
 
-def _chosen(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> Choice:
+def _choose_balanced(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> Choice:
     choice = equal_per_label(
         [tested.ids[place] for place in pool], [tested.labels[place] for place in pool], n, seed
     )
@@ -306,7 +310,7 @@ def _chosen(tested: LabelledTexts, pool: list[int], n: int, seed: int) -> Choice
 
 def _labelled_item(tested: LabelledTexts, place: int, other: dict[str, set[str]]) -> Chosen:
     text, label = tested.texts[place], tested.labels[place]
-    ambiguous = bool(other.get(plain(text), set()) - {label})
+    ambiguous = bool(other.get(compared_text(text), set()) - {label})
     return Chosen({"text": text}, label, tested.ids[place], defects=("ambiguous_label",) if ambiguous else ())
 
 
@@ -314,7 +318,7 @@ def _labels_of(texts: LabelledTexts) -> dict[str, set[str]]:
     """Text, as compared -> the labels it has."""
     labels: dict[str, set[str]] = {}
     for text, label in zip(texts.texts, texts.labels, strict=True):
-        labels.setdefault(plain(text), set()).add(label)
+        labels.setdefault(compared_text(text), set()).add(label)
     return labels
 
 
@@ -323,15 +327,15 @@ def _labelled_practice(
     request: TaskRequest, seed: int,
 ) -> tuple[Practice, ...]:  # fmt: skip
     """One text each of some labels, from rows that are no items."""
-    seen = {plain(text) for text in shown}
+    seen = {compared_text(text) for text in shown}
     rows = range(len(source)) if places is None else places
-    free = [place for place in rows if plain(source.texts[place]) not in seen]
-    order = [free[place] for place in seeded([source.ids[place] for place in free], seed, "practice")]
+    free = [place for place in rows if compared_text(source.texts[place]) not in seen]
+    order = [free[place] for place in seeded_order([source.ids[place] for place in free], seed, "practice")]
     first: dict[str, int] = {}
     for place in short_first(order, source.texts):
         first.setdefault(source.labels[place], place)
     choices = {str(choice.value): choice for choice in label_choices(labels, request.labels)}
-    drawn = [sorted(first)[place] for place in seeded(sorted(first), seed, "practice labels")]
+    drawn = [sorted(first)[place] for place in seeded_order(sorted(first), seed, "practice labels")]
     return tuple(
         label_practice(source.texts[first[label]], choices[label]) for label in drawn[: request.practice]
     )
@@ -374,8 +378,8 @@ EACH = 3
 
 def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: int) -> Drawn:
     """`n` texts of 6 or 5 gold clusters, or of as many as are asked for. Texts of several clusters are left out."""
-    wrong = contradicted(texts.texts, texts.labels)
-    pool = [place for place in first_of_each(texts.texts) if plain(texts.texts[place]) not in wrong]
+    wrong = contradicted_texts(texts.texts, texts.labels)
+    pool = [place for place in first_of_each(texts.texts) if compared_text(texts.texts[place]) not in wrong]
     labels = [texts.labels[place] for place in pool]
     choice = gold_groups([texts.ids[place] for place in pool], labels, n, seed, request.groups)
     taken = [pool[place] for place in choice.positions]
@@ -383,8 +387,8 @@ def draw_clustering(texts: LabelledTexts, request: TaskRequest, n: int, seed: in
     spare = [place for place in pool if texts.labels[place] not in drawn]
     notes = (
         *choice.notes,
-        *counted(len(wrong), "text", "of several clusters left out"),
-        *counted(len(texts) - len(set(map(plain, texts.texts))), "repeated text", "left out"),
+        *count_note(len(wrong), "text", "of several clusters left out"),
+        *count_note(len(texts) - len(set(map(compared_text, texts.texts))), "repeated text", "left out"),
     )
     items = tuple(Chosen({"text": texts.texts[at]}, texts.labels[at], texts.ids[at]) for at in taken)
     about = (f"{len(drawn)} of {len(set(texts.labels))} gold clusters",)
@@ -397,7 +401,7 @@ def _clustered_practice(
     """One exercise with texts of two clusters that are not in the study, which would tell how broad its topics are; our
     own where there are no two."""
     members: dict[str, list[int]] = {}
-    order = [spare[place] for place in seeded([texts.ids[place] for place in spare], seed, "practice")]
+    order = [spare[place] for place in seeded_order([texts.ids[place] for place in spare], seed, "practice")]
     for place in short_first(order, texts.texts):
         members.setdefault(texts.labels[place], []).append(place)
     full = sorted(label for label, held in members.items() if len(held) >= EACH)
@@ -405,9 +409,11 @@ def _clustered_practice(
         return ()
     if len(full) < 2:
         return tuple(own_practice("clustering"))
-    pair = [full[place] for place in seeded(full, seed, "practice clusters")[:2]]
+    pair = [full[place] for place in seeded_order(full, seed, "practice clusters")[:2]]
     shown = [place for label in pair for place in members[label][:EACH]]
-    mixed = [shown[place] for place in seeded([texts.ids[place] for place in shown], seed, "practice order")]
+    mixed = [
+        shown[place] for place in seeded_order([texts.ids[place] for place in shown], seed, "practice order")
+    ]
     return (
         groups_practice([texts.texts[place] for place in mixed], [texts.labels[place] for place in mixed]),
     )

@@ -12,23 +12,23 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from embassay.data.catalogue.suites import Member
-from embassay.data.rows import nearest
+from embassay.data.rows import nearest_name
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.options import Drawing
 from embassay.protocols.hume.study import Family, LabelChoice, Name, Question, Scale, Task
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 
 SEED = 1337
 SIZES: dict[Family, int] = {"classification": 40, "clustering": 30, "reranking": 30, "sts": 40}
 """Items of a task where nothing else is asked for: within the study's ranges (spec hume 2.1)."""
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-def _texts(value: object) -> object:
+def _labels_as_text(value: object) -> object:
     """YAML reads the label 1 as a number."""
     return {str(key): held for key, held in value.items()} if isinstance(value, dict) else value
 
@@ -61,16 +61,16 @@ class TaskRequest(_Strict):
     """
 
     data: Annotated[str, Field(min_length=1)]
-    family: Annotated[list[Family], BeforeValidator(_listed)] = []
+    family: Annotated[list[Family], BeforeValidator(_as_list)] = []
     name: Name | None = None
     title: str = ""
     question: str = ""
     n: Annotated[int, Field(ge=2)] | None = None
-    lang: Annotated[list[str], BeforeValidator(_listed)] = []
+    lang: Annotated[list[str], BeforeValidator(_as_list)] = []
     map: dict[str, str] = {}
     split: str | None = None
     grades: str | None = None
-    labels: Annotated[dict[str, LabelText], BeforeValidator(_texts)] = {}
+    labels: Annotated[dict[str, LabelText], BeforeValidator(_labels_as_text)] = {}
     guidelines: str | None = None
     scale: Scale | None = None
     groups: Annotated[int, Field(ge=2)] | None = None
@@ -103,7 +103,7 @@ class SampleRequest(_Strict):
 
     name: str = "study"
     seed: int = SEED
-    profile: Annotated[list[Question], BeforeValidator(_listed)] = []
+    profile: Annotated[list[Question], BeforeValidator(_as_list)] = []
     tasks: Annotated[list[TaskRequest], Field(min_length=1)]
 
 
@@ -130,19 +130,19 @@ def read_config(path: Path) -> SampleRequest:
             mend="Begin with `tasks:`; see docs/hume_sampling.md.",
         )  # fmt: skip
     content.setdefault("name", path.stem)
-    return checked(content, path)
+    return check_mapping(content, path)
 
 
-def checked(content: Mapping[str, Any], path: Path | None = None) -> SampleRequest:
+def check_mapping(content: Mapping[str, Any], path: Path | None = None) -> SampleRequest:
     """The request that a mapping with the keys of the file makes."""
     base = path.parent if path else Path()
     tasks = content.get("tasks")
     if isinstance(tasks, list):
-        content = {**content, "tasks": [_resolved(task, base) for task in tasks]}
+        content = {**content, "tasks": [_resolve_task(task, base) for task in tasks]}
     try:
         return SampleRequest.model_validate(content)
     except ValidationError as error:
-        raise _wrong(error, path) from None
+        raise _first_fault(error, path) from None
 
 
 def read_guidelines(path: str | Path) -> str:
@@ -158,7 +158,7 @@ def read_guidelines(path: str | Path) -> str:
     return text + "\n"
 
 
-def _resolved(task: Any, base: Path) -> Any:
+def _resolve_task(task: Any, base: Path) -> Any:
     """A task with the text of its guidelines, paths relative to here, and levels as texts."""
     if not isinstance(task, dict):
         return task
@@ -166,11 +166,11 @@ def _resolved(task: Any, base: Path) -> Any:
     if isinstance(task.get("guidelines"), str):
         task["guidelines"] = read_guidelines(base / task["guidelines"])
     if isinstance(task.get("data"), str):
-        task["data"] = _data(task["data"], base)
+        task["data"] = _resolve_data(task["data"], base)
     against = task.get("against")
     if isinstance(against, str | list):
         task["against"] = [
-            _data(str(path), base) for path in ([against] if isinstance(against, str) else against)
+            _resolve_data(str(path), base) for path in ([against] if isinstance(against, str) else against)
         ]
     scale = task.get("scale")
     if isinstance(scale, dict) and isinstance(scale.get("anchors"), dict):
@@ -179,13 +179,13 @@ def _resolved(task: Any, base: Path) -> Any:
     return task
 
 
-def _data(spec: str, base: Path) -> str:
+def _resolve_data(spec: str, base: Path) -> str:
     """A path beside the file, if there is one; a name of the catalogue stays as it is."""
     path = os.path.normpath(base / spec)
     return path if Path(path).exists() else spec
 
 
-def _wrong(error: ValidationError, path: Path | None) -> UsageError:
+def _first_fault(error: ValidationError, path: Path | None) -> UsageError:
     """The first thing that is wrong, in one line."""
     first = min(error.errors(include_url=False), key=lambda error: error["type"] != "extra_forbidden")
     place = first["loc"]
@@ -195,8 +195,8 @@ def _wrong(error: ValidationError, path: Path | None) -> UsageError:
     if path is None:
         name = name.partition(".")[2]
     if first["type"] == "extra_forbidden":
-        names = list(_model(place[:-1]).model_fields)
-        near = nearest(str(place[-1]), names)
+        names = list(_model_at(place[:-1]).model_fields)
+        near = nearest_name(str(place[-1]), names)
         mend = f"Did you mean {near!r}?" if near else f"Keys are {', '.join(names)}."
         return UsageError(f"{where}there is no key {name!r}.", mend=mend)
     if first["type"] == "missing":
@@ -207,7 +207,7 @@ def _wrong(error: ValidationError, path: Path | None) -> UsageError:
     return UsageError(f"{where}{name} is {first['input']!r}, but should be {words}.", mend=see)
 
 
-def _model(place: Place) -> type[BaseModel]:
+def _model_at(place: Place) -> type[BaseModel]:
     names = [part for part in place if part in _MODELS]
     return _MODELS[str(names[-1])] if names else SampleRequest
 
@@ -280,15 +280,15 @@ def told_groups(groups: int | None) -> str:
     return ANY_GROUPS if groups is None else f"There are {groups} groups: make as many."
 
 
-def guidelines(
+def make_guidelines(
     family: Family, labels: Sequence[LabelChoice] = (), scale: Scale | None = None, groups: int | None = None
 ) -> str:
     """Our guidelines of a family in Markdown, with these labels, levels or number of groups in their place."""
     text = (files("embassay.protocols.hume.sampling") / "guidelines" / f"{family}.md").read_text("utf-8")
     scale = scale or Scale()
     return Template(text).substitute(
-        labels="\n".join(_entry(label.name, label.description) for label in labels),
-        levels="\n".join(_level(level, words) for level, words in scale.anchors.items()),
+        labels="\n".join(_list_entry(label.name, label.description) for label in labels),
+        levels="\n".join(_level_entry(level, words) for level, words in scale.anchors.items()),
         low=f"{scale.low:g}", high=f"{scale.high:g}", groups=told_groups(groups),
     )  # fmt: skip
 
@@ -296,7 +296,7 @@ def guidelines(
 def told_hash(tasks: Sequence[Task]) -> str:
     """A fingerprint of every word that annotators are told, and of the practice items."""
     shown = {"question", "guidelines", "labels", "scale", "practice"}
-    return digest([task.model_dump(include=shown) for task in tasks])
+    return digest_json([task.model_dump(include=shown) for task in tasks])
 
 
 def version_of(tasks: Sequence[Task]) -> str:
@@ -304,13 +304,13 @@ def version_of(tasks: Sequence[Task]) -> str:
     return f"{VERSION}-{told_hash(tasks)[:8]}"
 
 
-def _level(level: str, words: str) -> str:
+def _level_entry(level: str, words: str) -> str:
     """A level with its meaning, and with an example where both are ours."""
     if ANCHORS.get(level) != words or level not in EXAMPLES:
-        return _entry(level, words)
+        return _list_entry(level, words)
     one, other = EXAMPLES[level]
-    return f"{_entry(level, words)} Example: *{one}* and *{other}*"
+    return f"{_list_entry(level, words)} Example: *{one}* and *{other}*"
 
 
-def _entry(name: str, words: str) -> str:
+def _list_entry(name: str, words: str) -> str:
     return f"- **{name}**: {words}" if words else f"- **{name}**"

@@ -9,7 +9,7 @@ from typing import Any
 
 from embassay.data import open_dataset
 from embassay.data.dataset import Dataset
-from embassay.data.rows import plain as cell_text
+from embassay.data.rows import plain_text as cell_text
 from embassay.data.views import Filtered
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.published.paper import iso_639_3
@@ -32,10 +32,10 @@ class Choice:
     notes: tuple[str, ...] = ()
 
 
-def seeded(ids: Sequence[str], seed: int, *names: str) -> list[int]:
+def seeded_order(ids: Sequence[str], seed: int, *names: str) -> list[int]:
     """Positions in an order that depends on the seed, the names and the ids alone, not on the order of the file.
 
-    >>> seeded(["a", "b", "c"], 7, "x") == [2 - place for place in seeded(["c", "b", "a"], 7, "x")]
+    >>> seeded_order(["a", "b", "c"], 7, "x") == [2 - place for place in seeded_order(["c", "b", "a"], 7, "x")]
     True
     """
     # A hash of each id and not a shuffle, so that another item in the file moves no other's place.
@@ -47,12 +47,12 @@ def equal_per_label(ids: Sequence[str], labels: Sequence[str], n: int, seed: int
 
     With fewer places than labels, one item each of `n` labels drawn. Source: spec hume 2.1.
     """
-    members = _members(ids, labels, seed, "label")
+    members = _members_by_name(ids, labels, seed, "label")
     per_label = n // len(members)
     if not per_label:
         names = sorted(members)
         # Labels are drawn: the first by name would be the same ones in every study.
-        drawn = sorted(names[place] for place in seeded(names, seed, "labels")[:n])
+        drawn = sorted(names[place] for place in seeded_order(names, seed, "labels")[:n])
         note = f"{n} items cannot show all {len(members)} labels: one item each of {n} labels drawn"
         return Choice(tuple(members[label][0] for label in drawn), (note,))
     short = [f"{label} {len(held)}" for label, held in sorted(members.items()) if len(held) < per_label]
@@ -71,8 +71,8 @@ def gold_groups(
     Without `groups` 6 or 5 clusters, whichever divides `n` (spec hume 2.1), or all where there are fewer. Clusters
     with enough items go first. Raises DataError for fewer than two clusters or too few items for two of each.
     """
-    members = _members(ids, labels, seed, "cluster")
-    wanted = min(groups or _groups(n, len(members)), len(members))
+    members = _members_by_name(ids, labels, seed, "cluster")
+    wanted = min(groups or _count_groups(n, len(members)), len(members))
     if wanted < 2 or n < 2 * wanted or sum(len(held) > 1 for held in members.values()) < 2:
         raise DataError(
             f"{min(n, len(ids))} items of {len(members)} gold clusters are too few to be grouped.",
@@ -80,7 +80,7 @@ def gold_groups(
         )
     per_group = n // wanted
     names = sorted(members)
-    order = [names[place] for place in seeded(names, seed, "clusters")]
+    order = [names[place] for place in seeded_order(names, seed, "clusters")]
     chosen = sorted(sorted(order, key=lambda name: -min(len(members[name]), per_group))[:wanted])
     short = sum(len(members[name]) < per_group for name in chosen)
     taken = tuple(place for name in chosen for place in members[name][:per_group])
@@ -101,13 +101,15 @@ def by_bins(
     # Of one score only there is one bin, and nothing to divide by.
     width = (high - low) / BINS or 1.0
     bins: dict[int, list[int]] = {}
-    for place in seeded(ids, seed, "pairs"):
+    for place in seeded_order(ids, seed, "pairs"):
         # The highest score closes the last bin.
         bins.setdefault(min(int((scores[place] - low) / width), BINS - 1), []).append(place)
-    places = shared({number: len(held) for number, held in sorted(bins.items())}, n)
+    places = share_places({number: len(held) for number, held in sorted(bins.items())}, n)
     used: set[str] = set()
     taken = [
-        place for number, held in sorted(bins.items()) for place in _fresh(held, texts, places[number], used)
+        place
+        for number, held in sorted(bins.items())
+        for place in _take_fresh(held, texts, places[number], used)
     ]
     even = n // BINS
     short = [str(number + 1) for number in range(BINS) if places.get(number, 0) < min(even, n)]
@@ -119,10 +121,10 @@ def by_bins(
     return Choice(tuple(taken), notes)
 
 
-def shared(room: Mapping[int, int], n: int) -> dict[int, int]:
+def share_places(room: Mapping[int, int], n: int) -> dict[int, int]:
     """`n` places given one by one, round after round, to all that still have room.
 
-    >>> shared({0: 10, 1: 1, 2: 10}, 7)
+    >>> share_places({0: 10, 1: 1, 2: 10}, 7)
     {0: 3, 1: 1, 2: 3}
     """
     places = dict.fromkeys(room, 0)
@@ -141,25 +143,25 @@ def relevant_of(gains: Mapping[str, float], upto: int, seed: int, query: str) ->
     ('b', 'd')
     """
     relevant = [document for document, gain in gains.items() if gain > 0]
-    order = [relevant[place] for place in seeded(relevant, seed, "relevant", query)]
+    order = [relevant[place] for place in seeded_order(relevant, seed, "relevant", query)]
     return tuple(sorted(order, key=lambda document: -gains[document])[:upto])
 
 
-def _groups(n: int, clusters: int) -> int:
+def _count_groups(n: int, clusters: int) -> int:
     fitting = [wanted for wanted in GROUPS if wanted <= clusters and n % wanted == 0]
     # A small sample, drawn to try things out, has fewer clusters rather than one item of each.
     return min(fitting[0] if fitting else GROUPS[0], n // 2)
 
 
-def _members(ids: Sequence[str], names: Sequence[str], seed: int, what: str) -> dict[str, list[int]]:
+def _members_by_name(ids: Sequence[str], names: Sequence[str], seed: int, what: str) -> dict[str, list[int]]:
     """Name -> the positions of its items, in seeded order."""
     members: dict[str, list[int]] = {}
-    for place in seeded(ids, seed, what):
+    for place in seeded_order(ids, seed, what):
         members.setdefault(names[place], []).append(place)
     return members
 
 
-def _fresh(held: Sequence[int], texts: Sequence[Sequence[str]], n: int, used: set[str]) -> list[int]:
+def _take_fresh(held: Sequence[int], texts: Sequence[Sequence[str]], n: int, used: set[str]) -> list[int]:
     """`n` of a bin, those first that share no text with a pair taken before; `used` grows."""
     taken: list[int] = []
     for place in held:
@@ -219,23 +221,23 @@ def pair_text(one: str, other: str) -> str:
     'a\\nb'
     """
     # A pair is the same pair in either order.
-    return "\n".join(sorted((one, other), key=plain))
+    return "\n".join(sorted((one, other), key=compared_text))
 
 
-def counted(number: int, what: str, then: str) -> tuple[str, ...]:
+def count_note(number: int, what: str, then: str) -> tuple[str, ...]:
     """A note on so many things, none for none.
 
-    >>> counted(1, "text", "left out"), counted(0, "text", "left out")
+    >>> count_note(1, "text", "left out"), count_note(0, "text", "left out")
     (('1 text left out',), ())
     """
     plural = {"query": "queries"}.get(what, f"{what}s")
     return (f"{number} {what if number == 1 else plural} {then}",) if number else ()
 
 
-def plain(text: str) -> str:
+def compared_text(text: str) -> str:
     """A text as it is compared: composed, without regard to case and to runs of white space.
 
-    >>> plain("  A  Cat\\n") == plain("a cat")
+    >>> compared_text("  A  Cat\\n") == compared_text("a cat")
     True
     """
     return " ".join(unicodedata.normalize("NFC", text).casefold().split())
@@ -249,19 +251,19 @@ def first_of_each(texts: Sequence[str]) -> list[int]:
     """
     first: dict[str, int] = {}
     for place, text in enumerate(texts):
-        first.setdefault(plain(text), place)
+        first.setdefault(compared_text(text), place)
     return list(first.values())
 
 
-def contradicted(texts: Sequence[str], labels: Sequence[str]) -> frozenset[str]:
+def contradicted_texts(texts: Sequence[str], labels: Sequence[str]) -> frozenset[str]:
     """The texts, as compared, that are there with more than one label: whatever a person answers, a gold is against it.
 
-    >>> sorted(contradicted(["so so", "So so", "good"], ["pos", "neg", "pos"]))
+    >>> sorted(contradicted_texts(["so so", "So so", "good"], ["pos", "neg", "pos"]))
     ['so so']
     """
     seen: dict[str, set[str]] = {}
     for text, label in zip(texts, labels, strict=True):
-        seen.setdefault(plain(text), set()).add(label)
+        seen.setdefault(compared_text(text), set()).add(label)
     return frozenset(text for text, golds in seen.items() if len(golds) > 1)
 
 
@@ -291,19 +293,19 @@ class Opened:
     """The split of a table that the items are from; empty where it has none."""
 
 
-def opened(request: TaskRequest) -> Iterator[Opened]:
+def open_tasks(request: TaskRequest) -> Iterator[Opened]:
     """Every task that a request is for: by family and language. Raises UsageError where it is for none."""
     dataset = open_dataset(request.data, mapping=request.map, split=request.split, grades=request.grades)
-    families = request.family or _families(request, dataset)
+    families = request.family or _families_of(request, dataset)
     for family in families:
-        shape = _shape(request, family, dataset)
+        shape = _task_shape(request, family, dataset)
         yield from _by_language(request, family, shape, dataset)
 
 
-def _families(request: TaskRequest, dataset: Dataset) -> list[Family]:
+def _families_of(request: TaskRequest, dataset: Dataset) -> list[Family]:
     """Those that the data are meant for, else all whose columns they have."""
     meant = dataset.tasks_in("hume")
-    families = [family for family in FAMILIES if _shapes(request, family, dataset)]
+    families = [family for family in FAMILIES if _possible_shapes(request, family, dataset)]
     families = [family for family in families if meant is None or family in meant]
     if not families:
         raise UsageError(
@@ -313,10 +315,10 @@ def _families(request: TaskRequest, dataset: Dataset) -> list[Family]:
     return families
 
 
-def _shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:
-    shapes = _shapes(request, family, dataset)
+def _task_shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:
+    shapes = _possible_shapes(request, family, dataset)
     if not shapes:
-        lacking = min((dataset.missing(shape) for shape in _wanted(request, family)), key=len)
+        lacking = min((dataset.missing(shape) for shape in _wanted_shapes(request, family)), key=len)
         raise UsageError(
             f"{dataset.name} cannot be sampled for {family}: it has no {', '.join(lacking) or 'rows to train on'}.",
             mend="Name the columns with --map, or leave this family out.",
@@ -324,28 +326,28 @@ def _shape(request: TaskRequest, family: Family, dataset: Dataset) -> str:
     return shapes[0]
 
 
-def _shapes(request: TaskRequest, family: Family, dataset: Dataset) -> list[str]:
+def _possible_shapes(request: TaskRequest, family: Family, dataset: Dataset) -> list[str]:
     """The shapes of a family that the dataset can give; a classification needs rows to train on."""
     return [
         shape
-        for shape in _wanted(request, family)
+        for shape in _wanted_shapes(request, family)
         if not dataset.missing(shape) and (shape != "classification" or has_training_rows(dataset))
     ]
 
 
 def has_training_rows(dataset: Dataset) -> bool:
     """Whether the dataset is a classification with rows to train on, not only a table with a column `split`."""
-    return not dataset.missing("classification") and TRAIN in _splits(dataset, "classification")
+    return not dataset.missing("classification") and TRAIN in _splits_of(dataset, "classification")
 
 
-def _wanted(request: TaskRequest, family: Family) -> tuple[str, ...]:
+def _wanted_shapes(request: TaskRequest, family: Family) -> tuple[str, ...]:
     if family == "reranking" and request.negatives:
         return ("reranking",) if request.negatives == "lists" else ("retrieval",)
     return SHAPES[family]
 
 
 def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Dataset) -> Iterator[Opened]:
-    tested, drawn_from = _tested(request, shape, dataset)
+    tested, drawn_from = _test_rows(request, shape, dataset)
     subsets = tested.subsets(shape)
     # Data that do not say their language are in the one that was asked for.
     if request.lang and len(subsets) == 1 and set(subsets) <= {"und", ""}:
@@ -356,7 +358,7 @@ def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Data
         lang = next(iter(wanted)) if stated else iso_639_3(own)
         if wanted and lang not in wanted:
             continue
-        trained = _trained(request, shape, dataset, own, len(subsets) > 1)
+        trained = _training_texts(request, shape, dataset, own, len(subsets) > 1)
         yield Opened(
             request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, drawn_from,
         )  # fmt: skip
@@ -367,27 +369,29 @@ def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Data
         )
 
 
-def _tested(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
+def _test_rows(request: TaskRequest, shape: str, dataset: Dataset) -> tuple[Dataset, str]:
     """The rows of the split `test`, where there are such and no split was asked for; and the name of the split."""
     if request.split or shape == "classification":
         return dataset, request.split or TEST
-    if shape == "retrieval" or TEST not in _splits(dataset, shape):
+    if shape == "retrieval" or TEST not in _splits_of(dataset, shape):
         return dataset, ""
-    return _only(dataset, shape, TEST), TEST
+    return _rows_of_split(dataset, shape, TEST), TEST
 
 
-def _trained(request: TaskRequest, shape: str, dataset: Dataset, sub: str, several: bool) -> tuple[str, ...]:
+def _training_texts(
+    request: TaskRequest, shape: str, dataset: Dataset, sub: str, several: bool
+) -> tuple[str, ...]:
     """The texts of the split `train` of the same table, and of the data given to compare with."""
     texts: list[str] = []
-    if shape in ("pairs", "labelled") and TRAIN in _splits(dataset, shape) and request.split is None:
-        train = _only(dataset, shape, TRAIN)
-        texts += _texts((train.only(sub) if several else train), shape)
+    if shape in ("pairs", "labelled") and TRAIN in _splits_of(dataset, shape) and request.split is None:
+        train = _rows_of_split(dataset, shape, TRAIN)
+        texts += _compared_texts((train.only(sub) if several else train), shape)
     for spec in request.against:
-        texts += _texts(open_dataset(spec, mapping=request.map), shape)
+        texts += _compared_texts(open_dataset(spec, mapping=request.map), shape)
     return tuple(texts)
 
 
-def _texts(dataset: Dataset, shape: str) -> list[str]:
+def _compared_texts(dataset: Dataset, shape: str) -> list[str]:
     """Every text of a dataset as items are compared: pairs in either order, queries without their documents."""
     data = dataset.load("labelled" if shape == "classification" else shape).data
     if shape == "pairs":
@@ -399,14 +403,14 @@ def _texts(dataset: Dataset, shape: str) -> list[str]:
     return list(data.texts)
 
 
-def _splits(dataset: Dataset, shape: str) -> frozenset[str]:
+def _splits_of(dataset: Dataset, shape: str) -> frozenset[str]:
     source = dataset.parts.get(shape)
     if source is None or "split" not in source.columns():
         return frozenset()
     return frozenset(cell_text(row.cells.get("split")) for row in source.rows(("split",)))
 
 
-def _only(dataset: Dataset, shape: str, split: str) -> Dataset:
+def _rows_of_split(dataset: Dataset, shape: str, split: str) -> Dataset:
     rows = Filtered(dataset.parts[shape], {"split": frozenset({split})})
     return replace(dataset, parts={**dataset.parts, shape: rows})
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from embassay.data import open_dataset
-from embassay.data.catalogue.miniature import Amounts, amounts, shape_of, write_miniature
+from embassay.data.catalogue.miniature import Amounts, count_items, shape_of, write_miniature
 from embassay.errors import DataError, UsageError
 from embassay.protocols.hume.sampling.draws import (
     draw_classification,
@@ -26,9 +26,9 @@ from embassay.protocols.hume.sampling.options import (
     SEED,
     SampleRequest,
     TaskRequest,
-    checked,
-    guidelines,
+    check_mapping,
     label_choices,
+    make_guidelines,
     scale_of,
     told_groups,
     told_hash,
@@ -38,12 +38,12 @@ from embassay.protocols.hume.sampling.pools import (
     Chosen,
     Drawn,
     Opened,
-    counted,
+    compared_text,
+    count_note,
     empty_texts,
-    opened,
+    open_tasks,
     pair_text,
-    plain,
-    seeded,
+    seeded_order,
 )
 from embassay.protocols.hume.study import (
     GOLD,
@@ -60,7 +60,7 @@ from embassay.protocols.hume.study import (
 )
 from embassay.protocols.kernel.absentees import absent_set, is_here
 from embassay.records import Documents, LabelledTexts, RerankingSet, RetrievalSet, ScoredPairs
-from embassay.search.bm25 import Hear, words
+from embassay.search.bm25 import Hear, split_words
 from embassay.search.fusion import Shingle, shingles
 
 SAID: dict[Defect, str] = {
@@ -97,7 +97,7 @@ def with_defects(
 ) -> tuple[tuple[Chosen, ...], dict[int, Twin]]:
     """The items with what is wrong with each, and the text of `trained` that is the twin of each leaked one."""
     twin = twins([item.text for item in items], trained)
-    return tuple(_marked(item, place in twin) for place, item in enumerate(items)), twin
+    return tuple(_mark_defects(item, place in twin) for place, item in enumerate(items)), twin
 
 
 def counted_defects(rows: Iterable[GoldRow | Chosen]) -> dict[Defect, int]:
@@ -122,7 +122,7 @@ def study_flags(folder: StudyFolder, task: str) -> tuple[str, ...]:
     return in_words([row for _, row in read_rows(folder.path / GOLD, GoldRow) if row.id in ids])
 
 
-def _marked(item: Chosen, leaked: bool) -> Chosen:
+def _mark_defects(item: Chosen, leaked: bool) -> Chosen:
     seen: dict[Defect, bool] = {
         "leaked": leaked,
         "empty": any(not text.strip() for text in item.texts),
@@ -157,27 +157,27 @@ def twins(texts: Sequence[str], trained: Iterable[str], threshold: float = THRES
     having: dict[Shingle, list[int]] = defaultdict(list)
     sizes: list[int] = []
     for place, text in enumerate(texts):
-        same[plain(text)].append(place)
+        same[compared_text(text)].append(place)
         # Fewer than three words have no run of three: these must be the same text.
-        near = shingles(text) if len(words(text)) > 2 else frozenset()
+        near = shingles(text) if len(split_words(text)) > 2 else frozenset()
         sizes.append(len(near))
         for key in near:
             having[key].append(place)
     by_place: dict[int, Twin] = {}
     for number, other in enumerate(trained):
-        for place in same.get(plain(other), ()):
-            _better(by_place, place, Twin(number, 1.0))
+        for place in same.get(compared_text(other), ()):
+            _keep_better(by_place, place, Twin(number, 1.0))
         theirs = shingles(other)
         # Only items that share a run are counted, so that millions of training rows stay cheap.
         for place, common in Counter(place for key in theirs for place in having.get(key, ())).items():
             similarity = common / (sizes[place] + len(theirs) - common)
             # Two texts of the same words in other writing are near, not the same: below 1.
             if similarity >= threshold:
-                _better(by_place, place, Twin(number, min(similarity, 0.999)))
+                _keep_better(by_place, place, Twin(number, min(similarity, 0.999)))
     return dict(sorted(by_place.items()))
 
 
-def _better(twins: dict[int, Twin], place: int, twin: Twin) -> None:
+def _keep_better(twins: dict[int, Twin], place: int, twin: Twin) -> None:
     if place not in twins or twin.similarity > twins[place].similarity:
         twins[place] = twin
 
@@ -187,13 +187,13 @@ def without_leaked(data: Any, shape: str, trained: Sequence[str]) -> tuple[Any, 
     if shape == "classification":
         test, left = without_leaked(data.test, "labelled", (*data.train.texts, *trained))
         return replace(data, test=test), left
-    texts = _texts(data, shape)
+    texts = _texts_of_data(data, shape)
     leaked = twins(texts, trained)
     kept = [place for place in range(len(texts)) if place not in leaked]
-    return _only(data, kept), len(leaked)
+    return _take_rows(data, kept), len(leaked)
 
 
-def _texts(data: Any, shape: str) -> list[str]:
+def _texts_of_data(data: Any, shape: str) -> list[str]:
     if shape == "pairs":
         return [pair_text(one, other) for one, other in zip(data.first, data.second, strict=True)]
     if shape == "reranking":
@@ -201,7 +201,7 @@ def _texts(data: Any, shape: str) -> list[str]:
     return list(data.queries.texts if shape == "retrieval" else data.texts)
 
 
-def _only(data: Any, kept: Sequence[int]) -> Any:
+def _take_rows(data: Any, kept: Sequence[int]) -> Any:
     """The rows at these positions, in every column."""
 
     def of(column: Sequence[Any]) -> tuple[Any, ...]:
@@ -220,7 +220,7 @@ LONG = 5000
 """Characters over which a text is long for people: passages of the study have about 2,200 (spec hume 2)."""
 
 
-def _unheard(doing: str, done: int, total: int) -> None:
+def _ignore_progress(doing: str, done: int, total: int) -> None:
     """Listens to progress and says nothing."""
 
 
@@ -269,13 +269,13 @@ def sample_study(
     called = name or (Path(out).resolve().name if out is not None else "study")
     several = [datasets] if isinstance(datasets, str | Path) else datasets
     tasks = [{"data": str(data), "family": list(families), **settings} for data in several]
-    drawn = sample(checked({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
+    drawn = sample(check_mapping({"name": called, "seed": seed, "tasks": tasks}), limit=limit)
     if out is not None:
         write_study(Path(out), drawn.study, drawn.items, drawn.gold)
     return drawn
 
 
-def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _unheard) -> Sampled:
+def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _ignore_progress) -> Sampled:
     """Draw the study that is asked for, with at most `limit` items per task. `hear` is told (doing, done, total), where
     a total of 0 is unknown.
 
@@ -284,32 +284,32 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _un
     """
     hear("reading", 0, 0)
     left_out: list[str] = []
-    pools = [pool for task in request.tasks for pool in _opened(task, left_out)]
+    pools = [pool for task in request.tasks for pool in _open_dataset_tasks(task, left_out)]
     if not pools:
         raise NothingAtHand(
             f"nothing of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
             mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it.",
         )  # fmt: skip
-    names = _names(pools)
+    names = _name_tasks(pools)
     tasks: list[Task] = []
     items: list[ItemRow] = []
     gold: list[GoldRow] = []
     about: dict[str, tuple[str, ...]] = {}
     for pool, name in zip(pools, names, strict=True):
         try:
-            drawn = _checked(pool, _drawn(pool, request.seed, limit, hear), limit)
+            drawn = _check_drawn(pool, _draw_pool(pool, request.seed, limit, hear), limit)
         except DataError as error:
             if (pool.request.family and not pool.request.suite) or len(left_out) + 1 == len(pools):
                 raise
             left_out.append(f"{name}: {error.message}")
             continue
-        order = seeded([item.source_id for item in drawn.items], request.seed, "items", name)
-        tasks.append(_task(pool, name, drawn))
+        order = seeded_order([item.source_id for item in drawn.items], request.seed, "items", name)
+        tasks.append(_make_task(pool, name, drawn))
         about[name] = drawn.about_gold
         for number, place in enumerate(order, 1):
             item, key = drawn.items[place], f"{name}-{number:03d}"
             items.append(ItemRow(id=key, task=name, payload=dict(item.payload)))
-            gold.append(_gold(key, item))
+            gold.append(_gold_row(key, item))
     study = StudyFile(
         name=request.name, seed=request.seed, tasks=tasks, guidelines_version=version_of(tasks),
         content=content_hash(items, gold), guidelines=told_hash(tasks), profile=request.profile,
@@ -331,7 +331,7 @@ def stand_ins(request: SampleRequest, folder: Path) -> tuple[SampleRequest, list
         if absent is None:
             tasks.append(task)
             continue
-        whole = amounts(absent.record, absent.langs)
+        whole = count_items(absent.record, absent.langs)
         ranks = shape_of(absent.record) in ("retrieval", "reranking")
         share = min(1.0, MINIATURE / (whole.other if ranks and whole.other else whole.main))
         other = whole.other * share if ranks else min(whole.other, MINIATURE)
@@ -342,10 +342,10 @@ def stand_ins(request: SampleRequest, folder: Path) -> tuple[SampleRequest, list
     return request.model_copy(update={"tasks": tasks}), names
 
 
-def _opened(task: TaskRequest, left_out: list[str]) -> list[Opened]:
+def _open_dataset_tasks(task: TaskRequest, left_out: list[str]) -> list[Opened]:
     """The tasks of a dataset; of a suite those that are there, the others are said."""
     try:
-        return list(opened(task))
+        return list(open_tasks(task))
     except DataError as error:
         if not task.suite or error.line is not None:
             raise
@@ -353,7 +353,7 @@ def _opened(task: TaskRequest, left_out: list[str]) -> list[Opened]:
         return []
 
 
-def _drawn(pool: Opened, seed: int, limit: int | None, hear: Hear) -> Drawn:
+def _draw_pool(pool: Opened, seed: int, limit: int | None, hear: Hear) -> Drawn:
     request, data, left = pool.request, pool.data.data, 0
     if request.drop_leaked:
         data, left = without_leaked(data, pool.shape, pool.trained)
@@ -362,7 +362,9 @@ def _drawn(pool: Opened, seed: int, limit: int | None, hear: Hear) -> Drawn:
     if request.whole:
         return take_whole(_as_lists(data), limit)
     drawn = _of_family(pool, data, request.size(pool.family, limit), seed, hear)
-    return replace(drawn, notes=(*drawn.notes, *counted(left, "text", "also in the training data left out")))
+    return replace(
+        drawn, notes=(*drawn.notes, *count_note(left, "text", "also in the training data left out"))
+    )
 
 
 def _as_lists(data: Any) -> Any:
@@ -389,7 +391,7 @@ def _of_family(pool: Opened, data: Any, n: int, seed: int, hear: Hear) -> Drawn:
     return draw_classification(data, None, request, n, seed)
 
 
-def _checked(pool: Opened, drawn: Drawn, limit: int | None) -> Drawn:
+def _check_drawn(pool: Opened, drawn: Drawn, limit: int | None) -> Drawn:
     """The draw with what is wrong with its items. Raises DataError where nothing was drawn."""
     if not drawn.items:
         raise DataError(
@@ -407,14 +409,14 @@ def _checked(pool: Opened, drawn: Drawn, limit: int | None) -> Drawn:
         *((f"{len(items)} of {wanted} items: all that there are",) if short else ()),
         *drawn.notes,
         *in_words(items),
-        *counted(long, "item", f"with a text over {LONG:,} characters, long to read"),
-        *counted(near, "leaked item", "a near copy, not the same"),
-        *counted(empty, "empty document", "in the corpus, never shown"),
+        *count_note(long, "item", f"with a text over {LONG:,} characters, long to read"),
+        *count_note(near, "leaked item", "a near copy, not the same"),
+        *count_note(empty, "empty document", "in the corpus, never shown"),
     )
     return replace(drawn, items=items, notes=notes)
 
 
-def _task(pool: Opened, name: str, drawn: Drawn) -> Task:
+def _make_task(pool: Opened, name: str, drawn: Drawn) -> Task:
     request = pool.request
     labels = label_choices(drawn.labels, request.labels) if pool.family == "classification" else []
     scale = scale_of(request.scale) if pool.family == "sts" else None
@@ -424,7 +426,7 @@ def _task(pool: Opened, name: str, drawn: Drawn) -> Task:
     return Task(
         name=name, family=pool.family, lang=pool.lang, title=request.title or pool.data.dataset,
         question=request.question or QUESTIONS[pool.family],
-        guidelines=guide or guidelines(pool.family, labels, scale, groups),
+        guidelines=guide or make_guidelines(pool.family, labels, scale, groups),
         n=len(drawn.items), labels=labels, scale=scale, practice=list(drawn.practice), groups=groups,
         source=Source(
             dataset=request.data, split=request.split, mapping=request.map, grades=request.grades,
@@ -434,7 +436,7 @@ def _task(pool: Opened, name: str, drawn: Drawn) -> Task:
     )  # fmt: skip
 
 
-def _gold(key: str, item: Chosen) -> GoldRow:
+def _gold_row(key: str, item: Chosen) -> GoldRow:
     return GoldRow(
         id=key,
         gold=item.gold,
@@ -444,7 +446,7 @@ def _gold(key: str, item: Chosen) -> GoldRow:
     )
 
 
-def _names(pools: Sequence[Opened]) -> list[str]:
+def _name_tasks(pools: Sequence[Opened]) -> list[str]:
     """A name for each task: the dataset's, with its family and language where it has several."""
     names = []
     for pool in pools:

@@ -25,7 +25,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, Literal
 
-from embassay.data.rows import LIKE, Row, inert, meant, nearest
+from embassay.data.rows import LIKE, Row, escape_formula, nearest_name, unescape_formula
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json
 from embassay.protocols.kernel.tables import counted, csv_sheet
@@ -34,7 +34,7 @@ from embassay.protocols.pteb.validation.raters import rating_of
 from embassay.protocols.pteb.validation.study import RATERS, Study
 from embassay.protocols.wordings.pairs import Item, by_language, cell, sheet, source_of, write_ratings
 from embassay.randomness import random_bytes
-from embassay.runs.folder import slug, write_atomic
+from embassay.runs.folder import slugify_name, write_atomic
 
 Platform = Literal["mturk", "prolific"]
 LEFT_OUT = {
@@ -87,7 +87,7 @@ def write_batches(study: Study, platform: Platform, how: Batches, out: Path) -> 
     written = []
     for lang, items in by_language(study.items).items():
         made = batches(items, how, study.seed)
-        name = f"{platform}-{slug(lang)}{f'-{PILOT}' if how.pilot else ''}"
+        name = f"{platform}-{slugify_name(lang)}{f'-{PILOT}' if how.pilot else ''}"
         shown = [sheet(batch, f"{name}-{number}", study.seed) for number, batch in enumerate(made, 1)]
         rows = _hits(shown) if platform == "mturk" else _points(shown)
         written.append(_write(out / f"{name}.csv", rows))
@@ -118,7 +118,7 @@ def read_crowd(
     for path in files:
         rows = list(_read(path, filters))
         # Of MTurk a row is a submission; of Prolific all rows of a person are.
-        sizes = Counter(meant(_cell(row, PERSON)) for row in rows)
+        sizes = Counter(unescape_formula(_cell(row, PERSON)) for row in rows)
         for row in rows:
             _take(row, people, items, filters, kept, by_key, sizes)
     kept.rows = list(by_key.values())
@@ -145,7 +145,7 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
         else filters.rating in columns
     )
     if not rated:
-        likely = nearest(filters.rating, columns, LIKE) or "NAME"
+        likely = nearest_name(filters.rating, columns, LIKE) or "NAME"
         named = "." if turk else f", or name the column: --rating {shlex.quote(likely)}"
         raise DataError(
             "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
@@ -209,7 +209,7 @@ def _take(
     row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, Item], filters: Filters, kept: Kept,
     by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
 ) -> None:  # fmt: skip
-    person = meant(_cell(row, PERSON))
+    person = unescape_formula(_cell(row, PERSON))
     if not person:
         raise DataError("the row has no participant", path=row.path, line=row.line, mend="Delete the line.")
     rated, submission = list(_rated(row, items, filters)), Submission.of(row)
@@ -243,7 +243,7 @@ def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tu
     ]
     told = _with_task_answers(row)
     for column, rating in places:
-        pair = meant(cell(row, column))
+        pair = unescape_formula(cell(row, column))
         if not pair:
             continue
         if pair not in items:
@@ -354,7 +354,7 @@ def _people(files: Sequence[Path]) -> dict[str, Submission]:
                 found=", ".join(columns[:8]), mend="Give Prolific's export of the study.",
             )  # fmt: skip
         for row in source.rows(columns):
-            person, number = meant(_cell(row, PERSON)), _cell(row, SUBMISSION)
+            person, number = unescape_formula(_cell(row, PERSON)), _cell(row, SUBMISSION)
             if number and number in seen:
                 raise DataError(
                     f"the submission {number} is there twice", path=row.path, line=row.line,
@@ -400,7 +400,7 @@ def _points(shown: Sequence[Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]
 
 
 def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    cells = ([inert(value) for value in row.values()] for row in rows)
+    cells = ([escape_formula(value) for value in row.values()] for row in rows)
     write_atomic(path, csv_sheet([rows[0], *cells]).encode())
     return path
 

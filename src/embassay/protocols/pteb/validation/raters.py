@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.lines import Delimited
-from embassay.data.rows import Row, inert, meant, missing_column, nearest
+from embassay.data.rows import Row, escape_formula, missing_column, nearest_name, unescape_formula
 from embassay.errors import DataError, UsageError
 from embassay.measures import krippendorff_alpha
 from embassay.protocols.kernel.estimates import MOST_LOST
@@ -437,14 +437,14 @@ def rating_of(row: Row, column: str) -> float | None:
 
 
 def _rated(row: Row, texts: Sequence[str]) -> Rated:
-    pair_id, rater_id = meant(cell(row, "pair_id")), meant(cell(row, "rater_id"))
+    pair_id, rater_id = unescape_formula(cell(row, "pair_id")), unescape_formula(cell(row, "rater_id"))
     for column, value in (("pair_id", pair_id), ("rater_id", rater_id)):
         if not value:
             raise DataError(
                 f"the row has no {column}.", path=row.path, line=row.line,
                 mend="Fill it in as in the file that was sent out.",
             )  # fmt: skip
-    meanings = tuple(meant(str(row.cells.get(column) or "")) for column in texts)
+    meanings = tuple(unescape_formula(str(row.cells.get(column) or "")) for column in texts)
     return Rated(pair_id, rater_id, rating_of(row, "rating"), meanings, cell(row, "ts"), row.path, row.line)
 
 
@@ -485,7 +485,7 @@ def check_decisions(decisions: Decisions, ratings: Sequence[Rating], items: Mapp
     ):
         for name in names:
             if name not in known:
-                near = nearest(name, known)
+                near = nearest_name(name, known)
                 raise UsageError(
                     f"The inspector's file has the {what} {name!r}, which the study does not.",
                     mend=f"Did you mean {near}?" if near else "Correct or remove the row.",
@@ -548,7 +548,7 @@ def _decide(row: Row, decided: dict[str, dict[str, str]]) -> None:
     if not decision:
         return
     if decision not in DECISIONS:
-        near = nearest(decision, DECISIONS)
+        near = nearest_name(decision, DECISIONS)
         raise DataError(
             "the decision is neither clear nor reject", path=row.path, line=row.line, found=repr(decision),
             mend=f"Did you mean {near}?" if near else "Leave it blank where the rules are to decide.",
@@ -582,7 +582,7 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> i
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
     header, rows, delimiter = _kept(path)
-    listed = {(row.get("pair_id", ""), meant(row.get("rater_id", ""))) for row in rows}
+    listed = {(row.get("pair_id", ""), unescape_formula(row.get("rater_id", ""))) for row in rows}
     new = [
         _row(flag, items[flag.rating.pair_id])
         for flag in flags
@@ -609,10 +609,10 @@ def _kept(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
 def _row(flag: Flag, item: Item) -> dict[str, Any]:
     return {
         "pair_id": item.pair_id,
-        "rater_id": inert(flag.rating.rater_id),
+        "rater_id": escape_formula(flag.rating.rater_id),
         "lang": item.lang,
-        "text": inert(item.text),
-        "text2": inert(item.text2),
+        "text": escape_formula(item.text),
+        "text2": escape_formula(item.text2),
         "rating": f"{flag.rating.value:g}",
         "why": "; ".join(flag.reasons),
         "estimates": "; ".join(f"{judge}: {value:g}" for judge, value in flag.estimates.items()),

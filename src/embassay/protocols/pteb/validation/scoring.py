@@ -45,7 +45,7 @@ from embassay.protocols.pteb.validation.raters import (
 from embassay.protocols.pteb.validation.study import Study
 from embassay.protocols.wordings.pairs import Item, sheet, write_ratings
 from embassay.records import Result
-from embassay.runs.folder import RunFolder, hardware, slug, versions
+from embassay.runs.folder import RunFolder, hardware_facts, list_versions, slugify_name
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.runs.spending import Spending
 from embassay.stats import Estimate
@@ -75,7 +75,7 @@ def estimate(
             rows, pairs = _shown(study, chat.name)
             with opening.charged(ledger, chat.name):
                 ratings = rate(chat, pairs, _asking(study, options), hear)
-        path = study.path / ESTIMATES / f"{slug(chat.name)}.csv"
+        path = study.path / ESTIMATES / f"{slugify_name(chat.name)}.csv"
         write_ratings(
             path, [{**row, "rating": rating.value} for row, rating in zip(rows, ratings, strict=True)]
         )
@@ -462,8 +462,8 @@ def _manifest(scored: Scored, command: str, folder: RunFolder) -> dict[str, Any]
         },
         "systems": [{"name": study.system, "kind": "llm", "identity": study.facts["identity"], "facts": {}}],
         "datasets": [],
-        "hardware": hardware(),
-        "versions": versions(),
+        "hardware": hardware_facts(),
+        "versions": list_versions(),
         "cells": [],
         "study": study.facts,
         "rules": study.rules.in_words(),

@@ -33,7 +33,7 @@ from embassay.protocols.wordings.pairs import (
     write_ratings,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet, Source
-from embassay.runs.folder import slug, to_json, write_atomic
+from embassay.runs.folder import slugify_name, to_json, write_atomic
 
 FORMAT, SCHEMA = "embassay-validation", 1
 RATERS = "for-raters"
@@ -214,7 +214,9 @@ def _write_sheets(target: Path, items: Sequence[Item], size: Sample, seal: str, 
         for number in range(1, size.raters + 1):
             rater = f"{lang}-rater{number}"
             write_ratings(
-                target / RATERS / f"{slug(rater)}.{ending}", sheet(of_lang, rater, size.seed), columns=SHOWN
+                target / RATERS / f"{slugify_name(rater)}.{ending}",
+                sheet(of_lang, rater, size.seed),
+                columns=SHOWN,
             )
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS.format(seal=seal))
 

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from embassay.contracts import ChatModel, Completion, Message, Sampling
 from embassay.errors import Unanswered, UsageError, Why
 from embassay.protocols.kernel.inputs import Prompt, block, mark_of, read_prompt
-from embassay.protocols.rag.judges import Question, unreadable
+from embassay.protocols.rag.judges import Question, none_readable
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat
 from embassay.spec import Value
@@ -33,7 +33,7 @@ _CONTEXT = 16_384
 
 
 @cache
-def prompt(kind: Kind) -> Prompt:
+def answer_prompt(kind: Kind) -> Prompt:
     """The instructions for answering, or for grading an answer."""
     return Prompt(kind, VERSION, read_prompt("embassay.protocols.rag.answers", kind))
 
@@ -43,7 +43,7 @@ def answer_messages(question: Question, passages: Sequence[str], more: str = "")
     mark = mark_of([question.text, *passages])
     shown = [block(f"passage {number}", mark, text) for number, text in enumerate(passages, start=1)]
     shown += [block("question", mark, question.text), *([more] if more else [])]
-    return [Message("system", prompt("answer").text), Message("user", "\n\n".join(shown))]
+    return [Message("system", answer_prompt("answer").text), Message("user", "\n\n".join(shown))]
 
 
 def correct_messages(question: Question, reference: Sequence[str], answer: str) -> list[Message]:
@@ -51,15 +51,15 @@ def correct_messages(question: Question, reference: Sequence[str], answer: str) 
     mark = mark_of([question.text, answer, *reference])
     shown = [block("question", mark, question.text), *(block("reference", mark, text) for text in reference)]
     return [
-        Message("system", prompt("correct").text),
+        Message("system", answer_prompt("correct").text),
         Message("user", "\n\n".join([*shown, block("answer", mark, answer)])),
     ]
 
 
-def abstains(text: str) -> bool:
+def is_abstaining(text: str) -> bool:
     """Whether an answer is that there is none.
 
-    >>> abstains("NO ANSWER."), abstains("There is no answer to that in passage 2.")
+    >>> is_abstaining("NO ANSWER."), is_abstaining("There is no answer to that in passage 2.")
     (True, False)
     """
     return _ABSTAINED.fullmatch(text) is not None
@@ -72,7 +72,7 @@ def is_void(text: str) -> bool:
     >>> is_void("YES ANSWER"), is_void("Answer:"), is_void("Yes."), is_void("The answer is 42.")
     (True, True, False, False)
     """
-    return not abstains(text) and _VOID.fullmatch(text) is not None
+    return not is_abstaining(text) and _VOID.fullmatch(text) is not None
 
 
 class Malformed(ValueError):
@@ -129,7 +129,7 @@ class Answer:
     @property
     def abstained(self) -> bool:
         """Whether it says that the passages hold no answer."""
-        return abstains(self.text)
+        return is_abstaining(self.text)
 
     @property
     def is_void(self) -> bool:
@@ -149,7 +149,7 @@ class Answerer:
     def identity(self, kind: Kind) -> str:
         """Everything that its answers, or its grades, depend on."""
         knobs = " ".join(f"{key}={value:g}" for key, value in asdict(self.options).items())
-        return f"answers/1:{self._chat.identity} {prompt(kind).identity} {knobs} seed={self._seed}"
+        return f"answers/1:{self._chat.identity} {answer_prompt(kind).identity} {knobs} seed={self._seed}"
 
     @property
     def model(self) -> ChatModel:
@@ -185,7 +185,7 @@ class Answerer:
             except Unanswered as error:
                 why = error.why
                 rejected.append(f"{error.why}: {error.message}")
-        raise unreadable(self.name, rejected, why)
+        raise none_readable(self.name, rejected, why)
 
     async def _answered(self, messages: Sequence[Message]) -> Answer:
         failure: Unanswered | None = None

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Spread
 from embassay.data.judged_runs import Known, read_run
 from embassay.data.rows import key_of, missing_column
-from embassay.data.tables import table
+from embassay.data.tables import open_table
 from embassay.errors import Unanswered
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
@@ -39,13 +39,13 @@ from embassay.protocols.rag.answers.answerer import (
 )
 from embassay.protocols.rag.answers.options import AnswerRequest
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.scoring.inputs import fingerprint, named_path
+from embassay.protocols.rag.scoring.inputs import hash_entries, named_path
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
 from embassay.randomness import generator
 from embassay.records import Result, RetrievalSet, Score, Skipped, TaskOutcome
 from embassay.runs.execution import HERE, Failure, all_of
-from embassay.runs.folder import Cell, CellRecord, digest, slug, write_atomic
+from embassay.runs.folder import Cell, CellRecord, digest_json, slugify_name, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.search.bm25 import BM25Index
 from embassay.stats.resampling import effective_units, resample_defined_means
@@ -88,7 +88,7 @@ def references_of(request: AnswerRequest) -> dict[str, list[str]]:
     """People's answers by question, several where the file has several lines of one; empty without a file."""
     if request.references is None:
         return {}
-    source = table(Path(request.references))
+    source = open_table(Path(request.references))
     for column in ("query_id", "answer"):
         if column not in source.columns():
             raise missing_column(source, column)
@@ -108,7 +108,7 @@ class Prompted:
     reference: tuple[str, ...]
 
 
-def prompted(
+def prompt_questions(
     collection: Collection, run: Mapping[str, Sequence[str]], k: int, references: Mapping[str, Sequence[str]]
 ) -> Iterator[Prompted]:
     """The questions with passages of the run that the corpus has, and a reference; others are left to be counted."""
@@ -168,7 +168,7 @@ def evaluate(
     del spread
     request, collection = job.request, collection_of(job.request)
     questions = list(
-        prompted(collection, read_ranking(job.run, collection), request.k, references_of(request))
+        prompt_questions(collection, read_ranking(job.run, collection), request.k, references_of(request))
     )
     kinds = {"": questions}
     if request.distractors:
@@ -177,17 +177,20 @@ def evaluate(
             with_distractors(question, collection, index, request.distractors) for question in questions
         ]
     outcomes: dict[str, list[Graded | Failure]] = {}
-    with models(request, job.cache, ledger) as answerers, charged(ledger, named_path(job.run)[0]) as calls:
+    with (
+        open_models(request, job.cache, ledger) as answerers,
+        charged(ledger, named_path(job.run)[0]) as calls,
+    ):
         # First, while nothing else is in flight; the answers are then kept.
-        times = wait_for(partial(_timed, answerers[0], collection, questions[: request.timed]))
+        times = wait_for(partial(_time_generator, answerers[0], collection, questions[: request.timed]))
         for kind, prompts in kinds.items():
-            outcomes[kind] = wait_for(partial(_graded, answerers, collection, prompts, advance))
-    _write(job, collection, kinds, outcomes)
-    return _outcome(request, collection, kinds, outcomes, {**calls, **times})
+            outcomes[kind] = wait_for(partial(_grade_answers, answerers, collection, prompts, advance))
+    _write_answers(job, collection, kinds, outcomes)
+    return _cell_outcome(request, collection, kinds, outcomes, {**calls, **times})
 
 
 @contextmanager
-def models(
+def open_models(
     request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None
 ) -> Iterator[tuple[Answerer, Answerer]]:
     """The generator and the grader, closed at the end."""
@@ -205,7 +208,9 @@ FIRST_MS, RATE, TIMED = "first_token_ms", "tokens_per_second", "timed"
 questions."""
 
 
-async def _timed(generating: Answerer, collection: Collection, asked: Sequence[Prompted]) -> dict[str, int]:
+async def _time_generator(
+    generating: Answerer, collection: Collection, asked: Sequence[Prompted]
+) -> dict[str, int]:
     """The time of a first token, and the tokens a second after it, of questions that are answered one after another;
     nothing where none is timed or the server says too little."""
     first, rates = [], []
@@ -225,7 +230,7 @@ async def _timed(generating: Answerer, collection: Collection, asked: Sequence[P
     return {TIMED: len(first), FIRST_MS: round(1000 * median(first)), **rate}
 
 
-async def _graded(
+async def _grade_answers(
     answerers: tuple[Answerer, Answerer],
     collection: Collection,
     asked: Sequence[Prompted],
@@ -249,10 +254,10 @@ async def _graded(
 
 def answers_path(folder: str | Path, run: str) -> Path:
     """Where the answers to the questions of a run are, a line of JSON each."""
-    return Path(folder) / "answers" / f"{slug(named_path(run)[0])}.jsonl"
+    return Path(folder) / "answers" / f"{slugify_name(named_path(run)[0])}.jsonl"
 
 
-def _write(
+def _write_answers(
     job: AnswerJob,
     collection: Collection,
     kinds: Mapping[str, Sequence[Prompted]],
@@ -274,7 +279,7 @@ def _write(
     write_atomic(path, "\n".join(lines) + "\n")
 
 
-def _outcome(
+def _cell_outcome(
     request: AnswerRequest,
     collection: Collection,
     kinds: Mapping[str, Sequence[Prompted]],
@@ -304,18 +309,18 @@ def _outcome(
     if request.distractors:
         columns["change by distractors"] = columns[f"{HEADLINE} distracted"] - columns[HEADLINE]
     groups = collection.groups
-    estimates = {name: _estimate(values, request, name, groups) for name, values in columns.items()}
+    estimates = {name: _mean_estimate(values, request, name, groups) for name, values in columns.items()}
     items = Items()
     for name, values in columns.items():
         items.add(list(collection.query_ids), values, name)
     return TaskOutcome(
-        tuple(_score(name, estimate) for name, estimate in estimates.items()),
-        {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped(collection, kinds[""], outcomes),
-        counts={**calls, "questions": len(kinds[""]), **_counts(outcomes)},
+        tuple(_figure_score(name, estimate) for name, estimate in estimates.items()),
+        {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped_questions(collection, kinds[""], outcomes),
+        counts={**calls, "questions": len(kinds[""]), **_count_abstentions(outcomes)},
     )  # fmt: skip
 
 
-def _counts(outcomes: Mapping[str, Sequence[Graded | Failure]]) -> dict[str, int]:
+def _count_abstentions(outcomes: Mapping[str, Sequence[Graded | Failure]]) -> dict[str, int]:
     """How many answers speak of an answer and give none; nothing where all give one."""
     void = sum(
         not isinstance(graded, Failure) and graded.answer.is_void
@@ -325,7 +330,7 @@ def _counts(outcomes: Mapping[str, Sequence[Graded | Failure]]) -> dict[str, int
     return {"void": void} if void else {}
 
 
-def _estimate(values: Floats, request: AnswerRequest, name: str, groups: Labels | None) -> Estimate:
+def _mean_estimate(values: Floats, request: AnswerRequest, name: str, groups: Labels | None) -> Estimate:
     has_value = ~np.isnan(values)
     defined = values[has_value]
     if not len(defined):
@@ -342,12 +347,12 @@ def _estimate(values: Floats, request: AnswerRequest, name: str, groups: Labels 
     return Estimate(float(defined.mean()), len(defined), drawn, method, is_share, units)
 
 
-def _score(name: str, estimate: Estimate) -> Score:
+def _figure_score(name: str, estimate: Estimate) -> Score:
     measure, _, variant = name.partition(" ") if name.endswith(" distracted") else (name, "", "")
     return estimate.score(measure, variant=variant)
 
 
-def _skipped(
+def _skipped_questions(
     collection: Collection, asked: Sequence[Prompted], by_kind: Mapping[str, Sequence[Graded | Failure]]
 ) -> tuple[Skipped, ...]:
     """Questions without a reference, and those that a model failed, by reason."""
@@ -374,18 +379,20 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
     collection, references = collection_of(request), references_of(request)
     names = [named_path(run)[0] for run in request.runs]
     check_names(names)
-    with models(request, cache, ledger) as (generating, judging):
+    with open_models(request, cache, ledger) as (generating, judging):
         identity = [generating.identity("answer"), judging.identity("correct")]
         settings = {"generator": dict(generating.about()), "judge": dict(judging.about())}
         prices = {answerer.name: getattr(answerer.model, "price", None) for answerer in (generating, judging)}
-    asked = list(prompted(collection, read_ranking(request.runs[0], collection), request.k, references))
+    asked = list(
+        prompt_questions(collection, read_ranking(request.runs[0], collection), request.k, references)
+    )
     people = {"references": fingerprint_of(references)} if references else {}
     drawn = {} if collection.groups is None else {"drawn": "groups"}
     systems, cells = [], []
     for name, run in zip(names, request.runs, strict=True):
-        print_ = fingerprint([read_run(named_path(run)[1])])
+        print_ = hash_entries([read_run(named_path(run)[1])])
         systems.append(PlannedSystem(run, name, print_, "classical", {"summary": "a run of passages"}))
-        key = digest({
+        key = digest_json({
             "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_], "models": identity,
             "dataset": [collection.name, collection.fingerprint], "k": request.k, "distractors": request.distractors,
             "limit": request.limit, "seed": request.seed, "resamples": request.resamples, **people,
@@ -406,7 +413,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
 
 def fingerprint_of(references: Mapping[str, Sequence[str]]) -> str:
     """A digest of people's answers."""
-    return digest({key: list(answers) for key, answers in references.items()})
+    return digest_json({key: list(answers) for key, answers in references.items()})
 
 
 def _judged_by_itself(plan: AnswerPlan) -> Iterator[str]:
@@ -416,7 +423,7 @@ def _judged_by_itself(plan: AnswerPlan) -> Iterator[str]:
         yield f"{generator} grades its own answers: models tend to favour them. Let another one grade (-j)."
 
 
-def _ungraded(records: Sequence[CellRecord]) -> Iterator[str]:
+def _ungraded_notes(records: Sequence[CellRecord]) -> Iterator[str]:
     """What no run could be scored by: answers that nobody could grade, or that are not there."""
     for record in records:
         failed = [skip for skip in record.skipped if skip.reason != UNKNOWN]
@@ -455,9 +462,9 @@ class Answering(Protocol):
         cells = []
         for cell in plan.cells:
             prompts = list(
-                prompted(collection, read_ranking(cell.job.run, collection), request.k, references)
+                prompt_questions(collection, read_ranking(cell.job.run, collection), request.k, references)
             )
-            cells.append(_forecast(cell, prompts, collection.texts, request))
+            cells.append(_forecast_cell(cell, prompts, collection.texts, request))
         return Forecasts(tuple(cells))
 
     def headline(self, plan: AnswerPlan, record: CellRecord) -> str:
@@ -490,8 +497,8 @@ class Answering(Protocol):
         }  # fmt: skip
         for record in done:
             self._write_correct(record)
-        warnings = (*_judged_by_itself(plan), *_ungraded(done))
-        return Conclusion((), comparisons, tuple(_tables(rows, done)), warnings=warnings)
+        warnings = (*_judged_by_itself(plan), *_ungraded_notes(done))
+        return Conclusion((), comparisons, tuple(_answer_tables(rows, done)), warnings=warnings)
 
     def _write_correct(self, record: CellRecord) -> None:
         import polars as pl
@@ -507,11 +514,11 @@ class Answering(Protocol):
         write_atomic(self.folder.path / "answers" / name, csv_text(lines))
 
 
-def _forecast(
+def _forecast_cell(
     cell: Cell, asked: Sequence[Prompted], texts: Sequence[str], request: AnswerRequest
 ) -> Forecast:
     times, sample = (2 if request.distractors else 1), asked[:50]
-    with models(request) as (generating, judging):
+    with open_models(request) as (generating, judging):
         lengths = []
         for ask in sample:
             shown = answer_messages(ask.question, [texts[place] for place in ask.places])
@@ -531,7 +538,7 @@ def _forecast(
     return replace(head, requests=2 * n, usd=usd, seconds=seconds, assumed=True)
 
 
-def _times(records: Sequence[CellRecord]) -> str:
+def _timing_words(records: Sequence[CellRecord]) -> str:
     """What was timed, in words: of the run with the most."""
     counts = max((record.counts for record in records), key=lambda counts: counts.get(TIMED, 0), default={})
     if not counts.get(TIMED):
@@ -542,7 +549,7 @@ def _times(records: Sequence[CellRecord]) -> str:
     )
 
 
-def _tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
+def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     columns = (
         Column("Run", "text"), Column("Measure", "text"), Column("Prompt", "text"), Column("Value", decimals=3),
@@ -560,8 +567,9 @@ def _tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[C
         )
         for row in rows
     ]
-    note = "An abstention is not right. Acc|Hit is accuracy where all useful passages were shown. " + _times(
-        records
+    note = (
+        "An abstention is not right. Acc|Hit is accuracy where all useful passages were shown. "
+        + _timing_words(records)
     )
     yield ColumnTable("rag_answers", "Answers from the passages of each run", columns, tuple(lines), note)
 

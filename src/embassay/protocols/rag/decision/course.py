@@ -72,8 +72,8 @@ class Chooser:
         overall = (gain.sum() + _FIRST_GUESS * _STRENGTH) / (len(gain) + _STRENGTH)
         by_grade = self._population.asked.linear.gain * _SHY + overall * (1 - _SHY)
         by_grade[UNJUDGED] = overall
-        wider = _smoothed(self._judged, labelled, gain, by_grade[self._judged])
-        return _smoothed(self._cell, labelled, gain, wider)
+        wider = _smooth_gain(self._judged, labelled, gain, by_grade[self._judged])
+        return _smooth_gain(self._cell, labelled, gain, wider)
 
     def _queries(self, labelled: Sequence[int], labels: Labels, active: NDArray[np.bool_]) -> Guess:
         population = self._population
@@ -82,7 +82,9 @@ class Chooser:
             foretold = self._query_guess
             y = population.values(labelled, labels)
             x = foretold[list(labelled)]
-            slope = ((x * y).sum() + _SHY * _prior(foretold)) / ((x**2).sum() + _prior(foretold))
+            slope = ((x * y).sum() + _SHY * _prior_weight(foretold)) / (
+                (x**2).sum() + _prior_weight(foretold)
+            )
             values = np.clip(foretold * np.clip(slope, 0.0, 1.0), population.low, population.high)
         width = (population.high - population.low)[:, active].max(axis=1, initial=0.0) / 4
         reach = np.sqrt(width**2 + (values[:, active] ** 2).max(axis=1, initial=0.0))
@@ -94,12 +96,12 @@ class Chooser:
         return self._population.values(range(len(self._population.low)), every)
 
 
-def _prior(foretold: Floats) -> float:
+def _prior_weight(foretold: Floats) -> float:
     """As much as five queries weigh."""
     return float(_STRENGTH * (foretold**2).mean()) + 1e-12
 
 
-def _smoothed(cell: Ints, labelled: Ints, gain: Floats, prior: Floats) -> Floats:
+def _smooth_gain(cell: Ints, labelled: Ints, gain: Floats, prior: Floats) -> Floats:
     """The mean gain of each passage's cell, leaning on the `prior` of the passage."""
     size = int(cell.max()) + 1
     count = np.bincount(cell[labelled], minlength=size)
@@ -163,7 +165,7 @@ class Course:
         return int(self.population.cost.sum())
 
 
-def follow(population: Population, labels: Labels, terms: Terms) -> Course:
+def follow_study(population: Population, labels: Labels, terms: Terms) -> Course:
     """Replay a study up to the labels that there are."""
     return _Replay(population, labels, terms).course()
 
@@ -174,9 +176,9 @@ class _Replay:
         self.chooser = Chooser(population, terms.guide)
         self.left = np.ones(len(population.low), dtype=bool)
         self.blocks: list[list[int]] = []
-        self.parts: list[Draws] = [_nothing(len(population.comparisons))]
+        self.parts: list[Draws] = [_no_draws(len(population.comparisons))]
         self.drawn: list[int] = []
-        self.decisions = [decisions(population, self.parts[0], terms.alpha)]
+        self.decisions = [decide_comparisons(population, self.parts[0], terms.alpha)]
         self.counted: list[int] = []
 
     def course(self) -> Course:
@@ -233,7 +235,7 @@ class _Replay:
             # The chances are those of the whole block, whatever of it is labelled.
             self.parts.append(block(left, order[:ready], values, drawn_sum))
             self.drawn += names[:ready]
-            self.decisions.append(decisions(self.population, joined(self.parts), self.terms.alpha))
+            self.decisions.append(decide_comparisons(self.population, joined(self.parts), self.terms.alpha))
         if ready == len(names) or self.decisions[-1].done:
             self.counted += names[:ready]
         return ready == len(names)
@@ -257,11 +259,11 @@ class _Replay:
         )  # fmt: skip
 
 
-def _nothing(k: int) -> Draws:
+def _no_draws(k: int) -> Draws:
     return Draws(*(np.zeros((0, k)) for _ in range(7)))
 
 
-def decisions(population: Population, draws: Draws, alpha: float) -> Decided:
+def decide_comparisons(population: Population, draws: Draws, alpha: float) -> Decided:
     """What the draws decide. All comparisons together are wrong in at most `alpha` of studies."""
     k = len(population.comparisons)
     if len(draws) == 0 and not len(population.low):
@@ -271,7 +273,7 @@ def decisions(population: Population, draws: Draws, alpha: float) -> Decided:
     sign = np.where(verdict.above >= 0, 1, np.where(verdict.below >= 0, -1, 0))
     at = np.where(sign > 0, verdict.above, verdict.below)
     exhausted = len(draws) == len(population.low)
-    best, since = _best(population, sign, at)
+    best, since = _find_best(population, sign, at)
     if population.bar is not None:
         # Against a bar every run has its own answer, and it is over when the last of them is there.
         best, since = None, int(at.max()) if (sign != 0).all() else -1
@@ -280,14 +282,14 @@ def decisions(population: Population, draws: Draws, alpha: float) -> Decided:
     return Decided(sign, at, best, done, since if since >= 0 else len(draws), certain)
 
 
-def _best(population: Population, sign: Ints, at: Ints) -> tuple[int | None, int]:
+def _find_best(population: Population, sign: Ints, at: Ints) -> tuple[int | None, int]:
     """The one run that none is known to beat, and after how many draws it is the only one; (None, -1) with several."""
-    beaten = _beaten(population, sign, at)
+    beaten = _find_beaten(population, sign, at)
     left = [run for run in range(len(population.runs)) if run not in beaten]
     return (left[0], max(beaten.values())) if len(left) == 1 and beaten else (None, -1)
 
 
-def _beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]:
+def _find_beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]:
     """The runs that another one is known to be better than, and after how many draws that was known first."""
     better = 1 if population.asked.higher else -1
     beaten: dict[int, int] = {}
@@ -300,7 +302,7 @@ def _beaten(population: Population, sign: Ints, at: Ints) -> dict[int, int]:
 
 def open_comparisons(population: Population, decided: Decided) -> NDArray[np.bool_]:
     """Those that can still change which run is best: of two runs that no other is known to beat."""
-    beaten = _beaten(population, decided.sign, decided.at).keys()
+    beaten = _find_beaten(population, decided.sign, decided.at).keys()
     return np.array([
         sign == 0 and (comparison.b is None or not {comparison.a, comparison.b} & beaten)
         for comparison, sign in zip(population.comparisons, decided.sign, strict=True)

@@ -82,11 +82,11 @@ def asked_of(measure: str, *, bar: bool) -> Asked:
             mend="Take a measure of grades and a ranking, such as Precision4+@10 or nDCG@10.",
         )
     return Asked(
-        measure, built.spec, built.spec.cutoff, facts["direction"] == "higher", _linear(built.spec, bar=bar)
+        measure, built.spec, built.spec.cutoff, facts["direction"] == "higher", _as_sum(built.spec, bar=bar)
     )
 
 
-def _linear(spec: Spec, *, bar: bool) -> Linear | None:
+def _as_sum(spec: Spec, *, bar: bool) -> Linear | None:
     """How a measure is a sum over passages. P and DCG are undefined for a query without a relevant passage: no matter
     where two runs are compared, which have 0 there alike, but a bar is for the mean over the other queries."""
     k = spec.cutoff or 0
@@ -202,10 +202,10 @@ def population_of(runs: Mapping[str, Entries], measure: str, bar: float | None =
             f"The bar is {bar:g}.", mend=f"{measure} is from 0 to 1, so no other bar can be met."
         )
     keys, ranks, queries = first_passages(runs, asked.cutoff)
-    return built(asked, tuple(runs), queries, keys, ranks, bar)
+    return build_population(asked, tuple(runs), queries, keys, ranks, bar)
 
 
-def built(
+def build_population(
     asked: Asked,
     runs: tuple[str, ...],
     queries: tuple[str, ...],
@@ -219,7 +219,7 @@ def built(
     comparisons = tuple(
         Comparison(a, None) for a in range(len(runs)) if bar is not None
     ) or tuple(Comparison(a, b) for a, b in combinations(range(len(runs)), 2))  # fmt: skip
-    build = _passages if asked.linear is not None else _whole_queries
+    build = _passage_items if asked.linear is not None else _whole_queries
     item, low, high, coefficients = build(asked, comparisons, query, ranks, len(queries))
     return Population(
         asked, runs, queries, comparisons, bar, keys, query, ranks, item, low, high, coefficients
@@ -234,7 +234,7 @@ def first_passages(runs: Mapping[str, Entries], k: int) -> tuple[tuple[Key, ...]
     columns = [f"run {place}" for place in range(len(runs))]
     every: pl.DataFrame | None = None
     for column, entries in zip(columns, runs.values(), strict=True):
-        first = _first(entries.frame, k).rename({"rank": column})
+        first = _first_ranks(entries.frame, k).rename({"rank": column})
         every = first if every is None else every.join(first, on=["query", "doc"], how="full", coalesce=True)
     assert every is not None
     every = every.fill_null(NOT_FOUND).sort("query", "doc")
@@ -243,7 +243,7 @@ def first_passages(runs: Mapping[str, Entries], k: int) -> tuple[tuple[Key, ...]
     return keys, every.select(columns).to_numpy().astype(np.int64), tuple(queries.to_list())
 
 
-def _first(frame: pl.DataFrame, k: int) -> pl.DataFrame:
+def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:
     import polars as pl
 
     ordered = frame.select(
@@ -259,7 +259,7 @@ def _first(frame: pl.DataFrame, k: int) -> pl.DataFrame:
 Built = tuple[Ints, Floats, Floats, Floats]
 
 
-def _passages(
+def _passage_items(
     asked: Asked, comparisons: Sequence[Comparison], query: Ints, ranks: Ints, queries: int
 ) -> Built:
     """A passage is an item where its weight differs: at the same rank in both runs it changes nothing."""
@@ -290,7 +290,7 @@ def _whole_queries(
     low, high, item = [], [], np.full(len(query), -1)
     places = np.split(np.arange(len(query)), np.flatnonzero(np.diff(query)) + 1) if len(query) else []
     for rows in places:
-        bounds = [_bounds(asked, weight[rows], comparison, discount[1:]) for comparison in comparisons]
+        bounds = [_item_bounds(asked, weight[rows], comparison, discount[1:]) for comparison in comparisons]
         if any(ends != (0.0, 0.0) for ends in bounds):
             item[rows] = len(items)
             items.append(int(query[rows[0]]))
@@ -301,7 +301,9 @@ def _whole_queries(
     return item, lows, highs, np.zeros(shape)
 
 
-def _bounds(asked: Asked, weight: Floats, comparison: Comparison, discount: Floats) -> tuple[float, float]:
+def _item_bounds(
+    asked: Asked, weight: Floats, comparison: Comparison, discount: Floats
+) -> tuple[float, float]:
     """The least and most that a query can bring to a comparison, `weight` (passages, runs) being discounts."""
     if comparison.b is None:
         return -1.0, 1.0

@@ -23,25 +23,25 @@ from embassay.data.documents import passage_places
 from embassay.data.judged_runs import Known, read_qrels, read_run
 from embassay.data.rows import text_of
 from embassay.data.sources import own_first
-from embassay.data.tables import table
+from embassay.data.tables import open_table
 from embassay.errors import DataError, TextRefused, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.measures.judgements import GRADES, UNJUDGED
 from embassay.protocols.kernel.claims import Claim, state_count
 from embassay.protocols.kernel.outcome import moment
 from embassay.protocols.kernel.tables import counted
-from embassay.protocols.rag.decision.course import Course, Terms, follow, open_comparisons
+from embassay.protocols.rag.decision.course import Course, Terms, follow_study, open_comparisons
 from embassay.protocols.rag.decision.population import (
     Comparison,
     Key,
     Labels,
     Population,
     asked_of,
-    built,
+    build_population,
     population_of,
 )
 from embassay.protocols.rag.judges import Judge, Passage, Question, open_judge
-from embassay.protocols.rag.scoring.inputs import distinct, graded, named_path
+from embassay.protocols.rag.scoring.inputs import distinct_names, map_grades, named_path
 from embassay.protocols.rag.scoring.options import DecisionRequest
 from embassay.runs.folder import read_record, to_json, write_atomic
 from embassay.runs.spending import Spending
@@ -159,21 +159,23 @@ def decision_of(course: Course, terms: Terms, price: float | None = None) -> Dec
     """The record of a course."""
     population = course.population
     standings = tuple(
-        _standing(course, place, comparison, terms.alpha)
+        _make_standing(course, place, comparison, terms.alpha)
         for place, comparison in enumerate(population.comparisons)
     )
     best = "" if course.decided.best is None else population.runs[course.decided.best]
-    why = _why(course)
-    ahead = _ahead(course, standings, price) if why == "open" else ()
+    why = _why_stopped(course)
+    ahead = _forecast_labels(course, standings, price) if why == "open" else ()
     decision = Decision(
         population.asked.name, population.runs, len(population.queries), population.bar, terms.alpha, terms.seed,
         why, best, standings, course.used, course.given, course.unasked, len(course.waiting), course.needed, ahead,
         "", (),
     )  # fmt: skip
-    return Decision(**{**vars(decision), "verdict": _verdict(decision), "lede": tuple(_lede(decision))})
+    return Decision(
+        **{**vars(decision), "verdict": _decision_verdict(decision), "lede": tuple(_decision_lede(decision))}
+    )
 
 
-def _why(course: Course) -> str:
+def _why_stopped(course: Course) -> str:
     decided = course.decided
     if not decided.done:
         return "open"
@@ -183,7 +185,7 @@ def _why(course: Course) -> str:
     return "certain" if decided.certain else "decided"
 
 
-def _standing(course: Course, place: int, comparison: Comparison, alpha: float) -> Standing:
+def _make_standing(course: Course, place: int, comparison: Comparison, alpha: float) -> Standing:
     population = course.population
     offset = 0.0 if population.asked.linear is None or population.bar is None else population.bar
     low, high = (float(ends[:, place].sum()) for ends in (population.low, population.high))
@@ -199,7 +201,7 @@ def _standing(course: Course, place: int, comparison: Comparison, alpha: float) 
     )
 
 
-def _ahead(course: Course, standings: Sequence[Standing], price: float | None) -> tuple[Ahead, ...]:
+def _forecast_labels(course: Course, standings: Sequence[Standing], price: float | None) -> tuple[Ahead, ...]:
     """For the open comparison that is nearest to a decision."""
     left = [
         standing
@@ -213,14 +215,14 @@ def _ahead(course: Course, standings: Sequence[Standing], price: float | None) -
     nearest = max(left, key=lambda standing: abs(standing.value) / max(standing.high - standing.low, 1e-12))
     half = (nearest.high - nearest.low) / 2
     rows = outlook(abs(nearest.value), half, course.used, course.needed, steps=STEPS, reach=REACH)
-    return tuple(Ahead(row.more, row.half, row.chance, _usd(row, price)) for row in rows)
+    return tuple(Ahead(row.more, row.half, row.chance, _price_of(row, price)) for row in rows)
 
 
-def _usd(row: Outlook, price: float | None) -> float | None:
+def _price_of(row: Outlook, price: float | None) -> float | None:
     return None if price is None else row.more * price
 
 
-def _verdict(decision: Decision) -> str:
+def _decision_verdict(decision: Decision) -> str:
     labels = f"after {counted(decision.used, 'label')} of {decision.needed:,}"
     if decision.why == "open":
         return f"Not decided {labels}"
@@ -236,7 +238,7 @@ def _verdict(decision: Decision) -> str:
     )
 
 
-def _lede(decision: Decision) -> list[str]:
+def _decision_lede(decision: Decision) -> list[str]:
     sure = f"{1 - decision.alpha:.0%}"
     reasons = {
         "open": f"{counted(decision.waiting, 'passage')} can be graded now. However often you look, at most "
@@ -287,21 +289,23 @@ class Study:
 
     def follow(self, labels: Labels) -> Course:
         """Where it stands with these labels."""
-        return follow(self.population, labels, self.terms)
+        return follow_study(self.population, labels, self.terms)
 
 
-def decide(request: DecisionRequest, out: Path | None = None, *, max_usd: float | None = None) -> Decision:
+def run_decision(
+    request: DecisionRequest, out: Path | None = None, *, max_usd: float | None = None
+) -> Decision:
     """Where the study of a request stands, with the judge asked until it is decided if there is one; into `out`.
 
     Raises DataError for files that are not what they should be, UsageError where `out` holds another study,
     BudgetExceeded at the limit of cost: the grades that were bought are in the file of labels.
     """
-    study = _study(request)
+    study = _make_study(request)
     if out is not None:
         save_study(out, study)
     labels = read_labels(Path(request.labels), request.grades, request.mapping)
     if request.judge is not None:
-        labels = _judged(study, labels, request, out, max_usd)
+        labels = _judge_until_decided(study, labels, request, out, max_usd)
     course = study.follow(labels)
     decision = decision_of(course, study.terms, request.price)
     if out is not None:
@@ -309,9 +313,9 @@ def decide(request: DecisionRequest, out: Path | None = None, *, max_usd: float 
     return decision
 
 
-def _study(request: DecisionRequest) -> Study:
-    named = distinct([named_path(given) for given in request.runs])
-    known = _known(request)
+def _make_study(request: DecisionRequest) -> Study:
+    named = distinct_names([named_path(given) for given in request.runs])
+    known = _known_texts(request)
     runs = {name: read_run(path, request.mapping, known) for name, path in named}
     population = population_of(runs, request.measure, request.bar)
     guide = {} if request.guide is None else read_labels(Path(request.guide), request.grades, request.mapping)
@@ -324,11 +328,11 @@ def _study(request: DecisionRequest) -> Study:
     return Study(
         population,
         Terms(request.alpha, request.seed, request.block, guide),
-        _texts(request, population, known),
+        _study_texts(request, population, known),
     )
 
 
-def _known(request: DecisionRequest) -> Known | None:
+def _known_texts(request: DecisionRequest) -> Known | None:
     """The corpus and its questions, which runs of texts are matched with; None where they are not named."""
     if request.corpus is None or request.queries is None:
         return None
@@ -346,7 +350,7 @@ def _read_corpus(request: DecisionRequest) -> dict[str, str]:
     }
 
 
-def _texts(request: DecisionRequest, population: Population, known: Known | None) -> Texts | None:
+def _study_texts(request: DecisionRequest, population: Population, known: Known | None) -> Texts | None:
     if known is None:
         return None
     queries, documents = set(population.queries), {key[1] for key in population.keys}
@@ -366,7 +370,7 @@ def _texts(request: DecisionRequest, population: Population, known: Known | None
 
 
 def _read_texts(path: Path, mapping: Mapping[str, str]) -> dict[str, str]:
-    source = table(path)
+    source = open_table(path)
     columns = source.columns()
     identity = next(
         (name for name in (mapping.get("id", "id"), "_id", "query_id", "doc_id") if name in columns), "id"
@@ -390,7 +394,7 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
         return {}
     entries = read_qrels(path, mapping)
     if grades is not None:
-        frame = graded(entries, grades).frame
+        frame = map_grades(entries, grades).frame
         return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
     labels: dict[Key, int] = {}
     for row, (query, doc, value) in enumerate(entries.frame.select("query", "doc", "value").iter_rows()):
@@ -417,7 +421,7 @@ def save_study(out: Path, study: Study) -> None:
         "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block,
     }  # fmt: skip
     head = to_json(facts, indent=1) + "\n"
-    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _pool(study))
+    rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _pool_rows(study))
     for name, text in ((TERMS, head), (POOL, rows)):
         path = out / name
         if path.exists() and path.read_text("utf-8") != text:
@@ -430,7 +434,7 @@ def save_study(out: Path, study: Study) -> None:
     write_atomic(out / TERMS, head)
 
 
-def _pool(study: Study) -> Iterable[dict[str, Any]]:
+def _pool_rows(study: Study) -> Iterable[dict[str, Any]]:
     for place, (query, doc) in enumerate(study.population.keys):
         row: dict[str, Any] = {
             "query_id": query,
@@ -455,7 +459,9 @@ def open_study(path: Path) -> Study:
         asked = asked_of(head["measure"], bar=head["bar"] is not None)
         keys = tuple((row["query_id"], row["doc_id"]) for row in rows)
         ranks = np.array([row["ranks"] for row in rows], dtype=np.int64).reshape(len(keys), len(head["runs"]))
-        population = built(asked, tuple(head["runs"]), tuple(head["queries"]), keys, ranks, head["bar"])
+        population = build_population(
+            asked, tuple(head["runs"]), tuple(head["queries"]), keys, ranks, head["bar"]
+        )
         guide = {key: row["guide"] for key, row in zip(keys, rows, strict=True) if "guide" in row}
         texts = None
         if rows and "text" in rows[0]:
@@ -494,7 +500,7 @@ def append_labels(path: Path, labels: Iterable[tuple[Key, int]]) -> None:
         os.fsync(file.fileno())
 
 
-def _judged(
+def _judge_until_decided(
     study: Study, labels: Mapping[Key, int], request: DecisionRequest, out: Path | None, max_usd: float | None
 ) -> dict[Key, int]:
     """The labels with those of the judge, asked block by block until nothing is left to decide."""
@@ -511,25 +517,28 @@ def _judged(
 
     with closing(Spending(folder / "spending.jsonl", moment("milliseconds"))) as spending:
         ledger = Ledger(max_usd=max_usd, spent_usd=spending.counted_usd, journal=spending)
-        judge = open_judge(request.judge or "", ledger=ledger, seed=request.seed, longest=_longest(study))
+        judge = open_judge(
+            request.judge or "", ledger=ledger, seed=request.seed, longest=_longest_pair(study)
+        )
         while waiting := study.follow(grades).waiting:
-            asyncio.run(_ask(judge, study, waiting, keep))
+            asyncio.run(_grade_passages(judge, study, waiting, keep))
     return grades
 
 
-def _longest(study: Study) -> int:
+def _longest_pair(study: Study) -> int:
     assert study.texts is not None
     longest = (
-        max(map(_bytes, texts.values()), default=0) for texts in (study.texts.queries, study.texts.documents)
+        max(map(_count_bytes, texts.values()), default=0)
+        for texts in (study.texts.queries, study.texts.documents)
     )
     return sum(longest)
 
 
-def _bytes(text: str) -> int:
+def _count_bytes(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-async def _ask(
+async def _grade_passages(
     judge: Judge, study: Study, waiting: Sequence[Key], keep: Callable[[tuple[Key, int]], None]
 ) -> None:
     """Grade the passages, some at a time; each grade is kept as it comes, also where a later one fails.

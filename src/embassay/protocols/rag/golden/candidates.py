@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import ModelError
-from embassay.protocols.rag.golden.corpus import SHARD, Work, searching
-from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, input_of, lines, read_rows
+from embassay.protocols.rag.golden.corpus import SHARD, Work, search_memory
+from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, as_jsonl, input_of, read_rows
 from embassay.protocols.rag.judges import Question
 from embassay.runs.execution import Failure, all_of
 from embassay.runs.folder import to_json
-from embassay.runs.memory import check
+from embassay.runs.memory import check_memory
 from embassay.search import exact_search, merge
 from embassay.search.bm25 import BM25Index
-from embassay.search.exact import blocks
+from embassay.search.exact import cut_blocks
 from embassay.search.fusion import rrf
-from embassay.systems.cosine import unit
+from embassay.systems.cosine import scale_rows
 from embassay.systems.remote.calls import wait_for
 
 VERSION = 1
@@ -175,7 +175,9 @@ class Retrieval:
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         rewrites = [read_rewrite(asked) for asked in waiting]
         asked_words, options = [row["bm25_query"] for row in rewrites], self.work.request.options
-        check(searching(self.work.encoder.system, self.work.passages.texts, asked_words, options.depth))
+        check_memory(
+            search_memory(self.work.encoder.system, self.work.passages.texts, asked_words, options.depth)
+        )
         dense = self._dense(np.array([row["embedding"] for row in rewrites], dtype=np.float32))
         sparse, depth = self._sparse(asked_words), options.depth
         for asked, by_vectors, by_words, rewrite in zip(waiting, dense, sparse, rewrites, strict=True):
@@ -183,8 +185,8 @@ class Retrieval:
             for row in by_words:
                 row["bm25_query"] = rewrite["bm25_query"]
             files = {
-                asked.folder.dense(depth): lines({**head, **row} for row in by_vectors),
-                asked.folder.sparse(depth): lines({**head, **row} for row in by_words),
+                asked.folder.dense(depth): as_jsonl({**head, **row} for row in by_vectors),
+                asked.folder.sparse(depth): as_jsonl({**head, **row} for row in by_words),
             }
             done(asked, Product(files, {"dense": len(by_vectors), "sparse": len(by_words)}))
         return {}
@@ -192,19 +194,19 @@ class Retrieval:
     def _dense(self, queries: NDArray[np.float32]) -> list[list[Row]]:
         """The best of each query by cosine."""
         passages, depth = self.work.passages, self.work.request.options.depth
-        shards = list(blocks(len(passages), SHARD))
+        shards = list(cut_blocks(len(passages), SHARD))
         self.work.listener.stage(
             f"S2 vectors by {self.work.encoder.name}", len(set(passages.texts)), "passages"
         )
         rankings = []
         with self.work.charged("S2", self.work.encoder.name):
             for part in shards:
-                vectors = unit(self.work.encoder.vectors(list(passages.texts[part]), "document"))
+                vectors = scale_rows(self.work.encoder.vectors(list(passages.texts[part]), "document"))
                 # A passage that cannot be encoded has NaN, which would stand anywhere; words may still find it.
                 usable = np.flatnonzero(np.isfinite(vectors).all(axis=1))
                 if not len(usable):
                     raise ModelError(f"{self.work.encoder.name!r} encoded no passage.")
-                ranked = exact_search(unit(queries), vectors[usable], min(depth, len(usable)))
+                ranked = exact_search(scale_rows(queries), vectors[usable], min(depth, len(usable)))
                 places = np.where(ranked.indices < 0, -1, usable[ranked.indices])
                 rankings.append(type(ranked)(places, ranked.scores))
         self._warn_of_failures()
@@ -293,7 +295,7 @@ class Fusion:
             dense, sparse = (
                 read_rows(path) for path in (asked.folder.dense(depth), asked.folder.sparse(depth))
             )
-            fused = merged(dense, sparse, self.work.request.options.rrf_c)
+            fused = merge_lists(dense, sparse, self.work.request.options.rrf_c)
             added = list(self._added(asked, fused))
             rows = self._with_tokens([*fused, *added])
             if not rows:
@@ -307,7 +309,7 @@ class Fusion:
             }
             if added:
                 counts["added"] = len(added)
-            done(asked, Product({asked.folder.merged: lines(rows)}, {"candidates": len(rows), **counts}))
+            done(asked, Product({asked.folder.merged: as_jsonl(rows)}, {"candidates": len(rows), **counts}))
         return failed
 
     def _added(self, asked: RunQuery, rows: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
@@ -337,7 +339,7 @@ class Fusion:
         return [{**row, "tokens": question + length} for row, length in zip(rows, lengths, strict=True)]
 
 
-def merged(
+def merge_lists(
     dense: Sequence[Mapping[str, Any]], sparse: Sequence[Mapping[str, Any]], c: float
 ) -> list[dict[str, Any]]:
     """The union of two lists of S2 in the order of their fused score, with both ranks and scores; a text or metadata

@@ -43,7 +43,7 @@ from embassay.protocols.rag.golden.trust import share_of_pairs
 from embassay.protocols.rag.judges import Judge, Passage, Question
 from embassay.randomness import generator
 from embassay.runs.execution import Failure, all_of
-from embassay.runs.folder import digest, made, slug, to_json, write_atomic
+from embassay.runs.folder import digest_json, make_record, slugify_name, to_json, write_atomic
 from embassay.stats import bootstrap_ci, kendall_tau
 from embassay.stats.resampling import percentile_interval, resample_means
 from embassay.systems.remote.calls import wait_for
@@ -77,7 +77,7 @@ class Second:
     failed: int
 
 
-def spread(keys: Sequence[Key], n: int, seed: int) -> list[Key]:
+def spread_keys(keys: Sequence[Key], n: int, seed: int) -> list[Key]:
     """`n` of the keys, as many of each question as there are to spare, which ones by chance; in their given order."""
     by_query: dict[str, list[Key]] = {}
     for key in dict.fromkeys(keys):
@@ -114,7 +114,7 @@ async def judge_again(
     return Second(grades, orders, len(graded_again.ungraded) + orders.count(None))
 
 
-def repeated(
+def compare_repeated(
     first: Mapping[Key, int], ordered: Sequence[FirstOrder], second: Second, *, seed: int = 1337
 ) -> Repeated:
     """How far the second judgements are the first ones."""
@@ -137,7 +137,7 @@ def repeated(
         queries=len({key[0] for key in keys} | {order.question.id for order, _ in pairs}),
         table=tuple(tuple(map(int, row)) for row in np.sum(tables, axis=0)) if keys else (),
         calls=len(pairs),
-        discordant=discordance(pairs, seed=seed) if pairs else None,
+        discordant=pair_discordance(pairs, seed=seed) if pairs else None,
         failed=second.failed,
         exact=agreement.get("exact"),
         within_one=agreement.get("within_one"),
@@ -161,28 +161,28 @@ def grade_agreement(tables: NDArray[np.int64], *, seed: int = 1337) -> dict[str,
     flat = tables.reshape(len(tables), -1).astype(np.float64)
     if len(flat) == 1:
         flat = np.repeat(np.eye(flat.shape[1]), tables.reshape(-1), axis=0)
-    replicates = _resampled(flat, seed, "grades")
+    replicates = _resample_rows(flat, seed, "grades")
     whole = flat.sum(axis=0)
-    return {name: _figure(statistic, whole, replicates, n) for name, statistic in _OF_GRADES.items()}
+    return {name: _make_figure(statistic, whole, replicates, n) for name, statistic in _OF_GRADES.items()}
 
 
-def discordance(pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337) -> Figure:
+def pair_discordance(pairs: Sequence[tuple[FirstOrder, tuple[int, ...]]], *, seed: int = 1337) -> Figure:
     """The share of pairs of passages that the second order of a list puts the other way, over all lists."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for order, second in pairs:
-        by_query.setdefault(order.question.id, []).append(swapped(order.order, second))
+        by_query.setdefault(order.question.id, []).append(count_swapped(order.order, second))
     rows = [np.sum(swaps, axis=0) for swaps in by_query.values()]
     if len(rows) == 1:
         rows = [np.array(pair) for pair in next(iter(by_query.values()))]
     counts = np.array(rows, dtype=np.float64)
-    replicates = _resampled(counts, seed, "orders")
-    return _figure(_ratio, counts.sum(axis=0), replicates, len(pairs))
+    replicates = _resample_rows(counts, seed, "orders")
+    return _make_figure(_ratio_of, counts.sum(axis=0), replicates, len(pairs))
 
 
-def swapped(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
+def count_swapped(one: Sequence[int], other: Sequence[int]) -> tuple[int, int]:
     """Pairs that two orders of the same things put the other way, and all pairs.
 
-    >>> swapped((0, 1, 2), (1, 0, 2))
+    >>> count_swapped((0, 1, 2), (1, 0, 2))
     (1, 3)
     """
     place = {item: at for at, item in enumerate(other)}
@@ -207,41 +207,41 @@ def weighted_kappa(table: Floats) -> Floats:
         )
 
 
-def _square(counts: Floats) -> Floats:
+def _as_square(counts: Floats) -> Floats:
     return counts.reshape(*counts.shape[:-1], len(GRADES), len(GRADES))
 
 
-def _near(distance: int) -> Statistic:
+def _share_near(distance: int) -> Statistic:
     grades = np.arange(len(GRADES))
     apart = (np.abs(grades[:, None] - grades) > distance).astype(np.float64).ravel()
     # The share of the others taken from 1: where there are none, resampled means give 1 and not a little more.
     return lambda counts: np.asarray(1 - counts @ apart / counts.sum(axis=-1))
 
 
-def _shift(counts: Floats) -> Floats:
+def _mean_shift(counts: Floats) -> Floats:
     grades = np.arange(len(GRADES), dtype=np.float64)
     return np.asarray(counts @ (grades - grades[:, None]).ravel() / counts.sum(axis=-1))
 
 
-def _ratio(counts: Floats) -> Floats:
+def _ratio_of(counts: Floats) -> Floats:
     return np.asarray(counts[..., 0] / counts[..., 1])
 
 
 _OF_GRADES: Mapping[str, Statistic] = {
-    "exact": _near(0),
-    "within_one": _near(1),
-    "kappa": lambda counts: weighted_kappa(_square(counts)),
-    "shift": _shift,
+    "exact": _share_near(0),
+    "within_one": _share_near(1),
+    "kappa": lambda counts: weighted_kappa(_as_square(counts)),
+    "shift": _mean_shift,
 }
 
 
-def _resampled(rows: Floats, seed: int, name: str) -> Floats | None:
+def _resample_rows(rows: Floats, seed: int, name: str) -> Floats | None:
     if len(rows) < 2:
         return None
     return resample_means(rows, n_resamples=RESAMPLES, rng=generator(seed, "repeatability", name))
 
 
-def _figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> Figure:
+def _make_figure(statistic: Statistic, whole: Floats, replicates: Floats | None, n: int) -> Figure:
     value = float(statistic(whole))
     if np.isnan(value):
         return Figure(None, n=n, reason="all judgements are one and the same")
@@ -255,7 +255,7 @@ PER_ORDER = 5
 """One listwise call is repeated for so many grades."""
 
 
-def repeat(work: Work, queries: Sequence[Gathered], items: int) -> Repeated:
+def repeat_judgements(work: Work, queries: Sequence[Gathered], items: int) -> Repeated:
     """Have `items` passages graded and a fifth as many lists ordered once more. BudgetExceeded and ModelError as in the
     stages; what is bought is in the answer cache."""
     if not getattr(work.judge, "repeats", True):
@@ -267,37 +267,37 @@ def repeat(work: Work, queries: Sequence[Gathered], items: int) -> Repeated:
         for row in query.rows
         if row["grade"] is not None
     }
-    chosen = set(spread(list(first), items, work.request.seed))
+    chosen = set(spread_keys(list(first), items, work.request.seed))
     pairs = [
-        (_question(work, query), Passage(row["doc_id"], row["text"]))
+        (_judge_question(work, query), Passage(row["doc_id"], row["text"]))
         for key, query in done.items()
         for row in query.rows
         if (key, row["doc_id"]) in chosen
     ]
-    orders = _orders(work, done, max(1, items // PER_ORDER))
+    orders = _first_orders(work, done, max(1, items // PER_ORDER))
     work.listener.stage(f"judged again by {work.judge.name}", len(pairs) + len(orders), "items")
     with work.charged("repeat", work.judge.name):
         second = wait_for(lambda: judge_again(work.judge, pairs, orders, progress=work.listener.advanced_by))
-    return repeated(
+    return compare_repeated(
         {key: first[key] for key in first if key in chosen}, orders, second, seed=work.request.seed
     )
 
 
-def _orders(work: Work, done: dict[str, Gathered], n: int) -> list[FirstOrder]:
+def _first_orders(work: Work, done: dict[str, Gathered], n: int) -> list[FirstOrder]:
     """Some of the lists that were ordered, of as many questions as there are."""
     keys = [(key, str(number)) for key, query in done.items() for number in range(len(query.calls))]
     orders = []
-    for key, number in spread(keys, n, work.request.seed):
+    for key, number in spread_keys(keys, n, work.request.seed):
         query = done[key]
         texts = {row["doc_id"]: row["text"] for row in query.rows}
         call = query.calls[int(number)]
         shown = tuple(Passage(doc, texts[doc]) for doc in call["shown"])
         order = tuple(call["shown"].index(doc) for doc in call["order"])
-        orders.append(FirstOrder(_question(work, query), shown, order))
+        orders.append(FirstOrder(_judge_question(work, query), shown, order))
     return orders
 
 
-def _question(work: Work, query: Gathered) -> Question:
+def _judge_question(work: Work, query: Gathered) -> Question:
     original = work.request.options.judge_question == "original"
     return Question(query.state.id, query.state.text if original else query.rewrite)
 
@@ -336,11 +336,11 @@ def score_check(
     """How far a person and the judge agree on the questions that the file is about."""
     edits = {(edit.query_id, edit.doc_id): edit for edit in edited}
     checked = [final for final in lists if any((final.query_id, p.doc_id) in edits for p in final.passages)]
-    pairs = {final.query_id: _both(final, edits) for final in checked}
-    orders = {query: _order(listed) for query, listed in pairs.items()}
+    pairs = {final.query_id: _pair_passages(final, edits) for final in checked}
+    orders = {query: _compare_order(listed) for query, listed in pairs.items()}
     every = [pair for listed in pairs.values() for pair in listed]
-    corrected, off = _corrected(lists, edits)
-    tables = [grade_table(_grades(listed)) for listed in pairs.values()]
+    corrected, off = _correct_figures(lists, edits)
+    tables = [grade_table(_grade_pairs(listed)) for listed in pairs.values()]
     filled = np.array([table for table in tables if table.sum()])
     agreement = grade_agreement(filled, seed=seed) if len(filled) else {}
     none = Figure(None, reason="no grade was given")
@@ -350,14 +350,14 @@ def score_check(
         items=len(every),
         placed=sum(e.place is not None for _, e in every),
         graded=sum(e.grade is not None for _, e in every),
-        moved=_moved(pairs.values()),
-        changed=sum(judge != person for judge, person in _grades(every)),
-        tau=_tau(orders, seed),
-        swapped=_swapped(orders, seed),
+        moved=_count_moved(pairs.values()),
+        changed=sum(judge != person for judge, person in _grade_pairs(every)),
+        tau=_mean_tau(orders, seed),
+        swapped=_swapped_share(orders, seed),
         exact=agreement.get("exact", none),
         within_one=agreement.get("within_one", none),
         kappa=agreement.get("kappa", none),
-        distance=_distance(orders),
+        distance=_median_distance(orders),
         blind=blind,
         table=tuple(tuple(map(int, row)) for row in filled.sum(axis=0)) if len(filled) else (),
         remarks=tuple(Remark(e.query_id, e.doc_id, e.remark) for _, e in every if e.remark),
@@ -366,7 +366,7 @@ def score_check(
     )
 
 
-def _corrected(
+def _correct_figures(
     lists: Sequence[FinalList], edits: Mapping[tuple[str, str], Edited]
 ) -> tuple[tuple[Quantity, ...], tuple[JudgeBias, ...]]:
     """Shares and the mean of grades over all final lists, as the person would give them; passages of one question are
@@ -383,7 +383,7 @@ def _corrected(
     judge = np.array([np.nan if row[1] is None else row[1] for row in rows], dtype=np.float64)
     checked = np.array([row[2] is not None for row in rows], dtype=bool)
     person = np.array([row[2] for row in rows if row[2] is not None], dtype=np.float64)
-    ranks = [_band(row[3]) for row in rows if row[2] is not None]
+    ranks = [_place_band(row[3]) for row in rows if row[2] is not None]
 
     refused = np.isnan(judge)
 
@@ -403,24 +403,24 @@ def _corrected(
     return shares, biases(person[both], judge[checked][both], seen)
 
 
-def _band(place: int) -> str:
+def _place_band(place: int) -> str:
     return next((f"at places {low} to {high}" for low, high in BANDS if low <= place <= high), "further down")
 
 
 Pairs = Sequence[tuple[Listed, Edited]]
 
 
-def _both(final: FinalList, edits: Mapping[tuple[str, str], Edited]) -> Pairs:
+def _pair_passages(final: FinalList, edits: Mapping[tuple[str, str], Edited]) -> Pairs:
     keys = [(passage, (final.query_id, passage.doc_id)) for passage in final.passages]
     return [(passage, edits[key]) for passage, key in keys if key in edits]
 
 
-def _grades(pairs: Pairs) -> list[tuple[int, int]]:
+def _grade_pairs(pairs: Pairs) -> list[tuple[int, int]]:
     """Grades of the judge and of the person, where there are both."""
     return [(p.grade, e.grade) for p, e in pairs if p.grade is not None and e.grade is not None]
 
 
-def _order(pairs: Pairs) -> _Order:
+def _compare_order(pairs: Pairs) -> _Order:
     placed = [(listed.place, edited.place) for listed, edited in pairs if edited.place is not None]
     apart = [(a, b) for a, b in combinations(placed, 2) if a[1] != b[1]]
     wrong = [abs(a[0] - b[0]) for a, b in apart if (a[0] < b[0]) != (a[1] < b[1])]
@@ -428,7 +428,7 @@ def _order(pairs: Pairs) -> _Order:
     return _Order(None if np.isnan(tau) else tau, len(wrong), len(apart), tuple(wrong))
 
 
-def _moved(questions: Iterable[Pairs]) -> int:
+def _count_moved(questions: Iterable[Pairs]) -> int:
     """The fewest passages that have to change places to get from the judge's order to the person's: those outside the
     longest part of it that does not fall."""
     moved = 0
@@ -443,7 +443,7 @@ def _moved(questions: Iterable[Pairs]) -> int:
     return moved
 
 
-def _tau(orders: Mapping[str, _Order], seed: int) -> Figure:
+def _mean_tau(orders: Mapping[str, _Order], seed: int) -> Figure:
     values = [order.tau for order in orders.values() if order.tau is not None]
     if not values:
         return Figure(None, reason="no question has two places")
@@ -454,7 +454,7 @@ def _tau(orders: Mapping[str, _Order], seed: int) -> Figure:
     )
 
 
-def _swapped(orders: Mapping[str, _Order], seed: int) -> Figure:
+def _swapped_share(orders: Mapping[str, _Order], seed: int) -> Figure:
     counts = np.array(
         [(order.swapped, order.pairs) for order in orders.values() if order.pairs], dtype=np.float64
     )
@@ -463,7 +463,7 @@ def _swapped(orders: Mapping[str, _Order], seed: int) -> Figure:
     return share_of_pairs(counts, generator(seed, "human check", "swapped"))
 
 
-def _distance(orders: Mapping[str, _Order]) -> float | None:
+def _median_distance(orders: Mapping[str, _Order]) -> float | None:
     distances = [distance for order in orders.values() for distance in order.distances]
     return float(median(distances)) if distances else None
 
@@ -494,9 +494,9 @@ def score_file(run: Path, file: Path, *, seed: int = 1337) -> HumanCheck:
     edited, blind = read_check(file, lists)
     checked = {edit.query_id for edit in edited}
     check = score_check(lists, edited, file=file.name, blind=blind, seed=seed)
-    check = replace(check, lists=_seal([final for final in lists if final.query_id in checked]))
+    check = replace(check, lists=_seal_lists([final for final in lists if final.query_id in checked]))
     write_atomic(
-        run / FOLDER / f"{slug(file.stem)}.json",
+        run / FOLDER / f"{slugify_name(file.stem)}.json",
         to_json({**asdict(check), "questions": sorted(checked)}) + "\n",
     )
     _into_record(run)
@@ -513,13 +513,13 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
         try:
             plain = bounded_json(read_bounded(path).decode("utf-8"))
             checked = set(plain.pop("questions"))
-            check = made(HumanCheck, plain)
+            check = make_record(HumanCheck, plain)
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(
                 "the human check cannot be read", path=path, found=str(error),
                 mend="Delete it, and score the edited file again.",
             ) from error  # fmt: skip
-        if check.lists == _seal([final for final in lists if final.query_id in checked]):
+        if check.lists == _seal_lists([final for final in lists if final.query_id in checked]):
             checks.append(check)
     return tuple(checks)
 
@@ -544,7 +544,7 @@ def _into_record(run: Path) -> None:
         write_golden(path, replace(golden, human=read_checks(run), labels=labels))
 
 
-def _seal(lists: Sequence[FinalList]) -> str:
-    return digest(
+def _seal_lists(lists: Sequence[FinalList]) -> str:
+    return digest_json(
         [[final.query_id, [[p.doc_id, p.place, p.grade] for p in final.passages]] for final in lists]
     )

@@ -19,7 +19,7 @@ from embassay.protocols.rag.golden.grades import label_summary, query_labels
 from embassay.protocols.rag.golden.options import GoldenOptions
 from embassay.protocols.rag.golden.stages import STAGES, State, States, read_rows
 from embassay.protocols.rag.golden.summary import Figure, Golden
-from embassay.protocols.rag.judges import about
+from embassay.protocols.rag.judges import describe_judge
 from embassay.protocols.rag.ranking import Call, Candidate
 from embassay.records import Result
 from embassay.stats import Estimate
@@ -77,12 +77,12 @@ class Gathered:
         return Judged(candidates, calls)
 
 
-def gather(states: States, options: GoldenOptions) -> list[Gathered]:
+def gather_queries(states: States, options: GoldenOptions) -> list[Gathered]:
     """All queries, in the order of the run."""
-    return [_gathered(state, options) for state in states]
+    return [_gather_query(state, options) for state in states]
 
 
-def _gathered(state: State, options: GoldenOptions) -> Gathered:
+def _gather_query(state: State, options: GoldenOptions) -> Gathered:
     folder, through = state.folder, state.is_through
     rewrite = read_rewrite_of(state) if through("S1") else ""
     if not through("S4"):
@@ -97,7 +97,7 @@ def _gathered(state: State, options: GoldenOptions) -> Gathered:
     checkpoint = json.loads(folder.checkpoint.read_text("utf-8"))
     pruned = read_rows(folder.pruned(options.minimum))
     return Gathered(
-        state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0, list(_calls(state)),
+        state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0, list(_logged_calls(state)),
         checkpoint["stopped"], checkpoint["claims"], checkpoint.get("doubts", ()), tokens,
     )  # fmt: skip
 
@@ -109,7 +109,7 @@ def read_rewrite_of(state: State) -> str:
     return str(read_rewrite(RunQuery(state.id, state.text, state.folder))["text_rewrite"])
 
 
-def _calls(state: State) -> Iterator[Row]:
+def _logged_calls(state: State) -> Iterator[Row]:
     """The answers in the log; its first line says what they belong to."""
     return (row for row in read_rows(state.folder.calls)[1:] if "order" in row)
 
@@ -218,7 +218,7 @@ def judge_of(
     work: Work, queries: Sequence[Gathered], told: Mapping[str, Mapping[str, Any]]
 ) -> summary.JudgeFacts:
     """Who judged, how many attempts it took, and what it cost."""
-    facts, counts = about(work.judge), getattr(work.judge, "counts", None)
+    facts, counts = describe_judge(work.judge), getattr(work.judge, "counts", None)
     journal: Any = work.ledger.journal
     spent = journal.by_account().get(work.judge.name) if journal is not None else None
     grades = [row for query in queries for row in query.rows if row["grade"] is not None]
@@ -231,7 +231,10 @@ def judge_of(
         temperature=facts["temperature"],
         top_p=facts["top_p"],
         prompts=facts.get("prompts", {}),
-        answers=(_answers("grade", grades, failed["S4"]), _answers("order", orders, failed["S6"])),
+        answers=(
+            _count_answers("grade", grades, failed["S4"]),
+            _count_answers("order", orders, failed["S6"]),
+        ),
         asked=counts.asked if counts else None,
         cached=counts.cached if counts else None,
         usd=spent.usd if spent else None if counts else 0.0,
@@ -242,7 +245,7 @@ def judge_of(
     )
 
 
-def _answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summary.Answers:
+def _count_answers(kind: str, rows: Sequence[Mapping[str, Any]], failed: int) -> summary.Answers:
     attempts = Counter(row["attempts"] for row in rows)
     faults = Counter(text.partition(":")[0] for row in rows for text in row["rejected"])
     most = max(attempts, default=0)
@@ -267,20 +270,23 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
         stopped=dict(Counter(query.stopped for query in done).most_common()),
         claims=claims,
         doubts=dict(Counter(doubt for query in done for doubt in query.doubts).most_common()),
-        contradictions=_contradictions(judged, seed) if calls else None,
+        contradictions=_count_contradictions(judged, seed) if calls else None,
         place_bias=_place_bias(judged, seed) if calls else (),
         notes=judge_notes(judged, seed=seed),
     )
 
 
-def _contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
-    from embassay.protocols.rag.ranking.reliability import consistency, judge_noise
+def _count_contradictions(judged: Sequence[Any], seed: int) -> summary.Contradictions:
+    from embassay.protocols.rag.ranking.reliability import count_consistency, judge_noise
 
-    pairs = consistency(judged, seed=seed)
+    pairs = count_consistency(judged, seed=seed)
     noise = judge_noise(judged[:_NOISE_QUERIES], seed=seed)
     none = Figure(None, reason="no pair of passages was shown twice")
     return summary.Contradictions(
-        pairs.pairs, pairs.contradicted, figure(pairs.share) or none, figure(noise) if noise else None
+        pairs.pairs,
+        pairs.contradicted,
+        estimate_figure(pairs.share) or none,
+        estimate_figure(noise) if noise else None,
     )
 
 
@@ -292,11 +298,11 @@ def _place_bias(judged: Sequence[Any], seed: int) -> tuple[summary.PlaceBias, ..
     return tuple(
         summary.PlaceBias(place, bias)
         for place, gain in enumerate(gains, start=1)
-        if (bias := figure(gain)) is not None
+        if (bias := estimate_figure(gain)) is not None
     )
 
 
-def figure(estimate: Estimate | None) -> Figure | None:
+def estimate_figure(estimate: Estimate | None) -> Figure | None:
     """An estimate as a figure of the record."""
     if estimate is None or math.isnan(estimate.estimate):
         return None
@@ -309,7 +315,7 @@ def notes_of(work: Work, queries: Sequence[Gathered]) -> tuple[str, ...]:
     notes = [f"{left.reason}: {left.count:,} ({', '.join(left.examples)})" for left in work.read.skipped]
     notes += work.read.warnings
     notes += work.warnings
-    notes += _ungraded(queries)
+    notes += _ungraded_notes(queries)
     failed = [query for query in queries if query.state.status == "failed"]
     if len(failed) > FAILED_LOUDLY * len(queries):
         notes.insert(
@@ -337,7 +343,7 @@ def set_claims(statuses: Sequence[str], labels: Mapping[str, float | None]) -> d
     return claims
 
 
-def _ungraded(queries: Sequence[Gathered]) -> Iterator[str]:
+def _ungraded_notes(queries: Sequence[Gathered]) -> Iterator[str]:
     """How many passages of the golden set have no grade, and what that may change."""
     pools = [query.rows for query in queries if query.is_done]
     missing = [sum(row["grade"] is None for row in rows) for rows in pools]
@@ -374,7 +380,7 @@ HEADLINE = GOOD
 
 def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
     """One row per quantity, the headline first."""
-    quantities = dict(_quantities(golden))
+    quantities = dict(_golden_quantities(golden))
     ordered = {HEADLINE: quantities[HEADLINE], **quantities} if HEADLINE in quantities else quantities
     return [
         Result(
@@ -385,7 +391,7 @@ def result_rows(golden: Golden, dataset: str, lang: str) -> list[Result]:
     ]  # fmt: skip
 
 
-def _quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
+def _golden_quantities(golden: Golden) -> Iterator[tuple[str, Figure]]:
     done = sum(query.status == "done" for query in golden.queries)
     for name, value in golden.labels.items():
         yield name, Figure(value, n=done)
@@ -414,34 +420,42 @@ def _of_judge(golden: Golden) -> Iterator[tuple[str, Figure]]:
                 yield f"repeat_{name}", agreement
 
 
-def tables(golden: Golden) -> list[ColumnTable]:
+def golden_tables(golden: Golden) -> list[ColumnTable]:
     """The label summary, tokens per candidate (the source's table 14), stages, queries, and the judge's repeats."""
-    listed = [_labels(golden.labels), _stages(golden), _queries(golden)]
+    listed = [_labels_table(golden.labels), _stages_table(golden), _queries_table(golden)]
     if golden.tokens is not None:
-        listed.append(_tokens(golden))
+        listed.append(_tokens_table(golden))
     if golden.repeated is not None and golden.repeated.table:
-        listed.append(_repeats(golden.repeated.table))
+        listed.append(_repeats_table(golden.repeated.table))
     return listed
 
 
-def _labels(labels: Mapping[str, float | None]) -> ColumnTable:
+def _labels_table(labels: Mapping[str, float | None]) -> ColumnTable:
     columns = (Column("quantity", "text"), Column("value"))
     return ColumnTable("label_summary", "Labels of the golden set", columns, tuple(labels.items()))
 
 
-def _stages(golden: Golden) -> ColumnTable:
+def _stages_table(golden: Golden) -> ColumnTable:
     columns = (
         Column("stage", "text"), Column("does", "text"), Column("done", decimals=0), Column("kept", decimals=0),
         Column("failed", decimals=0), Column("seconds", decimals=1), Column("counts", "text"),
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
-        (stage.name, stage.title, stage.done, stage.kept, stage.failed, stage.seconds, _said(stage.counts))
+        (
+            stage.name,
+            stage.title,
+            stage.done,
+            stage.kept,
+            stage.failed,
+            stage.seconds,
+            _count_words(stage.counts),
+        )
         for stage in golden.stages
     ]
     return ColumnTable("stages", "Stages", columns, tuple(rows))
 
 
-def _queries(golden: Golden) -> ColumnTable:
+def _queries_table(golden: Golden) -> ColumnTable:
     numbers = ("pool", "grade 5", "grade 4", "grade 3", "grade 2", "grade 1", "kept", "calls")
     columns = (
         Column("query_id", "text"), Column("status", "text"),
@@ -466,7 +480,7 @@ def _queries(golden: Golden) -> ColumnTable:
     return ColumnTable("queries", "Questions", columns, tuple(rows))
 
 
-def _tokens(golden: Golden) -> ColumnTable:
+def _tokens_table(golden: Golden) -> ColumnTable:
     tokens = golden.tokens
     assert tokens is not None
     columns = (
@@ -477,7 +491,7 @@ def _tokens(golden: Golden) -> ColumnTable:
     return ColumnTable("rag_table14", "Tokens per candidate, question and passage together", columns, (row,))
 
 
-def _repeats(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
+def _repeats_table(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
     columns = (
         Column("first grade", decimals=0),
         *(Column(f"then {grade}", decimals=0) for grade in range(1, 6)),
@@ -486,5 +500,5 @@ def _repeats(table: tuple[tuple[int, ...], ...]) -> ColumnTable:
     return ColumnTable("judge_repeats", "The same passages graded twice", columns, rows)
 
 
-def _said(counts: Mapping[str, int]) -> str:
+def _count_words(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())

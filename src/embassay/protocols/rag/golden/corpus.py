@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from embassay.contracts import Role, Tokenizer
 from embassay.data import Dataset, open_dataset
 from embassay.data.documents.passages import Folder, Whole
-from embassay.data.intake import Intake, language
+from embassay.data.intake import Intake, name_language
 from embassay.data.lines import reading_of
 from embassay.data.rows import Row, Source, missing_column, text_of, texts_of
 from embassay.data.sources import own_first
@@ -31,8 +31,8 @@ from embassay.protocols.rag.judges import Judge, Question, is_remote, open_judge
 from embassay.protocols.rag.rewriters import Rewriter, open_rewriter
 from embassay.protocols.rag.tradeoffs import words_bytes
 from embassay.records import Skipped
-from embassay.runs.folder import digest, to_json
-from embassay.runs.memory import Footprint, check
+from embassay.runs.folder import digest_json, to_json
+from embassay.runs.memory import Footprint, check_memory
 from embassay.systems import SYSTEMS
 from embassay.systems.remote import Ledger
 from embassay.text import open_tokenizer
@@ -102,31 +102,31 @@ def read_inputs(request: GoldenRequest) -> Read:
     `text`, and may have `title`, whatever a breadcrumb is made of, and more. UsageError where the request does not say
     what to read, DataError for what is wrong in the files.
     """
-    tables = _tables(request)
-    check(reading(Path(origin.address) for origin in tables.corpus.origins()))
+    tables = _open_tables(request)
+    check_memory(reading_memory(Path(origin.address) for origin in tables.corpus.origins()))
     intake = Intake()
     documents = intake.read(
-        tables.corpus, tables.corpus.columns(), lambda row, key: _document(row, key, intake), Draw(None, 0)
+        tables.corpus, tables.corpus.columns(), lambda row, key: _read_doc(row, key, intake), Draw(None, 0)
     )
     questions = intake.read(
         tables.queries,
         tables.queries.columns(),
-        lambda row, key: _posed(row, key, intake),
+        lambda row, key: _read_question(row, key, intake),
         Draw(request.limit, request.seed),
     )
     intake.note_texts(
         (document.id for _, document in documents), (document.text for _, document in documents)
     )
-    files = {"corpus": _files(tables.corpus), "queries": _files(tables.queries)}
+    files = {"corpus": _input_files(tables.corpus), "queries": _input_files(tables.queries)}
     hashes = [file.sha256 for part in files.values() for file in part]
     return Read(
         tuple(question for _, question in questions), tuple(document for _, document in documents), tables.name,
-        language(intake.langs, tables.lang), digest([hashes, dict(request.mapping), request.split]), files,
+        name_language(intake.langs, tables.lang), digest_json([hashes, dict(request.mapping), request.split]), files,
         tables.skipped + intake.tally.skipped(), tables.notes + intake.tally.warnings(),
     )  # fmt: skip
 
 
-def _tables(request: GoldenRequest) -> _Both:
+def _open_tables(request: GoldenRequest) -> _Both:
     if request.dataset and (request.corpus or request.queries):
         raise UsageError("Both a dataset and files are named.", mend="Use -d, or --corpus and --queries.")
     if request.dataset:
@@ -140,8 +140,8 @@ def _tables(request: GoldenRequest) -> _Both:
         )
     if request.corpus and has_documents_at(request.corpus):
         return _of_documents(request)
-    corpus = _path(request.corpus)
-    return _of_files(corpus, _path(request.queries), corpus.name.partition(".")[0], request)
+    corpus = _check_path(request.corpus)
+    return _of_files(corpus, _check_path(request.queries), corpus.name.partition(".")[0], request)
 
 
 def has_documents_at(corpus: str) -> bool:
@@ -166,7 +166,7 @@ def documents_of(corpus: str, options: GoldenOptions) -> tuple[Source, Dataset]:
 def _of_documents(request: GoldenRequest) -> _Both:
     """A folder of documents, and a file of questions."""
     corpus, dataset = documents_of(request.corpus, request.options)
-    queries = _of_files(None, _path(request.queries), dataset.name, request).queries
+    queries = _of_files(None, _check_path(request.queries), dataset.name, request).queries
     return _Both(corpus, queries, dataset.name, "", dataset.notes, dataset.skipped)
 
 
@@ -194,7 +194,7 @@ def _of_files(corpus: Path | None, queries: Path, name: str, request: GoldenRequ
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
             raise missing_column(raw["corpus"], column, target=target)
-    named = {part: _named(source, columns) for part, source in raw.items()}
+    named = {part: _rename_columns(source, columns) for part, source in raw.items()}
     if request.split is not None:
         named["queries"] = Filtered(named["queries"], {"split": frozenset({request.split})})
     return _Both(named["corpus"], named["queries"], name)
@@ -216,14 +216,14 @@ def _of_dataset(request: GoldenRequest) -> _Both:
     return _Both(corpus, queries, dataset.name, dataset.declared_lang, dataset.notes)
 
 
-def _path(name: str) -> Path:
+def _check_path(name: str) -> Path:
     path = Path(name).expanduser()
     if not path.is_file():
         raise UsageError(f"There is no file {name!r}.", mend="Check its name and folder.")
     return path
 
 
-def _named(source: Source, mapping: Mapping[str, str]) -> Source:
+def _rename_columns(source: Source, mapping: Mapping[str, str]) -> Source:
     """The table under our names. DataError where it has no column `text`; its rows are numbered without an `id`."""
     names = {target: column for target, column in mapping.items() if not column or column in source.columns()}
     view = Renamed(source, names)
@@ -232,7 +232,7 @@ def _named(source: Source, mapping: Mapping[str, str]) -> Source:
     return view
 
 
-def _document(row: Row, key: str, intake: Intake) -> Document | None:
+def _read_doc(row: Row, key: str, intake: Intake) -> Document | None:
     text = text_of(row, "text")
     if text is None:
         intake.tally.skip("documents without text", key)
@@ -242,26 +242,26 @@ def _document(row: Row, key: str, intake: Intake) -> Document | None:
         for name, value in row.cells.items()
         if name not in ("id", "_id", "text") and _is_plain(value)
     }
-    return Document(key, _title(row), text, metadata)
+    return Document(key, _read_title(row), text, metadata)
 
 
-def _posed(row: Row, key: str, intake: Intake) -> Posed | None:
+def _read_question(row: Row, key: str, intake: Intake) -> Posed | None:
     text = text_of(row, "text")
     if text is None:
         intake.tally.skip("questions without text", key)
         return None
     rewrite = next((value for name in _REWRITES if (value := text_of(row, name))), None)
-    return Posed(key, text, rewrite, text_of(row, "bm25_query"), _tags(row))
+    return Posed(key, text, rewrite, text_of(row, "bm25_query"), _read_tags(row))
 
 
-def _tags(row: Row) -> tuple[str, ...]:
+def _read_tags(row: Row) -> tuple[str, ...]:
     value = row.cells.get("tags")
     if isinstance(value, str):
         return tuple(part for piece in value.split(",") if (part := piece.strip()))
     return tuple(tag for tag in texts_of(row, "tags") if tag)
 
 
-def _title(row: Row) -> str:
+def _read_title(row: Row) -> str:
     return (text_of(row, "title") or "").strip()
 
 
@@ -274,7 +274,7 @@ def _is_plain(value: Any) -> bool:
         return False
 
 
-def _files(source: Source) -> tuple[Input, ...]:
+def _input_files(source: Source) -> tuple[Input, ...]:
     return tuple(Input(origin.address, origin.digest().hex()) for origin in source.origins())
 
 
@@ -300,7 +300,11 @@ class _Passage:
 
 def passages_of(documents: Sequence[Document], options: GoldenOptions, tokenizer: Tokenizer) -> Passages:
     """The documents as passages; with `options.chunk` as chunks `doc#1`, `doc#2` ... of so many tokens at most."""
-    pieces = _chunks(documents, options, tokenizer) if options.chunk is not None else map(_whole, documents)
+    pieces = (
+        _cut_chunks(documents, options, tokenizer)
+        if options.chunk is not None
+        else map(_whole_passage, documents)
+    )
     ordered = sorted(pieces, key=lambda passage: passage.id)
     if not ordered:
         raise DataError("no passage can be made of the corpus", expected="at least one text")
@@ -311,11 +315,11 @@ def passages_of(documents: Sequence[Document], options: GoldenOptions, tokenizer
     )
 
 
-def _whole(document: Document) -> _Passage:
+def _whole_passage(document: Document) -> _Passage:
     return _Passage(document.id, document.whole, document.metadata)
 
 
-def _chunks(
+def _cut_chunks(
     documents: Sequence[Document], options: GoldenOptions, tokenizer: Tokenizer
 ) -> Iterator[_Passage]:
     from embassay.text.chunking import Chunking, chunk
@@ -324,18 +328,20 @@ def _chunks(
     assert options.chunk is not None
     chunking, ends = Chunking(options.chunk, options.overlap), token_ends(tokenizer)
     for document in documents:
-        for number, piece in enumerate(chunk(document.text, _breadcrumb(document), chunking, ends), start=1):
+        for number, piece in enumerate(
+            chunk(document.text, _breadcrumb_of(document), chunking, ends), start=1
+        ):
             place = {"source": document.id, "chunk": number, "start": piece.start, "end": piece.end}
             yield _Passage(f"{document.id}#{number}", piece.text, {**document.metadata, **place})
 
 
-def _breadcrumb(document: Document) -> Any:
+def _breadcrumb_of(document: Document) -> Any:
     """Paper > section > subsection > title, authors, date, from the columns of that name."""
     from embassay.text.chunking import Breadcrumb
 
     def said(*names: str) -> str:
         values = (document.metadata.get(name) for name in names)
-        return next((text for value in values if (text := _text(value))), "")
+        return next((text for value in values if (text := _join_value(value))), "")
 
     sections = tuple(filter(None, (said("section"), said("subsection"))))
     return Breadcrumb(
@@ -343,7 +349,7 @@ def _breadcrumb(document: Document) -> Any:
     )
 
 
-def _text(value: Any) -> str:
+def _join_value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in value if isinstance(item, str | int))
     return "" if value is None or isinstance(value, dict) else str(value).strip()
@@ -359,7 +365,7 @@ _ROW = 3_000
 """Bytes of what is written of a passage that was found, beside its text."""
 
 
-def searching(system: Any, passages: Sequence[str], queries: Sequence[str], depth: int) -> Footprint:
+def search_memory(system: Any, passages: Sequence[str], queries: Sequence[str], depth: int) -> Footprint:
     """S2 on these passages, which are in memory: the vectors of a shard, the index of the words of the queries, and
     the `depth` best of both searches."""
     shard, dim = min(SHARD, len(passages)), dimensions(system)
@@ -371,7 +377,7 @@ def searching(system: Any, passages: Sequence[str], queries: Sequence[str], dept
     return footprint(parts, "Judge a smaller corpus, or fewer questions (--limit)")
 
 
-def reading(files: Iterable[Path]) -> Footprint:
+def reading_memory(files: Iterable[Path]) -> Footprint:
     """The corpus in these files, which is held whole from beginning to end; nothing of a table of a hub is known."""
     size = sum(
         file.stat().st_size * (_READ * _PACKED if file.suffix in (".gz", ".parquet") else _READ)

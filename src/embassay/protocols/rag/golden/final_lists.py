@@ -23,13 +23,13 @@ from types import MappingProxyType
 from typing import Any
 
 from embassay.data.lines import Delimited, text_lines
-from embassay.data.rows import Row, inert, missing_column
+from embassay.data.rows import Row, escape_formula, missing_column
 from embassay.data.tables import known_suffix
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.tables import csv_sheet
 from embassay.protocols.rag.golden.stages import QueryFolder, read_rows
 from embassay.randomness import generator
-from embassay.runs.folder import RunFolder, digest, to_json, write_atomic
+from embassay.runs.folder import RunFolder, digest_json, to_json, write_atomic
 
 EDITED = ("place", "grade", "remark")
 NEEDED = ("item", *EDITED)
@@ -72,7 +72,7 @@ class Edited:
 
 def item_of(query_id: str, doc_id: str) -> str:
     """The name of a passage in the file: it says nothing of its place, and no spreadsheet takes it for a number."""
-    return f"i{digest([query_id, doc_id])[:10]}"
+    return f"i{digest_json([query_id, doc_id])[:10]}"
 
 
 def write_check(
@@ -83,14 +83,14 @@ def write_check(
 
     UsageError for an ending that is not known.
     """
-    columns = _columns(blind)
+    columns = _check_columns(blind)
     rows: list[Iterable[Any]] = [columns]
     for final in lists:
-        for passage in _shuffled(final, seed) if blind else final.passages:
-            row = _row(final, passage, excerpt, blind)
+        for passage in _shuffle_list(final, seed) if blind else final.passages:
+            row = _check_row(final, passage, excerpt, blind)
             rows.append([row[column] for column in columns])
     # Spreadsheets take a file without the mark for one in an old code page.
-    write_atomic(path, csv_sheet(rows, _delimiter(path)).encode("utf-8-sig"))
+    write_atomic(path, csv_sheet(rows, _delimiter_of(path)).encode("utf-8-sig"))
 
 
 def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bool]:
@@ -100,25 +100,25 @@ def read_check(path: Path, lists: Sequence[FinalList]) -> tuple[list[Edited], bo
     passage that is not in the lists or stands twice, one that is missing, and places and grades that are none.
     """
     items = {item_of(final.query_id, p.doc_id): (final, p) for final in lists for p in final.passages}
-    source = _source(path)
+    source = _open_check(path)
     for column in NEEDED:
         if column not in source.columns():
             raise missing_column(source, column)
     edits: dict[str, Edited] = {}
     lines: dict[str, int] = {}
     for row in source.rows(NEEDED):
-        if not any(_cell(row, column) for column in NEEDED):
+        if not any(_read_cell(row, column) for column in NEEDED):
             continue
-        item = _cell(row, "item")
+        item = _read_cell(row, "item")
         if item not in items:
-            raise _fault(row, "the passage is in no final list", "an item of the file that was written",
+            raise _row_fault(row, "the passage is in no final list", "an item of the file that was written",
                          item, "Restore the column `item`, and check with the run that the file is from.")  # fmt: skip
         if item in edits:
-            raise _fault(row, "the passage stands twice", f"the item once, as on line {lines[item]}", item,
+            raise _row_fault(row, "the passage stands twice", f"the item once, as on line {lines[item]}", item,
                          "Delete one of the two rows.")  # fmt: skip
         whose, passage = items[item]
         edits[item] = Edited(
-            whose.query_id, passage.doc_id, _edited_place(row), _grade(row), _cell(row, "remark")
+            whose.query_id, passage.doc_id, _edited_place(row), _read_grade(row), _read_cell(row, "remark")
         )
         lines[item] = row.line
     if not edits:
@@ -145,34 +145,34 @@ def _check_whole(
             )  # fmt: skip
 
 
-def _columns(blind: bool) -> tuple[str, ...]:
+def _check_columns(blind: bool) -> tuple[str, ...]:
     judges = () if blind else JUDGES
     return ("item", "query_id", "question", "place", "grade", "remark", *judges, "doc_id", "text")
 
 
-def _shuffled(final: FinalList, seed: int) -> Iterator[Listed]:
+def _shuffle_list(final: FinalList, seed: int) -> Iterator[Listed]:
     for place in generator(seed, "human check", final.query_id).permutation(len(final.passages)).tolist():
         yield final.passages[place]
 
 
-def _row(final: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
+def _check_row(final: FinalList, passage: Listed, excerpt: int, blind: bool) -> dict[str, object]:
     grade = "" if passage.grade is None else passage.grade
     filled = ("", "") if blind else (passage.place, grade)
     return {
         "item": item_of(final.query_id, passage.doc_id),
-        "query_id": inert(final.query_id),
-        "question": inert(_cut(final.question, excerpt)),
+        "query_id": escape_formula(final.query_id),
+        "question": escape_formula(_cut_text(final.question, excerpt)),
         "place": filled[0],
         "grade": filled[1],
         "remark": "",
         "judge_place": passage.place,
         "judge_grade": grade,
-        "doc_id": inert(passage.doc_id),
-        "text": inert(_cut(passage.text, excerpt)),
+        "doc_id": escape_formula(passage.doc_id),
+        "text": escape_formula(_cut_text(passage.text, excerpt)),
     }
 
 
-def _cut(text: str, most: int) -> str:
+def _cut_text(text: str, most: int) -> str:
     """One line of at most so many characters, cut between words."""
     line = " ".join(text.replace("\0", " ").split())
     if len(line) <= most:
@@ -181,47 +181,48 @@ def _cut(text: str, most: int) -> str:
     return (head.rpartition(" ")[0] or head) + "…"
 
 
-def _delimiter(path: Path) -> str:
+def _delimiter_of(path: Path) -> str:
     ending = known_suffix(path.name)
     if ending not in ENDINGS:
         raise UsageError(f"A check cannot be written to {path}.", mend="Let its name end in .csv or .tsv.")
     return "\t" if ending == ".tsv" else ","
 
 
-def _source(path: Path) -> Delimited:
-    _delimiter(path)
+def _open_check(path: Path) -> Delimited:
+    _delimiter_of(path)
     _, header = next(iter(text_lines(path)))
     return Delimited(path, max((",", ";", "\t"), key=header.count))
 
 
-def _cell(row: Row, column: str) -> str:
+def _read_cell(row: Row, column: str) -> str:
     return str(row.cells.get(column) or "").strip()
 
 
 def _edited_place(row: Row) -> float | None:
-    text = _cell(row, "place")
+    text = _read_cell(row, "place")
     if not text:
         return None
     value = float(text.replace(",", ".")) if _NUMBER.fullmatch(text) else math.nan
     if not 0 < value <= 1_000_000:
-        raise _fault(row, "the place cannot be read", "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
+        raise _row_fault(row, "the place cannot be read",
+                         "a number above 0 (1 = best; 2.5 goes between 2 and 3), or blank",
                      text, "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
     return value
 
 
-def _grade(row: Row) -> int | None:
-    text = _cell(row, "grade")
+def _read_grade(row: Row) -> int | None:
+    text = _read_cell(row, "grade")
     if not text:
         return None
     # A spreadsheet may write 4 as 4.0.
     whole = re.fullmatch(r"([1-5])(?:[.,]0+)?", text)
     if whole is None:
-        raise _fault(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
+        raise _row_fault(row, "the grade cannot be read", "1, 2, 3, 4, 5 or blank", text,
                      "Correct it, or leave it blank where you have nothing to say.")  # fmt: skip
     return int(whole[1])
 
 
-def _fault(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
+def _row_fault(row: Row, what: str, expected: str, found: str, mend: str) -> DataError:
     return DataError(what, path=row.path, line=row.line, expected=expected, found=repr(found), mend=mend)
 
 
@@ -255,7 +256,7 @@ def read_final_list(query: str, path: Path) -> FinalList:
     """The final list of one question, in the file `path`. DataError where it cannot be read."""
     try:
         rows = read_rows(path)
-        passages = tuple(_listed(row) for row in rows)
+        passages = tuple(_read_listed(row) for row in rows)
         question = str(rows[0]["question"]) if rows else ""
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
@@ -264,7 +265,7 @@ def read_final_list(query: str, path: Path) -> FinalList:
     return FinalList(query, question, passages)
 
 
-def _listed(row: dict[str, Any]) -> Listed:
+def _read_listed(row: dict[str, Any]) -> Listed:
     return Listed(str(row["doc_id"]), int(row["final_rank"]), row["grade"], str(row["text"]))
 
 
@@ -318,31 +319,36 @@ def write_export(
         _check_id(folder, query)
         _check_id(folder, doc)
     written = {"qrels": "qrels.tsv"}
-    write_atomic(folder / "qrels.tsv", _tsv(judged))
+    write_atomic(folder / "qrels.tsv", _qrels_text(judged))
     # TREC's columns are separated by blanks, and no id can be quoted.
     if all(name.split() == [name] for query, doc, _ in judged for name in (query, doc)):
         lines = (f"{query} 0 {doc} {grade}\n" for query, doc, grade in judged)
         write_atomic(folder / "qrels.trec", "".join(lines))
         written["trec"] = "qrels.trec"
-    write_atomic(folder / "golden.jsonl", _lines(_everything(questions, rows)))
+    write_atomic(folder / "golden.jsonl", _json_lines(_export_rows(questions, rows)))
     beir = folder / "beir"
     write_atomic(
         beir / "corpus.jsonl",
-        _lines({"_id": text.id, "title": text.title, "text": text.text} for text in corpus),
+        _json_lines({"_id": text.id, "title": text.title, "text": text.text} for text in corpus),
     )
     write_atomic(
-        beir / "queries.jsonl", _lines({"_id": question.id, "text": question.text} for question in questions)
+        beir / "queries.jsonl",
+        _json_lines({"_id": question.id, "text": question.text} for question in questions),
     )
-    write_atomic(beir / "qrels" / "test.tsv", _tsv((query, doc, grade - 1) for query, doc, grade in judged))
-    write_atomic(folder / "README.md", _readme(about, len(questions), len(judged), "trec" in written))
+    write_atomic(
+        beir / "qrels" / "test.tsv", _qrels_text((query, doc, grade - 1) for query, doc, grade in judged)
+    )
+    write_atomic(folder / "README.md", _readme_text(about, len(questions), len(judged), "trec" in written))
     if spans := [(query, *places[doc], grade) for query, doc, grade in judged if doc in places]:
         names = ("query_id", "document", "start", "end", "relevance")
-        write_atomic(folder / "spans.jsonl", _lines(dict(zip(names, span, strict=True)) for span in spans))
+        write_atomic(
+            folder / "spans.jsonl", _json_lines(dict(zip(names, span, strict=True)) for span in spans)
+        )
         written["spans"] = "spans.jsonl"
     return {**written, "jsonl": "golden.jsonl", "beir": "beir"}
 
 
-def _everything(
+def _export_rows(
     questions: Sequence[Finished], rows: Mapping[str, Sequence[ListRow]]
 ) -> Iterator[dict[str, Any]]:
     for question in questions:
@@ -368,13 +374,13 @@ def _by_place(row: ListRow) -> tuple[bool, int, int, int, str]:
     )
 
 
-def _tsv(judged: Iterable[tuple[str, str, int]]) -> str:
+def _qrels_text(judged: Iterable[tuple[str, str, int]]) -> str:
     return "query-id\tcorpus-id\tscore\n" + "".join(
         f"{query}\t{doc}\t{value}\n" for query, doc, value in judged
     )
 
 
-def _lines(values: Iterable[Mapping[str, Any]]) -> str:
+def _json_lines(values: Iterable[Mapping[str, Any]]) -> str:
     return "".join(f"{to_json(value)}\n" for value in values)
 
 
@@ -386,7 +392,7 @@ def _check_id(folder: Path, name: str) -> None:
         )  # fmt: skip
 
 
-def _readme(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
+def _readme_text(about: Mapping[str, Any], questions: int, judged: int, has_trec: bool) -> str:
     facts = "".join(f"- {name}: {value}\n" for name, value in about.items())
     trec = "`qrels.trec` the same in TREC's format, " if has_trec else ""
     return f"""\

@@ -31,15 +31,15 @@ from embassay.protocols.rag.golden.refinement import (
     Refined,
     Refinement,
     log_text,
-    refine,
+    refine_pools,
 )
-from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, input_of, lines, read_rows
+from embassay.protocols.rag.golden.stages import Done, Input, Product, RunQuery, as_jsonl, input_of, read_rows
 from embassay.protocols.rag.golden.trust import FIRST, check_trial
-from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, about
+from embassay.protocols.rag.judges import Judge, Passage, Question, Verdict, describe_judge
 from embassay.protocols.rag.ranking import Candidate
 from embassay.protocols.rag.ranking.engines import ENGINES, calls_for
 from embassay.runs.execution import Failure, all_of
-from embassay.runs.folder import digest, to_json, write_atomic
+from embassay.runs.folder import digest_json, to_json, write_atomic
 from embassay.systems.remote.calls import wait_for
 
 Key = tuple[str, str]
@@ -71,7 +71,7 @@ class Grading:
         by_query: dict[str, list[Ungraded]] = {}
         for passage in self.ungraded:
             by_query.setdefault(passage.query_id, []).append(passage)
-        return {query: _reason(passages) for query, passages in by_query.items()}
+        return {query: _ungraded_reason(passages) for query, passages in by_query.items()}
 
 
 def key_of(pair: Pair) -> Key:
@@ -123,29 +123,31 @@ async def grade_all(
 
 
 def kept_row(pair: Pair, verdict: Verdict, judge: Judge, ts: str) -> dict[str, Any]:
-    """A verdict as one line of the file that grows while a question is graded; `reusable` reads it back."""
+    """A verdict as one line of the file that grows while a question is graded; `reusable_verdicts` reads it back."""
     return {
         "qid": pair[0].id,
         "doc_id": pair[1].id,
         "grade": verdict.grade,
         "attempts": verdict.attempts,
         "rejected": list(verdict.rejected),
-        "judge": digest(judge.identity),
-        "texts": _texts(pair),
+        "judge": digest_json(judge.identity),
+        "texts": _texts_digest(pair),
         "ts": ts,
     }
 
 
-def reusable(rows: Iterable[Mapping[str, Any]], asked: Sequence[Pair], judge: Judge) -> dict[Key, Verdict]:
+def reusable_verdicts(
+    rows: Iterable[Mapping[str, Any]], asked: Sequence[Pair], judge: Judge
+) -> dict[Key, Verdict]:
     """The verdicts of lines that the same judge (model, prompts, sampling) gave on the same texts; others are passed
     over, as are lines that are not whole."""
     pairs = {key_of(pair): pair for pair in asked}
-    by = digest(judge.identity)
+    by = digest_json(judge.identity)
     verdicts: dict[Key, Verdict] = {}
     for row in rows:
         key = row.get("qid", ""), row.get("doc_id", "")
         grade = row.get("grade")
-        if key not in pairs or row.get("judge") != by or row.get("texts") != _texts(pairs[key]):
+        if key not in pairs or row.get("judge") != by or row.get("texts") != _texts_digest(pairs[key]):
             continue
         # Not isinstance: JSON's true is an int to Python, and would be grade 1.
         if type(grade) is int and 1 <= grade <= 5:
@@ -164,18 +166,18 @@ def scored_row(
         "model": facts["model"],
         "temperature": facts["temperature"],
         "top_p": facts["top_p"],
-        "judge": digest(judge.identity),
+        "judge": digest_json(judge.identity),
         "attempts": verdict.attempts,
         "rejected": list(verdict.rejected),
         "ts": ts,
     }
 
 
-def _texts(pair: Pair) -> str:
-    return digest([pair[0].text, pair[1].text])[:16]
+def _texts_digest(pair: Pair) -> str:
+    return digest_json([pair[0].text, pair[1].text])[:16]
 
 
-def _reason(ungraded: Sequence[Ungraded]) -> str:
+def _ungraded_reason(ungraded: Sequence[Ungraded]) -> str:
     first = ungraded[0]
     others = f" and {len(ungraded) - 1} more" if len(ungraded) > 1 else ""
     return f"no grade for {first.doc_id}{others}: {first.reason}"
@@ -238,7 +240,7 @@ class Grades:
 
     def _keep(self, path: Path, question: Question, passage: Passage, verdict: Verdict) -> None:
         """Write a verdict down at once."""
-        ts, model = moment("milliseconds"), about(self.work.judge)["model"]
+        ts, model = moment("milliseconds"), describe_judge(self.work.judge)["model"]
         self._said[question.id, passage.id] = ts, model
         row = {**kept_row((question, passage), verdict, self.work.judge, ts), "model": model}
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,7 +252,7 @@ class Grades:
         self, waiting: Sequence[RunQuery], rows: Mapping[str, Rows], grading: Grading, done: Done
     ) -> Mapping[str, str]:
         """Write the artefact of every question whose passages are graded; the others have failed."""
-        facts = about(self.work.judge)
+        facts = describe_judge(self.work.judge)
         may_lack = self.work.request.options.failed == "ungraded"
         failed = dict(grading.failed)
         for asked in waiting:
@@ -267,7 +269,7 @@ class Grades:
             done(
                 asked,
                 Product(
-                    {asked.folder.scores: lines(scored)},
+                    {asked.folder.scores: as_jsonl(scored)},
                     {
                         "graded": len(graded),
                         "ungraded": len(scored) - len(graded),
@@ -298,7 +300,7 @@ class Grades:
         rows = [*self._scored_before(asked), *_whole_rows(asked)]
         for row in rows:
             self._said[row.get("qid", ""), row.get("doc_id", "")] = row.get("ts", ""), row.get("model", "")
-        return reusable(rows, pairs, self.work.judge)
+        return reusable_verdicts(rows, pairs, self.work.judge)
 
     def _scored_before(self, asked: RunQuery) -> Iterable[dict[str, Any]]:
         if not asked.folder.scores.exists():
@@ -414,13 +416,13 @@ class Pruned:
         return len(self.rows)
 
 
-def prune(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> Pruned:
+def prune_rows(rows: Sequence[Mapping[str, Any]], minimum: int = MINIMUM) -> Pruned:
     """The rows (each with `grade`, 1 to 5, and `rank_rrf`) of the buckets 5, 4, 3, 2, 1, each taken whole while fewer
     than `minimum` are kept; all rows where there are no more.
 
     >>> counts = {5: 4, 4: 4, 3: 20, 2: 30, 1: 9}
     >>> rows = [{"grade": grade, "rank_rrf": i} for grade, n in counts.items() for i in range(n)]
-    >>> found = prune(rows)
+    >>> found = prune_rows(rows)
     >>> found.cut_size, found.cut_stage
     (58, 2)
     """
@@ -458,9 +460,9 @@ class Cut:
     def do(self, waiting: Sequence[RunQuery], done: Done) -> Mapping[str, str]:
         minimum = self.work.request.options.minimum
         for asked in waiting:
-            pruned = prune(read_rows(asked.folder.scores), minimum)
+            pruned = prune_rows(read_rows(asked.folder.scores), minimum)
             rows = pruned_rows(pruned, moment("milliseconds"))
-            files = {asked.folder.pruned(minimum): lines(rows)}
+            files = {asked.folder.pruned(minimum): as_jsonl(rows)}
             done(asked, Product(files, {"kept": len(rows), "cut_stage": pruned.cut_stage}))
         return {}
 
@@ -515,26 +517,26 @@ def preview_text(refined: Refined, top: int) -> str:
     stopped = f"stopped: {ranking.stopped}" if ranking.stopped else "not done yet"
     calls = len(refined.calls)
     answers = "answer" if calls == 1 else "answers"
-    head = [f"# {_flat(pool.question.text)}", "",
-            f"Question {_flat(pool.question.id)}, {calls} {answers} of the judge, {stopped}.", "",
+    head = [f"# {_flatten_text(pool.question.text)}", "",
+            f"Question {_flatten_text(pool.question.id)}, {calls} {answers} of the judge, {stopped}.", "",
             "| # | passage | grade | shown | score | text |", "|--:|---|--:|--:|--:|---|"]  # fmt: skip
     lines = [
-        f"| {place} | {_flat(pool.ids[i])} | {_grade(pool.candidates[i].grade)} | {ranking.exposures[i]} | "
-        f"{ranking.scores[i]:.3f} | {_flat(_begun(pool.passages[i].text))} |"
+        f"| {place} | {_flatten_text(pool.ids[i])} | {_grade_text(pool.candidates[i].grade)} | {ranking.exposures[i]} "
+        f"| {ranking.scores[i]:.3f} | {_flatten_text(_begin_text(pool.passages[i].text))} |"
         for place, i in enumerate(ranking.order[:top], start=1)
     ]
     return "\n".join([*head, *lines]) + "\n"
 
 
-def _grade(grade: int | None) -> str:
+def _grade_text(grade: int | None) -> str:
     return "-" if grade is None else str(grade)
 
 
-def _begun(text: str) -> str:
+def _begin_text(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN].rstrip() + " ..."
 
 
-def _flat(text: str) -> str:
+def _flatten_text(text: str) -> str:
     """On one line, and nothing that a Markdown table or a browser would take for its own."""
     return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
@@ -581,7 +583,7 @@ class Order:
         pools = [len(read_rows(self._pruned(asked))) for asked in waiting]
         expected = sum(calls_for(self.work.request.engine, pool) for pool in pools)
         self.work.listener.stage(f"S6 orders by {self.work.judge.name}", expected, "expected calls")
-        for wave in _waves(self.work.run / "refinement.json", set_out):
+        for wave in _read_or_add_wave(self.work.run / "refinement.json", set_out):
             if names & wave.keys():
                 fellows = [queries[key] for key, sha in wave.items() if self._is_as(queries[key], sha)]
                 failed |= self._refine(fellows, names, done)
@@ -614,7 +616,7 @@ class Order:
 
         hooks = Hooks(self.work.listener.advanced_by, checkpoint, finished, self._warn)
         with self.work.charged("S6", self.work.judge.name):
-            outcomes = wait_for(lambda: refine(self.refinement, pools, logs=logs, hooks=hooks))
+            outcomes = wait_for(lambda: refine_pools(self.refinement, pools, logs=logs, hooks=hooks))
         for key, outcome in outcomes.items():
             if isinstance(outcome, Refined):
                 finished(key, outcome)
@@ -628,8 +630,8 @@ class Order:
         top, folder = self.refinement.top, asked.folder
         ordered = ranked_rows(refined, {str(row["doc_id"]): row for row in reversed(rows)})
         files = {
-            folder.ranked(top): lines(ordered[:top]),
-            folder.order: lines({name: row[name] for name in _SHORT} for row in ordered),
+            folder.ranked(top): as_jsonl(ordered[:top]),
+            folder.order: as_jsonl({name: row[name] for name in _SHORT} for row in ordered),
             folder.calls: calls_text(self.refinement, refined),
             folder.checkpoint: checkpoint_text(refined, top),
             folder.preview: preview_text(refined, top),
@@ -657,7 +659,7 @@ class Order:
 _SHORT = ("qid", "doc_id", "grade", "rank_rrf", "final_rank", "final_score", "exposures", "info")
 
 
-def _waves(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
+def _read_or_add_wave(path: Path, set_out: Mapping[str, str]) -> list[Wave]:
     """The waves of a run, with those that set out now as the last where they are new or have changed since."""
     waves: list[Wave] = _read_waves(path)
     joined = {key: sha for wave in waves for key, sha in wave.items()}

@@ -156,7 +156,7 @@ class GoldenRequest:
         return {**asdict(self), "mapping": dict(self.mapping)}
 
 
-def flat(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def flat_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments with the options among them, as JSON values."""
     from embassay.runs.folder import to_json
 
@@ -176,7 +176,7 @@ def check_resumable(folder: RunFolder, request: GoldenRequest, redo: str | None)
         return
     if (manifest.get("protocol"), manifest.get("kind")) != ("rag", "golden"):
         raise UsageError(f"{folder.path} holds a run of another kind.", mend="Choose another --out.")
-    before, now = flat(manifest["arguments"]), flat(request.as_dict())
+    before, now = flat_arguments(manifest["arguments"]), flat_arguments(request.as_dict())
     differing = [name for name in now if before.get(name) != now[name] and _STAGE_OF.get(name, "S1")]
     stages = [_STAGE_OF.get(name) for name in differing]
     fixed = [name for name in differing if name in FIXED]
@@ -215,7 +215,7 @@ class Setting:
 Settings = Mapping[str, Setting]
 
 
-def resolve(
+def resolve_settings(
     given: Mapping[str, Any],
     *,
     environment: Mapping[str, str],
@@ -230,14 +230,14 @@ def resolve(
     the local file and the environment may name one too. UsageError for what is no setting, DataError for a file that
     cannot be read.
     """
-    local = _local(config, here or Path.cwd())
-    variables = _variables(environment)
+    local = _local_file(config, here or Path.cwd())
+    variables = _read_environment(environment)
     named = [("command line", {"profile": profile}), ("environment", variables), ("file", local.values)]
     chosen = next((values["profile"] for _, values in named if values.get("profile")), None)
-    settings = {name: Setting(value, "default") for name, value in _defaults().items()}
+    settings = {name: Setting(value, "default") for name, value in _default_settings().items()}
     layers = [
         (local.origin, local.values),
-        *_profile(chosen),
+        *_read_profile(chosen),
         ("environment", variables),
         ("command line", {key: value for key, value in given.items() if value is not None}),
     ]
@@ -269,7 +269,7 @@ def request_of(settings: Settings) -> GoldenRequest:
     return request
 
 
-def snapshot(settings: Settings) -> dict[str, dict[str, Any]]:
+def settings_record(settings: Settings) -> dict[str, dict[str, Any]]:
     """For the manifest: every setting with its value and origin."""
     return {name: {"value": setting.value, "from": setting.origin} for name, setting in settings.items()}
 
@@ -280,34 +280,34 @@ class _File:
     values: Mapping[str, Any]
 
 
-def _local(config: Path | None, here: Path) -> _File:
+def _local_file(config: Path | None, here: Path) -> _File:
     if config is None:
         path = here / LOCAL
-        return _read(path, LOCAL) if path.is_file() else _File("", {})
+        return _read_toml(path, LOCAL) if path.is_file() else _File("", {})
     if not config.is_file():
         raise UsageError(f"There is no file {str(config)!r}.", mend="Check what --config says.")
-    return _read(config, str(config))
+    return _read_toml(config, str(config))
 
 
-def _profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
+def _read_profile(name: str | None) -> list[tuple[str, Mapping[str, Any]]]:
     if name is None:
         return []
     if name in PROFILES:
         return [(f"profile {name}", PROFILES[name])]
     path = Path(name).expanduser()
     if not path.is_file():
-        from embassay.data.rows import nearest
+        from embassay.data.rows import nearest_name
 
-        near = nearest(name, PROFILES)
+        near = nearest_name(name, PROFILES)
         hint = f"Did you mean {near}? " if near else ""
         raise UsageError(
             f"There is no profile {name!r}.",
             mend=f"{hint}Profiles are {' and '.join(PROFILES)}, or the path of a TOML file with a table [golden].",
         )
-    return [(f"profile {name}", {k: v for k, v in _read(path, name).values.items() if k != "profile"})]
+    return [(f"profile {name}", {k: v for k, v in _read_toml(path, name).values.items() if k != "profile"})]
 
 
-def _read(path: Path, origin: str) -> _File:
+def _read_toml(path: Path, origin: str) -> _File:
     """The table `golden` of a TOML file; other tables are for others."""
     try:
         whole = tomllib.loads(read_bounded(path).decode("utf-8"))
@@ -319,53 +319,54 @@ def _read(path: Path, origin: str) -> _File:
     table = whole.get("golden", {})
     if not isinstance(table, dict):
         raise DataError("golden is not a table", path=path, expected="[golden] and lines like depth = 30")
-    return _File(origin, _checked(table, str(path)))
+    return _File(origin, _check_settings(table, str(path)))
 
 
-def _variables(environment: Mapping[str, str]) -> dict[str, Any]:
+def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     named = {
         name.removeprefix(PREFIX).lower(): value
         for name, value in environment.items()
         if name.startswith(PREFIX)
     }
-    return _checked(named, "the environment", prefix=PREFIX)
+    return _check_settings(named, "the environment", prefix=PREFIX)
 
 
-def _checked(table: Mapping[str, Any], where: str, prefix: str = "") -> dict[str, Any]:
+def _check_settings(table: Mapping[str, Any], where: str, prefix: str = "") -> dict[str, Any]:
     """The settings as the types they have. UsageError for names and values that are none."""
     from pydantic import ValidationError
 
-    unknown = [name for name in table if name not in (*_defaults(), "profile")]
+    unknown = [name for name in table if name not in (*_default_settings(), "profile")]
     if unknown:
         raise UsageError(
-            f"{where}: there is no setting {_spelled(unknown[0], prefix)!r}.", mend=_near(unknown[0], prefix)
+            f"{where}: there is no setting {_spell_name(unknown[0], prefix)!r}.",
+            mend=_suggest_name(unknown[0], prefix),
         )
     try:
-        model = _model().model_validate(dict(table))
+        model = _settings_model().model_validate(dict(table))
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
         raise UsageError(
-            f"{where}: {_spelled(name, prefix)} is {first['input']!r}: {first['msg'].lower()}.",
+            f"{where}: {_spell_name(name, prefix)} is {first['input']!r}: {first['msg'].lower()}.",
             mend="Correct it, or leave it out for the default.",
         ) from error
     return {name: getattr(model, name) for name in table}
 
 
-def _spelled(name: str, prefix: str) -> str:
+def _spell_name(name: str, prefix: str) -> str:
     return prefix + name.upper() if prefix else name
 
 
-def _near(name: str, prefix: str) -> str:
-    from embassay.data.rows import nearest
+def _suggest_name(name: str, prefix: str) -> str:
+    from embassay.data.rows import nearest_name
 
-    near = nearest(name, (*_defaults(), "profile"))
-    spelled: Iterable[str] = (_spelled(default, prefix) for default in _defaults())
-    return f"Did you mean {_spelled(near, prefix)!r}?" if near else f"Settings are {', '.join(spelled)}."
+    near = nearest_name(name, (*_default_settings(), "profile"))
+    spelled: Iterable[str] = (_spell_name(default, prefix) for default in _default_settings())
+    return f"Did you mean {_spell_name(near, prefix)!r}?" if near else f"Settings are {', '.join(spelled)}."
 
 
 @cache
-def _defaults() -> dict[str, Any]:
+def _default_settings() -> dict[str, Any]:
     """Every setting with its default; an encoder and a judge have none."""
     empty = GoldenRequest(encoder="-", judge="-")
     values = {key.name: getattr(empty, key.name) for key in fields(GoldenRequest) if key.name != "options"}
@@ -373,12 +374,12 @@ def _defaults() -> dict[str, Any]:
 
 
 @cache
-def _model() -> Any:
+def _settings_model() -> Any:
     """What a file or the environment may hold, with the types of the dataclasses."""
     from pydantic import ConfigDict, create_model
 
     hints = {**get_type_hints(GoldenRequest), **get_type_hints(GoldenOptions), "profile": str}
-    names = (*_defaults(), "profile")
+    names = (*_default_settings(), "profile")
     columns: Any = {name: (hints[name] | None, None) for name in names}
     return create_model("GoldenSettings", __config__=ConfigDict(extra="forbid"), **columns)
 

@@ -24,7 +24,7 @@ from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_t
 from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
 from embassay.protocols.rag.golden.grades import Key
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.scoring.inputs import graded, named_path
+from embassay.protocols.rag.scoring.inputs import map_grades, named_path
 from embassay.randomness import generator
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats.consensus import MISSING, Consensus, dawid_skene, median_votes
@@ -101,16 +101,18 @@ def read_judge(given: str, grades: str | None = None) -> Judged:
     the grade map `grades`. DataError or UsageError for what is neither."""
     name, path = named_path(given)
     if not (path / "export" / "qrels.tsv").is_file():
-        return Judged(name, _grades(path, grades))
+        return Judged(name, _read_grades(path, grades))
     manifest = RunFolder(path).read_manifest() or {}
     judge = str(manifest.get("arguments", {}).get("judge", ""))
     spent = manifest.get("spent", {}).get("systems", {}).get(judge, {})
     usd = spent.get("usd", 0.0 if not spent else None)
-    return Judged(name if "=" in given else judge or name, _grades(path / "export" / "qrels.tsv", None), usd)
+    return Judged(
+        name if "=" in given else judge or name, _read_grades(path / "export" / "qrels.tsv", None), usd
+    )
 
 
-def _grades(path: Path, grades: str | None) -> dict[Key, int]:
-    frame = graded(read_qrels(path), grades).frame
+def _read_grades(path: Path, grades: str | None) -> dict[Key, int]:
+    frame = map_grades(read_qrels(path), grades).frame
     return {(query, doc): int(grade) for query, doc, grade in frame.iter_rows()}
 
 
@@ -146,11 +148,11 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
     )
     panels = [Judged(by, grades[by], total) for by in PANELS]
     return Panel(
-        tuple(_standing(judge, people, seed) for judge in judges),
-        tuple(_standing(panel, people, seed) for panel in panels),
-        tuple(_pair(first, second, seed) for first, second in combinations(judges, 2)),
-        alpha(keys, votes, seed=seed),
-        _right(names, model), model.rounds, model.converged, grades, len(keys), len({key[0] for key in keys}),
+        tuple(_judge_standing(judge, people, seed) for judge in judges),
+        tuple(_judge_standing(panel, people, seed) for panel in panels),
+        tuple(_judge_pair(first, second, seed) for first, second in combinations(judges, 2)),
+        panel_alpha(keys, votes, seed=seed),
+        _chance_right(names, model), model.rounds, model.converged, grades, len(keys), len({key[0] for key in keys}),
     )  # fmt: skip
 
 
@@ -158,25 +160,25 @@ def _by_key(keys: Sequence[Key], classes: NDArray[np.int64]) -> dict[Key, int]:
     return {key: int(vote) + 1 for key, vote in zip(keys, classes, strict=True) if vote != MISSING}
 
 
-def _right(names: Sequence[str], model: Consensus) -> dict[str, float]:
+def _chance_right(names: Sequence[str], model: Consensus) -> dict[str, float]:
     """How often each judge says the true class, by the model: the diagonal of its confusion, weighed by the classes."""
     diagonals = np.einsum("jtt,t->j", model.confusion, model.prior)
     return dict(zip(names, diagonals.tolist(), strict=True))
 
 
-def _standing(judge: Judged, people: Judged | None, seed: int) -> Standing:
+def _judge_standing(judge: Judged, people: Judged | None, seed: int) -> Standing:
     mean = float(np.mean(list(judge.grades.values()))) if judge.grades else None
-    figures = {} if people is None else _figures(people.grades, judge.grades, seed)
+    figures = {} if people is None else _agreement_figures(people.grades, judge.grades, seed)
     items = len(judge.grades) if people is None else len(people.grades.keys() & judge.grades.keys())
     return Standing(judge.name, items, mean, figures, judge.usd, judge.per_thousand)
 
 
-def _pair(first: Judged, second: Judged, seed: int) -> Pair:
+def _judge_pair(first: Judged, second: Judged, seed: int) -> Pair:
     common = len(first.grades.keys() & second.grades.keys())
-    return Pair(first.name, second.name, common, _figures(first.grades, second.grades, seed))
+    return Pair(first.name, second.name, common, _agreement_figures(first.grades, second.grades, seed))
 
 
-def _figures(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> dict[str, Figure]:
+def _agreement_figures(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> dict[str, Figure]:
     """Agreement on the passages that both have, by questions."""
     by_query: dict[str, list[tuple[int, int]]] = {}
     for key in sorted(first.keys() & second.keys()):
@@ -186,7 +188,7 @@ def _figures(first: Mapping[Key, int], second: Mapping[Key, int], seed: int) -> 
     return grade_agreement(np.array([grade_table(pairs) for pairs in by_query.values()]), seed=seed)
 
 
-def alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> Figure:
+def panel_alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) -> Figure:
     """Krippendorff's alpha of the judges' grades as ordered classes, over passages with two grades or more; its
     interval is over questions. None where all grades are one and the same."""
     queries = list(dict.fromkeys(key[0] for key in keys))
@@ -198,13 +200,15 @@ def alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) ->
         if size > 1:
             # Krippendorff's coincidences: every pair of grades of a passage, which counts as its number of grades.
             tables[row[key[0]]] += (np.outer(count, count) - np.diag(count)) / (size - 1)
-    n, value = int((sizes > 1).sum()), _alpha(tables.sum(axis=0))
+    n, value = int((sizes > 1).sum()), _ordinal_alpha(tables.sum(axis=0))
     if np.isnan(value):
         return Figure(None, n=n, reason="all grades are one and the same")
     if len(queries) < 2:
         return Figure(value, n=n, reason="no interval from one question")
     drawn = row_counts(rows_of_resamples(len(queries), RESAMPLES, generator(seed, "panel", "alpha")))
-    alphas = np.array([_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)])
+    alphas = np.array(
+        [_ordinal_alpha(np.tensordot(weights, tables, axes=1)) for weights in drawn.astype(np.float64)]
+    )
     # A resample in which all grades are one and the same has no alpha.
     low, high = percentile_interval(alphas[~np.isnan(alphas)])
     if np.isnan(low):
@@ -212,7 +216,7 @@ def alpha(keys: Sequence[Key], votes: NDArray[np.int64], *, seed: int = 1337) ->
     return Figure(value, low, high, n)
 
 
-def _alpha(coincidences: Floats) -> float:
+def _ordinal_alpha(coincidences: Floats) -> float:
     """Of a matrix of coincidences of ordered classes: 1 - observed over expected disagreement."""
     totals = coincidences.sum(axis=1)
     n = totals.sum()
@@ -226,29 +230,31 @@ def _alpha(coincidences: Floats) -> float:
 NAMED = {"exact": "Same grade", "within_one": "Within one", "kappa": "Weighted kappa", "shift": "Shift"}
 
 
-def tables(panel: Panel) -> Iterator[ColumnTable]:
+def panel_tables(panel: Panel) -> Iterator[ColumnTable]:
     """`rag_judges`: each judge and both panels beside people, with prices; `rag_judge_pairs`: the judges beside each
     other."""
     with_people = any(judge.people for judge in (*panel.judges, *panel.panels))
     columns = (
         Column("Judge", "text"), Column("Kind", "text"), Column("Grades", decimals=0), Column("Mean grade", decimals=2),
-        *(_columns() if with_people else ()), Column("Right, by the model", decimals=3),
+        *(_figure_columns() if with_people else ()), Column("Right, by the model", decimals=3),
         Column("USD", decimals=4), Column("USD per 1,000", decimals=4),
     )  # fmt: skip
     kinds = [*((judge, "judge") for judge in panel.judges), *((team, "panel") for team in panel.panels)]
     rows = [
-        (judge.name, kind, judge.items, judge.mean, *(_cells(judge.people) if with_people else ()),
+        (judge.name, kind, judge.items, judge.mean, *(_figure_cells(judge.people) if with_people else ()),
          panel.learned.get(judge.name) if kind == "judge" else None, judge.usd, judge.per_thousand)
         for judge, kind in kinds
     ]  # fmt: skip
     note = "Agreement is with people's grades; shift is the mean grade minus theirs." if with_people else ""
     yield ColumnTable("rag_judges", "Judges and panels", columns, tuple(rows), note)
     heads = (Column("Judge", "text"), Column("Other judge", "text"), Column("Both graded", decimals=0))
-    pairs = [(pair.first, pair.second, pair.items, *_cells(pair.figures)) for pair in panel.pairs]
-    yield ColumnTable("rag_judge_pairs", "Judges beside each other", (*heads, *_columns()), tuple(pairs))
+    pairs = [(pair.first, pair.second, pair.items, *_figure_cells(pair.figures)) for pair in panel.pairs]
+    yield ColumnTable(
+        "rag_judge_pairs", "Judges beside each other", (*heads, *_figure_columns()), tuple(pairs)
+    )
 
 
-def _columns() -> Iterator[Column]:
+def _figure_columns() -> Iterator[Column]:
     for title in NAMED.values():
         yield Column(title, "signed" if title == "Shift" else "number", 3)
         yield from (
@@ -257,11 +263,12 @@ def _columns() -> Iterator[Column]:
         )
 
 
-def views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
+def panel_views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
     """Titles and rows for a terminal: judges and panels beside people, with their price; judges beside each other."""
     titles = ["judge", "kind", "grades", "kappa with people", "same grade", "shift", "$/1,000"]
     rows = [
-        [judge.name, kind, f"{judge.items:,}", *(_told(judge.people.get(name)) for name in ("kappa", "exact", "shift")),
+        [judge.name, kind, f"{judge.items:,}",
+         *(_format_figure(judge.people.get(name)) for name in ("kappa", "exact", "shift")),
          "n/a" if judge.per_thousand is None else f"{judge.per_thousand:.4g}"]
         for kind, judges in (("judge", panel.judges), ("panel", panel.panels)) for judge in judges
     ]  # fmt: skip
@@ -269,12 +276,12 @@ def views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
     titles = ["judge", "other judge", "both", "kappa", "same grade", "shift"]
     yield titles, [
         [pair.first, pair.second, f"{pair.items:,}",
-         *(_told(pair.figures.get(name)) for name in ("kappa", "exact", "shift"))]
+         *(_format_figure(pair.figures.get(name)) for name in ("kappa", "exact", "shift"))]
         for pair in panel.pairs
     ]  # fmt: skip
 
 
-def _told(figure: Figure | None) -> str:
+def _format_figure(figure: Figure | None) -> str:
     if figure is None or figure.value is None:
         return "n/a"
     ends = (
@@ -283,7 +290,7 @@ def _told(figure: Figure | None) -> str:
     return f"{numbers.score(figure.value)}{ends}"
 
 
-def _cells(figures: Mapping[str, Figure]) -> Iterator[Value]:
+def _figure_cells(figures: Mapping[str, Figure]) -> Iterator[Value]:
     for name in NAMED:
         figure = figures.get(name)
         yield from (None, None, None) if figure is None else (figure.value, figure.low, figure.high)
@@ -293,14 +300,14 @@ def write_panel(out: Path, panel: Panel, by: By) -> Path:
     """Write `panel.json`, the tables, and the grades of the panel `by` as `qrels.tsv`, which is returned."""
     out.mkdir(parents=True, exist_ok=True)
     write_atomic(out / FILE, to_json(panel.as_dict(), indent=1) + "\n")
-    write_tables(out, tables(panel))
+    write_tables(out, panel_tables(panel))
     lines = [f"{query}\t{doc}\t{grade}" for (query, doc), grade in sorted(panel.grades[by].items())]
     path = out / "qrels.tsv"
     write_atomic(path, "\n".join(["query-id\tcorpus-id\tscore", *lines]) + "\n")
     return path
 
 
-def verdict(panel: Panel) -> str:
+def panel_verdict(panel: Panel) -> str:
     """What to know first: how far the judges agree, and which of all stands nearest to people."""
     figure = panel.alpha
     ends = "" if figure.low is None else f" ({figure.low:.2f} to {figure.high:.2f})"

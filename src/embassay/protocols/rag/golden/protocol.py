@@ -25,13 +25,19 @@ from embassay.protocols.rag.golden import conclusions, stages
 from embassay.protocols.rag.golden.checks import (
     checked_questions,
     read_checks,
-    repeat,
+    repeat_judgements,
     sample_check,
 )
-from embassay.protocols.rag.golden.conclusions import Gathered, gather, result_rows, tables
-from embassay.protocols.rag.golden.corpus import Work, read_inputs, searching
+from embassay.protocols.rag.golden.conclusions import Gathered, gather_queries, golden_tables, result_rows
+from embassay.protocols.rag.golden.corpus import Work, read_inputs, search_memory
 from embassay.protocols.rag.golden.final_lists import CorpusText, Finished, write_export
-from embassay.protocols.rag.golden.options import GoldenRequest, Sampling, Settings, check_resumable, snapshot
+from embassay.protocols.rag.golden.options import (
+    GoldenRequest,
+    Sampling,
+    Settings,
+    check_resumable,
+    settings_record,
+)
 from embassay.protocols.rag.golden.stages import (
     STAGES,
     Outcome,
@@ -48,8 +54,8 @@ from embassay.protocols.rag.judges.chat import grade_messages, order_messages
 from embassay.protocols.rag.ranking.engines import ENGINES, calls_for
 from embassay.protocols.rag.scoring.inputs import named_path
 from embassay.runs.execution import Workers
-from embassay.runs.folder import Cell, CellRecord, RunFolder, digest, to_json, write_atomic
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, served
+from embassay.runs.folder import Cell, CellRecord, RunFolder, digest_json, to_json, write_atomic
+from embassay.runs.forecast import Forecast, Forecasts, encoder_behind, remote_seconds
 from embassay.runs.memory import PeakMemory
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.ledger import Price, likely_tokens
@@ -74,17 +80,19 @@ class Sizes:
     kept: int
 
 
-def forecast(work: Work) -> Forecasts:
+def forecast_golden(work: Work) -> Forecasts:
     """The cost of what is not done yet, a cell per stage and system."""
     systems = planned_systems(work)
     states = states_of(work.queries, {})
-    sizes = {state.id: _sizes(work, state) for state in states}
-    return Forecasts((*_embedding(work, systems[0], states), *_judging(work, states, sizes)))
+    sizes = {state.id: _query_sizes(work, state) for state in states}
+    return Forecasts(
+        (*_forecast_embedding(work, systems[0], states), *_forecast_judging(work, states, sizes))
+    )
 
 
-def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> list[Forecast]:
+def _forecast_embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> list[Forecast]:
     """S1 and S2: the texts that the encoder has not seen."""
-    cells = [_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
+    cells = [_forecast_rewriting(work, states)] if hasattr(work.rewriter, "model") else []
     forecaster = Forecaster([encoder], work.tokenizer, work.request.seed, None, measure=True)
     questions, passages = [question.text for question in work.read.questions], list(work.passages.texts)
     tasks = (("S1 vectors", questions, "query", "S1"), ("S2 vectors", passages, "document", "S2"))
@@ -98,7 +106,7 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
             hear(texts, role)
             return True
 
-        held = partial(searching, passages=passages, queries=questions, depth=work.request.options.depth)
+        held = partial(search_memory, passages=passages, queries=questions, depth=work.request.options.depth)
         cells += forecaster.cells(
             Effort(
                 task,
@@ -114,28 +122,28 @@ def _embedding(work: Work, encoder: PlannedSystem, states: Sequence[State]) -> l
     return cells
 
 
-def _rewriting(work: Work, states: Sequence[State]) -> Forecast:
+def _forecast_rewriting(work: Work, states: Sequence[State]) -> Forecast:
     waiting = {state.id for state in states if not state.is_through("S1")}
     asked = [
         question for question in work.read.questions if question.rewrite is None and question.id in waiting
     ]
     from embassay.protocols.rag.rewriters import rewrite_messages
 
-    read = sum(_tokens(rewrite_messages(question.text)) for question in asked)
+    read = sum(_message_tokens(rewrite_messages(question.text)) for question in asked)
     head = Forecast("S1 rewrite", work.read.name, work.rewriter.name, len(work.queries), 0, 0)
-    return _asked(head, work.rewriter, len(asked), read, "rewrite")
+    return _with_calls(head, work.rewriter, len(asked), read, "rewrite")
 
 
-def _judging(work: Work, states: Sequence[State], sizes: dict[str, Sizes]) -> list[Forecast]:
+def _forecast_judging(work: Work, states: Sequence[State], sizes: dict[str, Sizes]) -> list[Forecast]:
     """S4, S6 and the repeats: calls of the judge, at the mean length of some passages."""
     questions = [Question(question.id, question.text) for question in work.read.questions]
     texts = work.passages.texts[:: max(1, len(work.passages) // _SAMPLE)][:_SAMPLE]
     passages = [Passage(str(number), text) for number, text in enumerate(texts)]
     pairs = [(questions[i % len(questions)], passage) for i, passage in enumerate(passages)]
-    per_grade = mean(_tokens(grade_messages(*pair)) for pair in pairs)
+    per_grade = mean(_message_tokens(grade_messages(*pair)) for pair in pairs)
     batch = work.request.options.batch or _BATCH
     length = mean(likely_tokens([passage.text]) for passage in passages)
-    alone = mean(_tokens(order_messages(question, [])) for question in questions[:_SAMPLE])
+    alone = mean(_message_tokens(order_messages(question, [])) for question in questions[:_SAMPLE])
     grades = sum(sizes[state.id].pool for state in states if not state.is_through("S4"))
     pools = [sizes[state.id].kept for state in states if not state.is_through("S6")]
     orders = sum(calls_for(work.request.engine, pool) for pool in pools)
@@ -145,19 +153,21 @@ def _judging(work: Work, states: Sequence[State], sizes: dict[str, Sizes]) -> li
     disk = sum(size.pool for size in sizes.values()) * 6 * int(_ROW_BYTES + mean(map(len, texts)))
     cells = [
         replace(
-            _asked(replace(head, task="S4 grade"), work.judge, grades, round(grades * per_grade), "grade"),
+            _with_calls(
+                replace(head, task="S4 grade"), work.judge, grades, round(grades * per_grade), "grade"
+            ),
             disk_bytes=disk,
         ),
-        _asked(replace(head, task="S6 order"), work.judge, orders, round(orders * per_order), "order"),
+        _with_calls(replace(head, task="S6 order"), work.judge, orders, round(orders * per_order), "order"),
     ]
     if items := work.request.options.repeat:
         more = replace(head, task="repeat")
         read = items * per_grade + max(1, items // 5) * per_order
-        cells.append(_asked(more, work.judge, items + max(1, items // 5), round(read), "grade"))
+        cells.append(_with_calls(more, work.judge, items + max(1, items // 5), round(read), "grade"))
     return cells
 
 
-def _sizes(work: Work, state: State) -> Sizes:
+def _query_sizes(work: Work, state: State) -> Sizes:
     """What is known of a query's passages, else the most there can be."""
     options = work.request.options
     # The searches by vectors and by words may find nothing in common.
@@ -165,7 +175,7 @@ def _sizes(work: Work, state: State) -> Sizes:
     return Sizes(pool, state.counts.get("kept", pool))
 
 
-def _asked(head: Forecast, asker: Any, requests: int, read: int, kind: str) -> Forecast:
+def _with_calls(head: Forecast, asker: Any, requests: int, read: int, kind: str) -> Forecast:
     """`head` with so many calls that read so many tokens; calls of what is no model cost nothing."""
     model = getattr(asker, "model", None)
     if model is None:
@@ -183,7 +193,7 @@ def _asked(head: Forecast, asker: Any, requests: int, read: int, kind: str) -> F
     )
 
 
-def _tokens(messages: Sequence[Message]) -> int:
+def _message_tokens(messages: Sequence[Message]) -> int:
     return likely_tokens([message.content for message in messages])
 
 
@@ -193,17 +203,19 @@ def planned_systems(work: Work) -> tuple[PlannedSystem, ...]:
     encoder = work.encoder
     with work.charged("S1", encoder.name):
         facts = encoder.about
-    remote = served(encoder.system)
+    remote = encoder_behind(encoder.system)
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     models = [PlannedSystem(work.request.encoder, encoder.name, encoder.identity, "embedding", facts, remote)]
-    models.append(_model(work, work.request.judge, work.judge, "judges: grades and orders passages"))
+    models.append(_plan_model(work, work.request.judge, work.judge, "judges: grades and orders passages"))
     if hasattr(work.rewriter, "model"):
-        models.append(_model(work, work.request.rewriter, work.rewriter, "rewrites questions for the search"))
+        models.append(
+            _plan_model(work, work.request.rewriter, work.rewriter, "rewrites questions for the search")
+        )
     return tuple(models)
 
 
-def _model(work: Work, spec: str, model: Any, role: str) -> PlannedSystem:
+def _plan_model(work: Work, spec: str, model: Any, role: str) -> PlannedSystem:
     asked = getattr(model, "model", None)
     price = getattr(asked, "price", None)
     if asked is not None and price is None and work.ledger.max_usd is not None:
@@ -244,7 +256,7 @@ def add_run(given: str, work: Work) -> tuple[str, dict[str, int]]:
         path_of = folders[query].added
         before = [row for row in (read_rows(path_of) if path_of.exists() else []) if row["run"] != name]
         rows = [{"run": name, "doc_id": doc, "rank": rank} for rank, doc in enumerate(present, 1)]
-        write_atomic(path_of, stages.lines([*before, *rows]))
+        write_atomic(path_of, stages.as_jsonl([*before, *rows]))
     if not counts["passages"]:
         raise DataError(
             "the run has no passage of this golden set", path=path,
@@ -265,7 +277,7 @@ def all_steps(work: Work) -> list[Step]:
 CHECK = "human_check.csv"
 
 
-def conclude(
+def write_conclusions(
     folder: RunFolder,
     work: Work,
     queries: Sequence[Gathered],
@@ -277,7 +289,7 @@ def conclude(
     """Write everything that follows from the queries that are done. `told` is what each stage took."""
     done = any(query.is_done for query in queries)
     labels = conclusions.labels_of(queries, checked_questions(folder.path) if done else 0)
-    exports = _export(folder, work, queries)
+    exports = _export_set(folder, work, queries)
     golden = Golden(
         settings=conclusions.settings_of(work, profile),
         queries=tuple(map(conclusions.query_of, queries)),
@@ -295,7 +307,7 @@ def conclude(
     )
     write_golden(folder.path / "golden.json", golden)
     folder.write_results(result_rows(golden, work.read.name, work.read.lang))
-    write_tables(folder.path, tables(golden))
+    write_tables(folder.path, golden_tables(golden))
     return golden
 
 
@@ -306,7 +318,7 @@ def write_human_check(folder: RunFolder, work: Work) -> None:
         sample_check(folder.path, path, Sampling(share, seed=work.request.seed))
 
 
-def _export(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> dict[str, str]:
+def _export_set(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> dict[str, str]:
     finished = [
         Finished(
             query.state.id,
@@ -325,7 +337,7 @@ def _export(folder: RunFolder, work: Work, queries: Sequence[Gathered]) -> dict[
         "ranking": work.request.engine,
         "seed": work.request.seed,
     }
-    return write_export(folder.path / "export", finished, _corpus(work), about, places_of(work))
+    return write_export(folder.path / "export", finished, _corpus_texts(work), about, places_of(work))
 
 
 def places_of(work: Work) -> dict[str, tuple[str, int, int]]:
@@ -342,7 +354,7 @@ def places_of(work: Work) -> dict[str, tuple[str, int, int]]:
     return places
 
 
-def _corpus(work: Work) -> list[CorpusText]:
+def _corpus_texts(work: Work) -> list[CorpusText]:
     if work.request.options.chunk is None:
         return [CorpusText(document.id, document.text, document.title) for document in work.read.documents]
     return [CorpusText(key, text) for key, text in zip(work.passages.ids, work.passages.texts, strict=True)]
@@ -418,7 +430,7 @@ class Making(Protocol):
         read, judge = work.read, next(system for system in systems if system.kind == "llm")
         task = PlannedTask(TASK, len(work.queries), len(read.documents), read.skipped, read.warnings)
         cells = tuple(
-            Cell(TASK, read.name, judge.name, digest([TASK, asked.id]), 1, None, variant=asked.id)
+            Cell(TASK, read.name, judge.name, digest_json([TASK, asked.id]), 1, None, variant=asked.id)
             for asked in work.queries
         )
         source = request.dataset or request.corpus
@@ -428,7 +440,7 @@ class Making(Protocol):
     def forecast(self, plan: GoldenPlan, *, measure: bool = True) -> Forecasts:
         """What the stages take that are not done."""
         del measure
-        return forecast(plan.work)
+        return forecast_golden(plan.work)
 
     def call(self, request: GoldenRequest, out: Path) -> str:
         """The call from Python that makes the run, for its manifest."""
@@ -439,7 +451,7 @@ class Making(Protocol):
     def attempt(self, plan: GoldenPlan, accounts: Accounts, workers: Workers, command: str) -> GoldenSession:
         """Stage by stage, for all questions together."""
         del workers
-        config = snapshot(self.settings) if self.settings else {}
+        config = settings_record(self.settings) if self.settings else {}
         return GoldenSession(
             self.folder, plan, self, accounts, command=command, redo=self.redo, config=config,
             add_runs=self.add_runs,
@@ -477,7 +489,7 @@ class GoldenSession(Attempt):
         del listener  # the work has it
         if self.redo is not None:
             for asked in self.work.queries:
-                stages.forget(asked.folder, self.redo)
+                stages.forget_stages(asked.folder, self.redo)
             # Which questions set out together is decided anew with what they set out with.
             (self.folder.path / "refinement.json").unlink(missing_ok=True)
             check = self.folder.path / CHECK
@@ -516,13 +528,15 @@ class GoldenSession(Attempt):
             self.write_manifest("running")
         write_human_check(self.folder, self.work)
         if items := self.work.request.options.repeat:
-            self.repeated = repeat(self.work, gather(self.states(), self.work.request.options), items)
+            self.repeated = repeat_judgements(
+                self.work, gather_queries(self.states(), self.work.request.options), items
+            )
 
     def end(self) -> None:
         """Write what follows from all that is done, whatever has happened."""
         states = self.states()
-        conclude(
-            self.folder, self.work, gather(states, self.work.request.options), self.stages,
+        write_conclusions(
+            self.folder, self.work, gather_queries(states, self.work.request.options), self.stages,
             profile=self._profile(), repeated=self.repeated,
         )  # fmt: skip
         for model in (self.work.judge, self.work.rewriter):
@@ -563,7 +577,7 @@ class GoldenSession(Attempt):
         self.records = {
             cell.key: record
             for cell, state in zip(self.plan.cells, states, strict=True)
-            if (record := _record(cell, state)) is not None
+            if (record := _state_record(cell, state)) is not None
         }
         manifest = super().manifest(status)
         for cell, state in zip(manifest["cells"], states, strict=True):
@@ -590,7 +604,7 @@ class GoldenSession(Attempt):
         }
 
 
-def _record(cell: Cell, state: State) -> CellRecord | None:
+def _state_record(cell: Cell, state: State) -> CellRecord | None:
     if state.status == "not run":
         return None
     return CellRecord(

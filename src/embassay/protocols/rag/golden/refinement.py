@@ -33,7 +33,7 @@ from embassay.protocols.rag.judges import Judge, Ordering, Passage, Question
 from embassay.protocols.rag.ranking import Call, Candidate, Engine, Ranking
 from embassay.protocols.rag.ranking.engines import order_by_grade
 from embassay.runs.execution import Failure, all_of
-from embassay.runs.folder import digest, to_json, write_atomic
+from embassay.runs.folder import digest_json, to_json, write_atomic
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class RankingPool:
             [candidate.id, candidate.grade, candidate.rank, passage.text]
             for candidate, passage in zip(self.candidates, self.passages, strict=True)
         ]
-        return digest([self.question.id, self.question.text, rows])
+        return digest_json([self.question.id, self.question.text, rows])
 
 
 About = Mapping[str, Any]
@@ -120,16 +120,16 @@ class CallLog:
             return
         # Not `splitlines`: an id may hold characters that it takes for the end of a line.
         lines = _LINE.findall(path.read_text("utf-8", errors="replace"))
-        begun = _parsed(lines[0]) if lines else None
+        begun = _parse_line(lines[0]) if lines else None
         self._begun = begun == json.loads(to_json(self._about))
         if not self._begun:
             # Of a log without an answer nothing is lost.
             if len(lines) > 1:
                 warn(
-                    f"{path}: {_difference(begun, self._about)}; {max(0, len(lines) - 1)} answers are discarded."
+                    f"{path}: {_log_difference(begun, self._about)}; {max(0, len(lines) - 1)} answers are discarded."
                 )
             return
-        whole = list(_whole(lines[1:]))
+        whole = list(_whole_entries(lines[1:]))
         self.entries = [entry for _, entry in whole]
         if len(whole) < len(lines) - 1:
             if len(whole) < len(lines) - 2:
@@ -149,7 +149,7 @@ class CallLog:
             return
         file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         try:
-            os.write(file, _line(entry).encode())
+            os.write(file, _entry_line(entry).encode())
         finally:
             os.close(file)
 
@@ -167,23 +167,23 @@ class CallLog:
 
 def log_text(about: About, entries: Sequence[Entry]) -> str:
     """A whole log, as `CallLog` reads it."""
-    return to_json(about) + "\n" + "".join(map(_line, entries))
+    return to_json(about) + "\n" + "".join(map(_entry_line, entries))
 
 
-def _line(entry: Entry) -> str:
+def _entry_line(entry: Entry) -> str:
     return to_json(asdict(entry)) + "\n"
 
 
-def _whole(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
+def _whole_entries(lines: Iterable[str]) -> Iterable[tuple[str, Entry]]:
     """The lines up to the first that is none."""
     for line in lines:
-        entry = _entry(_parsed(line))
+        entry = _read_entry(_parse_line(line))
         if entry is None or not line.endswith("\n"):
             return
         yield line, entry
 
 
-def _parsed(line: str) -> dict[str, Any] | None:
+def _parse_line(line: str) -> dict[str, Any] | None:
     try:
         value = record_json(line)
     except ValueError:
@@ -191,25 +191,25 @@ def _parsed(line: str) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _entry(row: dict[str, Any] | None) -> Entry | None:
+def _read_entry(row: dict[str, Any] | None) -> Entry | None:
     if row is None:
         return None
     try:
         if "failed" in row:
             return KeptFailure(int(row["round"]), str(row["failed"]))
         return KeptCall(
-            int(row["round"]), int(row["place"]), _words(row["shown"]), _words(row["order"]),
-            int(row["attempts"]), _words(row["rejected"]), int(row["missing"]), int(row["unknown"]),
+            int(row["round"]), int(row["place"]), _as_words(row["shown"]), _as_words(row["order"]),
+            int(row["attempts"]), _as_words(row["rejected"]), int(row["missing"]), int(row["unknown"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError):
         return None
 
 
-def _words(value: list[Any]) -> tuple[str, ...]:
+def _as_words(value: list[Any]) -> tuple[str, ...]:
     return tuple(str(item) for item in value)
 
 
-def _difference(begun: About | None, about: About) -> str:
+def _log_difference(begun: About | None, about: About) -> str:
     if begun is None:
         return "its first line cannot be read"
     names = [name for name in about if begun.get(name) != json.loads(to_json(about[name]))]
@@ -277,7 +277,7 @@ class Refinement:
         return ordering
 
 
-async def refine(
+async def refine_pools(
     refinement: Refinement,
     pools: Sequence[RankingPool],
     *,

@@ -29,7 +29,7 @@ from typing import Any, Protocol
 from embassay.errors import DataError
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel.outcome import moment
-from embassay.runs.folder import digest, slug, to_json, write_atomic
+from embassay.runs.folder import digest_json, slugify_name, to_json, write_atomic
 
 STAGES: Mapping[str, str] = {
     "S1": "s1_rewrites",
@@ -143,11 +143,11 @@ def folder_names(ids: Sequence[str]) -> dict[str, str]:
     taken: set[str] = set()
     for key in ids:
         numbered = _NUMBERED.fullmatch(key)
-        name = f"q{int(numbered[1]):02d}" if numbered else f"q_{slug(key)}"
+        name = f"q{int(numbered[1]):02d}" if numbered else f"q_{slugify_name(key)}"
         # 8 digits of a digest collide some day; 32 are the whole of it.
         for length in (8, 16, 32):
             if name.casefold() in taken:
-                name = f"q_{slug(key)}-{digest(key)[:length]}"
+                name = f"q_{slugify_name(key)}-{digest_json(key)[:length]}"
         taken.add(name.casefold())
         names[key] = name
     return names
@@ -178,10 +178,10 @@ States = Sequence[State]
 
 def states_of(queries: Sequence[RunQuery], failed: Mapping[str, tuple[str, str]]) -> tuple[State, ...]:
     """The states of the queries, of which some have `failed` (id -> stage and reason)."""
-    return tuple(_state(asked, failed.get(asked.id)) for asked in queries)
+    return tuple(_query_state(asked, failed.get(asked.id)) for asked in queries)
 
 
-def _state(asked: RunQuery, failure: tuple[str, str] | None) -> State:
+def _query_state(asked: RunQuery, failure: tuple[str, str] | None) -> State:
     done = []
     for stage in STAGES:
         if not asked.folder.success(stage).exists():
@@ -265,11 +265,11 @@ def carry_out(step: Step, queries: Sequence[RunQuery], run_id: str) -> Outcome:
     waiting = [query for query in queries if not is_done(step, query.folder, inputs[query.id])]
     kept = {query.id for query in queries} - {query.id for query in waiting}
     for asked in waiting:
-        undo(asked.folder, step.stage)
+        undo_stages(asked.folder, step.stage)
     done: list[str] = []
 
     def finish(asked: RunQuery, product: Product) -> None:
-        complete(step, asked, inputs[asked.id], product, run_id)
+        complete_stage(step, asked, inputs[asked.id], product, run_id)
         done.append(asked.id)
 
     failed = step.do(waiting, finish) if waiting else {}
@@ -288,12 +288,14 @@ def is_done(step: Step, folder: QueryFolder, inputs: Sequence[Input]) -> bool:
     return all((folder.run / output["path"]).is_file() for output in manifest["outputs"])
 
 
-def complete(step: Step, asked: RunQuery, inputs: Sequence[Input], product: Product, run_id: str) -> None:
+def complete_stage(
+    step: Step, asked: RunQuery, inputs: Sequence[Input], product: Product, run_id: str
+) -> None:
     """Write what the stage made of a query, then its manifest, then `_SUCCESS`."""
     folder = asked.folder
     for path, content in product.files.items():
         write_atomic(path, content)
-    _clear(folder.stage(step.stage), keep=product.files)
+    _clear_folder(folder.stage(step.stage), keep=product.files)
     manifest = {
         "run_id": run_id,
         "qid": asked.id,
@@ -302,7 +304,7 @@ def complete(step: Step, asked: RunQuery, inputs: Sequence[Input], product: Prod
         "counts": dict(product.counts),
         "inputs": [{"path": file.path, "sha256": file.sha256} for file in inputs],
         "outputs": [
-            {"path": path.relative_to(folder.run).as_posix(), "sha256": sha256(content.encode())}
+            {"path": path.relative_to(folder.run).as_posix(), "sha256": sha256_hex(content.encode())}
             for path, content in product.files.items()
         ],
         "finished_at": moment(),
@@ -311,18 +313,18 @@ def complete(step: Step, asked: RunQuery, inputs: Sequence[Input], product: Prod
     write_atomic(folder.success(step.stage), "")
 
 
-def undo(folder: QueryFolder, stage: str) -> None:
+def undo_stages(folder: QueryFolder, stage: str) -> None:
     """Say that this stage and all later ones are not done, the last first: a kill leaves no gap."""
     for later in reversed(from_stage(stage)):
         folder.success(later).unlink(missing_ok=True)
 
 
-def forget(folder: QueryFolder, stage: str) -> None:
-    """`undo`, and leave nothing of what these stages made: what was judged is judged again."""
-    undo(folder, stage)
+def forget_stages(folder: QueryFolder, stage: str) -> None:
+    """`undo_stages`, and leave nothing of what these stages made: what was judged is judged again."""
+    undo_stages(folder, stage)
     for later in from_stage(stage):
         if folder.stage(later).is_dir():
-            _clear(folder.stage(later), keep=())
+            _clear_folder(folder.stage(later), keep=())
             folder.manifest(later).unlink(missing_ok=True)
 
 
@@ -348,7 +350,7 @@ def read_manifest(folder: QueryFolder, stage: str) -> dict[str, Any] | None:
 def input_of(path: Path, run: Path) -> Input:
     """A file of the run as an input. DataError where it is not there."""
     try:
-        return Input(path.relative_to(run).as_posix(), sha256(read_bounded(path, WHOLE)))
+        return Input(path.relative_to(run).as_posix(), sha256_hex(read_bounded(path, WHOLE)))
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),
@@ -376,17 +378,17 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def lines(rows: Iterable[Plain]) -> str:
+def as_jsonl(rows: Iterable[Plain]) -> str:
     """Rows as JSON Lines."""
     return "".join(to_json(row) + "\n" for row in rows)
 
 
-def sha256(content: bytes) -> str:
+def sha256_hex(content: bytes) -> str:
     """64 hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
 
 
-def _clear(folder: Path, keep: Iterable[Path]) -> None:
+def _clear_folder(folder: Path, keep: Iterable[Path]) -> None:
     """Remove what earlier settings left: a list of another depth must not be taken for this one."""
     kept = set(keep)
     for path in sorted(folder.rglob("*")):

@@ -49,7 +49,9 @@ def rank_agreement(queries: Sequence[Gathered], *, seed: int = 1337) -> Figure:
     """Of two passages of a question with different grades, how often the higher grade has the better place in the
     fused lists, over all such pairs: 0.5 at random. Its interval is over questions; a tie of places counts half."""
     counted = [
-        _pairs([(row["grade"], row["rank_rrf"]) for row in query.rows]) for query in queries if query.is_done
+        _agreeing_pairs([(row["grade"], row["rank_rrf"]) for row in query.rows])
+        for query in queries
+        if query.is_done
     ]
     counts = np.array([row for row in counted if row[1]], dtype=np.float64)
     if not len(counts):
@@ -69,7 +71,7 @@ def share_of_pairs(counts: NDArray[np.float64], rng: np.random.Generator) -> Fig
     return Figure(value, low, high, n)
 
 
-def _pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
+def _agreeing_pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
     """Pairs that grade and place put the same way, and all pairs of different grades."""
     graded = [(grade, place) for grade, place in passages if grade is not None]
     alike, pairs = 0.0, 0
@@ -84,7 +86,12 @@ def _pairs(passages: Sequence[tuple[int | None, int]]) -> tuple[float, int]:
 
 def judge_warnings(golden: Golden) -> tuple[str, ...]:
     """Why the grades of a run may be worth nothing, the surest reason first; none where nothing says so."""
-    return (*_beside_people(golden), *_repeated(golden), *_beside_search(golden), *_mostly_good(golden))
+    return (
+        *_beside_people(golden),
+        *_repeat_warnings(golden),
+        *_beside_search(golden),
+        *_mostly_good(golden),
+    )
 
 
 def _beside_people(golden: Golden) -> Iterator[str]:
@@ -92,16 +99,16 @@ def _beside_people(golden: Golden) -> Iterator[str]:
         kappa = check.kappa
         if check.graded >= ENOUGH and kappa.value is not None and _is_at_chance(kappa):
             yield (
-                f"THE JUDGE IS AT CHANCE against a person: kappa {kappa.value:.2f}{_interval(kappa)} over "
+                f"THE JUDGE IS AT CHANCE against a person: kappa {kappa.value:.2f}{_interval_words(kappa)} over "
                 f"{check.graded} passages of {check.file}. Do not use these grades; take another judge."
             )
 
 
-def _repeated(golden: Golden) -> Iterator[str]:
+def _repeat_warnings(golden: Golden) -> Iterator[str]:
     kappa = golden.repeated.kappa if golden.repeated is not None else None
     if kappa is not None and kappa.value is not None and kappa.n >= ENOUGH and _is_at_chance(kappa):
         yield (
-            f"The judge hardly agrees with itself: graded twice, kappa {kappa.value:.2f}{_interval(kappa)} over "
+            f"The judge hardly agrees with itself: graded twice, kappa {kappa.value:.2f}{_interval_words(kappa)} over "
             f"{kappa.n} passages. Its grades are close to random; take another judge."
         )
 
@@ -113,8 +120,8 @@ def _beside_search(golden: Golden) -> Iterator[str]:
     if share.value <= CHANCE or (share.low is not None and share.low <= CHANCE):
         yield (
             "The grades do not follow the search: the passage with the higher grade was found at the better place in "
-            f"{100 * share.value:.0f}% of pairs{_interval(share, 100)}, at random in 50%. Either the judge or the "
-            "search is at chance: grade some passages yourself (`embassay rag check sample`)."
+            f"{100 * share.value:.0f}% of pairs{_interval_words(share, 100)}, at random in 50%. Either the judge or "
+            "the search is at chance: grade some passages yourself (`embassay rag check sample`)."
         )
 
 
@@ -132,7 +139,7 @@ def _is_at_chance(kappa: Figure) -> bool:
     return value < LITTLE or (kappa.low is not None and kappa.low <= 0)
 
 
-def _interval(figure: Figure, scale: int = 1) -> str:
+def _interval_words(figure: Figure, scale: int = 1) -> str:
     if figure.low is None or figure.high is None:
         return ""
     digits = 0 if scale > 1 else 2

@@ -24,7 +24,7 @@ __all__ = [
     "Passage",
     "Question",
     "Verdict",
-    "about",
+    "describe_judge",
     "is_remote",
     "open_judge",
 ]
@@ -73,13 +73,13 @@ def open_judge(
     from embassay.systems.chat import CHAT_MODELS
 
     if spec.name not in CHAT_MODELS:
-        raise _unknown(spec.name, text)
+        raise _unknown_judge(spec.name, text)
     from embassay.protocols.rag.judges.chat import llm
 
     return llm(text, **context)
 
 
-def about(judge: Judge) -> Mapping[str, Any]:
+def describe_judge(judge: Judge) -> Mapping[str, Any]:
     """What a manifest says of a judge: model, sampling, prompts, for what it has of them."""
     told = getattr(judge, "about", None)
     return {"model": judge.name, "temperature": None, "top_p": None, **(told() if told else {})}
@@ -91,7 +91,7 @@ def is_remote(text: str) -> bool:
     return name == "llm" or name not in JUDGES
 
 
-def _unknown(name: str, text: str) -> UsageError:
+def _unknown_judge(name: str, text: str) -> UsageError:
     from embassay.systems.chat import CHAT_MODELS
     from embassay.systems.models import chat_advice
 
@@ -157,7 +157,7 @@ class NoVerdict(Unanswered):
 UNREADABLE = "no answer that can be read"
 
 
-def unreadable(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
+def none_readable(name: str, rejected: Sequence[str], why: Why = "empty") -> NoVerdict:
     """The error of a judge whose answers were all rejected."""
     return NoVerdict(
         f"{name} gave {UNREADABLE} in {len(rejected)} attempts, the last: {rejected[-1].rstrip('.')}.",

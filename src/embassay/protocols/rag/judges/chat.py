@@ -17,7 +17,7 @@ from embassay.contracts import ChatModel, Message, Sampling
 from embassay.data.rows import cut_line
 from embassay.errors import TextRefused, Unanswered, UsageError, Why
 from embassay.protocols.kernel.inputs import Prompt, block, labels, mark_of, read_prompt
-from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, unreadable
+from embassay.protocols.rag.judges import Ordering, Passage, Question, Verdict, none_readable
 from embassay.randomness import random_bytes
 from embassay.runs.store import AnswerCache, CachedChat, ChatCounts
 from embassay.runs.store import Question as StoredQuestion
@@ -36,7 +36,7 @@ _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 @cache
-def prompt(kind: Kind) -> Prompt:
+def judge_prompt(kind: Kind) -> Prompt:
     """The instructions for grading one passage, or for ordering several."""
     return Prompt(kind, VERSION, read_prompt("embassay.protocols.rag.judges", kind))
 
@@ -45,7 +45,7 @@ def grade_messages(question: Question, passage: Passage) -> list[Message]:
     """What is sent for one grade: the instructions, then the question and the passage between marked lines."""
     mark = mark_of([question.text, passage.text])
     shown = [block("question", mark, question.text), block("passage", mark, passage.text)]
-    return [Message("system", prompt("grade").text), Message("user", "\n\n".join(shown))]
+    return [Message("system", judge_prompt("grade").text), Message("user", "\n\n".join(shown))]
 
 
 def order_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
@@ -54,7 +54,7 @@ def order_messages(question: Question, passages: Sequence[Passage]) -> list[Mess
     shown = [block("question", mark, question.text)]
     for label, passage in zip(labels(len(passages)), passages, strict=True):
         shown.append(block(f"passage {label}", mark, passage.text))
-    return [Message("system", prompt("order").text), Message("user", "\n\n".join(shown))]
+    return [Message("system", judge_prompt("order").text), Message("user", "\n\n".join(shown))]
 
 
 GRADE_KEY = "grade"
@@ -90,13 +90,13 @@ def grade_of(text: str) -> int:
     """
     value = _only_value(text, GRADE_KEY)
     if isinstance(value, bool):
-        raise Malformed("truth value", _told(value))
+        raise Malformed("truth value", _show_json(value))
     if isinstance(value, list) and not isinstance(value, _Pairs):
-        raise Malformed("several grades", _told(value))
+        raise Malformed("several grades", _show_json(value))
     if isinstance(value, str):
-        raise Malformed("text in place of a grade", _told(value))
+        raise Malformed("text in place of a grade", _show_json(value))
     if not isinstance(value, int):
-        raise Malformed("not a whole number", _told(value))
+        raise Malformed("not a whole number", _show_json(value))
     if not LOWEST <= value <= HIGHEST:
         raise Malformed("out of range", str(value))
     return value
@@ -108,7 +108,7 @@ def order_of(text: str, labels: Sequence[str]) -> tuple[int, ...]:
     >>> order_of('{"order": ["B", "A"]}', ["A", "B"])
     (1, 0)
     """
-    named = _named(text)
+    named = _read_labels(text)
     places = {label: place for place, label in enumerate(labels)}
     if unknown := [label for label in named if label not in places]:
         raise Malformed("unknown label", str(unknown[0]))
@@ -135,7 +135,7 @@ def mended_order(text: str, labels: Sequence[str]) -> Mended:
     >>> mended_order('{"order": ["C", "X"]}', ["A", "B", "C"])
     Mended(order=(2, 0, 1), missing=2, unknown=1)
     """
-    named = _named(text)
+    named = _read_labels(text)
     places = {label: place for place, label in enumerate(labels)}
     named_places = list(dict.fromkeys(places[label] for label in named if label in places))
     if not named_places:
@@ -144,28 +144,28 @@ def mended_order(text: str, labels: Sequence[str]) -> Mended:
     return Mended((*named_places, *left_out), len(left_out), len(named) - len(named_places))
 
 
-def _named(text: str) -> list[str]:
+def _read_labels(text: str) -> list[str]:
     value = _only_value(text, ORDER_KEY)
     if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
-        raise Malformed("not a list of labels", _told(value))
+        raise Malformed("not a list of labels", _show_json(value))
     return value
 
 
 def _only_value(text: str, key: str) -> Any:
     """The value of the object's only key."""
-    pairs = _object(text)
+    pairs = _parse_object(text)
     values = [value for name, value in pairs if name == key]
     if not values:
         raise Malformed(f"no {key}", ", ".join(name for name, _ in pairs) or "an empty object")
     if len(values) > 1:
-        raise Malformed("several grades" if key == GRADE_KEY else "several orders", _told(values))
+        raise Malformed("several grades" if key == GRADE_KEY else "several orders", _show_json(values))
     if len(pairs) > 1:
         others = [name for name, _ in pairs if name != key]
         raise Malformed("more than was asked for", ", ".join(others))
     return values[0]
 
 
-def _object(text: str) -> list[tuple[str, Any]]:
+def _parse_object(text: str) -> list[tuple[str, Any]]:
     """The names and values of the one JSON object in an answer, repeated names too."""
     text = without_fence(text)
     if not text:
@@ -225,7 +225,7 @@ def _why_no_json(text: str) -> str:
     return "text around the JSON"
 
 
-def _told(value: Any) -> str:
+def _show_json(value: Any) -> str:
     try:
         return json.dumps(value)
     except RecursionError:
@@ -275,7 +275,7 @@ class ChatJudge:
     ) -> None:
         self._chat, self.options, self._seed, self._sleep = chat, options, seed, sleep
         self.name = name or chat.name
-        identities = " ".join(prompt(kind).identity for kind in KINDS)
+        identities = " ".join(judge_prompt(kind).identity for kind in KINDS)
         self.identity = (
             f"judge/1:{chat.identity} {identities} temperature={options.temperature:g} top_p={options.top_p:g} "
             f"answers={options.answers} seed={seed}"
@@ -300,7 +300,7 @@ class ChatJudge:
             "top_p": self.options.top_p,
             "answers": self.options.answers,
             "attempts": self.options.attempts,
-            "prompts": {kind: prompt(kind).identity for kind in KINDS},
+            "prompts": {kind: judge_prompt(kind).identity for kind in KINDS},
             "left_out": list(getattr(self._chat.model, "left_out", ())),
         }
 
@@ -345,7 +345,7 @@ class ChatJudge:
                 if self.options.answers == "free":
                     raise
                 rejected.append(f"does not fit the schema: {error.message}")
-        raise unreadable(self.name, rejected, why)
+        raise none_readable(self.name, rejected, why)
 
     async def _said(self, asked: StoredQuestion) -> str:
         answer = await self._chat.complete(
@@ -422,14 +422,14 @@ def llm(
     if not target:
         raise UsageError("The judge 'llm' needs a language model.", mend="Write llm:ollama:gemma3:27b.")
     chat, options, name = open_chat_as(target, ChatOptions, parameters, ledger=ledger)
-    chat = suited(chat, longest or _LONGEST)
+    chat = suit_judge(chat, longest or _LONGEST)
     answers = cache if isinstance(cache, AnswerCache) else AnswerCache.open(cache)
     return ChatJudge(CachedChat(chat, answers), options, seed=seed, name=name)
 
 
-def suited(chat: ChatModel, longest: int) -> ChatModel:
+def suit_judge(chat: ChatModel, longest: int) -> ChatModel:
     """The model as a judge wants it where it can be set and the user did not: without thinking, and reading questions
     with passages of so many UTF-8 bytes whole."""
-    instructions = max(len(prompt(kind).text.encode()) for kind in KINDS)
+    instructions = max(len(judge_prompt(kind).text.encode()) for kind in KINDS)
     # Tokenizers of language models make a token of two bytes or more, whatever the language.
     return fit_context(chat, (instructions + longest) // 2 + _ANSWER)

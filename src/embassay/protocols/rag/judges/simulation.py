@@ -19,13 +19,13 @@ import numpy as np
 
 from embassay.data.judged_runs import read_qrels
 from embassay.data.retrieval import grade_map
-from embassay.data.rows import Row, key_of, number_of, shown, wrong
+from embassay.data.rows import Row, key_of, number_of, show_value, wrong_cell
 from embassay.data.tables import JsonLines
 from embassay.errors import DataError, UsageError
 from embassay.protocols.kernel.inputs import labels
-from embassay.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, chat, unreadable
+from embassay.protocols.rag.judges import NoVerdict, Ordering, Passage, Question, Verdict, chat, none_readable
 from embassay.randomness import generator
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 from embassay.spec import QUERY, Spec
 
 _COLUMNS = ("query_id", "doc_id", "grade", "score", "place", "order", "draw")
@@ -69,10 +69,10 @@ class RecordedJudge:
         self.repeats = recording.repeats
         self.name = name
         parts = [
-            sorted(map(_plain, part.items()))
+            sorted(map(_plain_item, part.items()))
             for part in (recording.grades, recording.scores, recording.orders)
         ]
-        self.identity = f"recorded/1:{digest(parts)}:unjudged={unjudged}:orders={orders}"
+        self.identity = f"recorded/1:{digest_json(parts)}:unjudged={unjudged}:orders={orders}"
 
     def about(self) -> Mapping[str, Any]:
         """What a manifest says."""
@@ -92,34 +92,34 @@ class RecordedJudge:
     ) -> Ordering:
         """See `Judge.order`: the recorded order of just these passages, else that of their scores."""
         key = question.id, frozenset(passage.id for passage in passages)
-        for number in _numbers(draw):
+        for number in _draw_numbers(draw):
             if order := self._said.orders.get((number, *key)):
                 places = {passage.id: place for place, passage in enumerate(passages)}
                 return Ordering(tuple(places[doc] for doc in order))
         value = self._value(question, draw, {passage.id for passage in passages})
         if value is None:
-            raise _unrecorded(self.name, "order", question, passages)
+            raise _unrecorded_verdict(self.name, "order", question, passages)
         values = [value(passage) for passage in passages]
         return Ordering(tuple(sorted(range(len(passages)), key=lambda place: -values[place])))
 
     def _value(self, question: Question, draw: int, ids: set[str]) -> Callable[[Passage], float] | None:
         """What these passages are ordered by; None where the recording does not say."""
-        for number in _numbers(draw):
+        for number in _draw_numbers(draw):
             if all((number, (question.id, doc)) in self._said.scores for doc in ids):
                 return lambda passage: self._said.scores[number, (question.id, passage.id)]
         return (lambda passage: float(self._grade(question, passage, draw))) if self._by_grade else None
 
     def _grade(self, question: Question, passage: Passage, draw: int) -> int:
-        for number in _numbers(draw):
+        for number in _draw_numbers(draw):
             grade = self._said.grades.get((number, (question.id, passage.id)))
             if grade is not None:
                 return grade
         if self._unjudged is None:
-            raise _unrecorded(self.name, "grade", question, [passage])
+            raise _unrecorded_verdict(self.name, "grade", question, [passage])
         return self._unjudged
 
 
-def _numbers(draw: int) -> Iterator[int]:
+def _draw_numbers(draw: int) -> Iterator[int]:
     """Where an answer is looked for: draws of a whole repeat are numbered by thousands, see `golden.refinement`."""
     yield from dict.fromkeys((draw, draw // 1000, 0))
 
@@ -154,60 +154,61 @@ def read_recording(path: Path) -> Recording:
     """
     recording = Recording()
     for row in JsonLines(path).rows(_COLUMNS):
-        query, draw = key_of(row, "query_id"), _whole(row, "draw", 0)
+        query, draw = key_of(row, "query_id"), _read_whole(row, "draw", 0)
         if row.cells.get("order") is not None:
-            order = _order(row)
-            _put(recording.orders, (draw, query, frozenset(order)), order, row)
+            order = _read_order(row)
+            _put_answer(recording.orders, (draw, query, frozenset(order)), order, row)
             continue
         key = draw, (query, key_of(row, "doc_id"))
         grade, score = number_of(row, "grade"), number_of(row, "score")
         place = number_of(row, "place")
         if grade is not None:
             if grade not in (1, 2, 3, 4, 5) or isinstance(row.cells["grade"], bool):
-                raise wrong(row, "grade", "a whole number from 1 to 5")
-            _put(recording.grades, key, int(grade), row)
+                raise wrong_cell(row, "grade", "a whole number from 1 to 5")
+            _put_answer(recording.grades, key, int(grade), row)
         if score is not None or place is not None:
-            _put(recording.scores, key, score if score is not None else -float(place or 0), row)
+            _put_answer(recording.scores, key, score if score is not None else -float(place or 0), row)
         if grade is None and score is None and place is None:
-            raise wrong(row, "grade", "a grade, a score, a place or an order")
+            raise wrong_cell(row, "grade", "a grade, a score, a place or an order")
     return recording
 
 
-def _order(row: Row) -> tuple[str, ...]:
+def _read_order(row: Row) -> tuple[str, ...]:
     order = row.cells["order"]
     if not isinstance(order, list) or not order or not all(isinstance(doc, str | int) for doc in order):
-        raise wrong(row, "order", "a list of document ids, best first")
+        raise wrong_cell(row, "order", "a list of document ids, best first")
     ids = tuple(str(doc) for doc in order)
     if len(set(ids)) < len(ids):
-        raise wrong(row, "order", "every document once")
+        raise wrong_cell(row, "order", "every document once")
     return ids
 
 
-def _whole(row: Row, column: str, default: int) -> int:
+def _read_whole(row: Row, column: str, default: int) -> int:
     value = number_of(row, column)
     if value is None:
         return default
     if value < 0 or value != int(value):
-        raise wrong(row, column, "a whole number, 0 or more")
+        raise wrong_cell(row, column, "a whole number, 0 or more")
     return int(value)
 
 
-def _put(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
+def _put_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None:
     if answers.setdefault(key, value) != value:
         raise DataError(
             "the same question is answered twice, differently", path=row.path, line=row.line,
-            expected=shown(answers[key]), found=shown(value), mend="Keep one answer, or number repeats with draw.",
+            expected=show_value(answers[key]), found=show_value(value),
+            mend="Keep one answer, or number repeats with draw.",
         )  # fmt: skip
 
 
-def _unrecorded(name: str, what: str, question: Question, passages: Sequence[Passage]) -> NoVerdict:
+def _unrecorded_verdict(name: str, what: str, question: Question, passages: Sequence[Passage]) -> NoVerdict:
     ids = ", ".join(passage.id for passage in passages[:5]) + (", ..." if len(passages) > 5 else "")
     return NoVerdict(
         f"{name} has no {what} of {ids} for the question {question.id}.", ["not recorded"], "empty"
     )
 
 
-def _plain(item: tuple[Any, Any]) -> str:
+def _plain_item(item: tuple[Any, Any]) -> str:
     key, value = item
     return json.dumps([[sorted(part) if isinstance(part, frozenset) else part for part in key], value])
 
@@ -321,7 +322,7 @@ class SimulatedJudge:
         self._seed, self._attempts, self._latency = seed, attempts, latency
         self.name = name
         errors = ":".join(f"{key}={value}" for key, value in asdict(noise).items())
-        truth = digest({query: dict(of_query) for query, of_query in grades.items()})
+        truth = digest_json({query: dict(of_query) for query, of_query in grades.items()})
         self.identity = f"simulated/1:{truth}:{errors}:unjudged={unjudged}:attempts={attempts}:seed={seed}"
 
     def about(self) -> Mapping[str, Any]:
@@ -395,7 +396,7 @@ class SimulatedJudge:
             except chat.Malformed as error:
                 rejected.append(str(error))
             if len(rejected) == self._attempts:
-                raise unreadable(self.name, rejected)
+                raise none_readable(self.name, rejected)
         return tuple(rejected)
 
 
@@ -410,7 +411,7 @@ def malformed_orders(names: Sequence[str]) -> tuple[str, ...]:
         '{"order": ["A"',
         '{"best": "A"}',
     )
-    return (*(f'{{"order": {_listed(listing)}}}' for listing in lists), *texts)
+    return (*(f'{{"order": {_json_list(listing)}}}' for listing in lists), *texts)
 
 
 def open_simulated(
@@ -455,5 +456,5 @@ _DEFAULTS = {
 }
 
 
-def _listed(names: Sequence[str]) -> str:
+def _json_list(names: Sequence[str]) -> str:
     return "[" + ", ".join(f'"{name}"' for name in names) + "]"

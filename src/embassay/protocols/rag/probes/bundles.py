@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from embassay.data.rows import key_of, missing_column
-from embassay.data.tables import table
+from embassay.data.tables import open_table
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.probes.options import Lang
 from embassay.randomness import random_bytes
@@ -67,17 +67,17 @@ def in_other_case(name: str) -> str:
     return mode(name.replace("’", "'").replace("-", " "))
 
 
-def pseudonyms(names: list[str], seed: int) -> dict[str, str]:
+def make_pseudonyms(names: list[str], seed: int) -> dict[str, str]:
     """`ID-` and six hexadecimal digits for each of the names, no two alike.
 
-    >>> pseudonyms(["Alice Dupont"], 12345)
+    >>> make_pseudonyms(["Alice Dupont"], 12345)
     {'Alice Dupont': 'ID-9DC4BD'}
     """
     identifiers: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(names):
         tries = chain([f"{seed}|{name}"], (f"{seed}|{name}|{number}" for number in count(1)))
-        identifiers[name] = next(key for key in map(_identifier, tries) if key not in taken)
+        identifiers[name] = next(key for key in map(_hash_identifier, tries) if key not in taken)
         taken.add(identifiers[name])
     return identifiers
 
@@ -104,7 +104,7 @@ def near_miss(name: str, distance: int) -> str:
     return "".join(written)
 
 
-def _identifier(text: str) -> str:
+def _hash_identifier(text: str) -> str:
     return f"ID-{hashlib.sha256(text.encode()).hexdigest()[:6].upper()}"
 
 
@@ -185,7 +185,7 @@ class Written:
 Named = Callable[[Person], str]
 
 
-def write(
+def make_texts(
     bundle: Bundle,
     in_query: Named = lambda person: person.name,
     in_passage: Named | None = None,
@@ -196,15 +196,15 @@ def write(
 
     >>> from embassay.protocols.rag.probes.bundles import Person
     >>> one = Bundle(0, "en", Person("Ann", "Hill"), (Person("B", "C"),) * 3, "tides", "ants", *EXAMPLE_FORMS)
-    >>> write(one).query, write(one).passages[0]
+    >>> make_texts(one).query, make_texts(one).passages[0]
     ('Which works by Ann Hill on tides?', "Research paper: 'tides'. Author: Ann Hill.")
     """
     named = in_passage or in_query
     passages = []
     for person, topic in zip(bundle.signers, bundle.topics, strict=True):
-        parts = [bundle.title.replace("{T}", topic), f"{bundle.label} {_ended(named(person))}"]
+        parts = [bundle.title.replace("{T}", topic), f"{bundle.label} {_end_sentence(named(person))}"]
         passages.append(" ".join(reversed(parts) if author_first else parts))
-    return Written(_filled(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages))
+    return Written(_fill_form(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages))
 
 
 EXAMPLE_FORMS = (QUERIES["en"][0], TITLES["en"][0])
@@ -227,12 +227,12 @@ class Material:
             )
 
 
-def bundles(material: Material, queries: int, *, seed: int) -> list[Bundle]:
+def make_bundles(material: Material, queries: int, *, seed: int) -> list[Bundle]:
     """The bundles of one run: author and topic of a query are the same in every run; impostors, the other topic and
     the forms are drawn anew from `seed`, for each query from a stream of its own.
 
     >>> people = tuple(Person("A", name) for name in ("B", "C", "D", "E"))
-    >>> [one.author.family for one in bundles(Material("en", people, ("x", "y")), 5, seed=1)]
+    >>> [one.author.family for one in make_bundles(Material("en", people, ("x", "y")), 5, seed=1)]
     ['B', 'C', 'D', 'E', 'B']
     """
     people, topics = tuple(dict.fromkeys(material.people)), tuple(dict.fromkeys(material.topics))
@@ -240,17 +240,17 @@ def bundles(material: Material, queries: int, *, seed: int) -> list[Bundle]:
     for index in range(queries):
         stream = ("bundle", material.lang, str(index))
         author, topic = people[index % len(people)], topics[index % len(topics)]
-        first, second, third = _drawn(
+        first, second, third = _draw_distinct(
             [person for person in people if person != author], 3, seed, *stream, "impostors"
         )
-        (other,) = _drawn([new for new in topics if new != topic], 1, seed, *stream, "topic")
-        (query,) = _drawn(QUERIES[material.lang], 1, seed, *stream, "query")
-        (title,) = _drawn(TITLES[material.lang], 1, seed, *stream, "title")
+        (other,) = _draw_distinct([new for new in topics if new != topic], 1, seed, *stream, "topic")
+        (query,) = _draw_distinct(QUERIES[material.lang], 1, seed, *stream, "query")
+        (title,) = _draw_distinct(TITLES[material.lang], 1, seed, *stream, "title")
         drawn.append(Bundle(index, material.lang, author, (first, second, third), topic, other, query, title))
     return drawn
 
 
-def _drawn(of: Sequence[T], n: int, seed: int, *names: str) -> list[T]:
+def _draw_distinct(of: Sequence[T], n: int, seed: int, *names: str) -> list[T]:
     """`n` of them, no two of one place, by the raw stream of these names: equal in every version of everything."""
     left, drawn = list(of), []
     for i in range(n):
@@ -259,16 +259,16 @@ def _drawn(of: Sequence[T], n: int, seed: int, *names: str) -> list[T]:
     return drawn
 
 
-def _ended(name: str) -> str:
+def _end_sentence(name: str) -> str:
     """A name at the end of a sentence: an initial's stop is not doubled."""
     return name if name.endswith(".") else f"{name}."
 
 
-def _filled(form: str, author: str, topic: str) -> str:
+def _fill_form(form: str, author: str, topic: str) -> str:
     return _PLACE.sub(lambda place: author if place[0] == "{A}" else topic, form)
 
 
-def material(lang: Lang, *, people: Path | None = None, topics: Path | None = None) -> Material:
+def open_material(lang: Lang, *, people: Path | None = None, topics: Path | None = None) -> Material:
     """A hundred invented authors and a hundred topics in this language, or those of files.
 
     `people` is a table with the columns given and family, `topics` one with the column topic, in any format that data
@@ -276,32 +276,32 @@ def material(lang: Lang, *, people: Path | None = None, topics: Path | None = No
     """
     return Material(
         lang,
-        tuple(_people(people)) if people else _bundled_people(lang),
-        tuple(_topics(topics)) if topics else _bundled_topics(lang),
+        tuple(_read_people(people)) if people else _bundled_people(lang),
+        tuple(_read_topics(topics)) if topics else _bundled_topics(lang),
     )
 
 
-def _bundled(name: str) -> str:
+def _read_bundled(name: str) -> str:
     return files("embassay.protocols.rag.probes").joinpath("lists", name).read_text("utf-8")
 
 
 def _bundled_people(lang: Lang) -> tuple[Person, ...]:
-    rows = csv.DictReader(_bundled(f"people_{lang}.tsv").splitlines(), delimiter="\t")
+    rows = csv.DictReader(_read_bundled(f"people_{lang}.tsv").splitlines(), delimiter="\t")
     return tuple(Person(row["given"], row["family"]) for row in rows)
 
 
 def _bundled_topics(lang: Lang) -> tuple[str, ...]:
-    return tuple(_bundled(f"topics_{lang}.txt").splitlines())
+    return tuple(_read_bundled(f"topics_{lang}.txt").splitlines())
 
 
-def _people(path: Path) -> Iterator[Person]:
-    for given, family in _cells(path, "given", "family"):
+def _read_people(path: Path) -> Iterator[Person]:
+    for given, family in _read_cells(path, "given", "family"):
         yield Person(given, family)
 
 
-def _topics(path: Path) -> Iterator[str]:
+def _read_topics(path: Path) -> Iterator[str]:
     if path.suffix != ".txt":
-        yield from (topic for (topic,) in _cells(path, "topic"))
+        yield from (topic for (topic,) in _read_cells(path, "topic"))
         return
     try:
         lines = path.read_text("utf-8-sig").split("\n")
@@ -310,8 +310,8 @@ def _topics(path: Path) -> Iterator[str]:
     yield from filter(None, map(str.strip, lines))
 
 
-def _cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
-    source = table(path)
+def _read_cells(path: Path, *columns: str) -> Iterator[tuple[str, ...]]:
+    source = open_table(path)
     for column in columns:
         if column not in source.columns():
             raise missing_column(source, column)
@@ -338,32 +338,34 @@ class Condition:
     """Whether the seed makes a difference to it."""
 
 
-def _masked(bundle: Bundle, _: int) -> Written:
+def _mask_authors(bundle: Bundle, _: int) -> Written:
     mask = f"{_MASKS[bundle.lang]}_{bundle.index % 1000:03d}"
-    return write(bundle, lambda _: mask)
+    return make_texts(bundle, lambda _: mask)
 
 
-def _gibberish(bundle: Bundle, seed: int) -> Written:
-    identifiers = pseudonyms([person.name for person in bundle.signers], seed)
-    return write(bundle, lambda person: identifiers[person.name])
+def _write_gibberish(bundle: Bundle, seed: int) -> Written:
+    identifiers = make_pseudonyms([person.name for person in bundle.signers], seed)
+    return make_texts(bundle, lambda person: identifiers[person.name])
 
 
 def _near_missed(bundle: Bundle, _: int) -> Written:
     missed = [Person("", near_miss(bundle.author.name, distance)) for distance in (1, 2, 3)]
     other = dict(zip(bundle.impostors, missed, strict=True))
-    return write(bundle, in_passage=lambda person: other[person].family if person in other else person.name)
+    return make_texts(
+        bundle, in_passage=lambda person: other[person].family if person in other else person.name
+    )
 
 
-def _unlabelled(bundle: Bundle, _: int) -> Written:
-    return _each(write(bundle), lambda text: _LABEL.sub("", text))
+def _without_labels(bundle: Bundle, _: int) -> Written:
+    return _change_each(make_texts(bundle), lambda text: _LABEL.sub("", text))
 
 
 def _without_diacritics(bundle: Bundle, _: int) -> Written:
-    return write(bundle) if bundle.lang == "en" else _each(write(bundle), without_diacritics)
+    return make_texts(bundle) if bundle.lang == "en" else _change_each(make_texts(bundle), without_diacritics)
 
 
-def _stressed(bundle: Bundle, _: int) -> Written:
-    plain = write(bundle)
+def _stress_text(bundle: Bundle, _: int) -> Written:
+    plain = make_texts(bundle)
     passages = tuple(
         _STOPS.sub(rf"{_NARROW_SPACE}\1", unicodedata.normalize("NFD", text)) for text in plain.passages
     )
@@ -373,33 +375,34 @@ def _stressed(bundle: Bundle, _: int) -> Written:
 CONDITIONS: Mapping[str, Condition] = {
     condition.name: condition
     for condition in (
-        Condition("base", "base", "names, label and layout as they are", lambda bundle, _: write(bundle)),
-        Condition("hard_name_mask", "identity", "every author is one and the same token", _masked),
-        Condition("gibberish_name", "identity", "every author is an identifier of six digits", _gibberish, seeded=True),
+        Condition("base", "base", "names, label and layout as they are", lambda bundle, _: make_texts(bundle)),
+        Condition("hard_name_mask", "identity", "every author is one and the same token", _mask_authors),
+        Condition("gibberish_name", "identity", "every author is an identifier of six digits", _write_gibberish,
+                  seeded=True),
         Condition(
             "edit_distance_near_miss", "identity", "impostors are the author but for 1 to 3 letters", _near_missed
         ),
-        Condition("remove_label", "layout", "no label before the author", _unlabelled),
+        Condition("remove_label", "layout", "no label before the author", _without_labels),
         Condition("strip_diacritics", "orthography", "letters without accents (French)", _without_diacritics),
         Condition(
             "initials_form", "orthography", "given names as initials",
-            lambda bundle, _: write(bundle, lambda person: person.with_initials),
+            lambda bundle, _: make_texts(bundle, lambda person: person.with_initials),
         ),
         Condition(
             "name_order_inversion", "orthography", "family name first in the passages",
-            lambda bundle, _: write(bundle, in_passage=lambda person: person.inverted),
+            lambda bundle, _: make_texts(bundle, in_passage=lambda person: person.inverted),
         ),
         Condition(
             "case_punct_perturb", "orthography", "names in another case, without hyphens and curly apostrophes",
-            lambda bundle, _: write(bundle, lambda person: in_other_case(person.name)),
+            lambda bundle, _: make_texts(bundle, lambda person: in_other_case(person.name)),
         ),
         Condition(
             "author_position_shift", "layout", "the author before the title in the passages",
-            lambda bundle, _: write(bundle, author_first=True),
+            lambda bundle, _: make_texts(bundle, author_first=True),
         ),
         Condition(
             "unicode_normalization_stress", "orthography",
-            "passages decomposed (NFD), with narrow spaces before : ; ! ?", _stressed,
+            "passages decomposed (NFD), with narrow spaces before : ; ! ?", _stress_text,
         ),
     )
 }  # fmt: skip
@@ -417,5 +420,5 @@ def without_diacritics(text: str) -> str:
     return unicodedata.normalize("NFC", stripped)
 
 
-def _each(written: Written, change: Callable[[str], str]) -> Written:
+def _change_each(written: Written, change: Callable[[str], str]) -> Written:
     return Written(change(written.query), tuple(map(change, written.passages)))

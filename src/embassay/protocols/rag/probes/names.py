@@ -26,9 +26,9 @@ from embassay.protocols.rag.probes.bundles import (
     CONDITIONS,
     Bundle,
     Material,
-    bundles,
-    material,
+    make_bundles,
     near_miss,
+    open_material,
 )
 from embassay.protocols.rag.probes.options import Lang, NamesRequest
 from embassay.protocols.rag.probes.plan import (
@@ -48,17 +48,17 @@ from embassay.protocols.rag.probes.resampling import (
     ProbeContext,
     Rows,
     counts_of,
-    firsts,
+    first_passages,
     graded_top,
     link_table,
     lost_queries,
-    similarities,
-    values,
+    measure_values,
+    pair_similarities,
 )
 from embassay.randomness import random_bytes
 from embassay.records import Component, Score, TaskOutcome
 from embassay.runs.execution import HERE
-from embassay.runs.folder import digest
+from embassay.runs.folder import digest_json
 from embassay.runs.forecast import Hear
 from embassay.runs.memory import Footprint, room_for
 from embassay.systems.remote import Ledger
@@ -86,7 +86,7 @@ class Texts:
 
 def all_bundles(material: Material, queries: int, runs: int, seed: int) -> list[list[Bundle]]:
     """The bundles of each run; that of run r are drawn from seed + r (spec rag 5.3)."""
-    return [bundles(material, queries, seed=seed + run) for run in range(runs)]
+    return [make_bundles(material, queries, seed=seed + run) for run in range(runs)]
 
 
 def texts_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> Texts:
@@ -133,10 +133,10 @@ def corpus_of(by_run: Sequence[Sequence[Bundle]], seed: int) -> Corpus:
     # Raw bytes, not a generator's permutation: equal in every version of numpy.
     keys = np.frombuffer(random_bytes(8 * len(distinct), seed, "order of the collection", lang), dtype="<u8")
     ordered = [distinct[place] for place in np.argsort(keys, kind="stable")]
-    return Corpus(tuple(ordered), _grades(by_run, ordered))
+    return Corpus(tuple(ordered), _grade_places(by_run, ordered))
 
 
-def written(
+def write_texts(
     by_run: Sequence[Sequence[Bundle]], corpus: Corpus, condition: str, seed: int
 ) -> tuple[list[str], list[list[str]]]:
     """The texts of the collection under a condition, and the queries of each run; one seed for all runs, so that an
@@ -146,7 +146,7 @@ def written(
     return passages, [[text.query for text in of_run] for of_run in texts]
 
 
-def _grades(by_run: Sequence[Sequence[Bundle]], places: Sequence[Place]) -> NDArray[np.int8]:
+def _grade_places(by_run: Sequence[Sequence[Bundle]], places: Sequence[Place]) -> NDArray[np.int8]:
     passages = [(by_run[run][q].signers[slot], by_run[run][q].topics[slot]) for run, q, slot in places]
     people, topics = dict[object, int](), dict[str, int]()
     signer = np.array([people.setdefault(person, len(people)) for person, _ in passages])
@@ -175,10 +175,10 @@ class Margins:
     both: Floats
 
 
-def margins(similarities: Floats) -> Margins:
+def name_margins(similarities: Floats) -> Margins:
     """The margins from the similarities of a query to C1, C2a, C2b, C3, C4: (..., 5) -> (...).
 
-    >>> one = margins(np.array([0.71, 0.55, 0.58, 0.42, 0.25]))
+    >>> one = name_margins(np.array([0.71, 0.55, 0.58, 0.42, 0.25]))
     >>> round(float(one.name), 2), round(float(one.topic), 2), round(float(one.both), 2)
     (0.13, 0.29, 0.46)
     """
@@ -234,10 +234,10 @@ class Change:
         return 1 - self.kept / self.rows
 
 
-def change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> Change:
+def margin_change(base: Floats, ablated: Floats, *, least: float = LEAST_MARGIN) -> Change:
     """What an ablation does to a margin; both (runs, queries) or (rows,), the same rows.
 
-    >>> result = change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
+    >>> result = margin_change(np.array([0.2, 0.1, 0.015, 0.3]), np.array([0.05, 0.04, 0.0, 0.06]))
     >>> round(result.percent, 6), round(result.ratio_percent, 6), result.kept
     (-71.666667, -75.0, 3)
     """
@@ -267,7 +267,7 @@ class Collections:
 def collections_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str], seed: int) -> Collections:
     """The collections of these bundles under these conditions."""
     corpus = corpus_of(by_run, seed)
-    texts = {name: written(by_run, corpus, name, seed) for name in conditions}
+    texts = {name: write_texts(by_run, corpus, name, seed) for name in conditions}
     return Collections(
         {name: passages for name, (passages, _) in texts.items()},
         {name: queries for name, (_, queries) in texts.items()},
@@ -275,7 +275,7 @@ def collections_of(by_run: Sequence[Sequence[Bundle]], conditions: Sequence[str]
     )
 
 
-def rehearse(texts: Texts, collections: Collections, hear: Hear) -> bool:
+def rehearse_calls(texts: Texts, collections: Collections, hear: Hear) -> bool:
     """Tell of the two calls that an encoder gets: all queries, all passages."""
     asked = (text for runs in collections.queries.values() for run in runs for text in run)
     stored = (passage for passages in collections.passages.values() for passage in passages)
@@ -286,7 +286,7 @@ def rehearse(texts: Texts, collections: Collections, hear: Hear) -> bool:
 
 def margins_of(system: Similarity, texts: Texts) -> Margins:
     """The margins of every bundle, each (conditions, runs, queries)."""
-    return margins(similarities(system, texts.queries, texts.passages, texts.left, texts.right))
+    return name_margins(pair_similarities(system, texts.queries, texts.passages, texts.left, texts.right))
 
 
 def retrieval_of(system: Similarity, collections: Collections) -> Mapping[str, Floats]:
@@ -295,10 +295,10 @@ def retrieval_of(system: Similarity, collections: Collections) -> Mapping[str, F
     by_measure: dict[str, list[Floats]] = {}
     for name, passages in collections.passages.items():
         runs = collections.queries[name]
-        indices = firsts(system, [text for run in runs for text in run], passages)
+        indices = first_passages(system, [text for run in runs for text in run], passages)
         repeated = np.tile(np.arange(len(counts)), len(runs))
         top = graded_top(collections.grades[repeated], indices)
-        for measure, of_query in values(counts[repeated], top).items():
+        for measure, of_query in measure_values(counts[repeated], top).items():
             by_measure.setdefault(measure, []).append(of_query.reshape(len(runs), -1))
     return {measure: np.stack(of_conditions) for measure, of_conditions in by_measure.items()}
 
@@ -317,7 +317,7 @@ ACROSS = "conditions"
 TOO_SMALL = f"no row has a base margin of {LEAST_MARGIN} or more"
 
 
-def outcome(
+def cell_outcome(
     conditions: Sequence[str], found: Margins, retrieval: Mapping[str, Floats], context: ProbeContext
 ) -> TaskOutcome:
     """The outcome of a cell; arrays are (conditions, runs, queries), the base condition first.
@@ -326,17 +326,19 @@ def outcome(
     """
     of = dict(zip(MARGINS, (found.name, found.topic, found.both), strict=True))
     values = {**of, **retrieval}
-    scores = list(_base(of, values, context))
+    scores = list(_base_scores(of, values, context))
     for place, name in enumerate(conditions[1:], start=1):
-        scores += _ablation(place, name, values, context)
-    scores += _across(values, context)
+        scores += _ablation_scores(place, name, values, context)
+    scores += _across_conditions(values, context)
     headline = scores[0]
     components = {HEADLINE: Component(headline.value, headline.n, np.empty(0), headline.reason)}
-    return TaskOutcome(tuple(scores), components, _items(conditions, values))
+    return TaskOutcome(tuple(scores), components, _item_columns(conditions, values))
 
 
-def _base(of: Mapping[str, Floats], values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
-    yield from _levels(0, "", values, context)
+def _base_scores(
+    of: Mapping[str, Floats], values: Mapping[str, Floats], context: ProbeContext
+) -> Iterator[Score]:
+    yield from _level_scores(0, "", values, context)
     columns = np.column_stack([_per_query(of["d_name"][0]), _per_query(of["d_topic"][0])])
     yield context.over_queries(RATIO, columns, lambda m: m[..., 0] / m[..., 1], why_not="d_topic is 0")
     for measure in values:
@@ -345,11 +347,13 @@ def _base(of: Mapping[str, Floats], values: Mapping[str, Floats], context: Probe
             yield from context.links(*pair, (HEADLINE, measure))
 
 
-def _levels(place: int, variant: str, values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+def _level_scores(
+    place: int, variant: str, values: Mapping[str, Floats], context: ProbeContext
+) -> Iterator[Score]:
     """The mean of every measure, and how the name margin's varies between runs."""
     for measure, of_rows in values.items():
         yield context.over_queries(measure, _per_query(of_rows[place]), variant=variant)
-    rows = _whole(values[HEADLINE][place])
+    rows = _complete_columns(values[HEADLINE][place])
     runs = over_runs(rows) if rows.size else None
     sd = None if runs is None or np.isnan(runs.sd) else runs.sd
     yield Score(
@@ -358,11 +362,13 @@ def _levels(place: int, variant: str, values: Mapping[str, Floats], context: Pro
     )  # fmt: skip
 
 
-def _ablation(place: int, name: str, values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
-    yield from _levels(place, name, values, context)
+def _ablation_scores(
+    place: int, name: str, values: Mapping[str, Floats], context: ProbeContext
+) -> Iterator[Score]:
+    yield from _level_scores(place, name, values, context)
     base, ablated = values[HEADLINE][0], values[HEADLINE][place]
     yield context.over_queries(ABSOLUTE, _per_query(ablated - base), variant=name)
-    yield from _percents(base, ablated, name, context)
+    yield from _percent_scores(base, ablated, name, context)
     for measure in values:
         if measure in MARGINS:
             continue
@@ -372,7 +378,7 @@ def _ablation(place: int, name: str, values: Mapping[str, Floats], context: Prob
         yield from context.links(_per_query(ablated - base), difference, names, name)
 
 
-def _percents(base: Floats, ablated: Floats, name: str, context: ProbeContext) -> Iterator[Score]:
+def _percent_scores(base: Floats, ablated: Floats, name: str, context: ProbeContext) -> Iterator[Score]:
     """The mean of the rows' percents, the ratio of means and the share of rows left out: sums over the runs of each
     query, so that queries can be resampled."""
     whole = ~np.isnan(base + ablated).any(axis=0)
@@ -387,20 +393,20 @@ def _percents(base: Floats, ablated: Floats, name: str, context: ProbeContext) -
         OF_MEANS, sums, lambda m: 100 * (m[..., 3] / m[..., 2] - 1), variant=name, why_not=TOO_SMALL
     )
     yield ratio
-    share = change(base, ablated).excluded_share if base.size else None
+    share = margin_change(base, ablated).excluded_share if base.size else None
     yield Score(EXCLUDED, share, base.size, variant=name, reason="" if base.size else "no query has a value")
 
 
-def _across(values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+def _across_conditions(values: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
     """Over conditions: does what shrinks the margin more also cost more recall?"""
-    changes = {name: _changes(of_rows) for name, of_rows in values.items()}
+    changes = {name: _mean_changes(of_rows) for name, of_rows in values.items()}
     for measure in values:
         if measure not in MARGINS:
             names = ABSOLUTE, f"{measure} change"
             yield from context.links_of_means(changes[HEADLINE], changes[measure], names, ACROSS)
 
 
-def _changes(of_rows: Floats) -> Floats:
+def _mean_changes(of_rows: Floats) -> Floats:
     """Each query's mean change under every ablation, (ablations, queries)."""
     means = np.stack([_per_query(row) for row in of_rows])
     return np.asarray(means[1:] - means[0])
@@ -411,12 +417,12 @@ def _per_query(rows: Floats) -> Floats:
     return np.asarray(rows.mean(axis=0))
 
 
-def _whole(rows: Floats) -> Floats:
+def _complete_columns(rows: Floats) -> Floats:
     """The columns of queries that every run has a value of."""
     return np.asarray(rows[:, ~np.isnan(rows).any(axis=0)])
 
 
-def _items(conditions: Sequence[str], values: Mapping[str, Floats]) -> Mapping[str, list[object]]:
+def _item_columns(conditions: Sequence[str], values: Mapping[str, Floats]) -> Mapping[str, list[object]]:
     """A value of every measure for every condition, run and query; `item_id` is query@run."""
     items = Items()
     runs, queries = values[HEADLINE].shape[1:]
@@ -436,22 +442,25 @@ class NamesJob(inputs.Job):
     request: NamesRequest
 
 
-def evaluate(
+def evaluate_cell(
     job: NamesJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request = job.request
     tokenizer = open_tokenizer(request.tokenizer)
-    texts, collections = made(request, job.lang)
+    texts, collections = make_collections(request, job.lang)
     opened = job.opened(advance, ledger=ledger, spread=spread)
     context = ProbeContext(
-        job.dataset, tokenizer, request.seed, request.resamples, together=together(request, job.lang)
+        job.dataset, tokenizer, request.seed, request.resamples, together=group_queries(request, job.lang)
     )
 
     def calls(hear: Hear) -> bool:
-        return rehearse(texts, collections, hear)
+        return rehearse_calls(texts, collections, hear)
 
-    with room_for(needed(request, job.lang, opened.system)), charged(ledger, opened.system.name) as requests:
+    with (
+        room_for(memory_of(request, job.lang, opened.system)),
+        charged(ledger, opened.system.name) as requests,
+    ):
         opened.prefetch(calls)
         opened.remember(calls)
         margins = margins_of(opened.system, texts)
@@ -462,28 +471,28 @@ def evaluate(
             retrieval = retrieval_of(opened.system, collections)
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
                 of_rows[..., lost.mask] = np.nan
-            result = replace(outcome(request.asked, margins, retrieval, context), skipped=lost.skipped)
+            result = replace(cell_outcome(request.asked, margins, retrieval, context), skipped=lost.skipped)
     return opened.told(result, requests, compares=True)
 
 
-def together(request: NamesRequest, lang: Lang) -> Labels | None:
+def group_queries(request: NamesRequest, lang: Lang) -> Labels | None:
     """The group of each query: those of one author or topic, of which a probe of many queries has several; None where
     each is by itself."""
-    (drawn,) = all_bundles(material(lang, **request.files), request.size, 1, request.seed)
+    (drawn,) = all_bundles(open_material(lang, **request.files), request.size, 1, request.seed)
     return tied([{f"author {bundle.author}", f"topic {bundle.topic}"} for bundle in drawn])
 
 
 @lru_cache(maxsize=2)
-def made(request: NamesRequest, lang: Lang) -> tuple[Texts, Collections]:
+def make_collections(request: NamesRequest, lang: Lang) -> tuple[Texts, Collections]:
     """The texts of the bundles in a language, and the collections of them; two stay in memory."""
-    by_run = all_bundles(material(lang, **request.files), request.size, request.runs, request.seed)
+    by_run = all_bundles(open_material(lang, **request.files), request.size, request.runs, request.seed)
     texts = texts_of(by_run, request.asked, request.seed)
     return texts, collections_of(by_run, request.asked, request.seed)
 
 
-def needed(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
+def memory_of(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
     """What a cell will hold."""
-    texts, collections = made(request, lang)
+    texts, collections = make_collections(request, lang)
     asked = [text for runs in collections.queries.values() for run in runs for text in run]
     stored = [passage for passages in collections.passages.values() for passage in passages]
     places = sum(map(len, collections.queries.values())) * request.size
@@ -497,7 +506,7 @@ def needed(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
 
 def rehearse_cell(request: NamesRequest, lang: Lang, hear: Hear) -> bool:
     """Tell of the calls that a cell makes of an encoder."""
-    return rehearse(*made(request, lang), hear)
+    return rehearse_calls(*make_collections(request, lang), hear)
 
 
 NEAR_MISS = "edit_distance_near_miss"
@@ -511,27 +520,27 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
     kind = "own" if request.people or request.topics else "bundled"
     datasets, cells, efforts = [], [], []
     for lang in dict.fromkeys(request.langs):
-        of = material(lang, **request.files)
+        of = open_material(lang, **request.files)
         if NEAR_MISS in request.asked:
             _check_names(of)
         name = f"{kind}-{lang}"
-        units = _distinct(partial(rehearse_cell, request, lang))
-        in_groups = together(request, lang) is not None
-        planned = PlannedTask(TASK, request.size, units, (), _repeats(of, request.size))
-        fingerprint = digest([lang, [person.name for person in of.people], list(of.topics)])
+        units = _count_distinct(partial(rehearse_cell, request, lang))
+        in_groups = group_queries(request, lang) is not None
+        planned = PlannedTask(TASK, request.size, units, (), _repeat_notes(of, request.size))
+        fingerprint = digest_json([lang, [person.name for person in of.people], list(of.topics)])
         datasets.append(PlannedDataset(kind, name, lang, fingerprint, (planned,)))
         for system in systems:
             key = cell_key(TASK, NAMES_VERSION, system, fingerprint, tokenizer, request, in_groups=in_groups)
             job = NamesJob(system.spec, request.seed, request.tokenizer, cache, lang, name, request)
             cells.append(cell_of(TASK, name, system, key, units, job))
-        efforts.append(partial(_effort, request, lang, name))
+        efforts.append(partial(_cell_effort, request, lang, name))
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
     )  # fmt: skip
 
 
-def _distinct(rehearse: Callable[[Hear], bool]) -> int:
+def _count_distinct(rehearse: Callable[[Hear], bool]) -> int:
     """How many texts an encoder is asked for."""
     asked: list[int] = []
     rehearse(lambda texts, _: asked.append(len(texts)))
@@ -544,40 +553,36 @@ def _check_names(of: Material) -> None:
         near_miss(person.name, 3)
 
 
-def _repeats(of: Material, queries: int) -> tuple[str, ...]:
+def _repeat_notes(of: Material, queries: int) -> tuple[str, ...]:
     people, topics = len(set(of.people)), len(set(of.topics))
     if queries <= lcm(people, topics):
         return ()
     return (f"{queries} queries of {people} authors and {topics} topics: pairs of both occur more than once",)
 
 
-def _effort(request: NamesRequest, lang: Lang, name: str) -> Work:
+def _cell_effort(request: NamesRequest, lang: Lang, name: str) -> Work:
     def rehearse(hear: Hear) -> bool:
         return rehearse_cell(request, lang, hear)
 
-    texts, _ = made(request, lang)
+    texts, _ = make_collections(request, lang)
     effort = effort_of(TASK, name, request.size, texts.passages, rehearse, texts.right.size)
-    return replace(effort, footprint=partial(needed, request, lang))
+    return replace(effort, footprint=partial(memory_of, request, lang))
 
 
 GROUPS = {"base": "base", "identity": "identity-destroying", "orthography": "orthography and formatting",
           "layout": "layout"}  # fmt: skip
 
 
-def tables(rows: Rows, systems: Sequence[str], request: NamesRequest) -> Iterator[ColumnTable]:
+def name_tables(rows: Rows, systems: Sequence[str], request: NamesRequest) -> Iterator[ColumnTable]:
     """The tables of a name probe."""
     size = f"{request.size} queries x {request.runs} runs"
     yield _base_margins(rows, systems, size)
-    yield _ratios(rows, systems, size)
+    yield _ratios_table(rows, systems, size)
     for dataset, lang in rows.langs.items():
-        yield _ablations(rows, systems, dataset, lang, size)
-    yield _recall(rows, systems)
+        yield _ablations_table(rows, systems, dataset, lang, size)
+    yield _recall_table(rows, systems)
     yield link_table(
-        rows,
-        systems,
-        "name_links",
-        "Name margin and retrieval, over queries and over conditions",
-        ACROSS,
+        rows, systems, "name_links", "Name margin and retrieval, over queries and over conditions", ACROSS
     )
 
 
@@ -600,7 +605,7 @@ def _base_margins(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
     return ColumnTable("rag_table10", title, tuple(columns), tuple(body), INTERVALS)
 
 
-def _ratios(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
+def _ratios_table(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
     columns = (SYSTEM, LANG, *(Column(title, decimals=3) for title in ("name/topic", "low", "high")))
     body = [
         (system, lang, *rows.with_interval(dataset, system, "", RATIO))
@@ -610,7 +615,7 @@ def _ratios(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
     return ColumnTable("rag_table11", title, columns, tuple(body), INTERVALS)
 
 
-def _ablations(rows: Rows, systems: Sequence[str], dataset: str, lang: str, size: str) -> ColumnTable:
+def _ablations_table(rows: Rows, systems: Sequence[str], dataset: str, lang: str, size: str) -> ColumnTable:
     columns = (
         SYSTEM, Column("group", "text"), Column("condition", "text"), Column("d_name", decimals=3),
         Column("SD between runs", decimals=4), Column("change", "signed", 3), Column("change low", "signed", 3),
@@ -620,7 +625,7 @@ def _ablations(rows: Rows, systems: Sequence[str], dataset: str, lang: str, size
     )  # fmt: skip
     body = []
     for system in systems:
-        for name in _conditions(rows):
+        for name in _list_conditions(rows):
             if rows.find(dataset, system, name, HEADLINE) is None:
                 continue
             body.append(
@@ -642,7 +647,7 @@ def _ablations(rows: Rows, systems: Sequence[str], dataset: str, lang: str, size
     )
 
 
-def _recall(rows: Rows, systems: Sequence[str]) -> ColumnTable:
+def _recall_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     columns: list[Column] = [SYSTEM, LANG, Column("condition", "text"), Column("d_name", decimals=3)]
     for measure in MEASURES:
         columns += [
@@ -651,7 +656,7 @@ def _recall(rows: Rows, systems: Sequence[str]) -> ColumnTable:
         ]
     body = []
     for dataset, lang, system in rows.each(systems):
-        for name in _conditions(rows):
+        for name in _list_conditions(rows):
             if rows.find(dataset, system, name, HEADLINE) is None:
                 continue
             cells: list[Value] = [
@@ -671,7 +676,7 @@ def _recall(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable("name_retrieval", "Retrieval under ablations", tuple(columns), tuple(body), note)
 
 
-def _conditions(rows: Rows) -> tuple[str, ...]:
+def _list_conditions(rows: Rows) -> tuple[str, ...]:
     """The base (no variant) and the ablations that were asked for."""
     present = set(rows.variants(HEADLINE))
     return tuple(condition for condition in ("", *CONDITIONS) if condition in present)

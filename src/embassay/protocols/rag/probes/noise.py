@@ -40,7 +40,7 @@ from embassay.protocols.rag.probes.questions import (
     langs_of,
     level_name,
     questions,
-    rewritten,
+    rewrite_variants,
     small_talk,
 )
 from embassay.protocols.rag.probes.resampling import (
@@ -54,11 +54,11 @@ from embassay.protocols.rag.probes.resampling import (
     SYSTEM,
     ProbeContext,
     Rows,
-    firsts,
+    first_passages,
     link_table,
     lost_queries,
-    similarities,
-    values,
+    measure_values,
+    pair_similarities,
 )
 from embassay.protocols.rag.rewriters import open_rewriter
 from embassay.records import Component, Score, TaskOutcome
@@ -96,7 +96,7 @@ def asked_of(variants: Sequence[Variant]) -> Wordings:
     return Wordings(tuple(numbers), places)
 
 
-def rehearse(questions: Questions, asked: Wordings, hear: Hear) -> bool:
+def rehearse_calls(questions: Questions, asked: Wordings, hear: Hear) -> bool:
     """Tell of the calls that an encoder gets: the wordings with what is meant, and the corpus."""
     needs = questions.references if questions.role == "query" else ()
     hear(list(dict.fromkeys([*asked.texts, *needs])), "query")
@@ -104,39 +104,39 @@ def rehearse(questions: Questions, asked: Wordings, hear: Hear) -> bool:
     return True
 
 
-def cosines(system: Similarity, questions: Questions, asked: Wordings) -> Floats:
+def wording_cosines(system: Similarity, questions: Questions, asked: Wordings) -> Floats:
     """The similarity of every wording with its question's reference, (variants, runs, questions), NaN without one."""
     references = list(dict.fromkeys(questions.references))
     meant = np.array([references.index(text) for text in questions.references])
     asked_here = asked.places >= 0
     right = np.broadcast_to(meant, asked.places.shape)
     similar = np.full(asked.places.shape, np.nan)
-    similar[asked_here] = similarities(
+    similar[asked_here] = pair_similarities(
         system, asked.texts, references, asked.places[asked_here], right[asked_here], questions.role
     )
     return similar
 
 
-def retrieval(system: Similarity, questions: Questions, asked: Wordings) -> Mapping[str, Floats]:
+def wording_retrieval(system: Similarity, questions: Questions, asked: Wordings) -> Mapping[str, Floats]:
     """Measure -> its value for every wording, (variants, runs, questions), NaN without one; `overlap` and `tau` are
     with what the clean question finds."""
     asked_here = asked.places >= 0
-    by_text = firsts(system, asked.texts, questions.corpus)
+    by_text = first_passages(system, asked.texts, questions.corpus)
     indices = by_text[np.maximum(asked.places, 0)].reshape(-1, by_text.shape[1])
     n = len(questions)
     counts, rounds = questions.counts(), len(indices) // n
     # Wordings lie variant by variant and run by run; in each the questions stand in the same order.
     top = np.concatenate([questions.top(indices[i * n : (i + 1) * n]) for i in range(rounds)])
-    by_measure = dict(values(np.tile(counts, (rounds, 1)), top))
+    by_measure = dict(measure_values(np.tile(counts, (rounds, 1)), top))
     clean = np.tile(indices[:n], (rounds, 1))
-    by_measure |= _likeness(clean, indices)
+    by_measure |= _list_likeness(clean, indices)
     shaped = {name: of_rows.reshape(asked.places.shape) for name, of_rows in by_measure.items()}
     return {name: np.where(asked_here, of_rows, np.nan) for name, of_rows in shaped.items()}
 
 
-def _likeness(clean: NDArray[np.int64], other: NDArray[np.int64]) -> dict[str, Floats]:
+def _list_likeness(clean: NDArray[np.int64], other: NDArray[np.int64]) -> dict[str, Floats]:
     first, second = (
-        {str(row): _ids(places) for row, places in enumerate(side.tolist())} for side in (clean, other)
+        {str(row): _place_ids(places) for row, places in enumerate(side.tolist())} for side in (clean, other)
     )
     return {
         OVERLAP: np.asarray(overlap(first, second, CUTOFF)),
@@ -144,7 +144,7 @@ def _likeness(clean: NDArray[np.int64], other: NDArray[np.int64]) -> dict[str, F
     }
 
 
-def _ids(places: list[int]) -> list[str]:
+def _place_ids(places: list[int]) -> list[str]:
     return [str(place) for place in places if place >= 0]
 
 
@@ -161,15 +161,15 @@ def share_lost(clean: Floats, noisy: Floats) -> Floats:
     return np.asarray(1 - noisy / np.where(clean == 0, np.nan, clean))
 
 
-def recovery(clean: Floats, noisy: Floats, rewritten: Floats) -> Floats:
+def recovery_of(clean: Floats, noisy: Floats, rewritten: Floats) -> Floats:
     """(rewritten - noisy) / (clean - noisy), value by value; NaN where noise cost nothing."""
     return np.asarray((rewritten - noisy) / np.where(clean > noisy, clean - noisy, np.nan))
 
 
-def drop(clean: float, noisy: float) -> Drop:
+def cosine_drop(clean: float, noisy: float) -> Drop:
     """What is lost between two mean cosines.
 
-    >>> result = drop(0.818, 0.522)
+    >>> result = cosine_drop(0.818, 0.522)
     >>> round(result.absolute, 3), round(100 * result.share, 1)
     (0.296, 36.2)
     """
@@ -177,13 +177,13 @@ def drop(clean: float, noisy: float) -> Drop:
     return Drop(lost, float(share_lost(np.array(clean), np.array(noisy))))
 
 
-def recovered(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
+def recovered_share(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
     """The share of the loss that rewriting brings back: of the means over the questions, each (n,).
 
     1: as good as the clean question, 0: nothing gained, below 0: made worse. NaN where noise cost nothing. UsageError
     for unequal lengths.
 
-    >>> round(recovered(np.array([0.9]), np.array([0.5]), np.array([0.8])), 6)
+    >>> round(recovered_share(np.array([0.9]), np.array([0.5]), np.array([0.8])), 6)
     0.75
     """
     sides = [np.asarray(side, dtype=np.float64) for side in (clean, noisy, rewritten)]
@@ -191,7 +191,7 @@ def recovered(clean: Floats, noisy: Floats, rewritten: Floats) -> float:
         raise UsageError(
             "The three sides are not of the same questions.", mend="Give one cosine each of every question."
         )
-    return float(recovery(*(side.mean() for side in sides)))
+    return float(recovery_of(*(side.mean() for side in sides)))
 
 
 TASK = "noise"
@@ -202,7 +202,7 @@ ACROSS = "levels"
 """The variant of rows over all levels."""
 
 
-def outcome(
+def cell_outcome(
     ids: Sequence[str], variants: Sequence[Variant], values: Mapping[str, Floats], context: ProbeContext
 ) -> TaskOutcome:
     """The outcome of a cell; arrays are (variants, runs, questions), the clean questions first.
@@ -212,16 +212,16 @@ def outcome(
     means = {name: rows.mean(axis=1) for name, rows in values.items()}
     by_name = {variant.name: place for place, variant in enumerate(variants)}
     # The headline stands first.
-    scores = list(_drop(means[COSINE], by_name[level_name(NOISIEST)], "", context))
+    scores = list(_drop_scores(means[COSINE], by_name[level_name(NOISIEST)], "", context))
     for place, variant in enumerate(variants):
-        scores += _variant(place, variant, by_name, means, context)
-    scores += _across(means, context)
+        scores += _variant_scores(place, variant, by_name, means, context)
+    scores += _across_levels(means, context)
     headline = scores[0]
     components = {HEADLINE: Component(headline.value, headline.n, np.empty(0), headline.reason)}
-    return TaskOutcome(tuple(scores), components, _items(ids, variants, values))
+    return TaskOutcome(tuple(scores), components, _item_columns(ids, variants, values))
 
 
-def _variant(
+def _variant_scores(
     place: int,
     variant: Variant,
     by_name: Mapping[str, int],
@@ -239,28 +239,30 @@ def _variant(
         yield context.over_queries(name, of_questions[place], variant=variant.name)
     if place == 0:
         return
-    yield from _drop(means[COSINE], place, variant.name, context)
+    yield from _drop_scores(means[COSINE], place, variant.name, context)
     noisy = by_name[level_name(variant.level)]
     if variant.rewriter and variant.level:
         columns = means[COSINE][[0, noisy, place]].T
         yield context.over_queries(
             RECOVERED,
             columns,
-            lambda m: recovery(m[..., 0], m[..., 1], m[..., 2]),
+            lambda m: recovery_of(m[..., 0], m[..., 1], m[..., 2]),
             variant=variant.name,
             why_not="noise costs no similarity",
         )
     for name in MEASURES:
-        yield from _paired(f"{name} change", means[name][place] - means[name][0], variant.name, context)
+        yield from _paired_score(f"{name} change", means[name][place] - means[name][0], variant.name, context)
         if variant.rewriter:
-            yield from _paired(f"{name} gain", means[name][place] - means[name][noisy], variant.name, context)
+            yield from _paired_score(
+                f"{name} gain", means[name][place] - means[name][noisy], variant.name, context
+            )
         if not variant.rewriter:
             change = means[COSINE][place] - means[COSINE][0]
             names = f"{COSINE} change", f"{name} change"
             yield from context.links(change, means[name][place] - means[name][0], names, variant.name)
 
 
-def _drop(cosines: Floats, place: int, variant: str, context: ProbeContext) -> Iterator[Score]:
+def _drop_scores(cosines: Floats, place: int, variant: str, context: ProbeContext) -> Iterator[Score]:
     """What is lost against the clean question, absolute and in percent of it."""
     yield context.over_queries(HEADLINE, cosines[0] - cosines[place], variant=variant)
     pair = cosines[[0, place]].T
@@ -273,7 +275,7 @@ def _drop(cosines: Floats, place: int, variant: str, context: ProbeContext) -> I
     )
 
 
-def _paired(measure: str, differences: Floats, variant: str, context: ProbeContext) -> Iterator[Score]:
+def _paired_score(measure: str, differences: Floats, variant: str, context: ProbeContext) -> Iterator[Score]:
     """The mean difference with its interval, and its two-sided p: twice the smaller share of resampled differences on
     either side of 0, one added to count and total."""
     row = context.over_queries(measure, differences, variant=variant)
@@ -286,7 +288,7 @@ def _paired(measure: str, differences: Floats, variant: str, context: ProbeConte
     yield Score(f"p({measure})", p, row.n, variant=variant, method=f"paired {context.method}")
 
 
-def _across(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
+def _across_levels(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Score]:
     """Over levels, as asked and rewritten: does what moves a question further also cost more recall?"""
     changes = {name: of_questions[1:] - of_questions[0] for name, of_questions in means.items()}
     usable = ~np.isnan(changes[COSINE]).all(axis=1)
@@ -295,7 +297,7 @@ def _across(means: Mapping[str, Floats], context: ProbeContext) -> Iterator[Scor
         yield from context.links_of_means(changes[COSINE][usable], changes[name][usable], names, ACROSS)
 
 
-def _items(
+def _item_columns(
     ids: Sequence[str], variants: Sequence[Variant], values: Mapping[str, Floats]
 ) -> Mapping[str, list[object]]:
     """A value of every measure for every wording; `item_id` is query@run."""
@@ -319,13 +321,13 @@ class NoiseJob(inputs.Job):
     folder: Path
 
 
-def evaluate(
+def evaluate_cell(
     job: NoiseJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
     """The outcome of one cell, with how many texts were encoded and taken from the cache."""
     request, tokenizer = job.request, open_tokenizer(job.request.tokenizer)
     posed = questions(request, job.source, job.lang)
-    variants = wordings(posed, request, {name: _rewritings(job, name) for name in job.rewriters})
+    variants = all_wordings(posed, request, {name: _read_rewritings(job, name) for name in job.rewriters})
     asked = asked_of(variants)
     opened = job.opened(advance, ledger=ledger, spread=spread)
     context = ProbeContext(
@@ -333,38 +335,38 @@ def evaluate(
     )
 
     def calls(hear: Hear) -> bool:
-        return rehearse(posed, asked, hear)
+        return rehearse_calls(posed, asked, hear)
 
-    need = _needed(opened.system, posed, asked, request)
+    need = _memory_of_wordings(opened.system, posed, asked, request)
     with room_for(need), charged(ledger, opened.system.name) as requests:
         opened.prefetch(calls)
         opened.remember(calls)
-        near = cosines(opened.system, posed, asked)
+        near = wording_cosines(opened.system, posed, asked)
         lost = lost_queries(opened.system, posed.ids, lambda q: _texts_of(posed, variants, q))
         if lost.too_many:
             result = lost.without_score(HEADLINE, Items(), posed.skipped)
         else:
-            values = {COSINE: near, **retrieval(opened.system, posed, asked)}
+            values = {COSINE: near, **wording_retrieval(opened.system, posed, asked)}
             for rows in values.values():
                 rows[..., lost.mask] = np.nan
-            result = outcome(posed.ids, variants, values, context)
+            result = cell_outcome(posed.ids, variants, values, context)
             result = replace(result, skipped=(*posed.skipped, *lost.skipped), warnings=posed.warnings)
     missing = {
         "rewritings_missing": len(
-            {lacking for variant in variants for lacking in _unwritten(variants, variant)}
+            {lacking for variant in variants for lacking in _unwritten_texts(variants, variant)}
         )
     }
     return opened.told(result, {**requests, **missing}, compares=True)
 
 
-def wordings(
+def all_wordings(
     own: Questions, request: NoiseRequest, rewritings: Mapping[str, Mapping[str, str]]
 ) -> Sequence[Variant]:
     """Every wording: small talk at each level, then what each rewriter made of all of them."""
     noisy = small_talk(own, request.runs, request.seed)
     return [
         *noisy,
-        *(variant for name, texts in rewritings.items() for variant in rewritten(noisy, name, texts)),
+        *(variant for name, texts in rewritings.items() for variant in rewrite_variants(noisy, name, texts)),
     ]
 
 
@@ -372,15 +374,15 @@ def rehearse_cell(request: NoiseRequest, source: str, lang: Lang, hear: Hear) ->
     """Tell of the calls that a cell makes of an encoder, as far as they are known: rewritings are taken to be as many
     texts as there are wordings."""
     posed = questions(request, source, lang)
-    return rehearse(posed, asked_of(wordings(posed, request, {})), hear)
+    return rehearse_calls(posed, asked_of(all_wordings(posed, request, {})), hear)
 
 
-def needed(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
+def memory_of(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
     """What a cell will hold, as far as wordings are known: a rewriting is taken to be as long as its question."""
     posed = questions(request, source, lang)
-    asked = asked_of(wordings(posed, request, {}))
+    asked = asked_of(all_wordings(posed, request, {}))
     every = 1 + len(dict.fromkeys(request.rewriters))
-    return _needed(
+    return _memory_of_wordings(
         system,
         posed,
         replace(asked, texts=asked.texts * every, places=np.tile(asked.places, (every, 1, 1))),
@@ -388,7 +390,9 @@ def needed(request: NoiseRequest, source: str, lang: Lang, system: Similarity) -
     )
 
 
-def _needed(system: Similarity, posed: Questions, asked: Wordings, request: NoiseRequest) -> Footprint:
+def _memory_of_wordings(
+    system: Similarity, posed: Questions, asked: Wordings, request: NoiseRequest
+) -> Footprint:
     sizes = plan.Sizes(asked.places.size, asked.places.size, len(posed), request.resamples)
     return plan.memory_needed(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
@@ -396,7 +400,7 @@ def _needed(system: Similarity, posed: Questions, asked: Wordings, request: Nois
     )  # fmt: skip
 
 
-def _rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
+def _read_rewritings(job: NoiseJob, name: str) -> Mapping[str, str]:
     return Rewritings(job.folder, job.rewriters[name]).read()
 
 
@@ -406,7 +410,7 @@ def _texts_of(posed: Questions, variants: Sequence[Variant], query: int) -> Iter
         yield from (run[query] or "" for run in variant.texts)
 
 
-def _unwritten(variants: Sequence[Variant], variant: Variant) -> Iterator[tuple[str, str | None]]:
+def _unwritten_texts(variants: Sequence[Variant], variant: Variant) -> Iterator[tuple[str, str | None]]:
     """The texts of which a rewriter has made nothing."""
     noisy = variants[variant.level]
     for run, before in zip(variant.texts, noisy.texts, strict=True):
@@ -447,7 +451,7 @@ def plan_noise(
                     system.spec, request.seed, request.tokenizer, cache, source, lang, request, rewriters, folder
                 )  # fmt: skip
                 cells.append(cell_of(TASK, posed.dataset, system, key, units, job))
-            efforts.append(partial(_effort, request, source, lang, units))
+            efforts.append(partial(_cell_effort, request, source, lang, units))
     check_names(dataset.name for dataset in datasets)
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
@@ -456,7 +460,7 @@ def plan_noise(
     )  # fmt: skip
 
 
-def _effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Work:
+def _cell_effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Work:
     def rehearse(hear: Hear) -> bool:
         return rehearse_cell(request, source, lang, hear)
 
@@ -474,21 +478,21 @@ def _effort(request: NoiseRequest, source: str, lang: Lang, units: int) -> Work:
         posed.corpus,
         posed.texts,
         "search",
-        footprint=partial(needed, request, source, lang),
+        footprint=partial(memory_of, request, source, lang),
     )
 
 
-def tables(rows: Rows, systems: Sequence[str]) -> Iterator[ColumnTable]:
+def noise_tables(rows: Rows, systems: Sequence[str]) -> Iterator[ColumnTable]:
     """The tables of a noise probe."""
-    yield _cosines(rows, systems)
-    yield _drops(rows, systems)
+    yield _cosines_table(rows, systems)
+    yield _drops_table(rows, systems)
     yield _end_to_end(rows, systems)
     yield link_table(
         rows, systems, "noise_links", "Similarity and retrieval, over queries and over levels", ACROSS
     )
 
 
-def _cosines(rows: Rows, systems: Sequence[str]) -> ColumnTable:
+def _cosines_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     levels = [level_name(level) for level in range(len(LEVELS))]
     columns = (
         SYSTEM,
@@ -499,8 +503,10 @@ def _cosines(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     )
     body: list[tuple[Value, ...]] = []
     for dataset, lang, system in rows.each(systems):
-        for rewriter in ("", *_rewriters(rows)):
-            similar = [rows.value(dataset, system, _named(level, rewriter), COSINE) for level in levels]
+        for rewriter in ("", *_list_rewriters(rows)):
+            similar = [
+                rows.value(dataset, system, _variant_name(level, rewriter), COSINE) for level in levels
+            ]
             if any(value is not None for value in similar):
                 body.append(
                     (system, dataset, lang, f"rewritten by {rewriter}" if rewriter else "as asked", *similar)
@@ -509,7 +515,7 @@ def _cosines(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable("rag_table12", title, columns, tuple(body))
 
 
-def _drops(rows: Rows, systems: Sequence[str]) -> ColumnTable:
+def _drops_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     columns: list[Column] = [SYSTEM, DATASET, LANG, Column("wording", "text")]
     columns += [Column("drop", decimals=3), Column("drop low", decimals=3), Column("drop high", decimals=3)]
     columns += [Column("drop %", decimals=1), Column("% low", decimals=1), Column("% high", decimals=1)]
@@ -521,8 +527,8 @@ def _drops(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     body: list[tuple[Value, ...]] = []
     noisiest = level_name(NOISIEST)
     for dataset, lang, system in rows.each(systems):
-        for rewriter in ("", *_rewriters(rows)):
-            where = (dataset, system, _named(noisiest, rewriter))
+        for rewriter in ("", *_list_rewriters(rows)):
+            where = (dataset, system, _variant_name(noisiest, rewriter))
             if rows.find(*where, HEADLINE) is None and rewriter:
                 continue
             cells = [*rows.with_interval(*where, HEADLINE), *rows.with_interval(*where, SHARE)]
@@ -545,7 +551,7 @@ def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     columns += [Column(OVERLAP, decimals=3), Column(TAU, decimals=3)]
     body: list[tuple[Value, ...]] = []
     for dataset, lang, system in rows.each(systems):
-        for rewriter in ("", *_rewriters(rows)):
+        for rewriter in ("", *_list_rewriters(rows)):
             for level in range(len(LEVELS)):
                 variant = level_name(level, rewriter)
                 if rows.find(dataset, system, variant, RECALL) is None:
@@ -570,10 +576,10 @@ def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     return ColumnTable("noise_retrieval", "Retrieval with noisy questions", tuple(columns), tuple(body), note)
 
 
-def _rewriters(rows: Rows) -> tuple[str, ...]:
+def _list_rewriters(rows: Rows) -> tuple[str, ...]:
     names = (variant.partition(":")[2] for variant in rows.variants(COSINE))
     return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _named(variant: str, rewriter: str) -> str:
+def _variant_name(variant: str, rewriter: str) -> str:
     return f"{variant}:{rewriter}" if rewriter else variant

@@ -27,7 +27,7 @@ LANGS: tuple[Lang, ...] = get_args(Lang)
 BASE = "base"
 
 
-def _conditions() -> Mapping[str, Any]:
+def _known_conditions() -> Mapping[str, Any]:
     from embassay.protocols.rag.probes.bundles import CONDITIONS  # reads tables
 
     return CONDITIONS
@@ -71,19 +71,21 @@ class NamesRequest:
             if lang not in LANGS:
                 raise UsageError(f"There are no texts in {lang!r}.", mend=f"Use {' or '.join(LANGS)}.")
         for condition in self.conditions:
-            if condition not in _conditions():
+            if condition not in _known_conditions():
                 from difflib import get_close_matches
 
-                near = get_close_matches(condition, _conditions(), n=1)
-                options = f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(_conditions())}."
+                near = get_close_matches(condition, _known_conditions(), n=1)
+                options = (
+                    f"Did you mean {near[0]!r}?" if near else f"Known are {', '.join(_known_conditions())}."
+                )
                 raise UsageError(f"There is no condition {condition!r}.", mend=options)
         _check_counts(self)
 
     @property
     def asked(self) -> tuple[str, ...]:
         """The conditions, the base first, in the order of the tables."""
-        wanted = {BASE, *(self.conditions or _conditions())}
-        return tuple(name for name in _conditions() if name in wanted)
+        wanted = {BASE, *(self.conditions or _known_conditions())}
+        return tuple(name for name in _known_conditions() if name in wanted)
 
     @property
     def size(self) -> int:
@@ -93,7 +95,7 @@ class NamesRequest:
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists, as `material` takes them."""
-        return _lists(self.people, self.topics)
+        return _list_files(self.people, self.topics)
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as saved in the manifest and compared on resume."""
@@ -108,7 +110,7 @@ def _check_counts(request: NamesRequest | NoiseRequest) -> None:
             raise UsageError(f"{name} is {getattr(request, name)}.", mend="Use a positive whole number.")
 
 
-def _lists(people: str | None, topics: str | None) -> dict[str, Path | None]:
+def _list_files(people: str | None, topics: str | None) -> dict[str, Path | None]:
     return {"people": Path(people) if people else None, "topics": Path(topics) if topics else None}
 
 
@@ -161,7 +163,7 @@ class NoiseRequest:
     @property
     def files(self) -> dict[str, Path | None]:
         """The user's lists of authors and topics, as `material` takes them."""
-        return _lists(self.people, self.topics)
+        return _list_files(self.people, self.topics)
 
     def dataset(self, source: str) -> DatasetRequest:
         """How to read one of the datasets."""

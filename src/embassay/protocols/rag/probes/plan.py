@@ -17,8 +17,8 @@ from embassay.protocols.kernel.forecast import (
     token_bytes,
 )
 from embassay.protocols.kernel.plan import PlannedSystem, planned_systems
-from embassay.protocols.rag.rewriters import Rewriter, about
-from embassay.runs.folder import Cell, digest
+from embassay.protocols.rag.rewriters import Rewriter, describe_rewriter
+from embassay.runs.folder import Cell, digest_json
 from embassay.runs.forecast import Hear
 from embassay.runs.memory import Footprint
 from embassay.systems.remote import Ledger
@@ -41,7 +41,10 @@ class ProbePlan(planning.Plan):
     @property
     def settings(self) -> dict[str, Any]:
         """What only a probe's manifest has: which probe it is, and what is said of its rewriters."""
-        return {"kind": self.task, "rewriters": [dict(about(rewriter)) for rewriter in self.rewriters]}
+        return {
+            "kind": self.task,
+            "rewriters": [dict(describe_rewriter(rewriter)) for rewriter in self.rewriters],
+        }
 
 
 def systems_of(request: Any, tokenizer: Tokenizer, ledger: Ledger | None) -> tuple[PlannedSystem, ...]:
@@ -65,7 +68,7 @@ def cell_key(
     queries that are about the same are drawn together."""
     apart = ("systems", "datasets", "langs", "people", "topics", "mapping", "split")
     plain = {name: value for name, value in request.as_dict().items() if name not in apart}
-    return digest(
+    return digest_json(
         {
             "protocol": "rag",
             "task": task,

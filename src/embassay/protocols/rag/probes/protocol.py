@@ -28,18 +28,18 @@ from embassay.systems.remote.ledger import likely_tokens
 from embassay.text import open_tokenizer
 
 
-def _cells(plan: ProbePlan, *, measure: bool) -> Iterator[Forecast]:
+def _forecast_cells(plan: ProbePlan, *, measure: bool) -> Iterator[Forecast]:
     tokenizer = open_tokenizer(plan.request.tokenizer)
     forecaster = Forecaster(plan.systems, tokenizer, plan.request.seed, plan.cache, measure=measure)
     for effort in plan.efforts:
         yield from forecaster.cells(effort())
 
 
-def _rewriting(plan: ProbePlan) -> Iterator[Forecast]:
+def _forecast_rewriting(plan: ProbePlan) -> Iterator[Forecast]:
     for rewriter in plan.rewriters:
         model: Any = getattr(rewriter, "model", None)
         for dataset in plan.datasets if model is not None else ():
-            waiting = wanted(plan, dataset.name) - set(_kept(plan, rewriter.identity))
+            waiting = wanted_texts(plan, dataset.name) - set(_kept_rewritings(plan, rewriter.identity))
             read, written = likely_tokens(list(waiting)), ANSWER_TOKENS["rewrite"] * len(waiting)
             read += PROMPT * len(waiting)
             price = getattr(model, "price", None)
@@ -54,7 +54,7 @@ PROMPT = 260
 """Tokens of the instructions that go with every question, about."""
 
 
-def wanted(plan: ProbePlan, dataset: str) -> set[str]:
+def wanted_texts(plan: ProbePlan, dataset: str) -> set[str]:
     """The texts of a dataset that are to be rewritten."""
     job = next(cell.job for cell in plan.cells if cell.dataset == dataset)
     posed = questions(plan.request, job.source, job.lang)
@@ -62,7 +62,7 @@ def wanted(plan: ProbePlan, dataset: str) -> set[str]:
     return {text for variant in noisy for run in variant.texts for text in run if text is not None}
 
 
-def _kept(plan: ProbePlan, identity: str) -> set[str]:
+def _kept_rewritings(plan: ProbePlan, identity: str) -> set[str]:
     return set(Rewritings(plan.cells[0].job.folder, identity).read())
 
 
@@ -87,7 +87,7 @@ def probe_names(
     (100), runs (15), limit, seed (1337), tokenizer ("cl100k"), resamples (10,000). UsageError when `out` holds a run of
     other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
     """
-    request = request_of(NamesRequest, probe_names, _tuples(arguments), tuple(systems))
+    request = request_of(NamesRequest, probe_names, _as_tuples(arguments), tuple(systems))
     return Probe().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
@@ -113,7 +113,7 @@ def probe_noise(
     request = request_of(
         NoiseRequest,
         probe_noise,
-        _tuples(arguments),
+        _as_tuples(arguments),
         tuple(systems),
         mapping=tuple(sorted(dict(mapping).items())),
     )
@@ -133,16 +133,16 @@ class Probe(Protocol):
     ) -> ProbePlan:
         """Either probe's."""
         if isinstance(request, NamesRequest):
-            self.evaluate = names.evaluate
+            self.evaluate = names.evaluate_cell
             return plan_names(request, cache, ledger)
-        self.evaluate = noise.evaluate
+        self.evaluate = noise.evaluate_cell
         return plan_noise(request, self.folder.path, cache, ledger)
 
     def forecast(self, plan: ProbePlan, *, measure: bool = True) -> Forecasts:
         """The cost of every cell, and of a language model's rewritings. To time a system on some texts takes as long as
         a small probe."""
         timed = measure and sum(cell.units for cell in plan.cells) >= TIMED
-        return Forecasts((*_rewriting(plan), *_cells(plan, measure=timed)))
+        return Forecasts((*_forecast_rewriting(plan), *_forecast_cells(plan, measure=timed)))
 
     def headline(self, plan: ProbePlan, record: CellRecord) -> str:
         """A margin, or a drop."""
@@ -170,7 +170,7 @@ class Probe(Protocol):
         """Have all noisy questions rewritten, and redo cells that lacked what is there now."""
         plan: Any = session.plan
         if plan.rewriters:
-            of_dataset = {dataset.name: wanted(plan, dataset.name) for dataset in plan.datasets}
+            of_dataset = {dataset.name: wanted_texts(plan, dataset.name) for dataset in plan.datasets}
             self._redo(session, of_dataset, self._rewritten(session, of_dataset, listener))
         session.do(listener)
 
@@ -179,9 +179,9 @@ class Probe(Protocol):
         del records  # their rows say all
         table_rows, systems = Rows(rows), [system.name for system in plan.systems]
         tables = (
-            names.tables(table_rows, systems, plan.request)
+            names.name_tables(table_rows, systems, plan.request)
             if plan.task == names.TASK
-            else noise.tables(table_rows, systems)
+            else noise.noise_tables(table_rows, systems)
         )
         return Conclusion(tables=tuple(table for table in tables if table.rows))
 
@@ -216,7 +216,7 @@ class Probe(Protocol):
                 del session.records[cell.key]
 
 
-def _tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _as_tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Lists as tuples, paths as text: a request is a value."""
     return {
         name: tuple(map(str, value))

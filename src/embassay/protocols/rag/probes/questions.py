@@ -22,14 +22,14 @@ from embassay.protocols.kernel.groups import Labels, tied
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.probes.bundles import bundles, material
-from embassay.protocols.rag.probes.names import all_bundles, corpus_of, written
+from embassay.protocols.rag.probes.bundles import make_bundles, open_material
+from embassay.protocols.rag.probes.names import all_bundles, corpus_of, write_texts
 from embassay.protocols.rag.probes.options import BUNDLED, LANGS, NoiseRequest
 from embassay.protocols.rag.rewriters import Rewriter
 from embassay.randomness import random_bytes
 from embassay.records import Loaded, RetrievalSet, Skipped
 from embassay.runs.execution import Failure, all_of
-from embassay.runs.folder import digest, to_json, write_atomic
+from embassay.runs.folder import digest_json, to_json, write_atomic
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 
@@ -45,36 +45,39 @@ LEVELS: tuple[tuple[str, ...], ...] = (
 """What each level consists of, in order. Source: spec rag 5.4; levels 1 and 3 and the phrases are ours."""
 
 
-def noisy(query: str, level: int, *, lang: Lang, seed: int, key: str) -> str:
+def add_noise(query: str, level: int, *, lang: Lang, seed: int, key: str) -> str:
     """The question with the small talk of this level around it; `key` (its id) and `seed` choose the phrases.
 
     A phrase that two levels share is the same in both, so that a level differs from the one below by what it adds.
     UsageError for another level or language.
 
-    >>> noisy("Why is the sea salt?", 0, lang="en", seed=1, key="q1")
+    >>> add_noise("Why is the sea salt?", 0, lang="en", seed=1, key="q1")
     'Why is the sea salt?'
-    >>> noisy("Why is the sea salt?", 2, lang="en", seed=1, key="q1").endswith("Why is the sea salt?")
+    >>> add_noise("Why is the sea salt?", 2, lang="en", seed=1, key="q1").endswith("Why is the sea salt?")
     True
     """
     if not 0 <= level < len(LEVELS):
         raise UsageError(f"There is no noise level {level}.", mend=f"Levels are 0 to {len(LEVELS) - 1}.")
-    bank = phrases().get(lang)
+    bank = read_phrases().get(lang)
     if bank is None:
-        raise UsageError(f"There is no small talk in {lang!r}.", mend=f"Known are {' and '.join(phrases())}.")
+        raise UsageError(
+            f"There is no small talk in {lang!r}.", mend=f"Known are {' and '.join(read_phrases())}."
+        )
     return " ".join(
-        query if part == QUERY else _chosen(bank[part], seed, lang, part, key) for part in LEVELS[level]
+        query if part == QUERY else _choose_phrase(bank[part], seed, lang, part, key)
+        for part in LEVELS[level]
     )
 
 
 @cache
-def phrases() -> Mapping[str, Mapping[str, Sequence[str]]]:
+def read_phrases() -> Mapping[str, Mapping[str, Sequence[str]]]:
     """Language -> part -> phrases."""
     text = files("embassay.protocols.rag.probes").joinpath("phrases.json").read_text("utf-8")
     loaded: Mapping[str, Mapping[str, Sequence[str]]] = json.loads(text)
     return loaded
 
 
-def _chosen(bank: Sequence[str], seed: int, *names: str) -> str:
+def _choose_phrase(bank: Sequence[str], seed: int, *names: str) -> str:
     return bank[int.from_bytes(random_bytes(8, seed, "noise", *names), "big") % len(bank)]
 
 
@@ -130,7 +133,7 @@ def questions(request: NoiseRequest, source: str, lang: Lang) -> Questions:
 
 @lru_cache(maxsize=4)
 def _questions_of(request: NoiseRequest, source: str, lang: Lang) -> Questions:
-    return _bundled(request, lang) if source == BUNDLED else _of_dataset(request, source, lang)
+    return _bundled_questions(request, lang) if source == BUNDLED else _of_dataset(request, source, lang)
 
 
 def langs_of(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
@@ -153,13 +156,13 @@ def langs_of(request: NoiseRequest, source: str) -> tuple[Lang, ...]:
     return langs
 
 
-def _bundled(request: NoiseRequest, lang: Lang) -> Questions:
-    of = material(lang, **request.files)
+def _bundled_questions(request: NoiseRequest, lang: Lang) -> Questions:
+    of = open_material(lang, **request.files)
     size = min(request.queries, request.limit or request.queries)
-    first = bundles(of, size, seed=request.seed)
+    first = make_bundles(of, size, seed=request.seed)
     by_run = all_bundles(of, size, CORPUS_RUNS, request.seed)
     corpus = corpus_of(by_run, request.seed)
-    passages, of_runs = written(by_run, corpus, "base", request.seed)
+    passages, of_runs = write_texts(by_run, corpus, "base", request.seed)
     if request.reference == "passage":
         references = [_first_best(corpus.grades[q], passages) for q in range(size)]
     else:
@@ -167,7 +170,9 @@ def _bundled(request: NoiseRequest, lang: Lang) -> Questions:
             NEEDS[lang].replace("{A}", bundle.author.name).replace("{T}", bundle.topic) for bundle in first
         ]
     grades = [{int(p): int(row[p]) for p in np.flatnonzero(row > 1)} for row in corpus.grades]
-    fingerprint = digest([lang, [person.name for person in of.people], list(of.topics), size, request.seed])
+    fingerprint = digest_json(
+        [lang, [person.name for person in of.people], list(of.topics), size, request.seed]
+    )
     name = f"{'own' if request.people or request.topics else BUNDLED}-{lang}"
     return Questions(
         name, lang, tuple(f"{q:03d}" for q in range(size)), tuple(of_runs[0]), tuple(references),
@@ -190,8 +195,8 @@ def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> Questions:
     if several:
         dataset = dataset.subsets("retrieval")[lang]
     loaded = dataset.load("retrieval", seed=request.seed)
-    table, note = _grades(loaded, request)
-    usable = list(_questions(loaded.data, table, _drawn(loaded.data.queries.ids, request)))
+    table, note = _grades_of_gains(loaded, request)
+    usable = list(_dataset_questions(loaded.data, table, _draw_queries(loaded.data.queries.ids, request)))
     if not usable:
         raise DataError(
             f"no query of {loaded.dataset!r} has a relevant passage with text", expected="at least one"
@@ -201,11 +206,11 @@ def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> Questions:
     name = f"{loaded.dataset}-{lang}" if several else loaded.dataset
     return Questions(
         name, lang, ids, texts, tuple(corpus[place] for place in best), "document", corpus, grades,
-        digest([loaded.fingerprint, list(ids), request.grades]), loaded.skipped, (*loaded.warnings, note),
+        digest_json([loaded.fingerprint, list(ids), request.grades]), loaded.skipped, (*loaded.warnings, note),
     )  # fmt: skip
 
 
-def _questions(
+def _dataset_questions(
     data: RetrievalSet, table: Mapping[float, int], chosen: set[str]
 ) -> Iterator[tuple[str, str, int, Mapping[int, int]]]:
     """Id, text, place of the best passage (of equals the first in the corpus) and grades by place."""
@@ -221,14 +226,14 @@ def _questions(
             yield key, text, best, grades
 
 
-def _drawn(ids: Sequence[str], request: NoiseRequest) -> set[str]:
+def _draw_queries(ids: Sequence[str], request: NoiseRequest) -> set[str]:
     """The queries that a limit leaves: drawn by their ids alone."""
     if request.limit is None or request.limit >= len(ids):
         return set(ids)
     return set(sorted(ids, key=lambda key: random_bytes(8, request.seed, "limit", key))[: request.limit])
 
 
-def _grades(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
+def _grades_of_gains(loaded: Loaded[RetrievalSet], request: NoiseRequest) -> tuple[dict[float, int], str]:
     """Gain -> grade from 1 to 5, and how that was done: gains of 0 to 4 are grades less 1; other scales, binary ones
     among them, are spread."""
     gains = sorted({gain for judged in loaded.data.qrels.values() for gain in judged.values()})
@@ -276,7 +281,7 @@ def small_talk(questions: Questions, runs: int, seed: int) -> list[Variant]:
             "",
             tuple(
                 tuple(
-                    noisy(text, level, lang=questions.lang, seed=seed + run, key=key)
+                    add_noise(text, level, lang=questions.lang, seed=seed + run, key=key)
                     for key, text in zip(questions.ids, questions.texts, strict=True)
                 )
                 for run in range(runs)
@@ -286,7 +291,9 @@ def small_talk(questions: Questions, runs: int, seed: int) -> list[Variant]:
     ]
 
 
-def rewritten(variants: Sequence[Variant], rewriter: str, rewritings: Mapping[str, str]) -> list[Variant]:
+def rewrite_variants(
+    variants: Sequence[Variant], rewriter: str, rewritings: Mapping[str, str]
+) -> list[Variant]:
     """The same after rewriting, by text; a question without a rewriting has none."""
     return [
         Variant(
@@ -302,7 +309,7 @@ class Rewritings:
     """Text -> rewriting of one rewriter, in a file of the run."""
 
     def __init__(self, folder: Path, identity: str) -> None:
-        self.path = folder / "rewritings" / f"{digest(identity)[:16]}.json"
+        self.path = folder / "rewritings" / f"{digest_json(identity)[:16]}.json"
 
     def read(self) -> Mapping[str, str]:
         """All that are there."""

@@ -21,14 +21,14 @@ from embassay.protocols.kernel.tables import Column, ColumnTable, Value
 from embassay.randomness import generator
 from embassay.records import Result, RetrievalSet, Score
 from embassay.stats.resampling import group_sums, resampled_rows, row_counts, rows_of_resamples
-from embassay.systems.cosine import unit
+from embassay.systems.cosine import scale_rows
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _BLOCK = 4096
 
 
-def similarities(
+def pair_similarities(
     system: Similarity,
     queries: Sequence[str],
     passages: Sequence[str],
@@ -49,18 +49,20 @@ def similarities(
     pairs, places = np.unique(whole.ravel() * len(passages) + right.ravel(), return_inverse=True)
     first, second = pairs // len(passages), pairs % len(passages)
     if hasattr(system, "vectors"):
-        values = _cosines(_vectors(system, queries, "query"), _vectors(system, passages, role), first, second)
+        values = _pair_cosines(
+            _unit_vectors(system, queries, "query"), _unit_vectors(system, passages, role), first, second
+        )
     else:
         values = system.pairs([queries[i] for i in first], [passages[i] for i in second]).astype(np.float64)
     return values[places].reshape(right.shape)
 
 
-def _vectors(system: Any, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
+def _unit_vectors(system: Any, texts: Sequence[str], role: Role) -> NDArray[np.float32]:
     """Vectors of length 1; one that is zero stays so, and has the cosine 0 with all."""
-    return unit(np.asarray(system.vectors(texts, role), dtype=np.float32))
+    return scale_rows(np.asarray(system.vectors(texts, role), dtype=np.float32))
 
 
-def _cosines(
+def _pair_cosines(
     queries: NDArray[np.float32], passages: NDArray[np.float32], first: Ints, second: Ints
 ) -> Floats:
     values = np.empty(len(first))
@@ -79,7 +81,7 @@ NDCG = f"nDCG@{CUTOFF}"
 MEASURES = (RECALL, GAIN, NDCG)
 
 
-def firsts(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) -> Ints:
+def first_passages(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) -> Ints:
     """The places in the corpus of the first `CUTOFF` passages for each query, (q, 10), -1 where there are fewer; each
     distinct query is searched for once."""
     distinct = list(dict.fromkeys(queries))
@@ -88,7 +90,7 @@ def firsts(system: Similarity, queries: Sequence[str], corpus: Sequence[str]) ->
     return np.asarray(ranked.indices[[row[text] for text in queries]])
 
 
-def values(counts: Ints, top: NDArray[np.int8]) -> Mapping[str, Floats]:
+def measure_values(counts: Ints, top: NDArray[np.int8]) -> Mapping[str, Floats]:
     """Each measure of `MEASURES` for every query, (q,), NaN where it is undefined: from the grades of its pool (q, 5)
     and of what was retrieved (q, 10)."""
     graded = Graded(counts, top)
@@ -163,10 +165,10 @@ class ProbeContext(Context):
         if groups is not None:
             filled = np.column_stack([np.where(lost[:, None], 0.0, columns), ~lost])
             whole = group_sums(filled, groups)
-            drawn = _counts(self.seed, self.dataset, len(whole), self.draws) @ whole
+            drawn = _draw_counts(self.seed, self.dataset, len(whole), self.draws) @ whole
             with np.errstate(invalid="ignore", divide="ignore"):
                 return np.asarray(drawn[:, :-1] / drawn[:, -1:])
-        counts = _counts(self.seed, self.dataset, len(columns), self.draws)
+        counts = _draw_counts(self.seed, self.dataset, len(columns), self.draws)
         sums = counts @ np.where(lost[:, None], 0.0, columns)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(sums / (counts @ ~lost)[:, None])
@@ -208,7 +210,7 @@ class ProbeContext(Context):
         x, y = x[:, whole], y[:, whole]
         if not whole.any():
             return [
-                undefined(_link(name, names), 0, "no query has all values", variant=variant)
+                undefined(_link_name(name, names), 0, "no query has all values", variant=variant)
                 for name in CORRELATIONS
             ]
 
@@ -230,7 +232,7 @@ class ProbeContext(Context):
         """Both correlations of `n` points, from the queries that are `whole`."""
         scores = []
         for name, correlation in CORRELATIONS.items():
-            measure = _link(name, names)
+            measure = _link_name(name, names)
             if n < FEWEST:
                 scores.append(undefined(measure, n, f"{n} points are too few", variant=variant))
                 continue
@@ -260,13 +262,13 @@ class ProbeContext(Context):
 
 
 @lru_cache(maxsize=2)
-def _counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
+def _draw_counts(seed: int, dataset: str, n: int, draws: int) -> Floats:
     """How often each of n queries is drawn in each resample, (draws, n)."""
     rows = rows_of_resamples(n, draws, generator(seed, "bootstrap", dataset, "queries"))
     return row_counts(rows).astype(np.float64)
 
 
-def _link(name: str, names: tuple[str, str]) -> str:
+def _link_name(name: str, names: tuple[str, str]) -> str:
     return f"{name}({names[0]}, {names[1]})"
 
 

@@ -13,7 +13,7 @@ from embassay.data import Dataset, open_dataset
 from embassay.data.documents import Placed, passage_places
 from embassay.data.intake import Intake
 from embassay.data.sources import own_first
-from embassay.data.tables import known_suffix, table
+from embassay.data.tables import known_suffix, open_table
 from embassay.data.views import Draw, Renamed
 from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import Run
@@ -30,13 +30,13 @@ from embassay.protocols.questions.drafts import (
     Draft,
     Writer,
     near_repeats,
-    prompt,
+    prompt_for,
     read_drafts,
 )
 from embassay.protocols.rag.questions.options import QuestionsRequest
 from embassay.records import Result
 from embassay.runs.execution import Workers
-from embassay.runs.folder import Cell, CellRecord, digest, to_json, write_atomic
+from embassay.runs.folder import Cell, CellRecord, digest_json, to_json, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts
 from embassay.stats import wilson
 from embassay.systems.remote import Ledger
@@ -79,10 +79,10 @@ def make_plan(request: QuestionsRequest, cache: Path | None, ledger: Ledger | No
         else None
     )
     drawn = drafts.draw_passages(passages, kinds, request.options, request.seed, request.corpus)
-    cells = tuple(_cell(kind, dataset, request, writer) for kind in request.chosen)
+    cells = tuple(_make_cell(kind, dataset, request, writer) for kind in request.chosen)
     task = PlannedTask(TASK, sum(map(len, drawn.values())), len(passages), dataset.skipped, dataset.notes)
     planned = PlannedDataset(request.corpus, dataset.name, dataset.lang, dataset.fingerprint, (task,))
-    systems = () if writer is None else drafts.planned(request.llm, request.checker, writer, ledger)
+    systems = () if writer is None else drafts.plan_models(request.llm, request.checker, writer, ledger)
     return QuestionsPlan(
         request, systems, (planned,), cells, cache=cache, passages=passages, drawn=drawn, users=users, writer=writer
     )  # fmt: skip
@@ -97,25 +97,29 @@ def read_users(name: str) -> tuple[User, ...]:
         raise UsageError(f"{name} is not a table.", mend="Give a .jsonl, .csv, .tsv, .txt or .parquet file.")
     intake = Intake()
     rows = intake.read(
-        Renamed(table(path)), ["text"], lambda row, key: intake.texts(row, key, "text"), Draw(None, 0)
+        Renamed(open_table(path)), ["text"], lambda row, key: intake.texts(row, key, "text"), Draw(None, 0)
     )
     return tuple(User(key, texts[0]) for key, texts in rows)
 
 
-def _cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer | None) -> Cell:
+def _make_cell(kind: str, dataset: Dataset, request: QuestionsRequest, writer: Writer | None) -> Cell:
     by = DOCUMENTS if kind in OF_DOCUMENTS or writer is None else writer.chat.name
-    ids = [] if writer is None else [writer.chat.identity, writer.checker.identity, prompt("check").identity]
-    key = digest([TASK, kind, dataset.fingerprint, ids, request.options.as_dict(), request.seed])
+    ids = (
+        []
+        if writer is None
+        else [writer.chat.identity, writer.checker.identity, prompt_for("check").identity]
+    )
+    key = digest_json([TASK, kind, dataset.fingerprint, ids, request.options.as_dict(), request.seed])
     return Cell(TASK, dataset.name, by, key, 1, None, variant=kind)
 
 
-def forecast(plan: QuestionsPlan, done: Mapping[str, Draft]) -> Forecasts:
+def forecast_drafts(plan: QuestionsPlan, done: Mapping[str, Draft]) -> Forecasts:
     """The calls for each draft that is not `done` (by key), and between which sums they may come to lie."""
     work: list[Forecast] = []
     for cell in plan.cells:
         head = Forecast(f"{TASK}: {cell.variant}", cell.dataset, cell.system, 0, 0, 0)
         if cell.variant in OF_MODELS and plan.writer is not None:
-            work += drafts.forecast(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
+            work += drafts.forecast_drafts(head, plan.writer, cell.variant, plan.drawn[cell.variant], done)
         else:
             work.append(head)
     note = "" if plan.writer is None else drafts.in_all(work, plan.writer, done)
@@ -174,11 +178,11 @@ class Gathered:
         return {name: {"questions": count, "share": count / len(self.asked)} for name, count in tally.items()}
 
 
-def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gathered:
+def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gathered:
     """Put together users' questions, the drafts that were kept and what documents ask, each once: of questions that
     nearly repeat each other the first stays, users' before all."""
     pseudo = _of_documents(plan)
-    users = [Asked(user.id, user.text, "user", USERS) for user in _unmistaken(plan.users)]
+    users = [Asked(user.id, user.text, "user", USERS) for user in _check_ids(plan.users)]
     written = [
         _of_draft(plan, draft, number)
         for kind in OF_MODELS
@@ -201,7 +205,7 @@ def gathered(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]) -> Gat
     )  # fmt: skip
 
 
-def _unmistaken(users: Sequence[User]) -> list[User]:
+def _check_ids(users: Sequence[User]) -> list[User]:
     """Users' questions under ids that no kind of ours begins with."""
     ours = tuple(f"{kind}-" for kind in (*OF_MODELS, *OF_DOCUMENTS))
     return [replace(user, id=f"user-{user.id}") if user.id.startswith(ours) else user for user in users]
@@ -244,12 +248,14 @@ def _of_documents(plan: QuestionsPlan) -> _Pseudo:
         numbers[question.kind] += 1
         source = sources[question.answers[0]]
         asked.append(
-            _asked(question, f"{question.kind}-{numbers[question.kind]}", source.document or source.id)
+            _make_question(
+                question, f"{question.kind}-{numbers[question.kind]}", source.document or source.id
+            )
         )
     return _Pseudo(tuple(asked), pseudo.passages, pseudo.rejected)
 
 
-def _asked(question: PseudoQuestion, key: str, document: str) -> Asked:
+def _make_question(question: PseudoQuestion, key: str, document: str) -> Asked:
     return Asked(key, question.text, question.kind, DOCUMENTS, question.answers, document)
 
 
@@ -300,7 +306,7 @@ def rows_of(plan: QuestionsPlan, found: Gathered) -> list[Result]:
     return rows
 
 
-def tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
+def question_tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
     """Where the questions came from, what became of the drafts, and what documents could not ask."""
     shares = found.shares()
     asked = tuple(
@@ -327,10 +333,10 @@ def tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
             rows = tuple(
                 (kind, *(found.counts(kind).get(outcome, 0) for outcome in outcomes)) for kind in chosen
             )
-            yield ColumnTable(name, title, columns, rows, _notes(outcomes))
+            yield ColumnTable(name, title, columns, rows, _outcome_notes(outcomes))
 
 
-def _notes(outcomes: Sequence[str]) -> str:
+def _outcome_notes(outcomes: Sequence[str]) -> str:
     reasons: dict[str, Any] = {
         outcome: OUTCOMES[outcome] for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
     }
@@ -372,7 +378,7 @@ class Questioning(Protocol):
     def forecast(self, plan: QuestionsPlan, *, measure: bool = True) -> Forecasts:
         """Two calls for every draft that is not in the folder."""
         del measure
-        return forecast(plan, read_drafts(self.folder.path / DRAFTS))
+        return forecast_drafts(plan, read_drafts(self.folder.path / DRAFTS))
 
     def check_prices(self, plan: QuestionsPlan, max_usd: float | None) -> None:
         """Planning has looked at them."""
@@ -421,16 +427,16 @@ class QuestionsSession(Attempt):
         path = self.folder.path / DRAFTS
         before = len(self.drafts)
         ledger = self.accounts.ledger
-        self.failed = drafts.write(writer, self.plan.drawn, path, self.drafts, listener, ledger)
+        self.failed = drafts.write_drafts(writer, self.plan.drawn, path, self.drafts, listener, ledger)
         self.done_now = len(self.drafts) - before
 
     def end(self) -> None:
         """Put together what is there: export, rows and tables; whatever has happened."""
         plan = self.plan
-        self.found = found = gathered(plan, self.decided())
+        self.found = found = gather_questions(plan, self.decided())
         write_export(self.folder.path / "export", plan, found)
         self.folder.write_results(rows_of(plan, found))
-        write_tables(self.folder.path, tables(plan, found))
+        write_tables(self.folder.path, question_tables(plan, found))
         if plan.writer is not None:
             plan.writer.chat.cache.close()
         self.accounts.spending.close()
@@ -453,13 +459,13 @@ class QuestionsSession(Attempt):
     def decided(self) -> dict[str, list[Draft]]:
         """Kind -> the drafts of its passages that are decided, in the order of the draw."""
         writer = self.plan.writer
-        return {} if writer is None else drafts.decided(writer, self.plan.drawn, self.drafts)
+        return {} if writer is None else drafts.decided_drafts(writer, self.plan.drawn, self.drafts)
 
     def facts(self) -> dict[str, Any]:
         """What it is made with, and where questions came from."""
         kinds = [kind for kind in self.plan.request.chosen if kind in OF_MODELS]
         into = self.plan.request.options.into
-        prompts = [prompt(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
+        prompts = [prompt_for(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
         return {
             "kind": "questions", "prompts": prompts, "shares": {} if self.found is None else self.found.shares(),
             "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()},

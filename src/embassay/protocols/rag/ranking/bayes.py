@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.rag.ranking.choice import Claims, claims, propose
+from embassay.protocols.rag.ranking.choice import Claims, claim_order, propose_windows
 from embassay.protocols.rag.ranking.engines import (
     BayesOptions,
     Call,
@@ -39,7 +39,7 @@ from embassay.protocols.rag.ranking.posterior import (
     Component,
     Floats,
     Posterior,
-    draw,
+    draw_scores,
     log_weights,
     spread_of_grades,
 )
@@ -138,7 +138,7 @@ class Answers:
         before = self._wins[order[above], order[below]] - self._wins[order[below], order[above]]
         repeated = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
         self._sums += Checks(
-            1.0, *_stayed(chance[before != 0], before[before != 0] > 0), *_surprise(chance[repeated]),
+            1.0, *_stayed_pairs(chance[before != 0], before[before != 0] > 0), *_order_surprise(chance[repeated]),
             as_shown=float((np.diff(place) > 0).all()) - self._as_shown(scores[:, np.argsort(place)]),
         )  # fmt: skip
         self._wins[order[above], order[below]] += 1
@@ -157,13 +157,13 @@ class Answers:
         return (1 - self._random) * real + self._random / math.factorial(scores.shape[1])
 
 
-def _stayed(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
+def _stayed_pairs(chance: Floats, as_before: NDArray[np.bool_]) -> tuple[float, float]:
     """Of pairs that were put so with `chance`, how many more than expected are as before, and the variance."""
     expected = np.where(as_before, chance, 1 - chance)
     return float((as_before - expected).sum()), float((chance * (1 - chance)).sum())
 
 
-def _surprise(chance: Floats) -> tuple[float, float]:
+def _order_surprise(chance: Floats) -> tuple[float, float]:
     """The log loss of pairs that were put so with `chance` beyond its expectation, and its variance."""
     odds = np.log(chance / (1 - chance))
     return float((-(1 - chance) * odds).sum()), float((chance * (1 - chance) * odds**2).sum())
@@ -180,7 +180,7 @@ def shared_priors(evidences: Floats) -> Floats:
     """For each query the log prior over the grid that all others give it, (queries, points), of `evidences` of that
     shape (log, each query with its own constant)."""
     relative = np.maximum(evidences - evidences.max(axis=1, keepdims=True), LOWEST)
-    heights, kernels = np.exp(relative), _kernels()
+    heights, kernels = np.exp(relative), _width_kernels()
     common = log_weights()
     spoken = [np.log(heights @ kernel.T) for kernel in kernels]  # (queries, points) of g0 for each width
     total = np.array([common + of_width.sum(axis=0) for of_width in spoken])  # (widths, points)
@@ -194,16 +194,18 @@ def shared_priors(evidences: Floats) -> Floats:
 
 
 @lru_cache
-def _kernels() -> tuple[Floats, ...]:
+def _width_kernels() -> tuple[Floats, ...]:
     """K(g0 -> g), (points, points), its rows sums of 1, for each width."""
     sharpness, reliability = np.log(SHARPNESS), np.arange(len(RELIABILITY), dtype=np.float64)
     return tuple(
-        np.asarray(np.kron(_moved(sharpness, width), _moved(reliability, CELLS * width)), dtype=np.float64)
+        np.asarray(
+            np.kron(_kernel_of(sharpness, width), _kernel_of(reliability, CELLS * width)), dtype=np.float64
+        )
         for width in WIDTHS
     )
 
 
-def _moved(values: Floats, width: float) -> Floats:
+def _kernel_of(values: Floats, width: float) -> Floats:
     kernel = np.exp(-0.5 * ((values[:, None] - values[None, :]) / width) ** 2)
     return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
 
@@ -217,7 +219,7 @@ class View:
 
     def __init__(self, posterior: Posterior, n: int, draws: int, rng: np.random.Generator) -> None:
         self.components = posterior.components()
-        self.both = draw(self.components, rng.standard_normal((n + 1, draws)))
+        self.both = draw_scores(self.components, rng.standard_normal((n + 1, draws)))
         self.scores = np.ascontiguousarray(self.both[:, :n])
         # Equal scores keep the order of candidates; rounding must not tell them apart.
         self.order = np.argsort(-np.round(self.best.mode[:n] / self.best.sharpness, 9), kind="stable")
@@ -237,7 +239,7 @@ class BayesRanker:
         self._options, self._top = options, max(1, min(top, len(candidates)))
         self._names = (seed, "ranking", "bayes", query)
         self._given = np.array(
-            sorted(range(len(candidates)), key=lambda i: _standing(candidates[i])), dtype=np.intp
+            sorted(range(len(candidates)), key=lambda i: _candidate_order(candidates[i])), dtype=np.intp
         )
         self._inside = np.argsort(self._given)
         spread = spread_of_grades([candidates[i].grade for i in self._given])
@@ -293,9 +295,9 @@ class BayesRanker:
         precision = sharpness**2 / np.diagonal(view.best.covariance())[:n]
         return Ranking(
             order=tuple(int(i) for i in self._given[view.order]),
-            scores=_floats((view.best.mode[:n] / sharpness)[self._inside]),
+            scores=_as_floats((view.best.mode[:n] / sharpness)[self._inside]),
             exposures=tuple(int(i) for i in self._exposures[self._inside]),
-            info=_floats(precision[self._inside]),
+            info=_as_floats(precision[self._inside]),
             stopped=self._stopped,
             claims=self._told(),
             doubts=self._doubts(),
@@ -324,7 +326,7 @@ class BayesRanker:
     def _choose(self) -> list[tuple[int, ...]]:
         options, view = self._options, self._seen()
         count = min(options.at_once, self._limits.cap - self.calls)
-        batches = propose(
+        batches = propose_windows(
             view.best, view.scores, view.order, self._borders, m=options.batch, count=count,
             border=options.border, rng=self._rng("choice"),
         )  # fmt: skip
@@ -359,7 +361,10 @@ class BayesRanker:
 
     def _claimed(self) -> Claims:
         if self._claims is None:
-            claimed, own_checks = claims(self._seen().scores, self._seen().order, self._top), self.checks()
+            claimed, own_checks = (
+                claim_order(self._seen().scores, self._seen().order, self._top),
+                self.checks(),
+            )
             checks = own_checks + self.others
             alone = own_checks.answers / max(1.0, checks.answers)
             top = {name: var for name, var in vars(claimed).items() if name.startswith("set_errors")}
@@ -386,11 +391,11 @@ class BayesRanker:
         return generator(int(seed), *map(str, names), name, str(self.calls))
 
 
-def _standing(candidate: Candidate) -> tuple[int, int, str]:
+def _candidate_order(candidate: Candidate) -> tuple[int, int, str]:
     return (-(candidate.grade or 0), candidate.rank, candidate.id)
 
 
-def _floats(values: Floats | NDArray[np.float64]) -> tuple[float, ...]:
+def _as_floats(values: Floats | NDArray[np.float64]) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 

@@ -53,19 +53,19 @@ def tree_of_orders(m: int) -> Tree:
     return Tree(np.array(parents, dtype=np.int64), np.array(choices, dtype=np.int64))
 
 
-def listed(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
+def list_information(scores: Floats, windows: Positions) -> tuple[Floats, Floats]:
     """Mutual information (windows,) in nats of the answers to `windows` (windows, m) with the scores, of which
     `scores` (draws, n) are draws, and the Fisher information (windows, m, m) of an answer, its mean over draws."""
     tree = tree_of_orders(windows.shape[1])
-    information, fisher = _listed(scores, windows, tree.parents, tree.choices)
+    information, fisher = _list_fisher(scores, windows, tree.parents, tree.choices)
     return information, fisher / len(scores[::FISHER_EVERY])
 
 
 @compiled
-def _listed(
+def _list_fisher(
     scores: Floats, windows: Positions, parents: Positions, choices: Positions
 ) -> tuple[Floats, Floats]:
-    """As `listed`, but the Fisher information is a sum."""
+    """As `list_information`, but the Fisher information is a sum."""
     count, m = windows.shape
     draws, subsets = len(scores), 1 << m
     orders = round(math.gamma(m + 1.0))
@@ -80,7 +80,7 @@ def _listed(
         for draw in range(draws):
             for i in range(m):
                 score[i] = scores[draw, windows[window, i]]
-            within += _subsets(score, share, reached)
+            within += _subset_chances(score, share, reached)
             if draw % FISHER_EVERY == 0:
                 _add_fisher(share, reached, fisher[window])
             for at in range(len(parents)):
@@ -98,7 +98,7 @@ def _listed(
 
 
 @compiled
-def _subsets(score: Floats, share: Floats, reached: Floats) -> float:
+def _subset_chances(score: Floats, share: Floats, reached: Floats) -> float:
     """Write the chance of each item to be first of each subset, and of each subset to be what is left at some time;
     return the entropy of an answer in nats."""
     m = len(score)
@@ -145,9 +145,9 @@ def _add_fisher(share: Floats, reached: Floats, fisher: Floats) -> None:
 
 
 @compiled
-def sampled(scores: Floats, windows: Positions, noise: Floats) -> Floats:
-    """As the Fisher information of `listed`, from one simulated answer per draw: `noise` (draws, m) is standard Gumbel,
-    and scores with such noise, put in order, are a Plackett-Luce answer."""
+def sample_information(scores: Floats, windows: Positions, noise: Floats) -> Floats:
+    """As the Fisher information of `list_information`, from one simulated answer per draw: `noise` (draws, m) is
+    standard Gumbel, and scores with such noise, put in order, are a Plackett-Luce answer."""
     count, m = windows.shape
     fisher = np.zeros((count, m, m))
     score, weight = np.empty(m), np.empty(m)
@@ -179,7 +179,7 @@ def squashed_log_det(fisher: Floats, covariance: Floats) -> Floats:
     return np.asarray(most * -np.expm1(-linear / most), dtype=np.float64)
 
 
-def contiguous(order: NDArray[np.intp], m: int) -> Positions:
+def neighbour_windows(order: NDArray[np.intp], m: int) -> Positions:
     """All windows of m neighbours in an order (n,), as positions (n - m + 1, m)."""
     return np.lib.stride_tricks.sliding_window_view(order.astype(np.int64), m).copy()
 
@@ -200,7 +200,7 @@ class Claims:
         return dict(vars(self))
 
 
-def claims(scores: Floats, order: NDArray[np.intp], top: int) -> Claims:
+def claim_order(scores: Floats, order: NDArray[np.intp], top: int) -> Claims:
     """What draws of the scores (draws, n) say of `order` (n,) and the set of its first `top`."""
     n, draws = len(order), len(scores)
     size = min(top, n)
@@ -247,7 +247,7 @@ DOUBTFUL = 0.005
 """A pair that is wrong with less than this probability is left out."""
 
 
-def values(
+def window_values(
     best: Component, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], windows: Positions, border: float,
     rng: np.random.Generator,
 ) -> Floats:  # fmt: skip
@@ -257,11 +257,11 @@ def values(
     n, m = len(order), windows.shape[1]
     covariance = best.covariance()[:n, :n]
     if m <= LISTED:
-        information, fisher = listed(_some(scores, DRAWS), windows)
+        information, fisher = list_information(_some_draws(scores, DRAWS), windows)
     else:
         # Too many orders to list: one answer is simulated per draw instead.
-        drawn = _some(scores, SIMULATED)
-        fisher = sampled(drawn, windows, rng.gumbel(size=(len(drawn), m)))
+        drawn = _some_draws(scores, SIMULATED)
+        fisher = sample_information(drawn, windows, rng.gumbel(size=(len(drawn), m)))
         information = squashed_log_det(fisher, covariance[windows[:, :, None], windows[:, None, :]])
     worth = information / math.lgamma(m + 1)
     for top in borders:
@@ -283,17 +283,17 @@ def best_disjoint(worth: Floats, m: int, count: int) -> list[int]:
     return chosen
 
 
-def propose(
+def propose_windows(
     best: Component, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], *, m: int, count: int,
     border: float, rng: np.random.Generator,
 ) -> list[Positions]:  # fmt: skip
     """Up to `count` disjoint windows of m neighbours in `order`, each shuffled, which spreads a bias for places."""
-    windows = contiguous(order, m)
-    worth = values(best, scores, order, borders, windows, border, rng)
+    windows = neighbour_windows(order, m)
+    worth = window_values(best, scores, order, borders, windows, border, rng)
     return [rng.permutation(windows[start]) for start in best_disjoint(worth, m, count)]
 
 
-def _some(scores: Floats, count: int) -> Floats:
+def _some_draws(scores: Floats, count: int) -> Floats:
     """`count` of the draws, evenly over the components they come from."""
     chosen = (np.arange(count) + 0.5) * len(scores) / count
     return np.ascontiguousarray(scores[chosen.astype(np.intp)])
@@ -313,11 +313,11 @@ def drop_in_border_errors(
     inner = covariance[windows[:, :, None], windows[:, None, :]]
     # S' = S - S[:, w] M S[w, :] is the covariance after the answer.
     update = np.asarray(np.linalg.solve(np.eye(m) + fisher @ inner, fisher), dtype=np.float64)
-    return _drops(mean, covariance, in_top, order.astype(np.int64), top, windows, update)
+    return _drop_errors(mean, covariance, in_top, order.astype(np.int64), top, windows, update)
 
 
 @compiled
-def _drops(
+def _drop_errors(
     mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int,
     windows: Positions, update: Floats,
 ) -> Floats:  # fmt: skip
@@ -328,7 +328,7 @@ def _drops(
         for below in order[top:]:
             before = covariance[above, above] + covariance[below, below] - 2 * covariance[above, below]
             distance = abs(mean[above] - mean[below])
-            wrong = _tail(distance / math.sqrt(before))
+            wrong = _tail_chance(distance / math.sqrt(before))
             if wrong < DOUBTFUL:
                 continue
             weight = in_top[above] * (1 - in_top[below]) + in_top[below] * (1 - in_top[above])
@@ -354,11 +354,11 @@ def _expected_wrong(distance: float, learned: float, after: float) -> float:
     moved, left = math.sqrt(learned), math.sqrt(after)
     expected = 0.0
     for k in range(len(NODES)):
-        expected += WEIGHTS[k] * _tail(abs(distance + moved * NODES[k]) / left)
+        expected += WEIGHTS[k] * _tail_chance(abs(distance + moved * NODES[k]) / left)
     return expected
 
 
 @compiled
-def _tail(x: float) -> float:
+def _tail_chance(x: float) -> float:
     """The chance of a standard normal to exceed x."""
     return 0.5 * math.erfc(x / math.sqrt(2.0))

@@ -52,9 +52,9 @@ class PartialOrder:
         self._worse[better].append(worse)
         self._direct_above[worse] += 1
         over, under = self._above[better] | 1 << better, self._below[worse] | 1 << worse
-        for item in _members(over):
+        for item in _bit_members(over):
             self._below[item] |= under
-        for item in _members(under):
+        for item in _bit_members(under):
             self._above[item] |= over
 
     def sorted(self, scores: Sequence[float], ties: Sequence[int]) -> tuple[int, ...]:
@@ -80,7 +80,7 @@ class PartialOrder:
         return tuple(order)
 
 
-def _members(bits: int) -> list[int]:
+def _bit_members(bits: int) -> list[int]:
     members = []
     while bits:
         lowest = bits & -bits
@@ -157,12 +157,12 @@ def disjoint_paths(pairs: Iterable[Pair], better: int, worse: int) -> int:
             edge((above, False), (above, True))
             edge((below, False), (below, True))
     paths = 0
-    while paths < 2 and _augment(room, (better, True), (worse, False)):
+    while paths < 2 and _augment_path(room, (better, True), (worse, False)):
         paths += 1
     return paths
 
 
-def _augment(
+def _augment_path(
     room: Mapping[tuple[int, bool], dict[tuple[int, bool], int]],
     start: tuple[int, bool],
     end: tuple[int, bool],
@@ -219,7 +219,7 @@ def plackett_luce_step(scores: Sequence[float], size: float) -> tuple[list[float
     return changes, information
 
 
-def clipped(change: float, most: float) -> float:
+def clip_change(change: float, most: float) -> float:
     """`change`, at most `most` in either direction."""
     return max(-most, min(most, change))
 
@@ -292,7 +292,7 @@ class LocksRanker:
     def __init__(self, options: Locks, start: Start) -> None:
         self._options, self._start = options, start
         n = len(start.candidates)
-        self._ties = _ranks([candidate.id for candidate in start.candidates])
+        self._ties = _id_ranks([candidate.id for candidate in start.candidates])
         self._scores = starting_scores(start.candidates)
         self._information = [LEAST_INFORMATION] * n
         self._exposures = [0] * n
@@ -317,11 +317,7 @@ class LocksRanker:
 
     def ranking(self) -> Ranking:
         return Ranking(
-            self._order,
-            tuple(self._scores),
-            tuple(self._exposures),
-            tuple(self._information),
-            self._stopped,
+            self._order, tuple(self._scores), tuple(self._exposures), tuple(self._information), self._stopped
         )
 
     def state(self) -> Mapping[str, Any]:
@@ -399,7 +395,7 @@ class LocksRanker:
         size = step_size(self._turn, options.step, options.step_min, options.decay)
         changes, information = plackett_luce_step([self._scores[i] for i in order], size)
         for i, change, learned in zip(order, changes, information, strict=True):
-            self._scores[i] += clipped(change, options.clip)
+            self._scores[i] += clip_change(change, options.clip)
             self._information[i] += learned
             self._exposures[i] += 1
 
@@ -407,7 +403,7 @@ class LocksRanker:
         return self._evidence.order.sorted(self._scores, self._ties)
 
 
-def _ranks(ids: Sequence[str]) -> list[int]:
+def _id_ranks(ids: Sequence[str]) -> list[int]:
     """The place of each id among them in alphabetical order."""
     ranks = [0] * len(ids)
     for place, i in enumerate(sorted(range(len(ids)), key=lambda i: ids[i])):

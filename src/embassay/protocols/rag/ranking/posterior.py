@@ -36,7 +36,7 @@ def add_answers(
     guess = -math.lgamma(m + 1.0)
     total = 0.0
     for call in range(calls):
-        log_probability = _stages(x, orders[call], places[call], score, tail)
+        log_probability = _stage_likelihood(x, orders[call], places[call], score, tail)
         weight = 1.0
         if random > 0.0:
             real, other = math.log1p(-random) + log_probability, math.log(random) + guess
@@ -75,7 +75,7 @@ def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) 
     guess = -math.lgamma(m + 1.0)
     total = 0.0
     for call in range(calls):
-        real = _stages(x, orders[call], places[call], score, tail)
+        real = _stage_likelihood(x, orders[call], places[call], score, tail)
         if random > 0.0:
             real, other = math.log1p(-random) + real, math.log(random) + guess
             high = max(real, other)
@@ -85,7 +85,7 @@ def log_likelihood(x: Floats, orders: Positions, places: Floats, random: float) 
 
 
 @compiled
-def _stages(x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats) -> float:
+def _stage_likelihood(x: Floats, order: Positions, place: Floats, score: Floats, tail: Floats) -> float:
     """The log probability of one answer. Written: the scores, and the log-sum-exp of each place's score and later ones
     (summed from the tail, so that scores of hundreds neither overflow nor vanish)."""
     m = len(order)
@@ -102,7 +102,7 @@ def _stages(x: Floats, order: Positions, place: Floats, score: Floats, tail: Flo
 
 
 @compiled
-def cholesky(matrix: Floats) -> None:
+def factor_matrix(matrix: Floats) -> None:
     """Overwrite the upper half of a positive definite matrix (d, d) by its factor U; the lower half is left."""
     d = len(matrix)
     for j in range(d):
@@ -117,7 +117,7 @@ def cholesky(matrix: Floats) -> None:
 
 
 @compiled
-def solve(factor: Floats, side: Floats, solved: Floats) -> None:
+def solve_factored(factor: Floats, side: Floats, solved: Floats) -> None:
     """Write the x (d,) with U'U x = `side` (d,)."""
     d = len(side)
     for i in range(d):
@@ -205,10 +205,10 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
     precision, shift, evidence = np.zeros(p), np.zeros(p), np.zeros(p)
     for i in range(p):
         centre[i] = mean[i]
-    _copy(covariance, factor)
-    _copy(covariance, approximate)
-    cholesky(factor)
-    solve(factor, mean, pull)
+    _copy_matrix(covariance, factor)
+    _copy_matrix(covariance, approximate)
+    factor_matrix(factor)
+    solve_factored(factor, mean, pull)
     log_volume = 0.0  # of `approximate`, relative to `covariance`
     for _ in range(SWEEPS):
         moved = 0.0
@@ -217,7 +217,7 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
             variance = 1.0 / (1.0 / approximate[i, i] - precision[i])
             without = variance * (centre[i] / approximate[i, i] - shift[i])
             z = without / math.sqrt(variance)
-            log_chance, ratio = _tail(z)
+            log_chance, ratio = _normal_tail(z)
             narrowed = max(variance * (1.0 - ratio * (z + ratio)), 1e-9 * variance)
             # A truncated normal is never wider, so a negative precision is rounding.
             new = max(1.0 / narrowed - 1.0 / variance, 0.0)
@@ -231,7 +231,7 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
                 math.log(grown) - natural * natural * variance / grown + without * without / variance
             )
             log_volume -= math.log(1.0 + change * approximate[i, i])
-            _absorb(change, i, approximate, column)
+            _absorb_precision(change, i, approximate, column)
             for j in range(p):
                 centre[j] = 0.0
                 for k in range(p):
@@ -245,7 +245,7 @@ def log_orthant(mean: Floats, covariance: Floats) -> float:
 
 
 @compiled
-def _tail(z: float) -> tuple[float, float]:
+def _normal_tail(z: float) -> tuple[float, float]:
     """log Phi(z) and phi(z) / Phi(z) of a standard normal."""
     if z < FAR:
         return -0.5 * z * z - math.log(-z) - 0.9189385332046727, -z - 1.0 / z
@@ -254,7 +254,7 @@ def _tail(z: float) -> tuple[float, float]:
 
 
 @compiled
-def _absorb(change: float, i: int, covariance: Floats, column: Floats) -> None:
+def _absorb_precision(change: float, i: int, covariance: Floats, column: Floats) -> None:
     """Overwrite `covariance` (p, p) by what it is when the precision of variable `i` grows by `change`; `column` (p,)
     is overwritten."""
     p = len(covariance)
@@ -267,7 +267,7 @@ def _absorb(change: float, i: int, covariance: Floats, column: Floats) -> None:
 
 
 @compiled
-def _copy(matrix: Floats, copied: Floats) -> None:
+def _copy_matrix(matrix: Floats, copied: Floats) -> None:
     """Write `matrix` (p, p) to `copied`."""
     for i in range(len(matrix)):
         for j in range(len(matrix)):
@@ -296,14 +296,14 @@ def learn_last(
     factor, before, steps = np.empty((d, d)), np.empty((d, d)), np.empty((m - 1, d))
     for point in range(len(modes)):
         x, mean, precision = modes[point], means[point], precisions[point]
-        value = _ascent(x, mean, precision, orders[:-1], places[:-1], random, slope, factor)
+        value = _ascent_at(x, mean, precision, orders[:-1], places[:-1], random, slope, factor)
         for i in range(d):
             for j in range(i, d):
                 before[i, j] = factor[i, j]
-        cholesky(before)
+        factor_matrix(before)
         logs[point] = log_prediction(x, before, orders[-1], places[-1], random, steps)
         value += add_answers(x, orders[-1:], places[-1:], random, slope, factor)
-        _climb(x, mean, precision, orders, places, random, (value, slope, factor))
+        _climb_posterior(x, mean, precision, orders, places, random, (value, slope, factor))
     return logs
 
 
@@ -315,12 +315,12 @@ def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, r
     for i in range(d):
         factor[i, i] = precision[i]
     add_answers(x, orders, places, random, slope, factor)
-    cholesky(factor)
+    factor_matrix(factor)
     return factor
 
 
 @compiled
-def _climb(
+def _climb_posterior(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     at_x: tuple[float, Floats, Floats],
 ) -> None:  # fmt: skip
@@ -330,8 +330,8 @@ def _climb(
     d = len(x)
     step, tried = np.empty(d), np.empty(d)
     for _ in range(MOST_STEPS):
-        cholesky(factor)
-        solve(factor, slope, step)
+        factor_matrix(factor)
+        solve_factored(factor, slope, step)
         gain = 0.0
         for i in range(d):
             gain += step[i] * slope[i]
@@ -350,11 +350,11 @@ def _climb(
             x[i] = tried[i]
         if gain < CLOSE_ENOUGH:
             break
-        value = _ascent(x, mean, precision, orders, places, random, slope, factor)
+        value = _ascent_at(x, mean, precision, orders, places, random, slope, factor)
 
 
 @compiled
-def _ascent(
+def _ascent_at(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
     slope: Floats, curvature: Floats,
 ) -> float:  # fmt: skip
@@ -424,7 +424,7 @@ def spread_of_grades(grades: Sequence[int | None]) -> Spread:
         if upto - below == 1.0:
             break
         low, high = ndtri(below), ndtri(upto)
-        share, at_low, at_high = upto - below, _density(low), _density(high)
+        share, at_low, at_high = upto - below, _normal_density(low), _normal_density(high)
         first = (at_low - at_high) / share
         second = 1 + ((low * at_low if below else 0.0) - (high * at_high if upto < 1 else 0.0)) / share
         chosen = [i for i, other in enumerate(grades) if other == grade]
@@ -432,7 +432,7 @@ def spread_of_grades(grades: Sequence[int | None]) -> Spread:
     return Spread(mean, variance)
 
 
-def _density(x: float) -> float:
+def _normal_density(x: float) -> float:
     return float(np.exp(-0.5 * x * x) / np.sqrt(2 * np.pi))
 
 
@@ -444,10 +444,10 @@ class Priors:
     precisions: Floats
 
 
-def priors(spread: Spread, bias: float) -> Priors:
+def make_priors(spread: Spread, bias: float) -> Priors:
     """A z ~ N(A rho mean, A^2 (rho^2 variance + 1 - rho^2)), and A times a bias for places of standard deviation
     `bias`; both arrays (points, n + 1)."""
-    sharpness, reliability = (axis.reshape(-1, 1) for axis in grid())
+    sharpness, reliability = (axis.reshape(-1, 1) for axis in parameter_grid())
     means = sharpness * reliability * spread.mean
     variances = sharpness**2 * (reliability**2 * spread.variance + 1 - reliability**2)
     none = np.zeros_like(sharpness)
@@ -457,7 +457,7 @@ def priors(spread: Spread, bias: float) -> Priors:
 
 
 @lru_cache
-def grid() -> tuple[Floats, Floats]:
+def parameter_grid() -> tuple[Floats, Floats]:
     """Sharpness and reliability of every point, (points,) each."""
     return np.repeat(SHARPNESS, len(RELIABILITY)), np.tile(RELIABILITY, len(SHARPNESS))
 
@@ -506,7 +506,7 @@ class Posterior:
     def __init__(self, spread: Spread, m: int, *, random: float, bias: float, gamma: float) -> None:
         self.log_prior = log_weights()
         self._random, self._gamma = random, gamma
-        self._priors = priors(spread, bias)
+        self._priors = make_priors(spread, bias)
         self._modes = self._priors.means.copy()
         self._evidence = np.zeros(len(self._modes))
         self._orders: NDArray[np.int64] = np.empty((0, m), dtype=np.int64)
@@ -564,13 +564,13 @@ class Posterior:
         return [self._component(point, weights[point] / weights[heavy].sum()) for point in heavy]
 
     def _component(self, point: np.intp, weight: float) -> Component:
-        sharpness, reliability = grid()
+        sharpness, reliability = parameter_grid()
         mode = self._modes[point]
         factor = factor_at(mode, self._priors.precisions[point], self._orders, self._places, self._random)
         return Component(float(weight), float(sharpness[point]), float(reliability[point]), mode, factor)
 
 
-def draw(components: list[Component], normal: Floats) -> Floats:
+def draw_scores(components: list[Component], normal: Floats) -> Floats:
     """Scores and bias (draws, n + 1) of the mixture, of standard normal `normal` (n + 1, draws): component by
     component, each as often as its weight says."""
     draws = normal.shape[1]

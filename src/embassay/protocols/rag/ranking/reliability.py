@@ -56,33 +56,33 @@ def compare_repeats(
         raise UsageError(
             f"{len(orders)} orders cannot be compared.", mend="Give two or more, all of the same positions."
         )
-    places = [_places(order) for order in orders]
+    places = [_order_places(order) for order in orders]
     size = min(top, len(orders[0]))
     discordances, overlaps = [], []
     for a, b in combinations(range(len(orders)), 2):
-        discordances.append((1 - _tau(places[a], places[b])) / 2)
+        discordances.append((1 - _order_tau(places[a], places[b])) / 2)
         overlaps.append(len(set(orders[a][:size]) & set(orders[b][:size])) / size if size else 1.0)
     tau = None
     if reference is not None:
-        tau = float(np.mean([_tau(_places(reference), order) for order in places]))
+        tau = float(np.mean([_order_tau(_order_places(reference), order) for order in places]))
     return Repeats(
         len(orders),
         float(np.mean(discordances)),
         float(np.mean(overlaps)),
         tau,
-        _mean([len(batches) for batches in shown]) or 0.0,
-        _mean([sum(batches) for batches in shown]) or 0.0,
-        _mean(tokens),
+        _mean_or_none([len(batches) for batches in shown]) or 0.0,
+        _mean_or_none([sum(batches) for batches in shown]) or 0.0,
+        _mean_or_none(tokens),
     )
 
 
-def _places(order: Sequence[int]) -> NDArray[np.int64]:
+def _order_places(order: Sequence[int]) -> NDArray[np.int64]:
     places = np.empty(len(order), dtype=np.int64)
     places[list(order)] = np.arange(len(order))
     return places
 
 
-def _tau(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
+def _order_tau(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     """Kendall's tau of two orders without ties; 1 for fewer than two items."""
     n = len(first)
     if n < 2:
@@ -91,7 +91,7 @@ def _tau(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     return float(agree.sum() / (n * (n - 1)))
 
 
-def _mean(values: Sequence[float]) -> float | None:
+def _mean_or_none(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if len(values) else None
 
 
@@ -132,7 +132,7 @@ def over_queries(
     return Estimate(value, *percentile_interval(replicates), n, "bootstrap over queries")
 
 
-def ratio(columns: Floats) -> Floats:
+def column_ratio(columns: Floats) -> Floats:
     """The first column over the second, (..., 2) -> (...); NaN where the second is 0."""
     above, below = columns[..., 0], columns[..., 1]
     return np.asarray(np.divide(above, below, out=np.full(np.shape(below), np.nan), where=below > 0))
@@ -155,30 +155,30 @@ class Consistency:
     circular: Estimate | None
 
 
-def consistency(queries: Sequence[Judged], *, seed: int = 0) -> Consistency:
+def count_consistency(queries: Sequence[Judged], *, seed: int = 0) -> Consistency:
     """Count both over all queries; intervals resample queries."""
     pairs, triads = [], []
     for query in queries:
         wins = query.wins()
-        pairs.append(_repeated(wins))
-        triads.append(_triads(wins))
+        pairs.append(_count_repeated(wins))
+        triads.append(_count_triads(wins))
     counts = [(sum(bad for bad, _ in rows), sum(all_ for _, all_ in rows), rows) for rows in (pairs, triads)]
     estimates = [
-        over_queries(rows, ratio, total, name, seed) if total else None
+        over_queries(rows, column_ratio, total, name, seed) if total else None
         for (_, total, rows), name in zip(counts, ("pairs", "triads"), strict=True)
     ]
     (contradicted, repeated, _), (circles, complete, _) = counts
     return Consistency(repeated, contradicted, estimates[0], complete, circles, estimates[1])
 
 
-def _repeated(wins: NDArray[np.int64]) -> tuple[int, int]:
+def _count_repeated(wins: NDArray[np.int64]) -> tuple[int, int]:
     """Pairs put both ways, and pairs shown together twice or more."""
     upper = np.triu_indices(len(wins), 1)
     ahead, behind = wins[upper], wins.T[upper]
     return int(np.count_nonzero((ahead > 0) & (behind > 0))), int(np.count_nonzero(ahead + behind > 1))
 
 
-def _triads(wins: NDArray[np.int64]) -> tuple[int, int]:
+def _count_triads(wins: NDArray[np.int64]) -> tuple[int, int]:
     """Threes of candidates that go round, and threes of which every pair has a majority."""
     over = (wins > wins.T).astype(np.int64)
     either = over + over.T
@@ -196,7 +196,7 @@ class Exposure:
     never: int
 
 
-def exposure(queries: Sequence[Judged]) -> Exposure | None:
+def count_exposure(queries: Sequence[Judged]) -> Exposure | None:
     """Count them; None where there is no candidate."""
     counts: list[int] = []
     for query in queries:
@@ -231,22 +231,22 @@ class Fit:
 def log_likelihoods(scores: Floats, orders: Orders) -> Floats:
     """The log probability of each answer (calls, m), best first, at scores (..., n): (..., calls)."""
     shown = scores[..., orders]
-    return np.asarray((shown - _suffixes(shown)).sum(axis=-1))
+    return np.asarray((shown - _suffix_sums(shown)).sum(axis=-1))
 
 
-def fit(orders: Orders, means: Floats, precisions: Floats) -> Fit:
+def fit_scores(orders: Orders, means: Floats, precisions: Floats) -> Fit:
     """The posteriors of scores given answers (calls, m), for priors N(means, 1 / precisions): (points, n), (points,).
 
     By Newton's method; a step that makes things worse is halved. The posterior is concave, so there is one mode.
     """
     modes = means.copy()
-    value = _objective(modes, orders, means, precisions)
+    value = _negative_posterior(modes, orders, means, precisions)
     for _ in range(_STEPS):
-        gradient, curvature = _derivatives(modes, orders, means, precisions)
+        gradient, curvature = _posterior_derivatives(modes, orders, means, precisions)
         step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
         size = np.ones(len(modes))
         for _ in range(_HALVINGS):
-            tried = _objective(modes + size[:, None] * step, orders, means, precisions)
+            tried = _negative_posterior(modes + size[:, None] * step, orders, means, precisions)
             # Near the mode a step changes the value by rounding only, which is not worse.
             worse = tried < value - 1e-9 * np.abs(value)
             if not worse.any():
@@ -258,21 +258,23 @@ def fit(orders: Orders, means: Floats, precisions: Floats) -> Fit:
         value = np.where(worse, value, tried)
         if np.abs(size[:, None] * step).max() < _NEAR:
             break
-    return Fit(modes, _derivatives(modes, orders, means, precisions)[1])
+    return Fit(modes, _posterior_derivatives(modes, orders, means, precisions)[1])
 
 
-def _objective(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
+def _negative_posterior(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> Floats:
     prior = 0.5 * precisions * ((scores - means) ** 2).sum(axis=1)
     return np.asarray(log_likelihoods(scores, orders).sum(axis=-1) - prior)
 
 
-def _derivatives(scores: Floats, orders: Orders, means: Floats, precisions: Floats) -> tuple[Floats, Floats]:
+def _posterior_derivatives(
+    scores: Floats, orders: Orders, means: Floats, precisions: Floats
+) -> tuple[Floats, Floats]:
     """Gradient (points, n) and negative Hessian (points, n, n) of the log posterior."""
     points, n = scores.shape
     m = orders.shape[1]
     shown = scores[:, orders]
     # share[k, j]: the chance of the j-th to be the best of those from the k-th on.
-    share = np.exp(np.minimum(shown[..., None, :] - _suffixes(shown)[..., None], 0.0)) * np.triu(
+    share = np.exp(np.minimum(shown[..., None, :] - _suffix_sums(shown)[..., None], 0.0)) * np.triu(
         np.ones((m, m))
     )
     total = share.sum(axis=-2)
@@ -285,7 +287,7 @@ def _derivatives(scores: Floats, orders: Orders, means: Floats, precisions: Floa
     return pulls - precisions[:, None] * (scores - means), curvature
 
 
-def _suffixes(scores: Floats) -> Floats:
+def _suffix_sums(scores: Floats) -> Floats:
     """log sum exp of each suffix of the last axis, from the tail."""
     sums = scores.copy()
     for k in range(scores.shape[-1] - 2, -1, -1):
@@ -312,11 +314,11 @@ def judge_noise(queries: Sequence[Judged], *, seed: int = 0) -> Estimate | None:
     pairs at scores that are probable then. The interval resamples queries, of which 60 are drawn where there are more.
     Only noise that is drawn anew in every answer shows: what a judge always gets wrong counts as its own order.
     """
-    chosen = _sample(queries, seed)
+    chosen = _sample_queries(queries, seed)
     if not chosen:
         return None
     rng = generator(seed, "ranking report", "noise")
-    logs, shares = map(np.array, zip(*(_query(query, rng) for query in chosen), strict=True))
+    logs, shares = map(np.array, zip(*(_query_likelihoods(query, rng) for query in chosen), strict=True))
     value = _at_best(logs.sum(axis=0), shares.mean(axis=0))
     if len(chosen) == 1:
         return Estimate(value, float("nan"), float("nan"), 1, "no interval from one query")
@@ -325,7 +327,7 @@ def judge_noise(queries: Sequence[Judged], *, seed: int = 0) -> Estimate | None:
     return Estimate(value, *percentile_interval(replicates), len(chosen), "bootstrap over queries")
 
 
-def _sample(queries: Sequence[Judged], seed: int) -> list[Judged]:
+def _sample_queries(queries: Sequence[Judged], seed: int) -> list[Judged]:
     """The queries with enough answers, all of one size; 60 at most."""
     fits = [
         query
@@ -338,27 +340,27 @@ def _sample(queries: Sequence[Judged], seed: int) -> list[Judged]:
     return [fits[i] for i in sorted(chosen)]
 
 
-def _query(query: Judged, rng: np.random.Generator) -> tuple[Floats, Floats]:
+def _query_likelihoods(query: Judged, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """For every point of the grid (reliability, sharpness): the log probability of answers predicted from the others,
     and the share of pairs misordered, both of that shape."""
     orders = np.array([call.order for call in query.calls], dtype=np.int64)
-    means, precisions = _prior(query)
+    means, precisions = _grade_prior(query)
     shape, n = (len(RELIABILITY), len(SHARPNESS)), len(query.candidates)
     normal = rng.standard_normal((DRAWS, n))
     # In turn and not in blocks: early and late answers are asked about other passages.
     fold = np.arange(len(orders)) % FOLDS
     logs = np.zeros(means.shape[0])
     for number in range(FOLDS):
-        scores = fit(orders[fold != number], means, precisions).draws(normal)
+        scores = fit_scores(orders[fold != number], means, precisions).draws(normal)
         logs += _log_prediction(scores, orders[fold == number])
-    scores = fit(orders, means, precisions).draws(normal)
+    scores = fit_scores(orders, means, precisions).draws(normal)
     above, below = np.triu_indices(n, 1)
     gaps = np.abs(scores[..., above] - scores[..., below])
     shares = (1 / (1 + np.exp(np.minimum(gaps, 700.0)))).mean(axis=(1, 2))
     return logs.reshape(shape), shares.reshape(shape)
 
 
-def _prior(query: Judged) -> tuple[Floats, Floats]:
+def _grade_prior(query: Judged) -> tuple[Floats, Floats]:
     """Means (points, n) and precisions (points,) of the scores by the grades."""
     grades = np.array(starting_scores(query.candidates))
     spread = grades.std()
@@ -416,22 +418,22 @@ def place_gains(queries: Sequence[Judged], *, seed: int = 0) -> Places | None:
     if 2 * sum(sorted_) > len(sorted_):
         return None
     by_query = [
-        [_gains(call, scores) for call in query.calls if len(call.shown) == batch]
+        [_answer_gains(call, scores) for call in query.calls if len(call.shown) == batch]
         for query in queries
         for scores in [np.array(starting_scores(query.candidates))]
     ]
     groups = by_query if len(queries) > 1 else [[gains] for gains in by_query[0]]
     rows = [[*np.sum(gains, axis=0), len(gains)] for gains in groups if gains]
     calls = sizes[batch]
-    weights = [*np.eye(batch), _line(batch)]
+    weights = [*np.eye(batch), _line_weights(batch)]
     *gains, lift = (
-        over_queries(rows, partial(_weighted, weights=weight), calls, f"place {place}", seed)
+        over_queries(rows, partial(_weigh_gains, weights=weight), calls, f"place {place}", seed)
         for place, weight in enumerate(weights)
     )
     return Places(batch, calls, tuple(gains), lift)
 
 
-def _weighted(means: Floats, weights: Floats) -> Floats:
+def _weigh_gains(means: Floats, weights: Floats) -> Floats:
     """A weighted sum of the gains per answer, (..., batch + 1) -> (...); the last column counts answers."""
     return np.asarray(means[..., :-1] @ weights / means[..., -1])
 
@@ -445,7 +447,7 @@ def _is_sorted(call: Call, candidates: Sequence[Candidate]) -> bool:
     return ranks == sorted(ranks) or (varied and graded == sorted(graded, reverse=True))
 
 
-def _gains(call: Call, scores: Floats) -> Floats:
+def _answer_gains(call: Call, scores: Floats) -> Floats:
     """What each passage shown gains over its expected place, in the order shown, (batch,)."""
     shown = scores[list(call.shown)]
     above, below = shown[None, :] > shown[:, None], shown[None, :] < shown[:, None]
@@ -454,7 +456,7 @@ def _gains(call: Call, scores: Floats) -> Floats:
     return np.asarray(expected - np.array([place[position] for position in call.shown]))
 
 
-def _line(batch: int) -> Floats:
+def _line_weights(batch: int) -> Floats:
     """Weights (batch,) that make of gains what a straight line through them falls from the first place to the last."""
     centred = (batch - 1) / 2 - np.arange(batch)
     return np.asarray(centred * (batch - 1) / max(1.0, float(centred @ centred)))
@@ -466,14 +468,14 @@ def judge_notes(queries: Sequence[Judged], *, seed: int = 0) -> tuple[str, ...]:
     if not any(query.calls for query in queries):
         return ()
     notes = (
-        _favour(place_gains(queries, seed=seed)),
-        _circles(consistency(queries, seed=seed)),
-        _shown(exposure(queries)),
+        _favour_note(place_gains(queries, seed=seed)),
+        _circles_note(count_consistency(queries, seed=seed)),
+        _exposure_note(count_exposure(queries)),
     )
     return tuple(note for note in notes if note)
 
 
-def _favour(places: Places | None) -> str:
+def _favour_note(places: Places | None) -> str:
     if places is None or not isfinite(places.lift.low):
         return ""
     lift, low, high = places.lift.estimate, places.lift.low, places.lift.high
@@ -484,7 +486,7 @@ def _favour(places: Places | None) -> str:
     return f"{verdict}: the first place gains {lift:+.2f} places of the answer over the last [{low:+.2f}, {high:+.2f}]."
 
 
-def _circles(counts: Consistency) -> str:
+def _circles_note(counts: Consistency) -> str:
     if not counts.circles:
         return ""
     return (
@@ -493,7 +495,7 @@ def _circles(counts: Consistency) -> str:
     )
 
 
-def _shown(shown: Exposure | None) -> str:
+def _exposure_note(shown: Exposure | None) -> str:
     if shown is None:
         return ""
     never = f"; {shown.never:,} were never shown and stand by their grade" if shown.never else ""

@@ -70,10 +70,10 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f}%"
 
 
-def told(evidence: Evidence) -> str:
+def format_evidence(evidence: Evidence) -> str:
     """A number with its interval in brackets; %PROC as percent.
 
-    >>> told(Evidence("PROC@10", 0.9, 0.85, 0.95)), told(Evidence("%PROC@10", 0.5))
+    >>> format_evidence(Evidence("PROC@10", 0.9, 0.85, 0.95)), format_evidence(Evidence("%PROC@10", 0.5))
     ('0.900 (0.850–0.950)', '50.0%')
     """
     if evidence.what.startswith("%"):
@@ -87,7 +87,7 @@ def told(evidence: Evidence) -> str:
     return f"{text} ({interval(evidence.low, evidence.high)})"
 
 
-def listed(parts: Sequence[str]) -> str:
+def join_words(parts: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
@@ -103,16 +103,16 @@ NEXT = {
 }
 
 
-def readings(
+def make_readings(
     board: Board, facts: Iterable[RunFacts], cutoffs: Iterable[int], resampled: Resampled
 ) -> tuple[Reading, ...]:
     """A reading for every run and cutoff."""
     pools = {fact.name: fact.pool for fact in facts}
     ks = list(cutoffs)
-    return tuple(_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
+    return tuple(_make_reading(run, k, pools[run.name], resampled) for run in board.runs for k in ks)
 
 
-def evidence(resampled: Resampled, what: str, column: str, run: str) -> Evidence | None:
+def make_evidence(resampled: Resampled, what: str, column: str, run: str) -> Evidence | None:
     """A quantity as evidence; None where it is undefined."""
     quantity = resampled.quantity(column, run)
     return evidence_of(what, quantity) if np.isfinite(quantity.value) else None
@@ -125,24 +125,26 @@ def evidence_of(what: str, quantity: Quantity, confidence: float = CONFIDENCE) -
     return Evidence(what, quantity.value, low, high, same)
 
 
-def _reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Reading:
+def _make_reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Reading:
     names = loss_names(k)
     titles = {
         "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
         "ordering": f"lost in the ordering@{k}", "excess": f"ordering less pool@{k}", "total": f"lost in all@{k}",
     }  # fmt: skip
-    told_by = {name: evidence(resampled, titles[name], names[name], run.name) for name in titles}
+    told_by = {name: make_evidence(resampled, titles[name], names[name], run.name) for name in titles}
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
     if len(facts) < len(titles):
         text = f"{run.name}@{k}: nothing can be said, no query has a document that is worth anything in its pool."
         return Reading(run.name, k, "untold", text, tuple(facts.values()))
     if run.graded.pool is None and run.documents.shape[1] <= k:
         return Reading(run.name, k, "untold", _too_short(run, k, facts["reached"]), (facts["reached"],))
-    finding = _finding(facts)
-    return Reading(run.name, k, finding, _sentence(run.name, k, finding, pool, facts), tuple(facts.values()))
+    finding = _loss_finding(facts)
+    return Reading(
+        run.name, k, finding, _say_reading(run.name, k, finding, pool, facts), tuple(facts.values())
+    )
 
 
-def _finding(facts: dict[str, Evidence]) -> str:
+def _loss_finding(facts: dict[str, Evidence]) -> str:
     """Which loss is larger, as far as the intervals hold it."""
     total, excess = facts["total"].ends, facts["excess"].ends
     if total is None or excess is None:
@@ -158,31 +160,32 @@ def _finding(facts: dict[str, Evidence]) -> str:
     return "both" if all(sure) else "open"
 
 
-def _sentence(run: str, k: int, finding: str, pool: str, facts: dict[str, Evidence]) -> str:
+def _say_reading(run: str, k: int, finding: str, pool: str, facts: dict[str, Evidence]) -> str:
     heads = {
-        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would reach PROC {told(facts['ceiling'])}; "
-        f"the pool loses {told(facts['pool'])}, the ordering {told(facts['ordering'])}; "
-        f"%PROC is {told(facts['share'])}.",
-        "ordering": f"{run}@{k}: the ordering. {_capital(pool)} could reach PROC {told(facts['ceiling'])}, and "
-        f"{told(facts['reached'])} is reached, %PROC {told(facts['share'])}: the ordering loses "
-        f"{told(facts['ordering'])}, the pool {told(facts['pool'])}.",
-        "both": f"{run}@{k}: both. The pool loses {told(facts['pool'])} and the ordering {told(facts['ordering'])}; "
-        "which loses more cannot be told.",
-        "little": f"{run}@{k}: little is left to improve, {told(facts['total'])} of the ideal is lost.",
-        "open": f"{run}@{k}: undecided on these queries. The pool loses {told(facts['pool'])}, the ordering "
-        f"{told(facts['ordering'])}.",
+        "pool": f"{run}@{k}: the pool. A perfect order of {pool} would reach PROC {format_evidence(facts['ceiling'])}; "
+        f"the pool loses {format_evidence(facts['pool'])}, the ordering {format_evidence(facts['ordering'])}; "
+        f"%PROC is {format_evidence(facts['share'])}.",
+        "ordering": f"{run}@{k}: the ordering. {_capitalize_first(pool)} could reach PROC "
+        f"{format_evidence(facts['ceiling'])}, and {format_evidence(facts['reached'])} is reached, %PROC "
+        f"{format_evidence(facts['share'])}: the ordering loses {format_evidence(facts['ordering'])}, "
+        f"the pool {format_evidence(facts['pool'])}.",
+        "both": f"{run}@{k}: both. The pool loses {format_evidence(facts['pool'])} and the ordering "
+        f"{format_evidence(facts['ordering'])}; which loses more cannot be told.",
+        "little": f"{run}@{k}: little is left to improve, {format_evidence(facts['total'])} of the ideal is lost.",
+        "open": f"{run}@{k}: undecided on these queries. The pool loses {format_evidence(facts['pool'])}, the ordering "
+        f"{format_evidence(facts['ordering'])}.",
     }
     return " ".join(filter(None, [heads[finding], NEXT.get(finding, "")]))
 
 
 def _too_short(run: Placed, k: int, reached: Evidence) -> str:
     return (
-        f"{run.name}@{k}: RA-nWG is {told(reached)}, but no list is longer than {k}, so its own list cannot tell the "
-        "pool from the ordering. Score a deeper run, or give the candidates with --pool."
+        f"{run.name}@{k}: RA-nWG is {format_evidence(reached)}, but no list is longer than {k}, so its own list "
+        "cannot tell the pool from the ordering. Score a deeper run, or give the candidates with --pool."
     )
 
 
-def _capital(text: str) -> str:
+def _capitalize_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
@@ -199,14 +202,14 @@ UNTESTED = (
 )  # fmt: skip
 
 
-def guidance(
+def make_guidance(
     board: Board, cutoffs: Sequence[int], extra: Beside, resampled: Resampled
 ) -> tuple[Guidance, ...]:
     """Every piece of advice with its status and numbers."""
     tested = [
-        *_hybrid(extra, resampled),
-        *_depths(board, cutoffs, resampled),
-        *_rerankings(board, cutoffs, resampled),
+        *_hybrid_guidance(extra, resampled),
+        *_depth_guidance(board, cutoffs, resampled),
+        *_rerank_guidance(board, cutoffs, resampled),
     ]
     knobs = {advice.knob for advice in tested}
     missing = [] if "hybrid" in knobs else [
@@ -218,7 +221,7 @@ def guidance(
     missing += [] if "reranker" in knobs else [
         ("reranker", "ordering", "a strong reranker: score a run and its reranking, with the same documents.")
     ]  # fmt: skip
-    return (*tested, *(_untested(*line) for line in (*missing, *UNTESTED)))
+    return (*tested, *(_untested_guidance(*line) for line in (*missing, *UNTESTED)))
 
 
 def status_of(gain: Evidence, least: float = 0.0) -> str:
@@ -231,21 +234,21 @@ def status_of(gain: Evidence, least: float = 0.0) -> str:
     return "does not hold" if high <= max(least, MARGIN) else "open"
 
 
-def _hybrid(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
+def _hybrid_guidance(extra: Beside, resampled: Resampled) -> Iterable[Guidance]:
     """Runs that are fusions of two others, against the better of the two; without one, the best pool that two
     lists in turn make. Its interval is widened for having been chosen among several."""
     for k in dict.fromkeys(union.cutoff for union in extra.unions):
         at_k = [union for union in extra.unions if union.cutoff == k]
         best = max(at_k, key=lambda union: resampled.quantity(union.ceiling, union.a).value)
-        ceiling = evidence(resampled, f"PROC@{k}", best.ceiling, best.a)
+        ceiling = make_evidence(resampled, f"PROC@{k}", best.ceiling, best.a)
         quantity = resampled.quantity(best.gain, best.a)
         if ceiling is None or not np.isfinite(quantity.value):
             continue
         # Bonferroni, since the best of several was chosen by the same data.
         gain = evidence_of(f"gain in PROC@{k}", quantity, 1 - 0.05 / len(at_k))
         status = status_of(gain)
-        told_gain = f"{_more(gain)} than the better one alone"
-        text = f"{_made_of(best)}, PROC@{k} {told(ceiling)}: {told_gain}. {_MEANING[status]}"
+        told_gain = f"{_gain_words(gain)} than the better one alone"
+        text = f"{_made_of(best)}, PROC@{k} {format_evidence(ceiling)}: {told_gain}. {_MEANING[status]}"
         size = Evidence("distinct documents", best.depth)
         yield Guidance("hybrid", "pool", status, text, (ceiling, gain, *([] if best.fused else [size])))
 
@@ -256,27 +259,27 @@ def _made_of(union: Union) -> str:
     return f"A hybrid pool of {union.depth} distinct documents, of {union.a} and {union.b} in turn"
 
 
-def _more(gain: Evidence) -> str:
+def _gain_words(gain: Evidence) -> str:
     """A gain as a number with more or less."""
     if gain.value >= 0:
-        return f"{told(gain)} more"
+        return f"{format_evidence(gain)} more"
     turned = [None if end is None else -end for end in (gain.high, gain.low)]
-    return f"{told(Evidence(gain.what, -gain.value, turned[0], turned[1]))} less"
+    return f"{format_evidence(Evidence(gain.what, -gain.value, turned[0], turned[1]))} less"
 
 
-def _depths(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
+def _depth_guidance(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
     """The depth that the source advises, for the runs that go deeper."""
     for k in cutoffs:
         for run in board.runs:
             if k not in DEPTHS or run.graded.pool is not None or run.documents.shape[1] <= DEPTHS[k]:
                 continue
-            lost = evidence(resampled, f"lost in PROC@{k}", depth_name(k), run.name)
+            lost = make_evidence(resampled, f"lost in PROC@{k}", depth_name(k), run.name)
             if lost is None or lost.ends is None:
                 continue
             low, high = lost.ends
             status = "holds" if high < MARGIN else "does not hold" if low > MARGIN else "open"
             text = (
-                f"{DEPTHS[k]} candidates for @{k}: cutting {run.name} there loses {told(lost)} of PROC@{k}. "
+                f"{DEPTHS[k]} candidates for @{k}: cutting {run.name} there loses {format_evidence(lost)} of PROC@{k}. "
                 + {
                     "holds": "Enough.",
                     "does not hold": "Fetch more.",
@@ -286,7 +289,7 @@ def _depths(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Itera
             yield Guidance("depth", "pool", status, text, (lost,))
 
 
-def _rerankings(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
+def _rerank_guidance(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> Iterable[Guidance]:
     """Pairs of runs with the same documents in another order."""
     pairs = [(a, b) for a, b in combinations(board.runs, 2) if same_documents(a, b)]
     for k in cutoffs:
@@ -296,15 +299,18 @@ def _rerankings(board: Board, cutoffs: Iterable[int], resampled: Resampled) -> I
             if gain.ends is None:
                 continue
             status = status_of(gain)
-            text = f"{b.name} orders the documents of {a.name} again: RA-nWG@{k} is {_more(gain)}. {_MEANING[status]}"
+            more = _gain_words(gain)
+            text = (
+                f"{b.name} orders the documents of {a.name} again: RA-nWG@{k} is {more}. {_MEANING[status]}"
+            )
             yield Guidance("reranker", "ordering", status, text, (gain,))
 
 
-def _untested(knob: str, finding: str, what: str) -> Guidance:
+def _untested_guidance(knob: str, finding: str, what: str) -> Guidance:
     return Guidance(knob, finding, "not tested", f"Not tested on this data: {what}")
 
 
-def verdict(score: Score) -> str:
+def score_verdict(score: Score) -> str:
     """The heading: who may be first by the headline measure."""
     comparison = score.comparison(score.headline)
     on = f"on {score.headline}"
@@ -331,7 +337,7 @@ def verdict(score: Score) -> str:
 
 def first_claims(comparison: Comparison) -> tuple[Claim, ...]:
     """Which runs may be first by a measure."""
-    first = _first(comparison)
+    first = _first_runs(comparison)
     alone = len(first) == 1 and comparison.rank_high[comparison.runs.index(first[0])] == 1
     return state_contenders(comparison.measure, first, comparison.runs, alone=alone)
 
@@ -358,24 +364,24 @@ def judged_less(score: Score) -> tuple[str, float, float] | None:
     return least, comparison.unjudged[least], comparison.unjudged[best]
 
 
-def _uneven(score: Score) -> str:
+def _say_uneven(score: Score) -> str:
     """What it means for the order that a run is judged less."""
     if (uneven := judged_less(score)) is None:
         return ""
     name, share, other = uneven
     return (
-        f"{name} has no grade for {percent(share)} of the passages that count, the leader for {percent(other)}: "
-        f"{MISSING_LABELS}"
+        f"{name} has no grade for {percent(share)} of the passages that count, the leader for "
+        f"{percent(other)}: {MISSING_LABELS}"
     )
 
 
-def lede(score: Score) -> tuple[str, ...]:
+def score_lede(score: Score) -> tuple[str, ...]:
     """The sentences under it: the gap between the two best, and what the ceilings say of the best."""
-    best = _best(score)
+    best = _best_value(score)
     if best is None or best.value is None:
         value = next((value for value in score.values if value.measure == score.headline), None)
         return (f"{value.reason[:1].upper()}{value.reason[1:]}.",) if value and value.reason else ()
-    sentences = [_gap(score), _uneven(score)] if len(score.runs) > 1 else [_alone(best)]
+    sentences = [_say_gap(score), _say_uneven(score)] if len(score.runs) > 1 else [_say_single(best)]
     measure = next(measure_facts for measure_facts in score.measures if measure_facts.name == score.headline)
     cutoff = measure.cutoff if any(reading.cutoff == measure.cutoff for reading in score.readings) else None
     for reading in score.readings:
@@ -385,13 +391,13 @@ def lede(score: Score) -> tuple[str, ...]:
     return tuple(sentence for sentence in sentences if sentence)
 
 
-def _best(score: Score) -> Value | None:
+def _best_value(score: Score) -> Value | None:
     comparison = score.comparison(score.headline)
     name = comparison.runs[0] if comparison is not None and comparison.runs else score.runs[0].name
     return score.value(name, score.headline)
 
 
-def _alone(best: Value) -> str:
+def _say_single(best: Value) -> str:
     over = f"{best.n:,} of {best.total:,} {best.unit}"
     if best.low is None or best.high is None:
         return f"Over {over}; no interval. Add a second run to compare."
@@ -399,7 +405,7 @@ def _alone(best: Value) -> str:
     return f"The 95% interval is {interval}, over {over}. Add a second run to compare."
 
 
-def _gap(score: Score) -> str:
+def _say_gap(score: Score) -> str:
     """The difference between the two best, with what the test says of it."""
     comparison = score.comparison(score.headline)
     if comparison is None or not comparison.pairs:
@@ -412,7 +418,7 @@ def _gap(score: Score) -> str:
     a, b = (score.value(name, score.headline) for name in (pair.a, pair.b))
     if a is None or b is None or a.value is None or b.value is None:
         return ""
-    ends = upwards(pair)
+    ends = upward_ends(pair)
     gap = numbers.score(abs(pair.difference))
     gap += (
         f" (95% interval {numbers.interval(*ends)})"
@@ -422,8 +428,8 @@ def _gap(score: Score) -> str:
         else ""
     )
     values = f"{pair.a} {numbers.score(a.value)}", f"{pair.b} {numbers.score(b.value)}"
-    others = [name for name in _first(comparison) if name not in (pair.a, pair.b)]
-    more = f" {listed(others)} may also be first." if others else ""
+    others = [name for name in _first_runs(comparison) if name not in (pair.a, pair.b)]
+    more = f" {join_words(others)} may also be first." if others else ""
     claim = pair_claim(pair, score.headline)
     if claim.relation == "beats":
         return f"{values[0]} {VERBS['beats']} {values[1]}, the next, by {gap}.{more}"
@@ -433,7 +439,7 @@ def _gap(score: Score) -> str:
     return f"{values[0]} and {values[1]} differ by {gap} and cannot be told apart.{more}"
 
 
-def upwards(pair: Pair) -> tuple[float, float] | None:
+def upward_ends(pair: Pair) -> tuple[float, float] | None:
     """The interval of a difference, taken as one above 0; None where it has none."""
     if pair.low is None or pair.high is None:
         return None
@@ -450,7 +456,7 @@ def pair_claim(pair: Pair, measure: str) -> Claim:
     return Claim(pair.a, relation, measure, (pair.b,), pair.difference)
 
 
-def claims(score: Score) -> Iterator[Claim]:
+def score_claims(score: Score) -> Iterator[Claim]:
     """All that is said of runs, by every measure."""
     for comparison in score.comparisons:
         yield from comparison_claims(comparison)
@@ -463,7 +469,7 @@ def comparison_claims(comparison: Comparison) -> Iterator[Claim]:
     yield from (pair_claim(pair, comparison.measure) for pair in comparison.pairs)
 
 
-def _first(comparison: Comparison) -> list[str]:
+def _first_runs(comparison: Comparison) -> list[str]:
     return [run for run, low in zip(comparison.runs, comparison.rank_low, strict=True) if low == 1]
 
 
@@ -548,7 +554,7 @@ def grade_notes(
     by_name = {measure.name: measure for measure in measures}
     for n, of_n in names.items():
         why = by_name[next(iter(of_n))].undefined
-        these = listed(_shortened([by_name[name] for name in of_n], measures))
+        these = join_words(_shorten_names([by_name[name] for name in of_n], measures))
         text = f"{these}: over {n:,} of {counted(total, 'query')}; undefined where {why}."
         yield Note("undefined", text, "", total - n, total)
     if _any_set(measures):
@@ -572,7 +578,7 @@ def run_notes(
         {requested_measure.facts.cutoff for requested_measure in measures if requested_measure.facts.cutoff}
     )
     for run, values in zip(board.runs, measured, strict=True):
-        yield from _unjudged(run, cutoffs, unjudged)
+        yield from _unjudged_notes(run, cutoffs, unjudged)
         for measure in measures:
             if over := count_over_one(values.columns[measure.name].value) if len(measure.parts) == 1 else 0:
                 what = f"{measure.name} is above 1 for {counted(over, 'query')}"
@@ -590,7 +596,7 @@ def test_notes(runs: int, resamples: int, test: str) -> Iterator[Note]:
     """Where the resamples of random signs are too few for the number of pairs."""
     if test == "randomization" and (pairs := comb(runs, 2)) and 2 * pairs / (resamples + 1) >= ALPHA:
         few = f"With {counted(pairs, 'pair')} of runs {resamples:,} resamples cannot tell any two apart"
-        text = f"{few}: use --resamples {_enough(pairs)}."
+        text = f"{few}: use --resamples {_enough_resamples(pairs)}."
         yield Note("resamples", text, "", resamples)
 
 
@@ -621,17 +627,19 @@ def _weight_notes(board: Board, total: int) -> Iterator[Note]:
         yield Note("grade_inversion", text, "", inverted, total)
 
 
-def _unjudged(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
+def _unjudged_notes(run: Placed, cutoffs: Sequence[int], how: str) -> Iterator[Note]:
     shares = [evaluate_graded([f"{JUDGED}@{k}"], run.graded)[f"{JUDGED}@{k}"] for k in cutoffs]
     defined = [share[~np.isnan(share)] for share in shares]
     means = [1 - float(share.mean()) for share in defined if len(share)]
     if any(mean > 0 for mean in means):
-        these = listed([f"{percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)])
+        these = join_words(
+            [f"{percent(mean)} of the first {k}" for mean, k in zip(means, cutoffs, strict=True)]
+        )
         text = f"{run.name}: {these} have no grade; {_TREATED[how]}."
         yield Note("unjudged", text, run.name, int((defined[-1] < 1).sum()), len(defined[-1]))
 
 
-def _shortened(meant: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]) -> list[str]:
+def _shorten_names(meant: Sequence[RequestedMeasure], measures: Sequence[RequestedMeasure]) -> list[str]:
     """Names of measures; without their cutoffs where all cutoffs are meant."""
     names: dict[str, None] = {}
     for measure in meant:
@@ -646,6 +654,6 @@ def _above_ceiling(measured: Measured, name: str) -> int:
     return int((reached > ceiling + ABOVE).sum())
 
 
-def _enough(pairs: int) -> int:
+def _enough_resamples(pairs: int) -> int:
     # The least p is 2 / (resamples + 1), which Holm multiplies by the pairs; the power of ten from twice that on.
     return int(10 ** np.ceil(np.log10(2 * pairs / ALPHA * 2)))

@@ -26,7 +26,7 @@ from embassay.protocols.kernel.quantities import judge_bias
 from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.rag.decision.population import NOT_FOUND, Population, population_of
 from embassay.protocols.rag.scoring.inputs import Graded1To5, Inputs
-from embassay.protocols.rag.scoring.placement import place
+from embassay.protocols.rag.scoring.placement import place_runs
 from embassay.protocols.rag.scoring.quantities import CONFIDENCE
 from embassay.protocols.rag.scoring.sampling import TO_GRADE_TABLE, Labelled, Missing
 from embassay.protocols.rag.scoring.score import (
@@ -39,7 +39,7 @@ from embassay.protocols.rag.scoring.score import (
     RequestedMeasure,
     Score,
     Value,
-    measured,
+    measure_run,
 )
 from embassay.runs.folder import read_record
 from embassay.stats.few_labels import FEWEST, MOST_REFUSED, Corrected, Mean, Outlook, corrected, outlook
@@ -171,7 +171,7 @@ class Corrector:
     ) -> None:
         self.inputs, self.measures, self.queries = inputs, measures, tuple(queries)
         self.judged = {run.run: run for run in judged}
-        self.people, self.judge = _grades(people.frame), _grades(judge.frame)
+        self.people, self.judge = _read_grades(people.frame), _read_grades(judge.frame)
         shared = self.people.keys() & self.judge.keys()
         if not shared:
             key = next(iter(self.judge))
@@ -206,14 +206,14 @@ class Corrector:
         }
         if any(not len(run.frame) for run in runs.values()):
             return {}
-        board = place(
+        board = place_runs(
             replace(self.inputs, runs=runs, pools=(None,) * len(runs)), replace(people, frame=frame)
         )
         order = {query: i for i, query in enumerate(board.queries)}
         rows = np.array([order[name] for name in names])
         values: dict[str, Mapping[str, Columns]] = {}
         for run in board.runs:
-            columns = measured(run.name, run.graded, self.measures, "zero", None).columns
+            columns = measure_run(run.name, run.graded, self.measures, "zero", None).columns
             values[run.name] = {
                 name: Columns(column.value[rows], tuple(part[rows] for part in column.parts))
                 for name, column in columns.items()
@@ -239,12 +239,12 @@ class Corrector:
         if not self.own:
             return None
         mine, theirs = (
-            _quantity(held, measure.name, run, other) for held in (self.own, self._judge_columns())
+            _quantity_of(held, measure.name, run, other) for held in (self.own, self._judge_columns())
         )
-        ratio = _ratio(mine, theirs, self.whole, is_difference=bool(other))
+        ratio = _corrected_ratio(mine, theirs, self.whole, is_difference=bool(other))
         if ratio is None:
             return None
-        return _correction((run, other, measure.name), "queries", *ratio, queries=ratio[0].n)
+        return _make_correction((run, other, measure.name), "queries", *ratio, queries=ratio[0].n)
 
     @property
     def cutoff(self) -> int | None:
@@ -296,7 +296,7 @@ class Corrector:
             groups=groups[labelled], every_groups=groups, confidence=CONFIDENCE,
         )  # fmt: skip
         queries = len(np.unique(groups[labelled]))
-        return _correction((run, other, measure.name), "passages", mean, 1.0, queries=queries)
+        return _make_correction((run, other, measure.name), "passages", mean, 1.0, queries=queries)
 
     def _population(self, measure: str) -> Population | None:
         """The passages among the first of the runs, on the judge's queries; None for a measure that has none."""
@@ -335,7 +335,7 @@ class Corrector:
         return dict(zip(population.keys, population.best_rank.tolist(), strict=True))
 
 
-def _grades(frame: pl.DataFrame) -> dict[tuple[str, str], int]:
+def _read_grades(frame: pl.DataFrame) -> dict[tuple[str, str], int]:
     return {(str(q), str(d)): int(g) for q, d, g in frame.select("query", "doc", "grade").iter_rows()}
 
 
@@ -343,7 +343,7 @@ Quantity = tuple[Floats, Floats]
 """What is summed, and what it is divided by, per query; 0 and 0 where it is undefined."""
 
 
-def _quantity(held: Mapping[str, Mapping[str, Columns]], measure: str, run: str, other: str) -> Quantity:
+def _quantity_of(held: Mapping[str, Mapping[str, Columns]], measure: str, run: str, other: str) -> Quantity:
     first = held[run][measure].parts
     if not other:
         top = first[0]
@@ -354,7 +354,7 @@ def _quantity(held: Mapping[str, Mapping[str, Columns]], measure: str, run: str,
     return np.nan_to_num(top), np.nan_to_num(under)
 
 
-def _ratio(
+def _corrected_ratio(
     people: Quantity, judge: Quantity, labelled: NDArray[np.int64], *, is_difference: bool
 ) -> tuple[Corrected, float] | None:
     """The ratio of means whose deviations have the corrected mean 0: that mean, and what it is divided by. The `value`
@@ -370,12 +370,13 @@ def _ratio(
             top - ratio * under,
             every[labelled],
             every,
-            bounds=_bounds(people, ratio, is_difference),
+            bounds=_bounds_of(people, ratio, is_difference),
             confidence=CONFIDENCE,
         )
         ratio += mean.value.value / float(under.mean())
     by_itself = corrected(
-        top - alone * under, np.zeros(len(top)), np.zeros(len(top)), bounds=_bounds(people, alone, is_difference),
+        top - alone * under, np.zeros(len(top)), np.zeros(len(top)),
+        bounds=_bounds_of(people, alone, is_difference),
         confidence=CONFIDENCE,
     ).alone  # fmt: skip
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
@@ -385,7 +386,7 @@ def _ratio(
     return replace(mean, value=moved, alone=apart, judge=by_judge), scale
 
 
-def _bounds(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
+def _bounds_of(people: Quantity, ratio: float, is_difference: bool) -> tuple[float, float]:
     """What a query's deviation can be: that of a share lies around the ratio, that of a difference anywhere."""
     top, under = people
     if is_difference or not 0 <= ratio <= 1 or (top < 0).any() or (top > under).any():
@@ -394,7 +395,7 @@ def _bounds(people: Quantity, ratio: float, is_difference: bool) -> tuple[float,
     return -ratio * most, (1 - ratio) * most
 
 
-def _correction(
+def _make_correction(
     of: tuple[str, str, str], unit: str, mean: Corrected, under: float, *, queries: int
 ) -> Correction | None:
     """The record `of` a run, another and a measure; ends lie within what the measure can be."""
@@ -424,15 +425,15 @@ def corrections_of(made: Corrector, judge: Entries, headline: str) -> Correction
         cohen_kappa(mine, theirs, weights="quadratic") if len(set(mine) | set(theirs)) > 1 else float("nan")
     )
     queries = len({key[0] for key in made.shared})
-    ahead = tuple(_ahead(rows, headline, len(made.judge) / len(made.queries)))
+    ahead = tuple(_labels_ahead(rows, headline, len(made.judge) / len(made.queries)))
     return Corrections(
         made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
         float(np.mean([a == b for a, b in pairs])), tuple(made.off()), rows, ahead,
-        _use(rows, headline), tuple(_notes(made, rows)), _lacking(made, rows),
+        _use_sentence(rows, headline), tuple(_correction_notes(made, rows)), _lacking_rows(made, rows),
     )  # fmt: skip
 
 
-def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
+def _labels_ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Iterator[Bought]:
     """For every difference by the headline that is not told from 0, by Holm over all of them; a query is `per_query`
     labels."""
     gaps = [row for row in rows if row.other and row.measure == headline]
@@ -457,7 +458,7 @@ def _ahead(rows: Sequence[Correction], headline: str, per_query: float) -> Itera
                 )
 
 
-def _use(rows: Sequence[Correction], headline: str) -> str:
+def _use_sentence(rows: Sequence[Correction], headline: str) -> str:
     mine = [row for row in rows if row.measure == headline]
     if not mine:
         return f"People's grades are not enough for {headline}."
@@ -468,7 +469,7 @@ def _use(rows: Sequence[Correction], headline: str) -> str:
     return f"With the judge people's {best.n:,} labelled {best.unit} are worth up to {best.n * gained:,.0f}."
 
 
-def _lacking(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]:
+def _lacking_rows(made: Corrector, rows: Sequence[Correction]) -> tuple[Lacking, ...]:
     """The measures of which a run has no row, with the reason where it is what people or the judge graded."""
     having = {row.measure for row in rows}
     nothing = Missing(
@@ -490,7 +491,7 @@ def to_grade_table(made: Corrector) -> ColumnTable | None:
     return made.labelled.sheet(made.cutoff, made.inputs, whole=bool(made.of_queries))
 
 
-def uncorrected(corrections: Corrections, headline: str) -> tuple[str, tuple[str, ...]] | None:
+def uncorrected_words(corrections: Corrections, headline: str) -> tuple[str, tuple[str, ...]] | None:
     """Heading and sentences where the headline has no corrected value: what is missing comes first."""
     lacking = next((missing for missing in corrections.lacking if missing.measure == headline), None)
     corrected_ones = list(dict.fromkeys(row.measure for row in corrections.rows))
@@ -511,7 +512,7 @@ _FEW_QUERIES = 30
 """Below so many queries an interval over them is by Student's t with much wider ends, and a note says so."""
 
 
-def _notes(made: Corrector, rows: Sequence[Correction]) -> Iterator[str]:
+def _correction_notes(made: Corrector, rows: Sequence[Correction]) -> Iterator[str]:
     cutoffs = {measure.facts.cutoff for measure in made.measures}
     yield from made.labelled.warnings(max((k for k in cutoffs if k), default=None))
     single = {(row.run, row.measure): row.value for row in rows if not row.other}
@@ -541,11 +542,11 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
     rows = {(row.run, row.other, row.measure): row for row in corrections.rows}
     lacking = {missing.measure: f"{missing.reason}. {missing.mend}" for missing in corrections.lacking}
     values = tuple(
-        _value(value, rows.get((value.run, "", value.measure)), lacking.get(value.measure, ""))
+        _corrected_value(value, rows.get((value.run, "", value.measure)), lacking.get(value.measure, ""))
         for value in score.values
     )
     comparisons = (
-        tuple(_compared(score, measure.name, measure.direction, rows) for measure in score.measures)
+        tuple(_compare_by(score, measure.name, measure.direction, rows) for measure in score.measures)
         if len(score.runs) > 1
         else ()
     )
@@ -557,7 +558,7 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
     )  # fmt: skip
 
 
-def _value(judge: Value, row: Correction | None, lacking: str) -> Value:
+def _corrected_value(judge: Value, row: Correction | None, lacking: str) -> Value:
     if row is None:
         alone = "" if judge.value is None else f" (by the judge alone {judge.value:.3f})"
         reason = f"{lacking or 'not enough is graded by people'}{alone}"
@@ -575,7 +576,7 @@ def _value(judge: Value, row: Correction | None, lacking: str) -> Value:
     )  # fmt: skip
 
 
-def _compared(
+def _compare_by(
     score: Score, measure: str, direction: str, rows: Mapping[tuple[str, str, str], Correction]
 ) -> Comparison:
     lower = direction == "lower"

@@ -32,8 +32,9 @@ def foreign_queries(entries: Entries, judged: Sequence[str]) -> DataError:
     queries = entries.frame["query"].unique(maintain_order=True).to_list()
     form = nearest_form(queries[:LOOKED_AT], judged)
     return DataError(
-        "no query of the run is judged", path=entries.path, expected=f"queries of the qrels, such as {_shown(judged)}",
-        found=_shown(queries), mend=form.told if form else "Check that the run and the qrels belong together.",
+        "no query of the run is judged", path=entries.path,
+        expected=f"queries of the qrels, such as {_show_ids(judged)}",
+        found=_show_ids(queries), mend=form.told if form else "Check that the run and the qrels belong together.",
     )  # fmt: skip
 
 
@@ -54,14 +55,14 @@ def check_identity(
     that has next to none of them, unless the `corpus` or another run shows that its ids are right. Runs that have
     chunks of the judged documents found other passages, none of them judged: they score 0, with a word, unless another
     run would beat them for it."""
-    queries, docs = (_distinct(judged[name]) for name in ("query", "doc"))
-    held = {name: _Ids(entries, _distinct(entries.frame["doc"]), docs) for name, entries in runs.items()}
+    queries, docs = (_distinct_ids(judged[name]) for name in ("query", "doc"))
+    held = {name: _Ids(entries, _distinct_ids(entries.frame["doc"]), docs) for name, entries in runs.items()}
     are_all_foreign = all(ids.are_foreign for ids in held.values())
     for name, ids in held.items():
-        _check_queries(ids.entries, _distinct(ids.entries.frame["query"]), queries)
+        _check_queries(ids.entries, _distinct_ids(ids.entries.frame["query"]), queries)
         form = ids.nearest_form()
         if not ids.are_foreign:
-            yield from _partly(name, ids, form)
+            yield from _partial_notes(name, ids, form)
             continue
         are_chunks = form is not None and form.words == CHUNKED
         if not (are_chunks and are_all_foreign) and not _are_of_corpus(ids, corpus):
@@ -73,7 +74,7 @@ def check_identity(
             if min(len(ids.all), len(docs)) >= FEWEST and not are_shared:
                 raise _foreign_documents(ids, None)
         few = "Hardly a document" if ids.common else "No document"
-        such = f"its ids are such as {_shown(ids.all)}, those of the judgements {_shown(docs)}"
+        such = f"its ids are such as {_show_ids(ids.all)}, those of the judgements {_show_ids(docs)}"
         mend = f" {form.told}" if form is not None and are_chunks else ""
         yield f"{few} of {name} is judged: {such}.{mend}"
 
@@ -115,11 +116,11 @@ def _check_queries(entries: Entries, asked: pl.Series, queries: pl.Series) -> No
     if form is not None and form.matched > common:
         raise DataError(
             f"hardly a query of the run is judged: {common:,} of {len(queries):,}", path=entries.path,
-            expected=f"queries of the qrels, such as {_shown(queries)}", found=_shown(asked), mend=form.told,
+            expected=f"queries of the qrels, such as {_show_ids(queries)}", found=_show_ids(asked), mend=form.told,
         )  # fmt: skip
 
 
-def _partly(name: str, ids: _Ids, form: Form | None) -> Iterator[str]:
+def _partial_notes(name: str, ids: _Ids, form: Form | None) -> Iterator[str]:
     """A word on documents that would be judged if they were written otherwise."""
     if form is None or form.matched < max(2, ALSO * min(len(ids.all), LOOKED_AT)):
         return
@@ -136,16 +137,16 @@ def _foreign_documents(ids: _Ids, form: Form | None) -> DataError:
     )
     return DataError(
         "no document of the run is judged", path=ids.entries.path,
-        expected=f"ids of the judgements, such as {_shown(ids.docs)}", found=_shown(ids.all),
+        expected=f"ids of the judgements, such as {_show_ids(ids.docs)}", found=_show_ids(ids.all),
         mend=form.told if form else mend,
     )  # fmt: skip
 
 
-def _distinct(column: pl.Series) -> pl.Series:
+def _distinct_ids(column: pl.Series) -> pl.Series:
     import polars as pl
 
     return column.cast(pl.String).unique(maintain_order=True)
 
 
-def _shown(ids: Iterable[str]) -> str:
+def _show_ids(ids: Iterable[str]) -> str:
     return ", ".join(repr(name) for name, _ in zip(ids, range(3), strict=False))

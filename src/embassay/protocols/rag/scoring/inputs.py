@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from embassay.contracts import Tokenizer
 from embassay.data import open_dataset, sources
 from embassay.data.documents import passage_places
-from embassay.data.documents.folder import identifier
+from embassay.data.documents.folder import path_id
 from embassay.data.judged_runs import Entries, Known, entries_of, read_qrels, read_run
 from embassay.data.judged_runs.spans import Span, are_spans, by_evidence, qrels_of, read_spans
 from embassay.data.judged_runs.texts import Judged
 from embassay.data.retrieval import grade_map, map_advice
-from embassay.data.rows import key_of, missing_column, number_of, text_of, texts_of, wrong
-from embassay.data.tables import table
+from embassay.data.rows import key_of, missing_column, number_of, text_of, texts_of, wrong_cell
+from embassay.data.tables import open_table
 from embassay.data.views import Renamed
 from embassay.errors import DataError, UsageError
 from embassay.measures.judgements import GRADES, RELEVANT, Sources
@@ -62,7 +62,7 @@ def source_codes(codes: Sequence[Ints], texts: Sequence[pl.Series], separator: s
         pl.DataFrame({"code": code, "text": text.cast(pl.String)}).unique("code")
         for code, text in zip(codes, texts, strict=True)
     ]).unique("code")  # fmt: skip
-    sources = ids["text"].str.replace(f"^(.*){_escaped(separator)}.*$", "$1")
+    sources = ids["text"].str.replace(f"^(.*){_escape_pattern(separator)}.*$", "$1")
     of = np.zeros(int(ids["code"].max()) + 1, np.int64)  # type: ignore[arg-type]
     of[ids["code"].to_numpy()] = sources.cast(pl.Categorical).to_physical().to_numpy().astype(np.int64)
     return of
@@ -74,7 +74,7 @@ def graded_sources(of: Ints, query: Ints, grade: NDArray[np.int8], doc: Ints) ->
     return SourceCodes(of, query[order], grade[order], of[doc[order]])
 
 
-def _escaped(text: str) -> str:
+def _escape_pattern(text: str) -> str:
     """For a regular expression of the library that reads the ids."""
     # By code point: `re.escape` escapes for Python, and the library's expressions are Rust's.
     return "".join(f"\\x{{{ord(character):x}}}" for character in text)
@@ -89,20 +89,20 @@ def named_path(given: str) -> tuple[str, Path]:
     name, equals, rest = given.partition("=")
     # A file whose name has an equals sign is a file.
     if equals and name and rest and not Path(given).exists():
-        return _writable(name), Path(rest).expanduser()
+        return _writable_name(name), Path(rest).expanduser()
     path = Path(given).expanduser()
-    return _writable(stem(path.name)), path
+    return _writable_name(file_stem(path.name)), path
 
 
-def _writable(name: str) -> str:
+def _writable_name(name: str) -> str:
     """A name that every file can hold: what is half of a surrogate pair, or no UTF-8, becomes a question mark."""
     return name.encode("utf-8", "replace").decode()
 
 
-def stem(name: str) -> str:
+def file_stem(name: str) -> str:
     """A file name without the endings that say its format.
 
-    >>> stem("bm25.k1=0.9.trec"), stem("qrels.tsv.gz"), stem(".trec")
+    >>> file_stem("bm25.k1=0.9.trec"), file_stem("qrels.tsv.gz"), file_stem(".trec")
     ('bm25.k1=0.9', 'qrels', '.trec')
     """
     left = name
@@ -132,7 +132,7 @@ class Graded1To5:
     repeated: int
 
 
-def graded(qrels: Entries, grades: str | None) -> Graded1To5:
+def map_grades(qrels: Entries, grades: str | None) -> Graded1To5:
     """The judgements through the grade map `grades`, `identity` if it is None.
 
     DataError for a value that the map does not have (naming one that fits), for a query and document with two
@@ -145,7 +145,7 @@ def graded(qrels: Entries, grades: str | None) -> Graded1To5:
     values = qrels.frame["value"].unique().to_list()
     unknown = [value for value in values if value not in table]
     if unknown or (grades is None and values == [1.0]):
-        raise _unfitting(qrels, grades, table, values, unknown)
+        raise _unfitting_map(qrels, grades, table, values, unknown)
     kept = {float(value): grade for value, grade in table.items() if grade is not None}
     frame = qrels.frame.with_row_index("row").filter(pl.col("value").is_in(list(kept)))
     if not len(frame):
@@ -186,7 +186,7 @@ def counts_by_grade(grade: NDArray[np.int8]) -> tuple[int, ...]:
     return tuple(int(np.count_nonzero(grade == level)) for level in GRADES)
 
 
-def _unfitting(
+def _unfitting_map(
     qrels: Entries,
     grades: str | None,
     table: Mapping[float, int | None],
@@ -237,7 +237,7 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
     DataError with its line for a row without one of them, a value outside 0 to 1 and a query that is there twice with
     different ones. `mapping` is target column -> the file's.
     """
-    source = table(path)
+    source = open_table(path)
     names = {target: mapping.get(target, target) for target in ("query_id", "correct")}
     for target, name in names.items():
         if name not in source.columns():
@@ -248,7 +248,7 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
         cell = row.cells.get(names["correct"])
         value = float(cell) if isinstance(cell, bool) else number_of(row, names["correct"])
         if value is None or not 0 <= value <= 1:
-            raise wrong(row, names["correct"], "a number from 0 to 1")
+            raise wrong_cell(row, names["correct"], "a number from 0 to 1")
         if right.setdefault(query, value) != value:
             raise DataError(
                 f"query {query!r} is answered twice, differently", path=path, line=row.line,
@@ -295,7 +295,7 @@ class Inputs:
 
 def read_inputs(request: ScoreRequest) -> Inputs:
     """The files of a request, each read once. UsageError for two runs of one name or a mapping that no file has."""
-    named = distinct([named_path(run) for run in request.runs])
+    named = distinct_names([named_path(run) for run in request.runs])
     qrels_path = Path(request.qrels).expanduser()
     if any(path == qrels_path for _, path in named):
         raise UsageError(
@@ -303,14 +303,14 @@ def read_inputs(request: ScoreRequest) -> Inputs:
         )
     library = open_library(request.corpus, request.queries)
     judged = _read_judgements(qrels_path, request)
-    known = _known(library, judged, request)
+    known = _known_answers(library, judged, request)
     read: dict[Path, Entries] = {}
     pooled = () if _is_union(request.pools) else request.pools
     for path in (*(path for _, path in named), *(Path(pool).expanduser() for pool in pooled)):
         if path not in read:
             read[path] = read_run(path, request.mapping, known)
     pools = [read[Path(pool).expanduser()] for pool in pooled]
-    return _together(request, judged, {name: read[path] for name, path in named}, pools, library)
+    return _join_inputs(request, judged, {name: read[path] for name, path in named}, pools, library)
 
 
 @dataclass(frozen=True)
@@ -323,13 +323,13 @@ class _Judged:
 
 
 def _read_judgements(qrels: Path, request: ScoreRequest) -> _Judged:
-    name = stem(qrels.resolve().name)
+    name = file_stem(qrels.resolve().name)
     if are_spans(qrels):
         return _Judged(name, None, qrels)
     return _Judged(name, read_qrels(qrels, request.mapping, split=request.split))
 
 
-def _known(library: Library | None, judged: _Judged, request: ScoreRequest) -> Known:
+def _known_answers(library: Library | None, judged: _Judged, request: ScoreRequest) -> Known:
     """What the answers of engines are held against: the corpus and the questions, and what is judged."""
 
     def judge() -> Judged:
@@ -347,18 +347,18 @@ def _known(library: Library | None, judged: _Judged, request: ScoreRequest) -> K
     return replace(library.known, judge=judge)
 
 
-def described(
+def describe_runs(
     inputs: Inputs, task: str, n: int, source: str = ""
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What manifests say of the runs, as systems, and of the `n` judged queries of a task, as datasets; `source` is
     where the judgements are from, if not from the file that was read."""
     systems = [
-        {"name": name, "kind": "run", "identity": fingerprint([run]), "facts": {"path": run.path}}
+        {"name": name, "kind": "run", "identity": hash_entries([run]), "facts": {"path": run.path}}
         for name, run in inputs.runs.items()
     ]
     dataset = {
         "name": inputs.name, "source": source or inputs.qrels.path, "lang": "",
-        "fingerprint": fingerprint([inputs.qrels]), "tasks": {task: {"n": n, "skipped": [], "warnings": []}},
+        "fingerprint": hash_entries([inputs.qrels]), "tasks": {task: {"n": n, "skipped": [], "warnings": []}},
     }  # fmt: skip
     return systems, [dataset]
 
@@ -367,7 +367,7 @@ def _is_union(pools: Sequence[Any]) -> bool:
     return list(map(str, pools)) == [UNION] and not Path(UNION).exists()
 
 
-def _together(
+def _join_inputs(
     request: ScoreRequest,
     judgements: _Judged,
     runs: Mapping[str, Entries],
@@ -378,7 +378,7 @@ def _together(
     lists = [*runs.values(), *pools]
     judged = judgements.entries
     read = [*lists, *([] if judged is None else [judged])]
-    notes = [f"{Path(run.path).name}: {note}." for run in _once(read) for note in run.notes]
+    notes = [f"{Path(run.path).name}: {note}." for run in _each_once(read) for note in run.notes]
     if judgements.spans is not None:
         spans = read_spans(judgements.spans)
         held, told = _by_spans(spans, lists, library)
@@ -386,7 +386,7 @@ def _together(
         notes += told
         runs, pools = dict(zip(runs, held, strict=False)), held[len(runs) :]
     if _is_union(request.pools):
-        pools = [_union(runs)]
+        pools = [_union_of_runs(runs)]
     if len({pool.path for pool in pools}) > 1:
         notes.append(
             "The runs have pools that differ, so PROC and %PROC of one cannot be compared with another's: --pool union "
@@ -401,7 +401,7 @@ def _together(
     return Inputs(judgements.name, judged, runs, pooled, tuple(notes), judge, texts.keys(), questions, texts)
 
 
-def _once(lists: Sequence[Entries]) -> Iterator[Entries]:
+def _each_once(lists: Sequence[Entries]) -> Iterator[Entries]:
     lists_seen: list[Entries] = []
     for entries in lists:
         if not any(entries is other for other in lists_seen):
@@ -413,7 +413,7 @@ UNION = "union"
 """The pool of all runs together."""
 
 
-def _union(runs: Mapping[str, Entries]) -> Entries:
+def _union_of_runs(runs: Mapping[str, Entries]) -> Entries:
     """What any run retrieved, each query and document once, at its best rank."""
     import polars as pl
 
@@ -431,7 +431,7 @@ def _by_spans(
     documents = {span.document for span in spans}
     held, notes = [], []
     for run in lists:
-        places = {doc: (_called(place[0], documents), *place[1:]) for doc, place in run.places.items()}
+        places = {doc: (_call_document(place[0], documents), *place[1:]) for doc, place in run.places.items()}
         evidence = by_evidence(run, spans, {**({} if library is None else library.places), **places})
         if evidence.unplaced == len(run.frame):
             raise DataError(
@@ -445,13 +445,13 @@ def _by_spans(
     return held, list(dict.fromkeys(notes))
 
 
-def _called(document: str, names: Collection[str]) -> str:
+def _call_document(document: str, names: Collection[str]) -> str:
     """A document as the judgements call it, by the most of its path: an engine says the whole path of its file, and
     says it with the blanks that an id must not hold."""
     if document in names:
         return document
     plain = document.replace("\\", "/")
-    paths = [f"/{plain}", f"/{identifier(plain)}"]
+    paths = [f"/{plain}", f"/{path_id(plain)}"]
     ending = (name for name in names if any(path.endswith(f"/{name}") for path in paths))
     return max(ending, key=len, default=document)
 
@@ -478,7 +478,7 @@ def open_library(corpus: str, queries: str) -> Library | None:
 
 def tags_of(name: str) -> dict[str, tuple[str, ...]]:
     """Id -> tags of the questions in a table with `tags` (a list, or a text with commas). DataError where none has."""
-    source = Renamed(table(Path(name).expanduser()))
+    source = Renamed(open_table(Path(name).expanduser()))
     for column in ("id", "tags"):
         if column not in source.columns():
             raise missing_column(source, column)
@@ -495,7 +495,7 @@ def tags_of(name: str) -> dict[str, tuple[str, ...]]:
 
 def questions_of(name: str) -> dict[str, str]:
     """Id -> text of the questions in a table."""
-    source = Renamed(table(Path(name).expanduser()))
+    source = Renamed(open_table(Path(name).expanduser()))
     for column in ("id", "text"):
         if column not in source.columns():
             raise missing_column(source, column)
@@ -512,13 +512,13 @@ def held_inputs(qrels: Any, runs: Mapping[str, Any], pools: Sequence[Any], reque
         if isinstance(qrels, str | Path)
         else _Judged("qrels", entries_of(qrels, "qrels", "qrels"))
     )
-    known = _known(library, judged, request)
-    read = {_writable(name): _run(run, name, request.mapping, known) for name, run in runs.items()}
-    pooled = [] if _is_union(pools) else [_run(pool, "pool", request.mapping, known) for pool in pools]
-    return _together(request, judged, read, pooled, library)
+    known = _known_answers(library, judged, request)
+    read = {_writable_name(name): _open_run(run, name, request.mapping, known) for name, run in runs.items()}
+    pooled = [] if _is_union(pools) else [_open_run(pool, "pool", request.mapping, known) for pool in pools]
+    return _join_inputs(request, judged, read, pooled, library)
 
 
-def fingerprint(entries: Iterable[Entries]) -> str:
+def hash_entries(entries: Iterable[Entries]) -> str:
     """SHA-256 of what was read, in order, whatever the files are called."""
     import polars as pl
 
@@ -572,7 +572,7 @@ def own_first(inputs: Inputs, grades: pl.DataFrame) -> dict[str, tuple[int, int]
     return selves
 
 
-def _run(run: Any, name: str, mapping: Mapping[str, str], known: Known) -> Entries:
+def _open_run(run: Any, name: str, mapping: Mapping[str, str], known: Known) -> Entries:
     if isinstance(run, str | Path):
         return read_run(Path(run).expanduser(), mapping, known)
     return entries_of(run, "run", name)
@@ -587,7 +587,7 @@ def _per_run(pools: Sequence[Entries], runs: int) -> tuple[Entries | None, ...]:
     return tuple(pools) if len(pools) == runs else (pools[0] if pools else None,) * runs
 
 
-def distinct(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
+def distinct_names(named: Sequence[tuple[str, Path]]) -> list[tuple[str, Path]]:
     """The runs under names of their own: those of one file name get their folder's before it. UsageError where that
     tells none apart."""
     names = [name for name, _ in named]
@@ -625,7 +625,7 @@ def retrieve(
     }
 
 
-def fused(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
+def fuse_runs(runs: Sequence[Retrieved], k: int, c: float = 60.0) -> Retrieved:
     """The rankings made one by reciprocal rank fusion, the first `k` of each query."""
     return {
         query: [(hit.id, hit.score) for hit in rrf([[key for key, _ in run[query]] for run in runs], c)[:k]]

@@ -82,7 +82,7 @@ class _Coded:
     frame: pl.DataFrame
 
 
-def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> Board:
+def place_runs(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) -> Board:
     """Every run of `inputs` on the judged queries. DataError for a run or pool without any of them.
 
     With a `separator` the runs know which documents are of one source: see `source_codes`.
@@ -92,7 +92,7 @@ def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) 
     pools = [pool for pool in inputs.pools if pool is not None]
     distinct = {id(entries): entries for entries in (*inputs.runs.values(), *pools)}
     frames = [judgements.frame, *(entries.frame for entries in distinct.values())]
-    query_codes, doc_codes = (_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
+    query_codes, doc_codes = (_text_codes([frame[name] for frame in frames]) for name in ("query", "doc"))
     coded = [_Coded(*columns) for columns in zip(query_codes, doc_codes, frames, strict=True)]
     # Judged queries get the numbers 0, 1, 2 ... in their order of appearance, the others none.
     judged = judgements.frame["query"].unique(maintain_order=True)
@@ -101,7 +101,9 @@ def place(inputs: Inputs, judgements: Graded1To5, separator: str | None = None) 
     numbers[first] = np.arange(len(first))
     key = _Judged(numbers[coded[0].query], coded[0].doc, judgements.frame["grade"].to_numpy(), len(judged))
     by_file = dict(zip(distinct, coded[1:], strict=True))
-    placed = {id_: _placed(entries, by_file[id_], numbers, key, judged) for id_, entries in distinct.items()}
+    placed = {
+        id_: _place_run(entries, by_file[id_], numbers, key, judged) for id_, entries in distinct.items()
+    }
     runs = [
         _with_pool(replace(placed[id(run)], name=name), None if pool is None else placed[id(pool)])
         for (name, run), pool in zip(inputs.runs.items(), inputs.pools, strict=True)
@@ -118,7 +120,7 @@ class _Judged:
     """The judgements, sorted so that the grade of a query's document is found at once."""
 
     def __init__(self, query: Ints, doc: Ints, grade: NDArray[np.int8], queries: int) -> None:
-        keys = _keys(query, doc)
+        keys = _pair_keys(query, doc)
         order = np.argsort(keys)
         self._keys, self._grades = keys[order], grade[order]
         self.queries = queries
@@ -127,18 +129,18 @@ class _Judged:
 
     def grades(self, query: Ints, doc: Ints) -> NDArray[np.int8]:
         """The grade of each, `UNJUDGED` where there is none."""
-        keys = _keys(query, doc)
+        keys = _pair_keys(query, doc)
         # What lies beyond the last key is compared with that, and differs.
         at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
         return np.where(self._keys[at] == keys, self._grades[at], np.int8(UNJUDGED))
 
 
-def _placed(entries: Entries, codes: _Coded, numbers: Ints, judged: _Judged, queries: pl.Series) -> Placed:
+def _place_run(entries: Entries, codes: _Coded, numbers: Ints, judged: _Judged, queries: pl.Series) -> Placed:
     query = numbers[codes.query]
     is_judged = query >= 0
     if not is_judged.any():
         raise foreign_queries(entries, queries.to_list())
-    ranked, tied = _ranked(query[is_judged], codes.doc[is_judged], codes.frame.filter(is_judged))
+    ranked, tied = _rank_entries(query[is_judged], codes.doc[is_judged], codes.frame.filter(is_judged))
     query_of, doc = ranked
     single = _first_of_each(query_of, doc)
     repeated = len(query_of) - len(single)
@@ -164,7 +166,7 @@ def _placed(entries: Entries, codes: _Coded, numbers: Ints, judged: _Judged, que
     )
 
 
-def _ranked(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[Ints, Ints], int]:
+def _rank_entries(query: Ints, doc: Ints, frame: pl.DataFrame) -> tuple[tuple[Ints, Ints], int]:
     """Queries and documents, best first within each query; and how many documents share a score with another."""
     import polars as pl
 
@@ -182,7 +184,7 @@ def _first_of_each(query: Ints, doc: Ints) -> Ints:
     """Where each query's document stands first."""
     import polars as pl
 
-    keys = _keys(query, doc)
+    keys = _pair_keys(query, doc)
     if pl.Series(keys).n_unique() == len(keys):
         return np.arange(len(keys))
     return np.sort(np.unique(keys, return_index=True)[1])
@@ -206,7 +208,7 @@ def pool_of(hits: Hits, graded: Graded) -> Ints:
     return np.bincount(cells, minlength=graded.counts.size).reshape(graded.counts.shape)
 
 
-def _codes(columns: Sequence[pl.Series]) -> list[Ints]:
+def _text_codes(columns: Sequence[pl.Series]) -> list[Ints]:
     """Texts of several columns as numbers, equal for equal texts."""
     import polars as pl
 
@@ -215,31 +217,31 @@ def _codes(columns: Sequence[pl.Series]) -> list[Ints]:
     return np.split(codes, np.cumsum([len(column) for column in columns])[:-1])
 
 
-def _keys(query: Ints, doc: Ints) -> NDArray[np.uint64]:
+def _pair_keys(query: Ints, doc: Ints) -> NDArray[np.uint64]:
     return query.astype(np.uint64) << np.uint64(32) | doc.astype(np.uint64)
 
 
-def sensitivity(board: Board, cutoffs: Iterable[int], unjudged: str) -> tuple[SensitivityCell, ...]:
+def sensitivity_cells(board: Board, cutoffs: Iterable[int], unjudged: str) -> tuple[SensitivityCell, ...]:
     """24 cells for each cutoff: the value of every run, their order, its tau against the default's, and the change."""
-    return tuple(chain.from_iterable(_cells(board, k, unjudged) for k in cutoffs))
+    return tuple(chain.from_iterable(_cells_at(board, k, unjudged) for k in cutoffs))
 
 
-def _cells(board: Board, k: int, unjudged: str) -> Iterable[SensitivityCell]:
+def _cells_at(board: Board, k: int, unjudged: str) -> Iterable[SensitivityCell]:
     grid = sensitivity_grid({run.name: run.graded for run in board.runs}, k, unjudged=unjudged)  # type: ignore[arg-type]
     usual = grid.cells[grid.default]
     for i, cell in enumerate(grid.cells):
         yield SensitivityCell(
-            k, cell.alpha, cell.cap4, cell.cap3, {name: _known(value) for name, value in cell.scores.items()},
-            cell.order, _known(cell.tau), _change(cell, usual), i == grid.default,
+            k, cell.alpha, cell.cap4, cell.cap3, {name: _nan_to_none(value) for name, value in cell.scores.items()},
+            cell.order, _nan_to_none(cell.tau), _largest_change(cell, usual), i == grid.default,
         )  # fmt: skip
 
 
-def _change(cell: Cell, usual: Cell) -> float | None:
+def _largest_change(cell: Cell, usual: Cell) -> float | None:
     changes = [abs(cell.scores[name] - usual.scores[name]) for name in cell.scores]
     return max((change for change in changes if not math.isnan(change)), default=None)
 
 
-def _known(value: float) -> float | None:
+def _nan_to_none(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
@@ -287,13 +289,13 @@ class Beside:
         return replace(measured, columns={**measured.columns, **self.columns.get(measured.run, {})})
 
 
-def beside(board: Board, cutoffs: Sequence[int], unjudged: Any) -> Beside:
+def reading_columns(board: Board, cutoffs: Sequence[int], unjudged: Any) -> Beside:
     """All columns that readings and guidance need."""
     columns = {
         run.name: {**loss_columns(run.graded, cutoffs, unjudged), **depth_columns(run, cutoffs)}
         for run in board.runs
     }
-    pools = unions(board, cutoffs)
+    pools = find_unions(board, cutoffs)
     for run, more in union_columns(board, pools):
         columns[run] |= more
     wanted = [(run, name, "") for run, of_run in columns.items() for name in of_run]
@@ -337,16 +339,16 @@ def depth_columns(run: Placed, cutoffs: Iterable[int]) -> dict[str, Columns]:
     columns: dict[str, Columns] = {}
     for k in cutoffs:
         if k in DEPTHS and run.graded.pool is None and run.documents.shape[1] > DEPTHS[k]:
-            whole, cut = (_ceiling(run.graded, pool, k) for pool in (None, _cut(run, DEPTHS[k])))
+            whole, cut = (_pool_ceiling(run.graded, pool, k) for pool in (None, _cut_pool(run, DEPTHS[k])))
             columns[depth_name(k)] = Columns(whole - cut, (whole - cut,))
     return columns
 
 
-def unions(board: Board, cutoffs: Iterable[int]) -> tuple[Union, ...]:
+def find_unions(board: Board, cutoffs: Iterable[int]) -> tuple[Union, ...]:
     """The unions worth looking at, where runs' own lists are their pools: fusions among the runs, or else every two
     runs that are deep enough."""
     free = [run for run in board.runs if run.graded.pool is None]
-    fusions = _fusions(free) if len(free) <= _MANY else []
+    fusions = _find_fusions(free) if len(free) <= _MANY else []
     if fusions:
         return tuple(
             Union(a.name, b.name, k, min(run.documents.shape[1] for run in (a, b, c)), c.name)
@@ -368,19 +370,19 @@ def union_columns(board: Board, made: Sequence[Union]) -> list[tuple[str, dict[s
     pairs = []
     for union in made:
         a, b = by_name[union.a], by_name[union.b]
-        alone = [_ceiling(run.graded, _cut(run, union.depth), union.cutoff) for run in (a, b)]
+        alone = [_pool_ceiling(run.graded, _cut_pool(run, union.depth), union.cutoff) for run in (a, b)]
         # The better of the two over all queries, not query by query, which no single run could be.
         better = max(alone, key=lambda values: float(np.nansum(values)))
-        pool = _cut(by_name[union.fused], union.depth) if union.fused else _in_turn(a, b, union.depth)
-        proc = _ceiling(a.graded, pool, union.cutoff)
+        pool = _cut_pool(by_name[union.fused], union.depth) if union.fused else _in_turn(a, b, union.depth)
+        proc = _pool_ceiling(a.graded, pool, union.cutoff)
         gain = proc - better
         pairs.append((union.a, {union.ceiling: Columns(proc, (proc,)), union.gain: Columns(gain, (gain,))}))
     return pairs
 
 
-def _fusions(runs: Sequence[Placed]) -> list[tuple[Placed, Placed, Placed]]:
+def _find_fusions(runs: Sequence[Placed]) -> list[tuple[Placed, Placed, Placed]]:
     """Runs with all their documents from two others, which both bring some that the other lacks: (a, b, fusion)."""
-    keys = {run.name: _places(run) for run in runs}
+    keys = {run.name: _run_pairs(run) for run in runs}
     within = {(c.name, a.name): np.isin(keys[c.name], keys[a.name]) for c in runs for a in runs if c is not a}
     fusions = []
     for c in runs:
@@ -391,7 +393,7 @@ def _fusions(runs: Sequence[Placed]) -> list[tuple[Placed, Placed, Placed]]:
     return fusions
 
 
-def _places(run: Placed) -> NDArray[np.int64]:
+def _run_pairs(run: Placed) -> NDArray[np.int64]:
     """Query and document of all that a run has, as one number each."""
     query, rank = np.nonzero(run.documents != NOBODY)
     return np.asarray(query << 32 | run.documents[query, rank])
@@ -404,12 +406,12 @@ def same_documents(a: Placed, b: Placed) -> bool:
     return bool((np.sort(a.documents, axis=1) == np.sort(b.documents, axis=1)).all())
 
 
-def _ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int) -> Floats:
+def _pool_ceiling(graded: Graded, pool: NDArray[np.int64] | None, k: int) -> Floats:
     return evaluate_graded([f"PROC@{k}"], replace(graded, pool=pool, pool_sizes=None))[f"PROC@{k}"]
 
 
-def _cut(run: Placed, depth: int) -> NDArray[np.int64]:
-    return pool_of(_chosen(run.hits, run.hits.rank <= depth), run.graded)
+def _cut_pool(run: Placed, depth: int) -> NDArray[np.int64]:
+    return pool_of(_keep_hits(run.hits, run.hits.rank <= depth), run.graded)
 
 
 def _in_turn(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
@@ -426,7 +428,9 @@ def _in_turn(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
     first = np.unique(keys, return_index=True)[1]
     new[query[first], turn[first]] = True
     chosen = keys[(new & (np.cumsum(new, axis=1) <= depth))[query, turn]]
-    parts = [_chosen(run.hits, np.isin(run.hits.query << 32 | run.hits.document, chosen)) for run in (a, b)]
+    parts = [
+        _keep_hits(run.hits, np.isin(run.hits.query << 32 | run.hits.document, chosen)) for run in (a, b)
+    ]
     query, document, grade = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("query", "document", "grade")
     )
@@ -434,5 +438,5 @@ def _in_turn(a: Placed, b: Placed, depth: int) -> NDArray[np.int64]:
     return pool_of(Hits(query[once], once, grade[once], document[once]), a.graded)
 
 
-def _chosen(hits: Hits, keep: NDArray[np.bool_]) -> Hits:
+def _keep_hits(hits: Hits, keep: NDArray[np.bool_]) -> Hits:
     return Hits(hits.query[keep], hits.rank[keep], hits.grade[keep], hits.document[keep])

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
-from embassay.data.rows import inert
+from embassay.data.rows import escape_formula
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import printable, write_tables
 from embassay.protocols.rag.scoring import conclusions
-from embassay.protocols.rag.scoring.conclusions import guidance, lede, readings, verdict
+from embassay.protocols.rag.scoring.conclusions import make_guidance, make_readings, score_lede, score_verdict
 from embassay.protocols.rag.scoring.correction import (
     CORRECTED,
     Corrections,
@@ -27,7 +27,7 @@ from embassay.protocols.rag.scoring.correction import (
     corrected_record,
     corrections_of,
     to_grade_table,
-    uncorrected,
+    uncorrected_words,
 )
 from embassay.protocols.rag.scoring.identity import check_identity, idle_runs
 from embassay.protocols.rag.scoring.inputs import (
@@ -35,10 +35,10 @@ from embassay.protocols.rag.scoring.inputs import (
     Inputs,
     answers_of,
     counts_by_grade,
-    described,
-    distinct,
-    graded,
+    describe_runs,
+    distinct_names,
     held_inputs,
+    map_grades,
     named_path,
     own_first,
     query_groups,
@@ -52,11 +52,11 @@ from embassay.protocols.rag.scoring.placement import (
     Beside,
     Board,
     Placed,
-    beside,
-    place,
-    sensitivity,
+    place_runs,
+    reading_columns,
+    sensitivity_cells,
 )
-from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Resampled, values
+from embassay.protocols.rag.scoring.quantities import CONFIDENCE, Resampled, run_values
 from embassay.protocols.rag.scoring.score import (
     Comparison,
     Judgements,
@@ -66,10 +66,10 @@ from embassay.protocols.rag.scoring.score import (
     RunFacts,
     Score,
     Settings,
-    asked,
-    measured,
+    measure_run,
     per_query,
-    untested,
+    requested_measures,
+    untested_run,
     write_score,
 )
 from embassay.protocols.rag.scoring.tables import (
@@ -77,12 +77,12 @@ from embassay.protocols.rag.scoring.tables import (
     PROTOCOL,
     TASK,
     TESTS,
-    compared,
-    comparisons,
-    likeness,
-    randomized,
+    compare_runs,
+    comparison_scopes,
+    randomization_tests,
     result_rows,
-    tables,
+    run_likeness,
+    score_tables,
     tag_table,
 )
 from embassay.protocols.rag.scoring.uneven import spare_unjudged
@@ -116,7 +116,7 @@ def run_facts(inputs: Inputs, board: Board) -> tuple[RunFacts, ...]:
     )
 
 
-def settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Settings:
+def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Settings:
     """How it is done."""
     return Settings(
         request.grades or "identity", request.unjudged, request.seed, request.resamples, TESTS[request.test],
@@ -170,13 +170,13 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     an error; UsageError for measures that are none of rankings.
     """
     if inputs.judge is not None:
-        return _corrected(inputs, inputs.judge, request, answers)
+        return _correct_scoring(inputs, inputs.judge, request, answers)
     gone: dict[str, int] = {}
     if request.exclude_self:
         inputs, gone = without_self(inputs)
-    measures = asked(request.measures, request.cutoffs, answers=answers is not None)
-    judgements = graded(inputs.qrels, request.grades)
-    board = place(
+    measures = requested_measures(request.measures, request.cutoffs, answers=answers is not None)
+    judgements = map_grades(inputs.qrels, request.grades)
+    board = place_runs(
         inputs, judgements, request.separator if any(measure.needs_sources for measure in measures) else None
     )
     # Spans are held against places, which are known or not whatever the ids.
@@ -184,37 +184,37 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     told = [] if is_of_spans else list(check_identity(inputs.runs, judgements.frame, inputs.corpus))
     idle = idle_runs({run.name: int((run.sizes > 0).sum()) for run in board.runs}, len(board.queries))
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
-    every = (measured(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
-    taken = tuple(untested(run, idle[run.run]) if run.run in idle else run for run in every)
+    every = (measure_run(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
+    taken = tuple(untested_run(run, idle[run.run]) if run.run in idle else run for run in every)
     tested = replace(board, runs=tuple(run for run in board.runs if run.name not in idle))
     ks = (
         tuple(sorted({measure.facts.cutoff for measure in measures if measure.facts.cutoff}))
         or request.cutoffs
     )
-    extra = beside(tested, ks, request.unjudged)
+    extra = reading_columns(tested, ks, request.unjudged)
     groups = query_groups(judgements, board.queries, inputs.questions)
-    resampled = _resampled(taken, measures, extra, request, groups)
+    resampled = _resample_scoring(taken, measures, extra, request, groups)
     facts = run_facts(inputs, board)
     record = Score(
-        settings(request, ks),
+        scoring_settings(request, ks),
         judgement_facts(inputs, judgements, board, groups),
         facts,
         tuple(measure.facts for measure in measures),
         measures[0].name,
-        values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
+        run_values(resampled, taken, measures, total=len(board.queries), resamples=request.resamples),
         spare_unjudged(
-            _comparisons(resampled, taken, measures, request, groups), board, measures, ks, request.unjudged, right,
+            _compare_runs(resampled, taken, measures, request, groups), board, measures, ks, request.unjudged, right,
         ),
-        likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
-        sensitivity(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
-        readings=readings(tested, facts, ks, resampled),
-        guidance=guidance(tested, ks, extra, resampled),
+        run_likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
+        sensitivity_cells(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
+        readings=make_readings(tested, facts, ks, resampled),
+        guidance=make_guidance(tested, ks, extra, resampled),
     )  # fmt: skip
     read = (Note("reading", text) for text in (*inputs.notes, *told))
     own = _of_own_documents(gone, inputs, judgements)
-    notes = (*own, *read, *_notes(record, judgements, board, taken, measures, right, request))
+    notes = (*own, *read, *_scoring_notes(record, judgements, board, taken, measures, right, request))
     record = replace(record, notes=notes)
-    record = replace(record, verdict=verdict(record), lede=lede(record))
+    record = replace(record, verdict=score_verdict(record), lede=score_lede(record))
     by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
     return Scored(record, measures, taken, board, by_tag, groups=groups)
 
@@ -236,7 +236,7 @@ def _of_own_documents(gone: Mapping[str, int], inputs: Inputs, judgements: Grade
     yield from conclusions.own_notes(own_first(inputs, judgements.frame))
 
 
-def _corrected(
+def _correct_scoring(
     inputs: Inputs, judge: Entries, request: ScoreRequest, answers: Mapping[str, float] | None
 ) -> Scored:
     """A scoring by the judge, corrected by the grades of people."""
@@ -244,19 +244,22 @@ def _corrected(
         replace(inputs, qrels=judge, judge=None), replace(request, sensitivity=False), answers
     )
     corrector = Corrector(
-        inputs, graded(inputs.qrels, request.grades or "identity"), graded(judge, request.grades or "identity"),
+        inputs, map_grades(inputs.qrels, request.grades or "identity"), map_grades(judge, request.grades or "identity"),
         by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed,
     )  # fmt: skip
     corrections = corrections_of(corrector, judge, by_judge.record.headline)
     record = corrected_record(by_judge.record, corrections)
-    heading, sentences = uncorrected(corrections, record.headline) or (verdict(record), lede(record))
+    heading, sentences = uncorrected_words(corrections, record.headline) or (
+        score_verdict(record),
+        score_lede(record),
+    )
     return replace(
         by_judge, record=replace(record, verdict=heading, lede=sentences), corrections=corrections,
         to_grade=to_grade_table(corrector),
     )  # fmt: skip
 
 
-def _resampled(
+def _resample_scoring(
     taken: Sequence[Measured],
     measures: Iterable[RequestedMeasure],
     extra: Beside,
@@ -278,7 +281,7 @@ def _resampled(
     return resampled
 
 
-def _comparisons(
+def _compare_runs(
     resampled: Resampled,
     taken: Sequence[Measured],
     measures: Sequence[RequestedMeasure],
@@ -288,15 +291,15 @@ def _comparisons(
     if len(taken) < 2:
         return ()
     tests = (
-        randomized(taken, measures, n_resamples=request.resamples, seed=request.seed, groups=groups)
+        randomization_tests(taken, measures, n_resamples=request.resamples, seed=request.seed, groups=groups)
         if request.test == "randomization"
         else None
     )
     runs = [run.run for run in taken]
-    return tuple(compared(resampled, runs, measure, tests) for measure in measures)
+    return tuple(compare_runs(resampled, runs, measure, tests) for measure in measures)
 
 
-def _notes(
+def _scoring_notes(
     record: Score,
     judgements: Graded1To5,
     board: Board,
@@ -329,25 +332,27 @@ def write_scoring(
     inputs, scored = score()
     # After the scoring, which may take minutes: only writing has to be alone.
     with folder.locked():
-        _write(folder, request, inputs, scored, command)
+        _write_folder(folder, request, inputs, scored, command)
     return scored
 
 
-def _write(folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Scored, command: str) -> None:
+def _write_folder(
+    folder: RunFolder, request: ScoreRequest, inputs: Inputs, scored: Scored, command: str
+) -> None:
     score = scored.record
     frame = scored.per_query()
     for run in score.runs:
         rows = frame.filter(frame["run"] == run.name)
         _write_items(folder.items_path(TASK, score.judgements.name, run.name), rows, scored.group_names())
     folder.write_results(result_rows(score))
-    write_atomic(folder.path / "comparisons.json", to_json(comparisons(score), indent=1) + "\n")
+    write_atomic(folder.path / "comparisons.json", to_json(comparison_scopes(score), indent=1) + "\n")
     more = [table for table in (scored.by_tag, scored.to_grade) if table is not None]
-    write_tables(folder.path, [*tables(score), *more])
-    write_atomic(folder.path / "tables" / "rag_per_query.csv", _sheet(_wide(frame)))
+    write_tables(folder.path, [*score_tables(score), *more])
+    write_atomic(folder.path / "tables" / "rag_per_query.csv", _csv_sheet(_widen_frame(frame)))
     write_score(folder.path / "score.json", score)
     if scored.corrections is not None:
         write_atomic(folder.path / CORRECTED, to_json(scored.corrections.as_dict(), indent=1) + "\n")
-    folder.write_manifest(_manifest(folder, request, inputs, score, command))
+    folder.write_manifest(_make_manifest(folder, request, inputs, score, command))
 
 
 def _write_items(path: Path, frame: pl.DataFrame, groups: Mapping[str, str]) -> None:
@@ -363,26 +368,26 @@ def _write_items(path: Path, frame: pl.DataFrame, groups: Mapping[str, str]) -> 
     write_atomic(path, buffer.getvalue())
 
 
-def _sheet(frame: pl.DataFrame) -> str:
+def _csv_sheet(frame: pl.DataFrame) -> str:
     """As CSV in which no name is a formula."""
     import polars as pl
 
     names = pl.col("run", "query_id")
-    safe = names.map_elements(lambda name: printable(inert(name)), return_dtype=pl.String)
+    safe = names.map_elements(lambda name: printable(escape_formula(name)), return_dtype=pl.String)
     return frame.with_columns(safe).write_csv()
 
 
-def _wide(frame: pl.DataFrame) -> pl.DataFrame:
+def _widen_frame(frame: pl.DataFrame) -> pl.DataFrame:
     """A row per run and query, a column per measure."""
     return frame.pivot("measure", index=["run", "query_id"], values="value")
 
 
-def _manifest(
+def _make_manifest(
     folder: RunFolder, request: ScoreRequest, inputs: Inputs, score: Score, command: str
 ) -> dict[str, Any]:
     judged = score.judgements
-    systems, datasets = described(inputs, TASK, judged.queries, judged.path)
-    cells = (_cell(score, run.name) for run in score.runs)
+    systems, datasets = describe_runs(inputs, TASK, judged.queries, judged.path)
+    cells = (_cell_record(score, run.name) for run in score.runs)
     return manifest_at_once(
         folder,
         PROTOCOL,
@@ -395,7 +400,7 @@ def _manifest(
     )
 
 
-def _cell(score: Score, run: str) -> dict[str, Any]:
+def _cell_record(score: Score, run: str) -> dict[str, Any]:
     facts = next(row for row in score.runs if row.name == run)
     warnings = [note.text for note in score.notes if note.run == run]
     return {
@@ -466,15 +471,15 @@ def score(
     >>> found.values["value"].to_list()
     [1.0, 1.0]
     """
-    named = _named(runs)
+    named = _name_runs(runs)
     request = request_of(
         ScoreRequest,
         score,
-        _plain(arguments),
-        _said(qrels),
-        tuple(f"{name}={_said(run)}" for name, run in named.items()),
-        tuple(_said(pool) for pool in pools),
-        answers=None if answers is None else _said(answers),
+        _plain_arguments(arguments),
+        _source_text(qrels),
+        tuple(f"{name}={_source_text(run)}" for name, run in named.items()),
+        tuple(_source_text(pool) for pool in pools),
+        answers=None if answers is None else _source_text(answers),
     )
 
     def do() -> tuple[Inputs, Scored]:
@@ -486,7 +491,7 @@ def score(
         scored = do()[1]
     else:
         scored = write_scoring(
-            Path(out), request, do, f"embassay.rag.score({_said(qrels)!r}, ..., out={str(out)!r})"
+            Path(out), request, do, f"embassay.rag.score({_source_text(qrels)!r}, ..., out={str(out)!r})"
         )
     return Scoring(scored.record, scored.per_query(), None if out is None else Path(out))
 
@@ -502,17 +507,17 @@ def score_request(request: ScoreRequest, out: Path | None = None, command: str =
     return do()[1] if out is None else write_scoring(out, request, do, command)
 
 
-def _named(runs: Any) -> dict[str, Any]:
+def _name_runs(runs: Any) -> dict[str, Any]:
     if isinstance(runs, Mapping):
         return dict(runs)
     paths = [runs] if isinstance(runs, str | Path) else list(runs)
-    return dict(distinct([named_path(str(run)) for run in paths]))
+    return dict(distinct_names([named_path(str(run)) for run in paths]))
 
 
-def _said(source: Any) -> str:
+def _source_text(source: Any) -> str:
     return str(source) if isinstance(source, str | Path) else HELD
 
 
-def _plain(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def _plain_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Lists as tuples: a request is hashable by its parts and compared as such."""
     return {key: tuple(value) if isinstance(value, list) else value for key, value in arguments.items()}

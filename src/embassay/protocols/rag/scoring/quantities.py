@@ -147,7 +147,7 @@ def bounds_of(measure: str) -> tuple[float, float]:
     return (float(ends[1]), float(ends[2])) if ends else (-math.inf, math.inf)
 
 
-def values(
+def run_values(
     resampled: Resampled,
     runs: Iterable[Measured],
     measures: Sequence[RequestedMeasure],
@@ -159,7 +159,7 @@ def values(
     return tuple(
         Value(run.run, measure.name, None, None, None, 0, total, reason=run.reason)
         if run.reason
-        else _value(run.run, measure, resampled.quantity(measure.name, run.run), total, resamples)
+        else _make_value(run.run, measure, resampled.quantity(measure.name, run.run), total, resamples)
         for run in runs
         for measure in measures
     )
@@ -194,19 +194,19 @@ def _of_an_end(quantity: Quantity, confidence: float) -> tuple[float, float] | N
     return least + (most - least) * ends.low, least + (most - least) * ends.high
 
 
-def _value(run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int) -> Value:
+def _make_value(run: str, asked: RequestedMeasure, quantity: Quantity, total: int, resamples: int) -> Value:
     if not np.isfinite(quantity.value):
         reason = f"{asked.undefined} (all {total} queries)" if not quantity.n else "the ceiling is 0"
         return Value(run, asked.name, None, None, None, quantity.n, total, reason=reason)
     low, high = value_interval(quantity) or (None, None)
     what = "ratio of means" if asked.is_ratio else "mean"
-    method = f"{what} over {quantity.n} of {total} queries; {_how(quantity, low is not None, resamples)}"
+    method = f"{what} over {quantity.n} of {total} queries; {_interval_method(quantity, low is not None, resamples)}"
     error = quantity.error
     df = None if error is None else quantity.freedom.df
     return Value(run, asked.name, quantity.value, low, high, quantity.n, total, method, error=error, df=df)
 
 
-def _how(quantity: Quantity, has_interval: bool, resamples: int) -> str:
+def _interval_method(quantity: Quantity, has_interval: bool, resamples: int) -> str:
     """How the interval was made, or why there is none."""
     over = "queries"
     if 0 < quantity.groups < quantity.n:

@@ -94,13 +94,13 @@ class Labelled:
                 f"people graded {self._grades_so_far()}, and {len(self.drawn)} queries whole; this measure is of "
                 f"whole queries",
                 f"Grade every passage of {FEWEST} or more queries drawn at random, better {TO_GRADE}: those that the "
-                f"judge graded and those among the first{_of(cutoff)} of each run",
+                f"judge graded and those among the first{_at_cutoff(cutoff)} of each run",
             )
         missing, total = self.ungraded(cutoff)
         if missing > MOST_REFUSED * total:
             return Missing(
-                f"people left {missing:,} of {total:,} passages among the first{_of(cutoff)} ungraded, in the queries "
-                "that they graded",
+                f"people left {missing:,} of {total:,} passages among the first{_at_cutoff(cutoff)} ungraded, in the "
+                "queries that they graded",
                 "The judge has no grade of them either, and what it refuses may be what is relevant: grade them too",
             )
         return None
@@ -196,7 +196,7 @@ class Labelled:
         labelled = np.array([query in has_label for query in self.queries])
         place = np.arange(len(labelled), dtype=np.float64)
         if are_apart(place[labelled], place[~labelled]):
-            where = _thirds(place[labelled], len(labelled))
+            where = _count_thirds(place[labelled], len(labelled))
             yield (
                 "People's queries are not spread over the judge's file as random ones would be: "
                 f"{where} of {labelled.sum():,} are in its first, second and last third. If the judge or the questions "
@@ -269,10 +269,10 @@ def are_apart(own: Floats, others: Floats) -> bool:
     return bool(ks_2samp(own, others).pvalue < SUSPICIOUS)
 
 
-def _thirds(place: Floats, total: int) -> str:
+def _count_thirds(place: Floats, total: int) -> str:
     counts = np.bincount((place * 3 // total).astype(int), minlength=3)
     return f"{counts[0]:,}, {counts[1]:,} and {counts[2]:,}"
 
 
-def _of(cutoff: int | None) -> str:
+def _at_cutoff(cutoff: int | None) -> str:
     return "" if cutoff is None else f" {cutoff}"

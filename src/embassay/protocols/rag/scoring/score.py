@@ -351,7 +351,7 @@ class Measured:
     reason: str = ""
 
 
-def untested(measured: Measured, reason: str) -> Measured:
+def untested_run(measured: Measured, reason: str) -> Measured:
     """A run whose values are left out, for a `reason`."""
     columns = {
         name: Columns(
@@ -362,7 +362,9 @@ def untested(measured: Measured, reason: str) -> Measured:
     return Measured(measured.run, columns, reason)
 
 
-def asked(measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool) -> tuple[RequestedMeasure, ...]:
+def requested_measures(
+    measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool
+) -> tuple[RequestedMeasure, ...]:
     """The measures to take; the usual ones where none is named, each at every cutoff.
 
     A name without a cutoff stands for one at every cutoff where the measure needs one. UsageError for a name that is
@@ -378,10 +380,10 @@ def asked(measures: Sequence[str], cutoffs: Sequence[int], *, answers: bool) -> 
         raise UsageError(
             f"{ANSWERS} needs the answers.", mend="Give --answers FILE with query_id and correct (0 to 1)."
         )
-    return tuple(_asked(name) for name in dict.fromkeys(spelled))
+    return tuple(_parse_measure(name) for name in dict.fromkeys(spelled))
 
 
-def measured(
+def measure_run(
     run: str, graded: Graded, measures: Iterable[RequestedMeasure], unjudged: Any, answers: Floats | None
 ) -> Measured:
     """All values of a run. Documents without a grade are treated as `unjudged` says before anything is measured, but
@@ -397,13 +399,13 @@ def measured(
     rest = [
         part for requested_measure in measures for part in requested_measure.parts if part.spec.name != JUDGED
     ]
-    values = {**_evaluated(rest, treated), **_evaluated(raw, graded)}
+    values = {**_evaluate_blocks(rest, treated), **_evaluate_blocks(raw, graded)}
     columns = {}
     for measure in measures:
         if measure.facts.base == ANSWERS:
-            columns[measure.name] = _accuracy(measure.facts.cutoff or 0, treated, answers)
+            columns[measure.name] = _answer_accuracy(measure.facts.cutoff or 0, treated, answers)
         else:
-            taken = _columns([values[str(part)] for part in measure.parts])
+            taken = _make_columns([values[str(part)] for part in measure.parts])
             columns[measure.name] = Columns(taken.value, (taken.value,)) if measure.by_query else taken
     return Measured(run, columns)
 
@@ -420,7 +422,7 @@ def _with_cutoffs(name: str, cutoffs: Sequence[int]) -> list[str]:
     return [f"{name}@{k}" for k in cutoffs] if needed else [name]
 
 
-def _asked(name: str) -> RequestedMeasure:
+def _parse_measure(name: str) -> RequestedMeasure:
     if name.startswith(ANSWERS):
         spec = CALL.parse(name)
         return RequestedMeasure(
@@ -439,7 +441,7 @@ def _asked(name: str) -> RequestedMeasure:
     base = name.rpartition("@")[0] or name
     parts: tuple[Measure, ...] = (built,)
     if name.startswith(PERCENT):
-        parts = (_reached(name, built.spec), built)
+        parts = (_reached_measure(name, built.spec), built)
     facts_of_it = MeasureFacts(name, base, built.spec.cutoff, facts.get("direction", "higher"), family)
     return RequestedMeasure(
         facts_of_it, parts, facts.get("undefined", "undefined"), by_query and len(parts) > 1
@@ -452,7 +454,7 @@ def _without_mean(spec: Spec) -> tuple[Spec, bool]:
     return Spec(spec.name, spec.target, params, spec.cutoff), bool(spec.params.get("per_query_mean", False))
 
 
-def _reached(name: str, ceiling: Spec) -> Measure:
+def _reached_measure(name: str, ceiling: Spec) -> Measure:
     """What a ceiling is the ceiling of, with the same settings."""
     if ceiling.name != "PROC":
         raise UsageError(f"There is no measure called {name!r}.", mend="Write %PROC@10 or %PROC_NR4@10.")
@@ -461,17 +463,17 @@ def _reached(name: str, ceiling: Spec) -> Measure:
     return MEASURES.build(CALL.format(Spec(of, "", params, ceiling.cutoff)))
 
 
-def _evaluated(measures: Sequence[Measure], graded: Graded) -> dict[str, Floats]:
+def _evaluate_blocks(measures: Sequence[Measure], graded: Graded) -> dict[str, Floats]:
     """Values by measure, in blocks of queries where the lists are long."""
     step = max(1, _WIDTH // max(1, graded.top.shape[1]))
     blocks = [
-        evaluate_graded(measures, _rows(graded, start, start + step))
+        evaluate_graded(measures, _rows_between(graded, start, start + step))
         for start in range(0, len(graded.top), step)
     ]
     return {str(measure): np.concatenate([block[str(measure)] for block in blocks]) for measure in measures}
 
 
-def _rows(graded: Graded, start: int, end: int) -> Graded:
+def _rows_between(graded: Graded, start: int, end: int) -> Graded:
     if start == 0 and end >= len(graded.top):
         return graded
     return Graded(
@@ -491,7 +493,7 @@ def _source_rows(sources: Sources, start: int, end: int) -> Sources:
     )
 
 
-def _columns(parts: Sequence[Floats]) -> Columns:
+def _make_columns(parts: Sequence[Floats]) -> Columns:
     if len(parts) == 1:
         return Columns(parts[0], (parts[0],))
     reached, ceiling = parts
@@ -501,7 +503,7 @@ def _columns(parts: Sequence[Floats]) -> Columns:
     return Columns(ratio, (np.where(defined, reached, np.nan), np.where(defined, ceiling, np.nan)))
 
 
-def _accuracy(k: int, graded: Graded, answers: Floats | None) -> Columns:
+def _answer_accuracy(k: int, graded: Graded, answers: Floats | None) -> Columns:
     """Correctness of the answers to those queries whose evidence is all among the first `k`."""
     hit = evaluate_graded([f"Hit@{k}"], graded)[f"Hit@{k}"]
     value = np.where(hit == 1, np.full(len(hit), np.nan) if answers is None else answers, np.nan)
@@ -522,20 +524,17 @@ def per_query(
             value = pl.Series("value", run.columns[measure.name].value, nan_to_null=True)
             parts.append(
                 pl.select(
-                    run=pl.lit(run.run),
-                    query_id=ids,
-                    measure=pl.lit(measure.name),
-                    value=value,
+                    run=pl.lit(run.run), query_id=ids, measure=pl.lit(measure.name), value=value
                 ).with_columns(
                     reason=pl.when(value.is_null())
-                    .then(pl.lit(run.reason or _reason(measure)))
+                    .then(pl.lit(run.reason or _undefined_reason(measure)))
                     .otherwise(pl.lit(""))
                 )
             )
     return pl.concat(parts)
 
 
-def _reason(asked: RequestedMeasure) -> str:
+def _undefined_reason(asked: RequestedMeasure) -> str:
     if asked.facts.base == ANSWERS:
         return "not all evidence is among the first, or there is no answer"
     return "the ceiling is 0 or undefined" if len(asked.parts) > 1 else asked.undefined

@@ -60,7 +60,7 @@ def read_scored(folder: Path) -> ScoredRuns:
             value for value in score.values if value.measure == measure.name and value.value is not None
         ]
         draws = drawn.get(measure.name) or _joint_draws(score, values)
-        standings += [_standing(score, value, draws[value.run]) for value in values]
+        standings += [_make_standing(score, value, draws[value.run]) for value in values]
     pairs = {comparison.measure: comparison.pairs for comparison in score.comparisons}
     name = score.judgements.name
     return ScoredRuns(name, tuple(standings), pairs, unpaired, table.groups, score.settings.test)
@@ -127,7 +127,7 @@ class _Items:
         return np.array([places.setdefault(self.groups[query], len(places)) for query in self.queries])
 
 
-def _standing(score: Score, value: Value, draws: Floats) -> Standing:
+def _make_standing(score: Score, value: Value, draws: Floats) -> Standing:
     strata = () if value.df is None else (Stratum(round(value.df) + 1, draws[:KEPT]),)
     replicates = np.empty(0) if value.error is None else draws
     headline = Headline(
@@ -141,27 +141,27 @@ def _joint_draws(score: Score, values: Sequence[Value]) -> dict[str, Floats]:
     """Replicates by the normal law that have exactly the errors of the record, of each value and of each difference, as
     far as there is a law that has all of them."""
     runs = [value.run for value in values]
-    errors = np.array([_spread(value) for value in values])
+    errors = np.array([_draw_spread(value) for value in values])
     covariance = np.diag(errors**2)
     comparison = score.comparison(values[0].measure) if values else None
     by_runs = {frozenset((pair.a, pair.b)): pair for pair in (comparison.pairs if comparison else ())}
     for i, j in combinations(range(len(runs)), 2):
         pair = by_runs.get(frozenset((runs[i], runs[j])))
-        apart = np.hypot(errors[i], errors[j]) if pair is None or pair.error is None else _spread(pair)
+        apart = np.hypot(errors[i], errors[j]) if pair is None or pair.error is None else _draw_spread(pair)
         covariance[i, j] = covariance[j, i] = (errors[i] ** 2 + errors[j] ** 2 - apart**2) / 2
     size, axes = np.linalg.eigh(covariance)
-    draws = _white(len(runs), score.settings.seed) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
+    draws = _white_draws(len(runs), score.settings.seed) * np.sqrt(np.maximum(size, 0.0)) @ axes.T
     return {value.run: (value.value or 0.0) + column for value, column in zip(values, draws.T, strict=True)}
 
 
-def _white(columns: int, seed: int) -> Floats:
+def _white_draws(columns: int, seed: int) -> Floats:
     """Normal draws (RESAMPLES, columns) whose own means are 0, variances 1 and covariances 0."""
     raw = generator(seed, "scored", "errors").standard_normal((RESAMPLES, columns))
     basis = np.linalg.qr(raw - raw.mean(axis=0))[0]
     return np.asarray(basis * np.sqrt(RESAMPLES - 1))
 
 
-def _spread(of: Value | Pair) -> float:
+def _draw_spread(of: Value | Pair) -> float:
     """Of replicates that have its error, which few units make larger than the spread (`stats.freedom_of_units`)."""
     factor = 1.0 if of.df is None else np.sqrt((of.df + 1) / of.df)
     return float((of.error or 0.0) / factor)

@@ -40,7 +40,7 @@ TESTS = {
 Tests = Mapping[tuple[str, str, str], float]
 
 
-def compared(
+def compare_runs(
     resampled: Resampled, runs: Sequence[str], asked: RequestedMeasure, tests: Tests | None = None
 ) -> Comparison:
     """Every pair of runs by one measure, and the ranks that the tests allow each run.
@@ -66,8 +66,8 @@ def compared(
         for i, j in combinations(range(len(ranked)), 2)
     }
     if any(gap.error is None for gap in gaps.values()):
-        return Comparison(asked.name, tuple(ranked), reason=_untestable(list(gaps.values())))
-    tested = _tested(asked.name, ranked, gaps, tests, lower)
+        return Comparison(asked.name, tuple(ranked), reason=_untestable_reason(list(gaps.values())))
+    tested = _test_pairs(asked.name, ranked, gaps, tests, lower)
     low = [
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in tested) for run in ranked
     ]
@@ -75,7 +75,7 @@ def compared(
     return Comparison(asked.name, tuple(ranked), tuple(low), tuple(high), tested)
 
 
-def randomized(
+def randomization_tests(
     measured: Sequence[Measured],
     measures: Sequence[RequestedMeasure],
     *,
@@ -97,14 +97,14 @@ def randomized(
     return {key: p for (name, a, b), p in tested for key in ((name, a, b), (name, b, a))}
 
 
-def _untestable(gaps: Sequence[Quantity]) -> str:
+def _untestable_reason(gaps: Sequence[Quantity]) -> str:
     """Why some pair has no test."""
     if min(gap.units for gap in gaps) < 2 <= min(gap.n for gap in gaps):
         return "all queries share a relevant document: they are one unit"
     return "too few queries where both are defined"
 
 
-def _tested(
+def _test_pairs(
     measure: str,
     runs: Sequence[str],
     gaps: Mapping[tuple[int, int], Quantity],
@@ -116,14 +116,17 @@ def _tested(
     # Values of measures are at most about 1, and so is the size of what was summed.
     scale = 1.0
     alone = [
-        paired_test(i, j, gap.value, _defined(gap), gap.freedom, scale=scale) for (i, j), gap in gaps.items()
+        paired_test(i, j, gap.value, _defined_replicates(gap), gap.freedom, scale=scale)
+        for (i, j), gap in gaps.items()
     ]
     if tests is not None:
         alone = [replace(test, p=tests[measure, runs[test.a], runs[test.b]]) for test in alone]
     pairs = []
     for test in corrected_family(alone, scale):
         gap, a, b = gaps[test.a, test.b], runs[test.a], runs[test.b]
-        low, high = (None, None) if unvaried(gap.replicates) else between(test.low, test.high, gap.bounds)
+        low, high = (
+            (None, None) if unvaried(gap.replicates) else clip_interval(test.low, test.high, gap.bounds)
+        )
         first = (gap.value < 0) == lower
         better = (a if first else b) if test.apart(ALPHA) and gap.value else ""
         made = Pair(a, b, gap.value, low, high, test.p, test.p_adjusted, gap.n, better, test.error, test.df)
@@ -131,11 +134,11 @@ def _tested(
     return tuple(pairs)
 
 
-def _defined(gap: Quantity) -> NDArray[np.float64]:
+def _defined_replicates(gap: Quantity) -> NDArray[np.float64]:
     return gap.replicates[np.isfinite(gap.replicates)]
 
 
-def between(low: float, high: float, bounds: tuple[float, float]) -> tuple[float, float]:
+def clip_interval(low: float, high: float, bounds: tuple[float, float]) -> tuple[float, float]:
     """The interval, cut to what a difference can be: the truth lies there."""
     return max(low, bounds[0]), min(high, bounds[1])
 
@@ -145,14 +148,14 @@ _COMPARED = 1 << 24
 """Documents compared at once: rows of queries are taken so that memory stays bounded."""
 
 
-def likeness(
+def run_likeness(
     board: Board, cutoffs: Sequence[int], *, resamples: int, seed: int, groups: Groups | None = None
 ) -> tuple[Likeness, ...]:
     """Overlap@K and Kendall's tau-b of every pair of runs at every cutoff, with bootstrap intervals over queries."""
     asked = [(a, b, k) for k in cutoffs for a, b in combinations(board.runs, 2)]
     if not asked:
         return ()
-    columns = [column for a, b, k in asked for column in alike(a, b, k)]
+    columns = [column for a, b, k in asked for column in list_likeness(a, b, k)]
     # The stream of the values, so that likeness and values are of the same resamples.
     rng = generator(seed, "resample")
     means = resample_defined_means(np.column_stack(columns), n_resamples=resamples, rng=rng, groups=groups)
@@ -162,24 +165,24 @@ def likeness(
             a.name,
             b.name,
             k,
-            *_mean(columns[2 * i], means[:, 2 * i], units, (0.0, 1.0)),
-            *_mean(columns[2 * i + 1], means[:, 2 * i + 1], units, (-1.0, 1.0)),
+            *_mean_with_ends(columns[2 * i], means[:, 2 * i], units, (0.0, 1.0)),
+            *_mean_with_ends(columns[2 * i + 1], means[:, 2 * i + 1], units, (-1.0, 1.0)),
         )
         for i, (a, b, k) in enumerate(asked)
     )
 
 
-def alike(a: Placed, b: Placed, k: int) -> tuple[Floats, Floats]:
+def list_likeness(a: Placed, b: Placed, k: int) -> tuple[Floats, Floats]:
     """Overlap@`k` and tau-b of the common documents of two runs, one value per query; as `measures.overlap` and
     `measures.list_tau`."""
     first, second = a.documents[:, :k], b.documents[:, :k]
     step = max(1, _COMPARED // max(1, first.shape[1] * second.shape[1]))
     rows = range(0, len(first), step)
-    parts = [_alike(first[row : row + step], second[row : row + step], k) for row in rows]
+    parts = [_likeness_of_rows(first[row : row + step], second[row : row + step], k) for row in rows]
     return np.concatenate([overlap for overlap, _ in parts]), np.concatenate([other for _, other in parts])
 
 
-def _alike(first: NDArray[np.int64], second: NDArray[np.int64], k: int) -> tuple[Floats, Floats]:
+def _likeness_of_rows(first: NDArray[np.int64], second: NDArray[np.int64], k: int) -> tuple[Floats, Floats]:
     same = (first[:, :, None] == second[:, None, :]) & (first[:, :, None] != NOBODY)
     common = same.any(axis=2)
     place = np.where(common, same.argmax(axis=2) + 1.0, np.nan)
@@ -187,7 +190,7 @@ def _alike(first: NDArray[np.int64], second: NDArray[np.int64], k: int) -> tuple
     return common.sum(axis=1) / k, tau_b(rank, place)
 
 
-def _mean(
+def _mean_with_ends(
     values: Floats, replicates: Floats, units: int, bounds: tuple[float, float]
 ) -> tuple[Any, float | None, float | None, int]:
     """The mean over the queries that have a value, with its ends, and how many these are; None where none has."""
@@ -212,28 +215,28 @@ def result_rows(score: Score) -> list[Result]:
     ]  # fmt: skip
 
 
-def comparisons(score: Score) -> dict[str, Any]:
+def comparison_scopes(score: Score) -> dict[str, Any]:
     """As comparisons.json: a scope per measure, and that of the headline as `score`."""
-    scopes = {comparison.measure: _scope(comparison) for comparison in score.comparisons}
+    scopes = {comparison.measure: _comparison_scope(comparison) for comparison in score.comparisons}
     headline = score.comparison(score.headline)
     return {
         "alpha": score.settings.alpha,
         "correction": score.settings.correction,
         "method": score.settings.test,
-        "scopes": ({TASK: _scope(headline)} if headline else {}) | scopes,
+        "scopes": ({TASK: _comparison_scope(headline)} if headline else {}) | scopes,
     }
 
 
-def tables(score: Score) -> Iterator[ColumnTable]:
+def score_tables(score: Score) -> Iterator[ColumnTable]:
     """`rag_score`, `rag_reading`, and where they have rows `rag_pairs`, `rag_overlap` and `rag_sensitivity`."""
-    yield _values(score)
+    yield _values_table(score)
     if any(comparison.pairs for comparison in score.comparisons):
-        yield _pairs(score)
+        yield _pairs_table(score)
     if score.likeness:
-        yield _overlap(score)
+        yield _overlap_table(score)
     if score.sensitivity:
-        yield _sensitivity(score)
-    yield _reading(score)
+        yield _sensitivity_table(score)
+    yield _reading_table(score)
 
 
 def tag_table(
@@ -250,7 +253,7 @@ def tag_table(
     rows: list[tuple[Any, ...]] = []
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
-        tagged = [_only(run, asked.name, inside) for run in taken]
+        tagged = [_values_within(run, asked.name, inside) for run in taken]
         rows += [(tag, *row) for row in _of_tag(tagged, asked.name, request, groups)]
     columns = (
         Column("Tag", "text"), Column("Run", "text"), Column(asked.name), Column("CI low"), Column("CI high"),
@@ -287,14 +290,14 @@ def _with_ends(quantity: Quantity | None) -> tuple[float | None, float | None, f
     return quantity.value, low, high
 
 
-def _only(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Measured:
+def _values_within(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Measured:
     """A run's values of one measure on some queries."""
     column = run.columns[measure]
     parts = tuple(np.where(inside, part, np.nan) for part in column.parts)
     return Measured(run.run, {measure: Columns(np.where(inside, column.value, np.nan), parts)})
 
 
-def _scope(comparison: Comparison) -> dict[str, Any]:
+def _comparison_scope(comparison: Comparison) -> dict[str, Any]:
     ranks = zip(comparison.runs, comparison.rank_low, strict=False)
     return {
         "systems": list(comparison.runs),
@@ -312,7 +315,7 @@ def _scope(comparison: Comparison) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def drawn(score: Score) -> str:
+def resampled_unit(score: Score) -> str:
     """What was resampled, for footers: queries, or groups of them."""
     groups = score.judgements.groups
     if not groups:
@@ -320,7 +323,7 @@ def drawn(score: Score) -> str:
     return f"Cluster bootstrap over {counted(groups, 'group')} of queries that share a relevant document"
 
 
-def _values(score: Score) -> ColumnTable:
+def _values_table(score: Score) -> ColumnTable:
     by_people = score.settings.intervals == BY_PEOPLE
     counted: tuple[Column, ...] = (Column("Queries", decimals=0), Column("Judged queries", decimals=0))
     if by_people:
@@ -336,13 +339,13 @@ def _values(score: Score) -> ColumnTable:
         )
         for value in score.values
     ]  # fmt: skip
-    note = f"{capitalised(score.settings.intervals if by_people else drawn(score))}."
+    note = f"{capitalised(score.settings.intervals if by_people else resampled_unit(score))}."
     if not by_people:
         note = f"{note[:-1]}, {score.settings.resamples} resamples, seed {score.settings.seed}."
     return ColumnTable("rag_score", f"Runs on {score.judgements.name}", columns, tuple(rows), note)
 
 
-def _pairs(score: Score) -> ColumnTable:
+def _pairs_table(score: Score) -> ColumnTable:
     by_people = score.settings.intervals == BY_PEOPLE
     counted: tuple[Column, ...] = (Column("Queries", decimals=0),)
     if by_people:
@@ -372,7 +375,7 @@ def _pairs(score: Score) -> ColumnTable:
     return ColumnTable("rag_pairs", "Runs compared", columns, tuple(rows), f"p: {score.settings.test}.")
 
 
-def _overlap(score: Score) -> ColumnTable:
+def _overlap_table(score: Score) -> ColumnTable:
     columns = (
         Column("K", decimals=0), Column("A", "text"), Column("B", "text"), Column("Overlap", decimals=3),
         Column("95% low", decimals=3), Column("95% high", decimals=3), Column("tau-b", "signed", 3),
@@ -389,7 +392,7 @@ def _overlap(score: Score) -> ColumnTable:
     return ColumnTable("rag_overlap", "How alike the first K documents are", columns, tuple(rows), note)
 
 
-def _sensitivity(score: Score) -> ColumnTable:
+def _sensitivity_table(score: Score) -> ColumnTable:
     names = [run.name for run in score.runs]
     columns = (
         Column("K", decimals=0), Column("alpha"), Column("cap4"), Column("cap3"),
@@ -409,7 +412,7 @@ def _sensitivity(score: Score) -> ColumnTable:
     )
 
 
-def _reading(score: Score) -> ColumnTable:
+def _reading_table(score: Score) -> ColumnTable:
     columns = (Column("About", "text"), Column("Finding", "text"), Column("In words", "text"))
     rows = [(f"{reading.run}@{reading.cutoff}", reading.finding, reading.text) for reading in score.readings]
     rows += [(guidance.knob, guidance.status, guidance.text) for guidance in score.guidance]

@@ -21,23 +21,23 @@ from embassay.protocols.calibration.probability import Calibration, Curve, refer
 from embassay.protocols.calibration.protocol import (
     HEADLINE,
     Context,
-    costs,
-    figures,
+    costs_table,
     fit_pairs,
+    heldout_figures,
     next_labels,
-    quality,
+    quality_scores,
     thresholds_table,
 )
 from embassay.protocols.calibration.shift import Reference
 from embassay.protocols.kernel.outcome import Run, manifest_at_once
 from embassay.protocols.kernel.session import check_same_arguments
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.scoring.inputs import Inputs, described, fingerprint, graded, read_inputs
+from embassay.protocols.rag.scoring.inputs import Inputs, describe_runs, hash_entries, map_grades, read_inputs
 from embassay.protocols.rag.scoring.options import RunCalibrationRequest
-from embassay.protocols.rag.scoring.placement import Board, Placed, place
+from embassay.protocols.rag.scoring.placement import Board, Placed, place_runs
 from embassay.randomness import generator
 from embassay.records import Result, Score
-from embassay.runs.folder import RunFolder, slug, to_json, write_atomic, write_columns
+from embassay.runs.folder import RunFolder, slugify_name, to_json, write_atomic, write_columns
 from embassay.text import open_tokenizer
 
 PROTOCOL, TASK = "calibration", "answers"
@@ -57,13 +57,13 @@ class Answered:
     empty: int
 
 
-def answered(inputs: Inputs, board: Board, cutoff: int) -> Iterator[Answered]:
+def read_answered(inputs: Inputs, board: Board, cutoff: int) -> Iterator[Answered]:
     """Every run."""
     for run, entries in zip(board.runs, inputs.runs.values(), strict=True):
-        yield _answered(run, entries, board.queries, cutoff)
+        yield _answered_queries(run, entries, board.queries, cutoff)
 
 
-def _answered(run: Placed, entries: Entries, queries: tuple[str, ...], cutoff: int) -> Answered:
+def _answered_queries(run: Placed, entries: Entries, queries: tuple[str, ...], cutoff: int) -> Answered:
     import polars as pl
 
     frame = entries.frame.select(pl.col("query").cast(pl.String), pl.col("value").cast(pl.Float64))
@@ -84,13 +84,13 @@ def calibrate_runs(request: RunCalibrationRequest, out: Path, command: str = "")
     folder = RunFolder(out)
     check_same_arguments(folder, request)
     inputs = read_inputs(request.files)
-    board = place(inputs, graded(inputs.qrels, request.files.grades))
-    runs = list(answered(inputs, board, request.cutoff))
+    board = place_runs(inputs, map_grades(inputs.qrels, request.files.grades))
+    runs = list(read_answered(inputs, board, request.cutoff))
     for run, entries in zip(runs, inputs.runs.values(), strict=True):
         _check_scores(run, entries)
     cells = [_Cell(run, inputs, request) for run in runs]
     with folder.locked():
-        _write(folder, inputs, request, cells, command)
+        _write_folder(folder, inputs, request, cells, command)
     return Run(folder.path)
 
 
@@ -137,7 +137,7 @@ class _Cell:
         where = "evidence among the first passages"
         self.reason = too_few(
             of.good, (f"query has {where}", f"queries have {where}"), ("has none", "have none")
-        ) or _odd(of.best)
+        ) or _odd_score(of.best)
         self.scores: tuple[Score, ...] = (Score(HEADLINE, None, len(of.ids), reason=self.reason),)
         if self.reason:
             return
@@ -148,10 +148,10 @@ class _Cell:
         rng = generator(request.files.seed, "reference", inputs.name)
         self.reference = reference_numbers(of.best, ((), ()), None, rng)
         self.held = chosen.held_out
-        measured = figures(self.held, of.good, None, context, "queries")
+        measured = heldout_figures(self.held, of.good, None, context, "queries")
         self.scores = (
             measured[HEADLINE].score(HEADLINE),
-            *quality(of.best, of.good, self.held, self.curve, measured, "queries"),
+            *quality_scores(of.best, of.good, self.held, self.curve, measured, "queries"),
         )
 
     @property
@@ -165,26 +165,26 @@ class _Cell:
         )
 
 
-def _odd(best: Values) -> str:
+def _odd_score(best: Values) -> str:
     return "" if np.isfinite(best).all() else "a score is not a finite number"
 
 
-def _write(
+def _write_folder(
     folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
 ) -> None:
-    rows = [row for cell in cells for row in _results(inputs.name, cell, request.files.seed)]
+    rows = [row for cell in cells for row in _result_rows(inputs.name, cell, request.files.seed)]
     for cell, entries in zip(cells, inputs.runs.values(), strict=True):
         _write_items(folder.items_path(TASK, inputs.name, cell.of.run), cell)
         if cell.curve is not None:
-            name = f"{slug(cell.of.run)}--{slug(inputs.name)}.json"
+            name = f"{slugify_name(cell.of.run)}--{slugify_name(inputs.name)}.json"
             Calibration(
-                cell.of.run, "", fingerprint([entries]), inputs.name, fingerprint([inputs.qrels]), "",
+                cell.of.run, "", hash_entries([entries]), inputs.name, hash_entries([inputs.qrels]), "",
                 request.files.seed, None, cell.curve, cell.reference,
             ).save(folder.path / "calibrations" / name)  # fmt: skip
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
-    write_tables(folder.path, [thresholds_table(rows), *costs(rows), *next_labels(rows)])
-    folder.write_manifest(_manifest(folder, inputs, request, cells, command))
+    write_tables(folder.path, [thresholds_table(rows), *costs_table(rows), *next_labels(rows)])
+    folder.write_manifest(_make_manifest(folder, inputs, request, cells, command))
 
 
 def _write_items(path: Path, cell: _Cell) -> None:
@@ -200,7 +200,7 @@ def _write_items(path: Path, cell: _Cell) -> None:
     })  # fmt: skip
 
 
-def _results(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
+def _result_rows(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
     # The second time over all datasets, of which there is one: every run folder has such rows.
     for name in (dataset, ""):
         for score in cell.scores if name else cell.scores[:1]:
@@ -210,11 +210,11 @@ def _results(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
             )  # fmt: skip
 
 
-def _manifest(
+def _make_manifest(
     folder: RunFolder, inputs: Inputs, request: RunCalibrationRequest, cells: list[_Cell], command: str
 ) -> dict[str, Any]:
     n = max(len(cell.of.ids) + cell.of.empty for cell in cells)
-    systems, datasets = described(inputs, TASK, n)
+    systems, datasets = describe_runs(inputs, TASK, n)
     return manifest_at_once(
         folder, PROTOCOL, command, request.as_dict(),
         systems=systems, datasets=datasets,

@@ -20,7 +20,7 @@ from embassay.protocols.rag.scoring.score import (
     MeasureFacts,
     Pair,
     RequestedMeasure,
-    measured,
+    measure_run,
 )
 from embassay.stats.intervals import t_quantile
 
@@ -53,17 +53,17 @@ def spare_unjudged(
     if not any(max(of_runs.values()) - min(of_runs.values()) >= UNEVEN for of_runs in shares.values()):
         return tuple(comparisons)
     condensed = {
-        run.name: measured(run.name, run.graded, measures, "condense", answers) for run in board.runs
+        run.name: measure_run(run.name, run.graded, measures, "condense", answers) for run in board.runs
     }
     facts = {measure.name: measure.facts for measure in measures}
-    full = {k: {run.name: _reaches(run.graded.top, k) for run in board.runs} for k in shares}
+    full = {k: {run.name: _is_long_enough(run.graded.top, k) for run in board.runs} for k in shares}
     return tuple(
-        _spared(comparison, facts[comparison.measure], treated, shares, condensed, full)
+        _spare_comparison(comparison, facts[comparison.measure], treated, shares, condensed, full)
         for comparison in comparisons
     )
 
 
-def _reaches(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
+def _is_long_enough(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
     """The queries whose list is no shorter than `k` without its ungraded passages, or has none."""
     return np.asarray(((grades > 0).sum(axis=1) >= k) | ~(grades == UNJUDGED).any(axis=1))
 
@@ -81,7 +81,7 @@ def unjudged_shares(board: Board, cutoffs: Sequence[int]) -> Shares:
     return shares
 
 
-def _spared(
+def _spare_comparison(
     comparison: Comparison,
     measure: MeasureFacts,
     treated: str,

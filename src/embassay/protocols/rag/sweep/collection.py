@@ -79,11 +79,11 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
     DataError for a dataset that is none for retrieval, and for judgements that cannot be read as grades.
     """
     dataset = open_dataset(
-        _place(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
+        _resolve_source(entry.source, request), mapping=entry.mapping, split=entry.split, grades=entry.grades
     )
     loaded = dataset.load("retrieval")
     data, alone = _without_self(loaded.data) if entry.exclude_self else (loaded.data, ())
-    gain_of, note = _grading(dataset, data, entry)
+    gain_of, note = _grade_gains(dataset, data, entry)
     chosen = draw(data.queries.ids, request.queries, request.seed)
     ids = tuple(data.queries.ids[place] for place in chosen)
     judged = {doc for key in ids for doc in data.qrels[key]}
@@ -145,16 +145,16 @@ def passages_of(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Pas
     return Passages(tuple(ids), tuple(texts), np.array(documents, dtype=np.int64))
 
 
-def collapsed(places: Iterable[int], passages: Passages) -> list[int]:
+def collapse_passages(places: Iterable[int], passages: Passages) -> list[int]:
     """A ranking of passages as one of documents, each where its best passage stands.
 
-    >>> collapsed([2, 0, 1], Passages(("a#1", "a#2", "b#1"), ("", "", ""), np.array([0, 0, 1])))
+    >>> collapse_passages([2, 0, 1], Passages(("a#1", "a#2", "b#1"), ("", "", ""), np.array([0, 0, 1])))
     [1, 0]
     """
     return list(dict.fromkeys(passages.documents[np.fromiter(places, dtype=np.int64)].tolist()))
 
 
-def _place(source: str, request: SweepRequest) -> str:
+def _resolve_source(source: str, request: SweepRequest) -> str:
     """The name or path to open; what is neither is left as it was written, for the message."""
     is_name = source.partition("?")[0].partition(":")[0] in DATASETS
     if is_name and own_first(source, Path(request.path(source))) == source:
@@ -164,7 +164,7 @@ def _place(source: str, request: SweepRequest) -> str:
     return (f"./{place}" if str(place) in DATASETS else str(place)) if place.exists() else source
 
 
-def _grading(
+def _grade_gains(
     dataset: Dataset, data: RetrievalSet, entry: DatasetEntry
 ) -> tuple[Mapping[float, int], tuple[str, ...]]:
     """What grade each gain of the dataset stands for, and what is to be said of it."""

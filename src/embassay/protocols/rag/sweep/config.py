@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from embassay.data.rows import nearest
+from embassay.data.rows import nearest_name
 from embassay.data.yaml import line_of, read_yaml
 from embassay.errors import DataError, UsageError
 from embassay.protocols.rag.rewriters import REWRITERS
-from embassay.protocols.rag.scoring.score import asked
+from embassay.protocols.rag.scoring.score import requested_measures
 from embassay.protocols.rag.sweep.signals import check_condition, read_names
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, Rules
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
@@ -176,14 +176,14 @@ At = Callable[..., AbstractContextManager[None]]
 _CHUNK = re.compile(r"([1-9][0-9]*)(?:\+([0-9]+))?")
 
 
-def checked(file: SweepFile, base: Path, at: At) -> SweepRequest:
+def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
     """The request of a file whose keys and types are right. UsageError for a name that is none, with the nearest."""
     _check_some_encoder(file)
     names = {
-        "encoder": _names(file.encoder, SYSTEMS, "encoder", at, PARAMETERS),
-        "index": _names(file.index, INDEXES, "index", at),
-        "reranker": _names(file.reranker, RERANKERS, "reranker", at),
-        "rewrite": _names(file.rewrite, REWRITERS, "rewrite", at),
+        "encoder": _canonical_names(file.encoder, SYSTEMS, "encoder", at, PARAMETERS),
+        "index": _canonical_names(file.index, INDEXES, "index", at),
+        "reranker": _canonical_names(file.reranker, RERANKERS, "reranker", at),
+        "rewrite": _canonical_names(file.rewrite, REWRITERS, "rewrite", at),
     }
     for position, encoder in enumerate(names["encoder"]):
         with at("encoder", position):
@@ -192,22 +192,25 @@ def checked(file: SweepFile, base: Path, at: At) -> SweepRequest:
         with at("chunk", position):
             chunk_size(text)
     with at("generator"):
-        generator = _generator(file.generator)
+        generator = _make_generator(file.generator)
     with at("tokenizer"):
         TOKENIZERS.get(TOKENIZERS.parse(file.tokenizer).name)
     with at("measures"):
-        measures = _measures(file.measures, file.cutoffs)
+        measures = _measures_at_cutoffs(file.measures, file.cutoffs)
     with at("rules"):
-        rules = _rules(file, measures)
+        rules = _make_rules(file, measures)
     with at("prices"):
-        prices = _prices(file, names)
+        prices = _make_prices(file, names)
     # "identity" is the rewriter that does nothing.
     rewrite = [NONE if name == "identity" else name for name in names["rewrite"]]
     return SweepRequest(
-        datasets=tuple(_dataset(dataset) for dataset in file.datasets),
-        encoder=_once(names["encoder"]), dims=_once(file.dims), index=_once(names["index"]), k=_once(file.k),
-        reranker=_once(names["reranker"]), mode=_once(file.mode), rewrite=_once(rewrite),
-        deduplicate=_once(file.deduplicate), boost=_once(file.boost), chunk=_once(file.chunk),
+        datasets=tuple(_make_dataset(dataset) for dataset in file.datasets),
+        encoder=_distinct_values(names["encoder"]), dims=_distinct_values(file.dims),
+        index=_distinct_values(names["index"]), k=_distinct_values(file.k),
+        reranker=_distinct_values(names["reranker"]), mode=_distinct_values(file.mode),
+        rewrite=_distinct_values(rewrite),
+        deduplicate=_distinct_values(file.deduplicate), boost=_distinct_values(file.boost),
+        chunk=_distinct_values(file.chunk),
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
         latency=Latency(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
         rules=rules, prices=prices, base=base, generator=generator,
@@ -238,11 +241,11 @@ def with_rules(request: SweepRequest, **given: Any) -> SweepRequest:
     return replace(request, rules=replace(request.rules, **{k: v for k, v in given.items() if v is not None}))
 
 
-def _once(values: Iterable[Any]) -> tuple[Any, ...]:
+def _distinct_values(values: Iterable[Any]) -> tuple[Any, ...]:
     return tuple(dict.fromkeys(values))
 
 
-def _names(
+def _canonical_names(
     texts: Sequence[str], registry: Registry[Any], axis: str, at: At, also: Sequence[str] = ()
 ) -> list[str]:
     """Canonical spec strings, `none` as it is; their parameters are checked by name and value."""
@@ -252,17 +255,17 @@ def _names(
             names.append(NONE)
             continue
         with at(axis, position):
-            names.append(_canonical(text, registry, also))
+            names.append(_canonical_name(text, registry, also))
     return names
 
 
-def _canonical(text: str, registry: Registry[Any], also: Sequence[str]) -> str:
+def _canonical_name(text: str, registry: Registry[Any], also: Sequence[str]) -> str:
     spec = registry.parse(text)
     parameters = (*registry.parameters(spec.name), *also)
     if "parameters" not in parameters and not dict(registry.get(spec.name).facts).get("open"):
         for name in spec.params:
             if name not in parameters:
-                near = nearest(name, parameters)
+                near = nearest_name(name, parameters)
                 raise UsageError(
                     f"The {registry.kind} {spec.name!r} has no parameter {name!r}.",
                     mend=f"Did you mean {near}?" if near else "Leave it out.",
@@ -290,7 +293,7 @@ def _names_file(entry: NamesFile | None, base: Path, at: At) -> Names | None:
     return names
 
 
-def _generator(entry: GeneratorFile | None) -> Generator | None:
+def _make_generator(entry: GeneratorFile | None) -> Generator | None:
     """The generator; UsageError where it is neither timed nor assumed, or both."""
     if entry is None:
         return None
@@ -318,10 +321,12 @@ def _check_encoder(text: str) -> None:
         )
 
 
-def _measures(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
+def _measures_at_cutoffs(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
     """Measures at their cutoffs; those that need more than grades and a ranking are refused."""
     ordered = [name for k in cutoffs for name in names if "@" not in name for name in [f"{name}@{k}"]]
-    requested = asked([*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False)
+    requested = requested_measures(
+        [*ordered, *(name for name in names if "@" in name)], cutoffs, answers=False
+    )
     for measure in requested:
         if len(measure.parts) != 1 or measure.facts.family == "ceiling" or measure.needs_sources:
             raise UsageError(
@@ -331,7 +336,7 @@ def _measures(names: Sequence[str], cutoffs: Sequence[int]) -> tuple[str, ...]:
     return tuple(requested_measure.name for requested_measure in requested)
 
 
-def _weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[str, float]:
+def _efficiency_weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[str, float]:
     """The weights of the average performance; those of the source may name what is not measured: then there is none."""
     unknown = [name for name in weights if name not in measures]
     if weights == WEIGHTS or (not unknown and sum(weights.values()) > 0):
@@ -344,8 +349,8 @@ def _weights(weights: Mapping[str, float], measures: Sequence[str]) -> Mapping[s
     )
 
 
-def _rules(file: SweepFile, measures: Sequence[str]) -> Rules:
-    weights = _weights(file.rules.efficiency, measures)
+def _make_rules(file: SweepFile, measures: Sequence[str]) -> Rules:
+    weights = _efficiency_weights(file.rules.efficiency, measures)
     lists = {"slos_ms": tuple(file.rules.slos_ms), "quality_axes": tuple(file.rules.quality_axes)}
     rules = Rules(**{**file.rules.model_dump(), **lists, "efficiency": weights})
     if unknown := next((axis for axis in rules.quality_axes if axis not in measures), None):
@@ -353,12 +358,12 @@ def _rules(file: SweepFile, measures: Sequence[str]) -> Rules:
             f"The quality axis {unknown!r} is not measured.", mend=f"Measured are {', '.join(measures)}."
         )
     if rules.measure not in measures:
-        near = nearest(rules.measure, measures)
+        near = nearest_name(rules.measure, measures)
         raise UsageError(
             f"The measure that decides, {rules.measure!r}, is not measured.",
             mend=(f"Did you mean {near!r}? " if near else "") + f"Measured are {', '.join(measures)}.",
         )
-    if asked([rules.measure], (), answers=False)[0].facts.direction != "higher":
+    if requested_measures([rules.measure], (), answers=False)[0].facts.direction != "higher":
         raise UsageError(
             f"A lower {rules.measure} is better, so stacks cannot be chosen by it.",
             mend="Choose one where higher is better.",
@@ -366,7 +371,7 @@ def _rules(file: SweepFile, measures: Sequence[str]) -> Rules:
     return rules
 
 
-def _prices(file: SweepFile, names: Mapping[str, Sequence[str]]) -> Prices:
+def _make_prices(file: SweepFile, names: Mapping[str, Sequence[str]]) -> Prices:
     """The prices by canonical names of the axes; a name that is on no axis is an error."""
     parts = {}
     for part, registry, axis in (("rerank", RERANKERS, "reranker"), ("embed", SYSTEMS, "encoder")):
@@ -378,7 +383,7 @@ def _prices(file: SweepFile, names: Mapping[str, Sequence[str]]) -> Prices:
 def _on_axis(name: str, registry: Registry[Any], axis: Sequence[str], title: str) -> str:
     text = registry.format(registry.style.parse(name))
     if text not in axis:
-        near = nearest(text, axis)
+        near = nearest_name(text, axis)
         raise UsageError(
             f"There is a price for {name!r}, which is no {title} of the sweep.",
             mend=f"Did you mean {near!r}?" if near else f"Those are {', '.join(axis)}.",
@@ -386,7 +391,7 @@ def _on_axis(name: str, registry: Registry[Any], axis: Sequence[str], title: str
     return text
 
 
-def _dataset(entry: Any) -> DatasetEntry:
+def _make_dataset(entry: Any) -> DatasetEntry:
     if isinstance(entry, str):
         return DatasetEntry(entry)
     return DatasetEntry(entry.path, entry.map, entry.split, entry.grades, entry.exclude_self)
@@ -395,32 +400,32 @@ def _dataset(entry: Any) -> DatasetEntry:
 _NONE = "none"
 
 
-def _listed(value: object) -> object:
+def _as_list(value: object) -> object:
     return value if isinstance(value, list) else [value]
 
 
-def _text(value: object) -> object:
+def _as_text(value: object) -> object:
     """`none`, `null` and nothing are one; a number is its digits."""
     if value is None:
         return _NONE
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
-def _off(value: object) -> object:
+def _as_threshold(value: object) -> object:
     return 0.0 if value is None or value is False or value == _NONE else value
 
 
-def _full(value: object) -> object:
+def _as_dims(value: object) -> object:
     return None if value == "full" else value
 
 
-Text = Annotated[str, BeforeValidator(_text), Field(min_length=1)]
-Texts = Annotated[list[Text], BeforeValidator(_listed), Field(min_length=1)]
+Text = Annotated[str, BeforeValidator(_as_text), Field(min_length=1)]
+Texts = Annotated[list[Text], BeforeValidator(_as_list), Field(min_length=1)]
 # Strict: `true` is no 1, and a text of digits is no number.
 Whole = Annotated[int, Field(strict=True, ge=0, le=2**31 - 1)]
 Positive = Annotated[int, Field(strict=True, ge=1, le=2**31 - 1)]
-Share = Annotated[float, BeforeValidator(_off), Field(strict=True, ge=0, le=1)]
-Weight = Annotated[float, BeforeValidator(_off), Field(strict=True, ge=0, allow_inf_nan=False)]
+Share = Annotated[float, BeforeValidator(_as_threshold), Field(strict=True, ge=0, le=1)]
+Weight = Annotated[float, BeforeValidator(_as_threshold), Field(strict=True, ge=0, allow_inf_nan=False)]
 Usd = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 Milliseconds = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
 Mode = Literal["dense", "sparse", "hybrid", "dense+rerank", "sparse+rerank", "hybrid+rerank"]
@@ -484,36 +489,36 @@ class RulesFile(_Strict):
     target: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
     percentile: Annotated[float, Field(strict=True, gt=0, lt=100)] = 50.0
     passages: Positive = 10
-    slos_ms: Annotated[list[Milliseconds], BeforeValidator(_listed)] = [350.0, 500.0]
+    slos_ms: Annotated[list[Milliseconds], BeforeValidator(_as_list)] = [350.0, 500.0]
     jitter_ms: Weight | None = None
     cost_share: Share = COST_SHARE
     efficiency: dict[str, Weight] = dict(WEIGHTS)
-    quality_axes: Annotated[list[str], BeforeValidator(_listed)] = []
+    quality_axes: Annotated[list[str], BeforeValidator(_as_list)] = []
 
 
 class SweepFile(_Strict):
     """The whole file."""
 
-    datasets: Annotated[list[Text | DatasetFile], BeforeValidator(_listed), Field(min_length=1)]
-    encoder: Annotated[list[Text], BeforeValidator(_listed)] = []
+    datasets: Annotated[list[Text | DatasetFile], BeforeValidator(_as_list), Field(min_length=1)]
+    encoder: Annotated[list[Text], BeforeValidator(_as_list)] = []
     dims: Annotated[
-        list[Annotated[Positive | None, BeforeValidator(_full)]],
-        BeforeValidator(_listed),
+        list[Annotated[Positive | None, BeforeValidator(_as_dims)]],
+        BeforeValidator(_as_list),
         Field(min_length=1),
     ] = [None]
     index: Texts = ["flat"]
-    k: Annotated[list[Positive], BeforeValidator(_listed), Field(min_length=1)] = [50]
+    k: Annotated[list[Positive], BeforeValidator(_as_list), Field(min_length=1)] = [50]
     reranker: Texts = [_NONE]
-    mode: Annotated[list[Mode], BeforeValidator(_listed), Field(min_length=1)] = ["dense"]
+    mode: Annotated[list[Mode], BeforeValidator(_as_list), Field(min_length=1)] = ["dense"]
     rewrite: Texts = [_NONE]
-    deduplicate: Annotated[list[Share], BeforeValidator(_listed), Field(min_length=1)] = [0.0]
-    boost: Annotated[list[Weight], BeforeValidator(_listed), Field(min_length=1)] = [0.0]
+    deduplicate: Annotated[list[Share], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
+    boost: Annotated[list[Weight], BeforeValidator(_as_list), Field(min_length=1)] = [0.0]
     chunk: Texts = [_NONE]
     queries: Positive = 100
     depth: Positive = 100
     rrf_c: Weight = 60.0
     measures: Texts = list(MEASURES)
-    cutoffs: Annotated[list[Positive], BeforeValidator(_listed), Field(min_length=1)] = list(CUTOFFS)
+    cutoffs: Annotated[list[Positive], BeforeValidator(_as_list), Field(min_length=1)] = list(CUTOFFS)
     latency: LatencyFile = LatencyFile()
     prices: PricesFile = PricesFile()
     rules: RulesFile = RulesFile()
@@ -572,11 +577,11 @@ def request_of(
     try:
         file = SweepFile.model_validate(dict(content))
     except ValidationError as error:
-        raise _wrong(error, where) from None
-    return checked(file, base, where.at)
+        raise _first_fault(error, where) from None
+    return check_file(file, base, where.at)
 
 
-def _wrong(error: ValidationError, where: _Where) -> UsageError:
+def _first_fault(error: ValidationError, where: _Where) -> UsageError:
     """The first thing that is wrong, in one line."""
     # A key that is not known first: it is mostly another one misspelled, which is then missing.
     first = min(error.errors(), key=lambda error: error["type"] != "extra_forbidden")
@@ -586,8 +591,8 @@ def _wrong(error: ValidationError, where: _Where) -> UsageError:
     place = [part for part in above if part not in ("DatasetFile", "str") and "[" not in str(part)] + [*last]
     name = ".".join(part for part in place if isinstance(part, str))
     if first["type"] == "extra_forbidden":
-        keys = _keys(place[:-1])
-        near = nearest(str(place[-1]), keys)
+        keys = _known_keys(place[:-1])
+        near = nearest_name(str(place[-1]), keys)
         return UsageError(
             f"{where(place)}there is no key {name!r}.",
             mend=f"Did you mean {near!r}?" if near else f"Keys are {', '.join(keys)}.",
@@ -602,7 +607,7 @@ def _wrong(error: ValidationError, where: _Where) -> UsageError:
     )
 
 
-def _keys(place: Sequence[str | int]) -> list[str]:
+def _known_keys(place: Sequence[str | int]) -> list[str]:
     inner: Mapping[str, type[BaseModel]] = {
         "datasets": DatasetFile, "latency": LatencyFile, "prices": PricesFile, "rules": RulesFile,
         "generator": GeneratorFile, "names": NamesFile,

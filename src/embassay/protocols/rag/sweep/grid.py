@@ -27,15 +27,12 @@ from embassay.protocols.kernel.forecast import Work as Effort
 from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedSystem, PlannedTask, check_names
 from embassay.protocols.rag.sweep.collection import Collection, passages_of, read_collection, token_lengths
 from embassay.protocols.rag.sweep.config import RERANK, SweepRequest
-from embassay.protocols.rag.sweep.parts import (
-    Parts,
-    SweepEncoder,
-)
+from embassay.protocols.rag.sweep.parts import Parts, SweepEncoder
 from embassay.protocols.rag.sweep.stacks import NONE, SPARSE, TASK, WORDS, Configuration
 from embassay.protocols.rag.tradeoffs import generation_cost, reranking_cost, words_bytes
 from embassay.registry import Registry
-from embassay.runs.folder import Cell, digest
-from embassay.runs.forecast import Forecast, Forecasts, remote_seconds, served
+from embassay.runs.folder import Cell, digest_json
+from embassay.runs.forecast import Forecast, Forecasts, encoder_behind, remote_seconds
 from embassay.runs.memory import Footprint
 from embassay.search.indexes import INDEXES
 from embassay.systems import RAGGED, SYSTEMS, sized
@@ -55,7 +52,9 @@ class Grid:
 Sized = Callable[[str, int | None], str]
 
 
-def grid(request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = lambda name, _: name) -> Grid:
+def make_grid(
+    request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = lambda name, _: name
+) -> Grid:
     """All combinations of the request's axes; `dims` are those of each encoder, None where nobody knows yet. More of
     them are had from a model that has a parameter for it, of which `sized` then gives another spec string.
 
@@ -64,7 +63,7 @@ def grid(request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = l
     """
     wanted: dict[Configuration, None] = {}
     senseless: dict[Configuration, str] = {}
-    for configuration, reason in _all(request, dims, sized):
+    for configuration, reason in _all_combinations(request, dims, sized):
         if reason:
             senseless.setdefault(configuration, reason)
         else:
@@ -81,10 +80,10 @@ def grid(request: SweepRequest, dims: Mapping[str, int | None], sized: Sized = l
 FLAT = "flat"
 
 
-def _all(
+def _all_combinations(
     request: SweepRequest, dims: Mapping[str, int | None], sized: Sized
 ) -> Iterator[tuple[Configuration, str]]:
-    tails = list(_tails(request))
+    tails = list(_grid_tails(request))
     sparse = [tail for tail in tails if tail[1].startswith(SPARSE)]
     for chunk, rewrite, (k, _, reranker, deduplicate, boost, reason) in product(
         request.chunk, request.rewrite, sparse
@@ -114,7 +113,7 @@ def _all(
             yield configuration, too_many or reason
 
 
-def _tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
+def _grid_tails(request: SweepRequest) -> Iterator[tuple[int, str, str, float, float, str]]:
     """What is done with the index's answers, and why not."""
     split = any(mode.endswith(RERANK) for mode in request.mode)
     rerankers = tuple(dict.fromkeys((NONE, *request.reranker) if split else request.reranker))
@@ -161,11 +160,12 @@ def plan_of(parts: Parts) -> SweepPlan:
     request = parts.request
     collections = tuple(read_collection(dataset, request) for dataset in request.datasets)
     check_names(collection.name for collection in collections)
-    systems = {name: _encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
+    systems = {name: _plan_encoder(parts, name) for name in request.encoder if not _is_sparse_only(request)}
     dims = {name: system.facts.get("dims") for name, system in systems.items()}
-    whole = grid(request, dims, sized)
+    whole = make_grid(request, dims, sized)
     systems |= {
-        name: _words() if configuration.mode == SPARSE else _encoder(parts, configuration.encoder, configuration.dims)
+        name: _plan_words() if configuration.mode == SPARSE else _plan_encoder(parts, configuration.encoder,
+                                                                               configuration.dims)
         for configuration in whole.wanted if (name := sized(configuration.encoder, configuration.dims)) not in systems
     }  # fmt: skip
     used = {sized(configuration.encoder, configuration.dims) for configuration in whole.wanted}
@@ -173,20 +173,20 @@ def plan_of(parts: Parts) -> SweepPlan:
     cells = tuple(
         cell
         for collection in collections
-        for cell in _cells(collection, whole.wanted, {k: v.identity for k, v in systems.items()})
+        for cell in _make_cells(collection, whole.wanted, {k: v.identity for k, v in systems.items()})
     )
-    rerankers = [_reranker(name) for name in request.reranker if name != NONE]
-    datasets = tuple(_dataset(collection) for collection in collections)
+    rerankers = [_plan_reranker(name) for name in request.reranker if name != NONE]
+    datasets = tuple(_plan_dataset(collection) for collection in collections)
     return SweepPlan(
         request=request, systems=(*systems.values(), *rerankers), datasets=datasets, cells=cells,
         tokenizer_identity=parts.tokenizer.identity, collections=collections, grid=whole,
     )  # fmt: skip
 
 
-def label(configuration: Configuration) -> str:
+def cell_label(configuration: Configuration) -> str:
     """The name of a cell.
 
-    >>> label(Configuration("wordllama", 64, "hnsw-f32", chunk="200"))
+    >>> cell_label(Configuration("wordllama", 64, "hnsw-f32", chunk="200"))
     'wordllama/64d/hnsw-f32/chunk=200'
     """
     parts = [
@@ -200,14 +200,14 @@ def label(configuration: Configuration) -> str:
     return "/".join(filter(None, parts))
 
 
-def _cells(
+def _make_cells(
     collection: Collection, wanted: Sequence[Configuration], identities: Mapping[str, str]
 ) -> Iterator[Cell]:
     by_label: dict[str, list[Configuration]] = {}
     for configuration in wanted:
-        by_label.setdefault(label(configuration), []).append(configuration)
+        by_label.setdefault(cell_label(configuration), []).append(configuration)
     for name, stacks in by_label.items():
-        key = digest(
+        key = digest_json(
             [
                 TASK,
                 collection.name,
@@ -224,29 +224,29 @@ def _is_sparse_only(request: SweepRequest) -> bool:
     return all(mode.startswith(SPARSE) for mode in request.mode)
 
 
-def _words() -> PlannedSystem:
+def _plan_words() -> PlannedSystem:
     """Search by words as a system of the plan."""
     return PlannedSystem(WORDS, WORDS, "words/1", "classical", {"summary": "finds passages by words"})
 
 
-def _encoder(parts: Parts, base: str, size: int | None = None) -> PlannedSystem:
+def _plan_encoder(parts: Parts, base: str, size: int | None = None) -> PlannedSystem:
     name = sized(base, size)
     facts: dict[str, Any] = dict(SYSTEMS.get(SYSTEMS.parse(name).name).facts)
     facts["summary"] = "encodes queries and passages"
     try:
         with parts.charged(name):
             encoder = parts.encoder(base, size)
-            facts["dims"] = _dims(parts, encoder)
+            facts["dims"] = _encoder_dims(parts, encoder)
     except ModelError as error:
         return PlannedSystem(name, name, f"failed: {error.message}", "embedding", {**facts, "dims": None})
     facts["max_tokens"] = encoder.system.encoder.max_tokens
-    remote = served(encoder.system)
+    remote = encoder_behind(encoder.system)
     if remote is not None:
         facts["usd_per_million_tokens"] = remote.price
     return PlannedSystem(name, name, encoder.identity, "embedding", facts, remote)
 
 
-def _dims(parts: Parts, encoder: SweepEncoder) -> int | None:
+def _encoder_dims(parts: Parts, encoder: SweepEncoder) -> int | None:
     try:
         return encoder.dim
     except ModelError:
@@ -255,14 +255,14 @@ def _dims(parts: Parts, encoder: SweepEncoder) -> int | None:
         raise
 
 
-def _reranker(name: str) -> PlannedSystem:
+def _plan_reranker(name: str) -> PlannedSystem:
     entry = RERANKERS.get(RERANKERS.parse(name).name)
     return PlannedSystem(
         name, name, name, "classical", {"summary": entry.summary, "role": "reranks candidates"}
     )
 
 
-def _dataset(collection: Collection) -> PlannedDataset:
+def _plan_dataset(collection: Collection) -> PlannedDataset:
     task = PlannedTask(
         TASK, len(collection.query_ids), len(collection.ids), collection.skipped, collection.warnings
     )
@@ -336,10 +336,10 @@ def price_list(request: SweepRequest) -> PriceList:
                 tokens[name] = 0.0
             elif model is not None and model.usd_per_million_input is not None:
                 tokens[name] = model.usd_per_million_input
-                dates += _date(model)
+                dates += _price_dates(model)
             elif model is not None and part == "rerank" and model.usd_per_thousand_searches is not None:
                 searches[name] = model.usd_per_thousand_searches
-                dates += _date(model)
+                dates += _price_dates(model)
             else:
                 raise UsageError(
                     f"The price of {name!r} is not known.",
@@ -357,7 +357,7 @@ def asks_a_server(name: str, registry: Registry[Any]) -> bool:
     return "embassay[llm]" in needs and "ollama" not in (spec.name, spec.target.partition(":")[0])
 
 
-def _date(model: KnownModel) -> list[str]:
+def _price_dates(model: KnownModel) -> list[str]:
     return [model.priced_on] if model.priced_on else []
 
 
@@ -410,7 +410,7 @@ class Room:
             "the index": 0 if head.index == NONE else self._index(head, n, dim),
             "words": words * ("words" not in made) * sizes.words,
         }
-        return footprint(parts, _mend(head))
+        return footprint(parts, _suggest_smaller(head))
 
     def _index(self, head: Configuration, n: int, dim: int) -> int:
         kind = dict(INDEXES.get(INDEXES.parse(head.index).name).facts).get("kind", "")
@@ -418,11 +418,11 @@ class Room:
 
     def _of(self, collection: Collection, chunk: str) -> Sizes:
         if (collection.name, chunk) not in self._sizes:
-            self._sizes[collection.name, chunk] = _sizes(collection, chunk, self.tokenizer)
+            self._sizes[collection.name, chunk] = _collection_sizes(collection, chunk, self.tokenizer)
         return self._sizes[collection.name, chunk]
 
 
-def _sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
+def _collection_sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
     if chunk == NONE:
         return Sizes(
             len(collection.texts), 0, words_bytes(collection.texts, len(collection.texts), collection.queries)
@@ -435,7 +435,7 @@ def _sizes(collection: Collection, chunk: str, tokenizer: Tokenizer) -> Sizes:
     return Sizes(n, text_bytes(cut.texts, n) + _CHUNK * n, words_bytes(cut.texts, n, collection.queries))
 
 
-def _mend(head: Configuration) -> str:
+def _suggest_smaller(head: Configuration) -> str:
     """What makes this cell smaller."""
     if head.mode == SPARSE:
         return "Sweep a smaller corpus, or fewer queries"
@@ -493,7 +493,11 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     prices = price_list(request)
     parts = Parts(request, ledger)
     plan = plan_of(parts)
-    cells = [*_encoding(plan, parts), *_reranking(plan, parts, prices), *_talking(plan, parts)]
+    cells = [
+        *_forecast_encode(plan, parts),
+        *_forecast_rerank(plan, parts, prices),
+        *_forecast_chat(plan, parts),
+    ]
     combinations = sum(len(cell.job.configurations) for cell in plan.cells)
     listed = sum(configuration.k for cell in plan.cells for configuration in cell.job.configurations)
     values = combinations * (2 * len(request.measures) + 3)
@@ -505,7 +509,7 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     )  # fmt: skip
 
 
-def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
+def _forecast_encode(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     """Texts of each dataset by each encoder; chunks are counted as whole documents, whose tokens they share."""
     heads = [cell.job.head for cell in plan.cells if cell.job.head.mode != SPARSE]
     asked = {sized(head.encoder, head.dims) for head in heads}
@@ -542,7 +546,7 @@ def _encoding(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
         )
 
 
-def _reranking(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[Forecast]:
+def _forecast_rerank(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[Forecast]:
     request = plan.request
     for collection in plan.collections:
         tokens = _candidate_tokens(collection, parts)
@@ -553,13 +557,13 @@ def _reranking(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[For
             stacks = [cfg for cfg in configurations if cfg.reranker == name]
             if name == NONE or not stacks:
                 continue
-            pairs = _pairs(stacks, collection)
-            timed = _timed(stacks, request, len(collection.timed))
+            pairs = _count_pairs(stacks, collection)
+            timed = _count_timed(stacks, request, len(collection.timed))
             total = pairs + timed
             usd = prices.usd(
                 stacks[0], reranked=1, tokens=tokens, query=0, passage=0, passages=0
             )["rerank"] / 1000 * total  # fmt: skip
-            seconds = _seconds(collection, name, parts)
+            seconds = _seconds_a_pair(collection, name, parts)
             # A price that the config gives to a local reranker is what a query would cost, not what the sweep pays.
             is_free = not asks_a_server(name, RERANKERS)
             yield Forecast(
@@ -570,7 +574,7 @@ def _reranking(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterator[For
             )  # fmt: skip
 
 
-def _talking(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
+def _forecast_chat(plan: SweepPlan, parts: Parts) -> Iterator[Forecast]:
     """The calls of language models that rewrite every query, and that are timed as generators: an answer and a word for
     each timed query."""
     request = plan.request
@@ -604,7 +608,7 @@ def _of_calls(head: Forecast, chat: Any, *, requests: int, read: float, written:
     return replace(head, requests=requests, tokens=tokens, usd=usd, seconds=seconds, assumed=True)
 
 
-def _pairs(configurations: list[Configuration], collection: Collection) -> int:
+def _count_pairs(configurations: list[Configuration], collection: Collection) -> int:
     """About how many pairs differ: for each encoder its deepest list, and one of words where there is a hybrid; other
     dimensions and indexes find nearly the same passages, and a pair is scored once."""
     lists: dict[tuple[str, str, str], int] = {}
@@ -616,7 +620,7 @@ def _pairs(configurations: list[Configuration], collection: Collection) -> int:
     return min(sum(lists.values()), len(collection.ids)) * len(collection.query_ids)
 
 
-def _timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
+def _count_timed(configurations: list[Configuration], request: SweepRequest, queries: int) -> int:
     """Pairs that are scored afresh for the clock."""
     keys = {(cfg.mode, cfg.k, cfg.deduplicate, cfg.boost, cfg.chunk, cfg.rewrite) for cfg in configurations}
     latency = request.latency
@@ -637,7 +641,7 @@ def _candidate_tokens(collection: Collection, parts: Parts) -> float:
     )
 
 
-def _seconds(collection: Collection, name: str, parts: Parts) -> float | None:
+def _seconds_a_pair(collection: Collection, name: str, parts: Parts) -> float | None:
     """Seconds per pair on this machine; None where it cannot be tried without sending anything."""
     try:
         reranker = parts.reranker(name).reranker

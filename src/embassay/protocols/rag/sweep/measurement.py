@@ -29,7 +29,7 @@ from embassay.measures.judgements import ABSENT, UNJUDGED, Graded
 from embassay.measures.sets import Companion
 from embassay.protocols.rag.answers.answerer import Answer
 from embassay.protocols.rag.judges import Question
-from embassay.protocols.rag.sweep.collection import Collection, collapsed
+from embassay.protocols.rag.sweep.collection import Collection, collapse_passages
 from embassay.protocols.rag.sweep.config import Latency
 from embassay.protocols.rag.sweep.parts import (
     Bench,
@@ -40,10 +40,10 @@ from embassay.protocols.rag.sweep.parts import (
     RerankerFailed,
     Vectors,
     ending_of,
-    first,
-    found,
+    first_of,
+    list_found,
 )
-from embassay.protocols.rag.sweep.signals import entropies, margins
+from embassay.protocols.rag.sweep.signals import score_entropies, score_margins
 from embassay.protocols.rag.sweep.stacks import (
     FIRST_TOKENS,
     FIRST_WORD,
@@ -56,7 +56,7 @@ from embassay.protocols.rag.sweep.stacks import (
     Skipped,
     Stack,
 )
-from embassay.runs.folder import digest, to_json, write_atomic
+from embassay.runs.folder import digest_json, to_json, write_atomic
 from embassay.search import exact_search
 from embassay.search.bm25 import Hit
 from embassay.search.indexes.store import AUTO, recall, smallest_width
@@ -65,7 +65,9 @@ from embassay.systems.remote.calls import wait_for
 Floats = NDArray[np.float64]
 
 
-def graded(collection: Collection, lists: Sequence[Sequence[int]], pools: Sequence[Sequence[int]]) -> Graded:
+def grade_lists(
+    collection: Collection, lists: Sequence[Sequence[int]], pools: Sequence[Sequence[int]]
+) -> Graded:
     """Rankings of documents (positions, each once) and the pools they are from, by grade."""
     width = max((len(ranked) for ranked in lists), default=0)
     top = np.full((len(lists), max(1, width)), ABSENT, dtype=np.int8)
@@ -79,20 +81,20 @@ def graded(collection: Collection, lists: Sequence[Sequence[int]], pools: Sequen
     return Graded(collection.counts, top, pool, pool_sizes=sizes, names=collection.query_ids)
 
 
-def quality(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
+def list_quality(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
     """Each query's value of each measure, (q,), NaN where it is undefined."""
     return evaluate_graded(list(measures), lists)
 
 
-def ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
+def pool_ceilings(measures: Sequence[str], lists: Graded) -> dict[str, Floats]:
     """What the best set from each pool reaches (PROC), by the measure that it bounds; spec rag 1.6."""
-    bounded = {measure: _ceiling(measure) for measure in measures}
+    bounded = {measure: _ceiling_of(measure) for measure in measures}
     wanted = {measure: proc for measure, proc in bounded.items() if proc}
     values = evaluate_graded(list(wanted.values()), lists)
     return {measure: values[proc] for measure, proc in wanted.items()}
 
 
-def _ceiling(measure: str) -> str:
+def _ceiling_of(measure: str) -> str:
     name, _, cutoff = measure.rpartition("@")
     return f"PROC(of={name!r})@{cutoff}" if name in get_args(Companion) else ""
 
@@ -163,12 +165,12 @@ class Stopwatch:
         return max(peaks)[1:] if peaks else (None, 0)
 
     def _kept(self, what: Mapping[str, Any], shape: tuple[int, int], take: Callable[[], Floats]) -> str:
-        name = digest(dict(what))
+        name = digest_json(dict(what))
         taken = self.read(name)
         if taken is None or taken.shape != shape:
-            before = _load()
+            before = _load_average()
             samples = take().tolist()
-            load = max(before, _load())
+            load = max(before, _load_average())
             content = {
                 "what": dict(what),
                 "unit": "ms",
@@ -185,25 +187,25 @@ class Stopwatch:
             # The first calls load, compile and fill caches of the processor.
             for call in range(self.latency.warmup):
                 do(queries[call % len(queries)])
-            samples[session] = [_milliseconds(do, query) for query in queries]
+            samples[session] = [_time_call(do, query) for query in queries]
         return samples
 
     def _in_flight(self, queries: Sequence[int], do: Do) -> Floats:
         with ThreadPoolExecutor(self.latency.concurrency) as pool:
             for future in [pool.submit(do, query) for query in queries[: self.latency.warmup]]:
                 future.result()
-            return np.array([list(pool.map(lambda query: _milliseconds(do, query), queries))])
+            return np.array([list(pool.map(lambda query: _time_call(do, query), queries))])
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.json"
 
 
-def _load() -> float:
+def _load_average() -> float:
     """The load average of the last minute; below 0 where the system has none."""
     return os.getloadavg()[0] if hasattr(os, "getloadavg") else -1.0
 
 
-def _milliseconds(do: Do, query: int) -> float:
+def _time_call(do: Do, query: int) -> float:
     began = perf_counter()
     do(query)
     return 1000 * (perf_counter() - began)
@@ -310,23 +312,24 @@ class StackBench(ABC):
         # A run that resumes must not tell the sessions apart; whether it was built or found is among the counts.
         facts = replace(self.facts, found=False)
         passages = bench.passages
-        lists = [collapsed(final.places, passages) for final in finals]
-        pools = [collapsed(places, passages) for places, _ in candidates]
-        ranked = graded(bench.collection, lists, pools)
+        lists = [collapse_passages(final.places, passages) for final in finals]
+        pools = [collapse_passages(places, passages) for places, _ in candidates]
+        ranked = grade_lists(bench.collection, lists, pools)
         lengths = [bench.tokens(final.candidates) for final in finals]
         per_candidate = np.concatenate(
             [row + query for row, query in zip(lengths, bench.query_tokens, strict=True)]
         ).astype(np.float64)
         ids, signals = bench.collection.ids, self.signals(configuration)
         if configuration.reranker != NONE:
-            signals["entropy"] = entropies([final.raw for final in finals])
+            signals["entropy"] = score_entropies([final.raw for final in finals])
         return Stack(
-            configuration, quality(request.measures, ranked), ceilings(request.measures, ranked), signals,
-            (_mean(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
-            _mean(np.concatenate(lengths)), _mean(bench.query_tokens), _mean([len(row) for row in lengths]),
+            configuration, list_quality(request.measures, ranked), pool_ceilings(request.measures, ranked), signals,
+            (_mean_length(per_candidate), float(per_candidate.std(ddof=1)) if len(per_candidate) > 1 else 0.0),
+            _mean_length(np.concatenate(lengths)), _mean_length(bench.query_tokens),
+            _mean_length([len(row) for row in lengths]),
             facts, self.recall, times, together, self.ef,
             [
-                ([ids[place] for place in ranked], _scores(final, ranked, passages.documents))
+                ([ids[place] for place in ranked], _document_scores(final, ranked, passages.documents))
                 for ranked, final in zip(lists, finals, strict=True)
             ],
         )  # fmt: skip
@@ -500,12 +503,12 @@ class IndexedBench(StackBench):
                 self.bench.words.fused(places, hits)
                 for (places, _), hits in zip(dense, self.bench.hits, strict=True)
             ]
-        return [first(listed, configuration.k) for listed in self._fused]
+        return [first_of(listed, configuration.k) for listed in self._fused]
 
     def signals(self, configuration: Configuration) -> dict[str, Floats]:
         """The margin of the index's scores, how noise moves the query, and how much it hangs on a name."""
         dense = [scores for _, scores in self.answers(self._depth(configuration))]
-        return {"margin": margins(dense), "noise": self.encoded.noise, **self.encoded.name_change}
+        return {"margin": score_margins(dense), "noise": self.encoded.noise, **self.encoded.name_change}
 
     def finding(self, configuration: Configuration) -> Names:
         """Embedding, retrieval, and search by words with fusion."""
@@ -536,15 +539,15 @@ class IndexedBench(StackBench):
         """What exact search finds at full dimensions."""
         exact = self.encoded.exact(None, self._depth(configuration))[query]
         if configuration.mode == "hybrid":
-            return first(self.bench.words.fused(exact, self.bench.hits[query]), configuration.k)
+            return first_of(self.bench.words.fused(exact, self.bench.hits[query]), configuration.k)
         return exact, (0.0,) * len(exact)
 
     def find(self, configuration: Configuration, query: int) -> Listed:
         """Embed, search and fuse."""
         words, depth = self.bench.words, min(self._depth(configuration), len(self.bench.passages))
-        listed = found(self.index.search(self._embed(query), depth), 0)
+        listed = list_found(self.index.search(self._embed(query), depth), 0)
         if configuration.mode == "hybrid":
-            return first(words.fused(listed[0], words.hits(self.bench.queries[query])), configuration.k)
+            return first_of(words.fused(listed[0], words.hits(self.bench.queries[query])), configuration.k)
         return listed
 
     def _depth(self, configuration: Configuration) -> int:
@@ -581,7 +584,7 @@ class WordsBench(StackBench):
 
     def signals(self, configuration: Configuration) -> dict[str, Floats]:
         """The margin of BM25's scores."""
-        return {"margin": margins([scores for _, scores in self.candidates(configuration)])}
+        return {"margin": score_margins([scores for _, scores in self.candidates(configuration)])}
 
     def finding(self, configuration: Configuration) -> Names:
         """Search by words."""
@@ -606,7 +609,7 @@ class WordsBench(StackBench):
         return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
 
 
-def _scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:
+def _document_scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:
     """The score of each document: that of its best passage."""
     best: dict[int, float] = {}
     for place, score in zip(final.places, final.scores, strict=True):
@@ -615,7 +618,7 @@ def _scores(final: Final, ranked: Sequence[int], documents: Any) -> list[float]:
     return [best[document] for document in ranked]
 
 
-def _mean(values: Any) -> float:
+def _mean_length(values: Any) -> float:
     return float(np.mean(values)) if len(values) else 0.0
 
 

@@ -31,11 +31,11 @@ from embassay.runs.execution import Failure, all_of
 from embassay.runs.store import CachedReranker, PairCache
 from embassay.search import exact_search
 from embassay.search.bm25 import BM25Index, Hit
-from embassay.search.fusion import boosted, distinct, rrf
+from embassay.search.fusion import boost_scores, keep_distinct, rrf
 from embassay.search.indexes import open_index
 from embassay.systems import SYSTEMS, sized
-from embassay.systems.cosine import unit
-from embassay.systems.multivector import lost
+from embassay.systems.cosine import scale_rows
+from embassay.systems.multivector import lost_texts
 from embassay.systems.own import COSINE, Layout, own_similarity
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
@@ -58,7 +58,7 @@ class SweepEncoder:
     ) -> None:
         self.name = sized(name, dims)
         located = sized(request.located(name, SYSTEMS), dims)
-        text = _priced(located, SYSTEMS, request.prices.embed.get(name))
+        text = _with_price(located, SYSTEMS, request.prices.embed.get(name))
         self._opened = opening.CachedSystem(
             text,
             tokenizer=open_tokenizer("words"),
@@ -132,7 +132,7 @@ class SweepEncoder:
 
     def lost(self, vectors: Vectors) -> Ints:
         """The texts that could not be encoded; they have zeros from now on."""
-        gone = np.flatnonzero(lost(vectors) if self.many else np.isnan(vectors[:, 0]))
+        gone = np.flatnonzero(lost_texts(vectors) if self.many else np.isnan(vectors[:, 0]))
         for place in gone.tolist():
             vectors[place] = np.zeros_like(vectors[place])
         return gone
@@ -243,7 +243,9 @@ class Parts:
             getattr(part, "close", lambda: None)()
 
     def _reranker(self, name: str) -> CachedReranker:
-        text = _priced(self.request.located(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name))
+        text = _with_price(
+            self.request.located(name, RERANKERS), RERANKERS, self.request.prices.rerank.get(name)
+        )
         reranker: Reranker = open_reranker(
             text, ledger=self.ledger, tokenizer=self.tokenizer, seed=self.request.seed
         )
@@ -266,7 +268,7 @@ class Parts:
         return part
 
 
-def _priced(text: str, registry: Registry[Any], usd: float | None) -> str:
+def _with_price(text: str, registry: Registry[Any], usd: float | None) -> str:
     """A spec string with the config's price where it can have one and has none, so that a limit of cost counts it."""
     spec = registry.parse(text)
     if usd is None or "price" in spec.params or "price" not in registry.parameters(spec.name):
@@ -373,7 +375,7 @@ class Bench:
 
     def found(self, ranked: Ranked, row: int, depth: int) -> Listed:
         """The first `depth` that an index found for a query, without its own passages."""
-        places, scores = found(ranked, row)
+        places, scores = list_found(ranked, row)
         if not (own := self.own[row]):
             return places[:depth], scores[:depth]
         left = [i for i, place in enumerate(places) if place not in own][:depth]
@@ -474,7 +476,12 @@ class Encoded:
             return np.full(len(self.queries), np.nan)
         collection, seed = self.bench.collection, self.bench.parts.request.seed
         return noise_cosines(
-            collection.query_ids, self.bench.queries, unit(self.queries), collection.lang, seed, self._embed
+            collection.query_ids,
+            self.bench.queries,
+            scale_rows(self.queries),
+            collection.lang,
+            seed,
+            self._embed,
         )
 
     @cached_property
@@ -494,7 +501,7 @@ class Encoded:
         name, parts = self.bench.collection.name, self.bench.parts
         parts.listener.stage(f"vectors by {self.encoder.name} of changed queries of {name}", len(set(texts)))
         with parts.charged(self.encoder.name):
-            return unit(self.encoder.vectors(list(texts), role))
+            return scale_rows(self.encoder.vectors(list(texts), role))
 
 
 Places = tuple[int, ...]
@@ -548,7 +555,7 @@ class Words:
         return self.index.scores(query, [self.passages.ids[place] for place in places])
 
 
-def found(ranked: Ranked, row: int) -> Listed:
+def list_found(ranked: Ranked, row: int) -> Listed:
     """What an index found for a query: positions and scores."""
     is_there = ranked.indices[row] >= 0
     return tuple(ranked.indices[row][is_there].tolist()), tuple(ranked.scores[row][is_there].tolist())
@@ -568,7 +575,7 @@ class Ending:
         """The final list; equal scores keep the order in which the candidates were found."""
         texts = [self.passages.texts[place] for place in places]
         if self.deduplicate:
-            distinct_ = distinct(texts, self.deduplicate).kept
+            distinct_ = keep_distinct(texts, self.deduplicate).kept
             places, scores = tuple(places[i] for i in distinct_), tuple(scores[i] for i in distinct_)
             texts = [texts[i] for i in distinct_]
         if self.score is None or not places:
@@ -577,7 +584,7 @@ class Ending:
         final = raw
         if self.boost:
             assert self.words is not None
-            final = boosted(raw, self.words.scores(query, places), self.boost)
+            final = boost_scores(raw, self.words.scores(query, places), self.boost)
         order = np.argsort(-final, kind="stable")
         return Final(tuple(places[i] for i in order), tuple(final[order].tolist()), places, raw)
 
@@ -590,7 +597,7 @@ class RerankerFailed(Exception):
         self.message = message
 
 
-def _scoring(parts: Parts, name: str, *, cached: bool) -> Score:
+def _reranker_scores(parts: Parts, name: str, *, cached: bool) -> Score:
     """A reranker's scores, from the cache or afresh; one that fails is not asked again."""
     try:
         reranker = parts.reranker(name)
@@ -614,12 +621,12 @@ def ending_of(bench: Bench, configuration: Configuration, *, cached: bool) -> En
     score = (
         None
         if configuration.reranker == NONE
-        else _scoring(bench.parts, configuration.reranker, cached=cached)
+        else _reranker_scores(bench.parts, configuration.reranker, cached=cached)
     )
     words = bench.words if configuration.boost else None
     return Ending(bench.passages, words, score, configuration.deduplicate, configuration.boost)
 
 
-def first(listed: Listed, k: int) -> Listed:
+def first_of(listed: Listed, k: int) -> Listed:
     """The first `k` of a list."""
     return listed[0][:k], listed[1][:k]

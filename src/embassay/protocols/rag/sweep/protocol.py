@@ -59,7 +59,7 @@ from embassay.protocols.rag.sweep.stacks import (
 )
 from embassay.runs.execution import Workers, in_words
 from embassay.runs.folder import Cell, CellRecord, RunFolder
-from embassay.runs.memory import PeakMemory, check
+from embassay.runs.memory import PeakMemory, check_memory
 from embassay.runs.store import index_folder
 from embassay.search.indexes import INDEXES
 from embassay.systems import sized
@@ -97,12 +97,12 @@ def read_sweep(folder: str | Path) -> Sweep:
             continue
         skipped += saved.skipped
         for stack in saved.stacks:
-            times = _times(stack, watch, generator)
+            times = _read_times(stack, watch, generator)
             if times is not None:
-                measured.append(_measured(stack, cell.dataset, times, prices, rules))
+                measured.append(_measured_stack(stack, cell.dataset, times, prices, rules))
     return Sweep(
         tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
-        manifest["arguments"]["seed"], _counts(manifest["cells"]), said_generator or {}, groups, *watch.load(),
+        manifest["arguments"]["seed"], _sum_counts(manifest["cells"]), said_generator or {}, groups, *watch.load(),
     )  # fmt: skip
 
 
@@ -114,11 +114,11 @@ def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
         return False
     known = {stack.configuration for stack in saved.stacks} | {gone.configuration for gone in saved.skipped}
     return known == set(cell.job.configurations) and all(
-        _times(stack, watch) is not None for stack in saved.stacks
+        _read_times(stack, watch) is not None for stack in saved.stacks
     )
 
 
-def _measured(stack: Stack, dataset: str, times: Times, prices: PriceList, rules: Rules) -> Measured:
+def _measured_stack(stack: Stack, dataset: str, times: Times, prices: PriceList, rules: Rules) -> Measured:
     usd = prices.usd(
         stack.configuration, reranked=stack.reranked, tokens=stack.tokens[0], query=stack.query_tokens,
         passage=stack.passage_tokens, passages=rules.passages,
@@ -129,7 +129,7 @@ def _measured(stack: Stack, dataset: str, times: Times, prices: PriceList, rules
     )  # fmt: skip
 
 
-def _times(stack: Stack, watch: Stopwatch, generator: Generator | None = None) -> Times | None:
+def _read_times(stack: Stack, watch: Stopwatch, generator: Generator | None = None) -> Times | None:
     """The samples by stage, their sums, and those under load; None where a file of samples is gone. The sum of all but
     the generator is the total; with it, timed or as assumed, it is `end to end`."""
     stages: dict[str, Floats] = {}
@@ -153,7 +153,7 @@ def _times(stack: Stack, watch: Stopwatch, generator: Generator | None = None) -
     return Times(stages, loaded, watch.latency.concurrency)
 
 
-def _counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> Counts:
+def _sum_counts(cells: Iterator[Mapping[str, Any]] | list[Mapping[str, Any]]) -> Counts:
     names = [field.name for field in fields(Counts)]
     total = dict.fromkeys(names, 0)
     for cell in cells:
@@ -236,7 +236,7 @@ class SweepSession(Attempt):
         job: CellJob = cell.job
         try:
             system = None if encoder is None else encoder.system
-            check(self.room.needed(job.collection, job.configurations, system, made=bench.made))
+            check_memory(self.room.needed(job.collection, job.configurations, system, made=bench.made))
         except UsageError as error:
             self._failed(cell, str(error), 0.0)
             return False
@@ -408,11 +408,11 @@ def sweep(
     another sweep; BudgetExceeded at `max_usd`.
     """
     request = request_of(config) if isinstance(config, Mapping) else read_config(Path(config))
-    request = overridden(request, limit=limit, seed=seed, datasets=datasets, **rules)
+    request = override_request(request, limit=limit, seed=seed, datasets=datasets, **rules)
     return Sweeping(force=force).carry_out(request, Path(out), listener=listener, max_usd=max_usd)
 
 
-def overridden(
+def override_request(
     request: SweepRequest,
     *,
     limit: int | None,

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Role
 from embassay.data import draw
-from embassay.data.rows import key_of, missing_column, wrong
-from embassay.data.tables import table
+from embassay.data.rows import key_of, missing_column, wrong_cell
+from embassay.data.tables import open_table
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Person, Written, material
+from embassay.protocols.rag.probes.bundles import CONDITIONS, TITLES, Bundle, Person, Written, open_material
 from embassay.protocols.rag.probes.names import LEAST_MARGIN
 from embassay.protocols.rag.probes.options import Lang
-from embassay.protocols.rag.probes.questions import LEVELS, noisy, phrases
+from embassay.protocols.rag.probes.questions import LEVELS, add_noise, read_phrases
 
 Floats = NDArray[np.float64]
 Embed = Callable[[Sequence[str], Role], NDArray[np.float32]]
@@ -28,7 +28,7 @@ MARGIN_RANK = 10
 ENTROPY_OF = 50
 
 
-def margins(scores: Sequence[Sequence[float]]) -> Floats:
+def score_margins(scores: Sequence[Sequence[float]]) -> Floats:
     """The first score less the tenth of each list, (q,); NaN for a shorter one. Spec rag 3.5."""
     return np.array(
         [score[0] - score[MARGIN_RANK - 1] if len(score) >= MARGIN_RANK else np.nan for score in scores],
@@ -36,14 +36,14 @@ def margins(scores: Sequence[Sequence[float]]) -> Floats:
     )
 
 
-def entropies(scores: Sequence[Floats | None]) -> Floats:
+def score_entropies(scores: Sequence[Floats | None]) -> Floats:
     """How undecided a reranker is on the first 50 candidates, (q,): the entropy of the softmax of its scores over its
     maximum, 0 to 1; NaN where there is none or fewer than two. Spec rag 3.5.
 
-    >>> float(entropies([np.array([2.0, 1.0, 0.0, 0.0])])[0].round(6))
+    >>> float(score_entropies([np.array([2.0, 1.0, 0.0, 0.0])])[0].round(6))
     0.756481
     """
-    return np.array([_entropy(score) for score in scores], dtype=np.float64)
+    return np.array([_list_entropy(score) for score in scores], dtype=np.float64)
 
 
 def entropy(scores: Floats) -> float:
@@ -61,7 +61,7 @@ def entropy(scores: Floats) -> float:
     return float(-(positive * np.log(positive)).sum() / np.log(len(scores)))
 
 
-def _entropy(scores: Floats | None) -> float:
+def _list_entropy(scores: Floats | None) -> float:
     return float("nan") if scores is None or len(scores) < 2 else entropy(scores[:ENTROPY_OF])
 
 
@@ -73,10 +73,10 @@ def noise_cosines(
     English where no language or several are stated; NaN
     in a language that we have no small talk in."""
     lang = "en" if lang in ("", "und", "mul") else lang[:2]
-    if lang not in phrases():
+    if lang not in read_phrases():
         return np.full(len(texts), np.nan)
     loud = [
-        noisy(text, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
+        add_noise(text, len(LEVELS) - 1, lang=lang, seed=seed, key=key)  # type: ignore[arg-type]
         for key, text in zip(ids, texts, strict=True)
     ]
     cosines = np.einsum("qd,qd->q", vectors, embed(loud, "query"), dtype=np.float64)
@@ -89,7 +89,7 @@ def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
     The columns are `query_id` and `author`, or `given` and `family`; `topic` may be there. DataError, with the line,
     for a query that is there twice and for an author without a name.
     """
-    source = table(path)
+    source = open_table(path)
     columns = source.columns()
     named = ("author",) if "author" in columns else ("given", "family")
     for column in ("query_id", *named):
@@ -99,7 +99,7 @@ def read_names(path: Path) -> Mapping[str, tuple[Person, str]]:
     for row in source.rows(("query_id", *named, *(["topic"] if "topic" in columns else []))):
         key, author = key_of(row, "query_id"), " ".join(key_of(row, column).strip() for column in named)
         if key in named_by:
-            raise wrong(row, "query_id", "a query that has not come before")
+            raise wrong_cell(row, "query_id", "a query that has not come before")
         given, _, family = author.strip().rpartition(" ")
         named_by[key] = Person(given, family), str(row.cells.get("topic") or "").strip()
     return named_by
@@ -127,12 +127,14 @@ def name_changes(
     it, and where the margin is below 0.02 to begin with: there is nothing to fall.
     """
     rows = {
-        key: row for row, key in enumerate(queries) if key in names and _holds(queries[key], names[key][0])
+        key: row
+        for row, key in enumerate(queries)
+        if key in names and _has_author(queries[key], names[key][0])
     }
     changes = np.full(len(queries), np.nan)
     if not rows:
         return changes
-    of = [_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()]
+    of = [_query_bundle(key, row, queries[key], names[key], seed, lang) for key, row in rows.items()]
     before = _name_margins([CONDITIONS["base"].write(bundle, seed) for bundle in of], embed)
     after = _name_margins([CONDITIONS[condition].write(bundle, seed) for bundle in of], embed)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -140,16 +142,16 @@ def name_changes(
     return changes
 
 
-def _holds(query: str, author: Person) -> bool:
+def _has_author(query: str, author: Person) -> bool:
     return author.name.strip().casefold() in query.casefold()
 
 
-def _bundle(key: str, row: int, query: str, named: tuple[Person, str], seed: int, lang: Lang) -> Bundle:
+def _query_bundle(key: str, row: int, query: str, named: tuple[Person, str], seed: int, lang: Lang) -> Bundle:
     author, topic = named
     name = author.name.strip()
     at = query.casefold().find(name.casefold())
     form = f"{query[:at]}{{A}}{query[at + len(name) :]}"
-    bundled = material(lang)
+    bundled = open_material(lang)
     others = [person for person in bundled.people if person != author]
     # Drawn by the query's id, so that another selection of queries has the same impostors.
     chosen = draw([f"{key}|{person.name}" for person in others], 3, seed)

@@ -22,7 +22,7 @@ from embassay.errors import DataError
 from embassay.parquet import read_parquet
 from embassay.protocols.kernel.groups import Labels
 from embassay.protocols.rag.tradeoffs import COST_SHARE, WEIGHTS
-from embassay.runs.folder import Cell, RunFolder, slug, to_json, write_atomic
+from embassay.runs.folder import Cell, RunFolder, slugify_name, to_json, write_atomic
 
 Mode = Literal["dense", "sparse", "hybrid"]
 NONE = "none"
@@ -240,41 +240,43 @@ class Found:
 def write_found(folder: RunFolder, cell: Cell, queries: Sequence[str], found: Found) -> None:
     """Write what a cell has measured; the cell's own record comes after."""
     if found.stacks:
-        write_atomic(folder.items_path(TASK, cell.dataset, cell.system), _items(queries, found.stacks))
-        write_atomic(rankings_path(folder, cell), _rankings(queries, found.stacks))
+        write_atomic(folder.items_path(TASK, cell.dataset, cell.system), _items_file(queries, found.stacks))
+        write_atomic(rankings_path(folder, cell), _rankings_file(queries, found.stacks))
     plain = {
-        "stacks": [_facts(stack) for stack in found.stacks],
+        "stacks": [_stack_facts(stack) for stack in found.stacks],
         "skipped": [{**asdict(left), "configuration": asdict(left.configuration)} for left in found.skipped],
     }
-    write_atomic(_path(folder, cell), to_json(plain) + "\n")
+    write_atomic(_found_path(folder, cell), to_json(plain) + "\n")
 
 
 def read_found(folder: RunFolder, cell: Cell, queries: Sequence[str]) -> Found | None:
     """What a cell has measured, without the rankings; None where it is not there or damaged."""
     try:
-        plain = json.loads(_path(folder, cell).read_text("utf-8"))
+        plain = json.loads(_found_path(folder, cell).read_text("utf-8"))
         values = (
-            _values(folder.items_path(TASK, cell.dataset, cell.system), queries) if plain["stacks"] else {}
+            _read_values(folder.items_path(TASK, cell.dataset, cell.system), queries)
+            if plain["stacks"]
+            else {}
         )
         skipped = tuple(
             Skipped(**{**left, "configuration": Configuration(**left["configuration"])})
             for left in plain["skipped"]
         )
-        return Found(tuple(_stack(stack, values) for stack in plain["stacks"]), skipped)
+        return Found(tuple(_read_stack(stack, values) for stack in plain["stacks"]), skipped)
     except (DataError, OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
 def rankings_path(folder: RunFolder, cell: Cell) -> Path:
     """Where the final lists of a cell are: `configuration`, `query_id`, `documents` and `scores`, best first."""
-    return folder.path / "rankings" / slug(cell.dataset) / f"{slug(cell.system)}.parquet"
+    return folder.path / "rankings" / slugify_name(cell.dataset) / f"{slugify_name(cell.system)}.parquet"
 
 
-def _path(folder: RunFolder, cell: Cell) -> Path:
+def _found_path(folder: RunFolder, cell: Cell) -> Path:
     return folder.path / "stacks" / f"{cell.key}.json"
 
 
-def _facts(stack: Stack) -> dict[str, Any]:
+def _stack_facts(stack: Stack) -> dict[str, Any]:
     return {
         "configuration": asdict(stack.configuration),
         "tokens": list(stack.tokens),
@@ -289,7 +291,7 @@ def _facts(stack: Stack) -> dict[str, Any]:
     }
 
 
-def _stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) -> Stack:
+def _read_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]]) -> Stack:
     configuration = Configuration(**plain["configuration"])
     own = values[configuration.id]
 
@@ -304,7 +306,7 @@ def _stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floats]])
     )  # fmt: skip
 
 
-def _columns(stack: Stack) -> dict[str, Floats]:
+def _stack_columns(stack: Stack) -> dict[str, Floats]:
     return {
         **stack.quality,
         **{CEILING + name: values for name, values in stack.ceiling.items()},
@@ -312,7 +314,7 @@ def _columns(stack: Stack) -> dict[str, Floats]:
     }
 
 
-def _items(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
+def _items_file(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
     import polars as pl
 
     ids = pl.Series("item_id", list(queries), dtype=pl.String)
@@ -324,12 +326,12 @@ def _items(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
         )
         .select("item_id", "variant", "measure", "value", "reason")
         for stack in stacks
-        for name, values in _columns(stack).items()
+        for name, values in _stack_columns(stack).items()
     ]  # fmt: skip
-    return _parquet(pl.concat(parts))
+    return _write_parquet(pl.concat(parts))
 
 
-def _rankings(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
+def _rankings_file(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
     import polars as pl
 
     frame = pl.DataFrame(
@@ -344,16 +346,16 @@ def _rankings(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
             "scores": pl.List(pl.Float64),
         },
     )  # fmt: skip
-    return _parquet(frame)
+    return _write_parquet(frame)
 
 
-def _parquet(frame: Any) -> bytes:
+def _write_parquet(frame: Any) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd", statistics=False)
     return buffer.getvalue()
 
 
-def _values(path: Path, queries: Sequence[str]) -> dict[str, dict[str, Floats]]:
+def _read_values(path: Path, queries: Sequence[str]) -> dict[str, dict[str, Floats]]:
     """Configuration id -> measure -> values in the order of the queries. ValueError for others than these."""
     import polars as pl
 

@@ -11,14 +11,14 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.adjudication import disputes
+from embassay.protocols.hume.adjudication import find_disputes
 from embassay.protocols.hume.collection import all_rows
 from embassay.protocols.hume.store import own_order
 from embassay.protocols.hume.study import StudyFolder, read_study
 from embassay.runs.folder import write_atomic
 from embassay.web.annotation.service import SETTINGS, others_shown, questions_shown, task_shown, titles_of
 
-__all__ = ["STATIC", "bundle", "in_order", "render_page", "render_single", "write_single"]
+__all__ = ["STATIC", "bundle_modules", "in_order", "render_page", "render_single", "write_single"]
 
 STATIC = Path(__file__).parent / "static"
 """The folder of scripts and style that a server gives out as `/static/`."""
@@ -43,7 +43,7 @@ def in_order(folder: Path) -> tuple[Path, ...]:
         raise ValueError(f"Modules import each other: {error.args[1]}") from None
 
 
-def bundle(folder: Path = STATIC) -> str:
+def bundle_modules(folder: Path = STATIC) -> str:
     """All modules one after the other, each a function that gives what it exports, so that no name meets another's."""
     parts = ['"use strict";\nconst modules = {};', *(_as_function(path) for path in in_order(folder))]
     return "\n".join(parts) + "\n"
@@ -60,11 +60,11 @@ def render_page(title: str, csrf: str) -> str:
     """The page behind an annotator's link, `/a/TOKEN/`: `title` is the study's name, `csrf` goes back with every
     change as the header X-CSRF-Token. Scripts and style are linked as `../../static/`."""
     scripts = [path.name for path in in_order(STATIC)]
-    return environment().get_template("annotate.html").render(title=title, csrf=csrf, scripts=scripts)
+    return page_environment().get_template("annotate.html").render(title=title, csrf=csrf, scripts=scripts)
 
 
 @lru_cache(maxsize=1)
-def environment() -> Environment:
+def page_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
     return Environment(
         loader=PackageLoader("embassay.web.annotation.page", "templates"),
@@ -94,15 +94,15 @@ def write_single(study: Path, annotator: str, out: Path, *, adjudicates: bool = 
 
 def render_single(folder: StudyFolder, annotator: str, *, adjudicates: bool = False) -> str:
     """The whole file. The same study, answers and annotator give the same bytes."""
-    from embassay.report.html import json_block, policy
+    from embassay.report.html import json_block, security_policy
 
-    style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle()
+    style, script = (STATIC / "annotate.css").read_text("utf-8"), bundle_modules()
     page = (
-        environment()
+        page_environment()
         .get_template("single.html")
         .render(
-            title=folder.study.name, policy=policy(style, script),
-            data=json_block((_to_decide if adjudicates else _given)(folder, annotator)),
+            title=folder.study.name, policy=security_policy(style, script),
+            data=json_block((_to_decide if adjudicates else _given_items)(folder, annotator)),
         )
     )  # fmt: skip
     # From the last place to the first, so that no text of the study is taken for one.
@@ -111,7 +111,7 @@ def render_single(folder: StudyFolder, annotator: str, *, adjudicates: bool = Fa
     return head + (style if style_place else "") + body + script + tail
 
 
-def _given(folder: StudyFolder, annotator: str) -> dict[str, Any]:
+def _given_items(folder: StudyFolder, annotator: str) -> dict[str, Any]:
     study = folder.study
     titles = titles_of(study.tasks)
     items = {task.name: [item.id for item in folder.items_of(task.name)] for task in study.tasks}
@@ -139,12 +139,12 @@ def _given(folder: StudyFolder, annotator: str) -> dict[str, Any]:
 
 
 def _to_decide(folder: StudyFolder, adjudicator: str) -> dict[str, Any]:
-    """What `_given` is for annotators, with nothing but disputes and what people answered to them."""
+    """What `_given_items` is for annotators, with nothing but disputes and what people answered to them."""
     rows = all_rows(folder)
-    disputed = {task.name: disputes(folder, task, rows) for task in folder.study.tasks}
+    disputed = {task.name: find_disputes(folder, task, rows) for task in folder.study.tasks}
     if not any(disputed.values()):
         raise UsageError("People do not disagree on any item.", mend="Wait until they have answered.")
-    data, every = _given(folder, adjudicator), {item.id: item for item in folder.items}
+    data, every = _given_items(folder, adjudicator), {item.id: item for item in folder.items}
     titles = titles_of(folder.study.tasks)
     tasks = [
         {

@@ -10,69 +10,78 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from embassay.document import marks
-from embassay.document.html import tight
+from embassay.document.html import tighten_html
 from embassay.protocols.kernel import tables as numbers
 from embassay.web.leaderboard.contract import Board, Boards, Card
 from embassay.web.leaderboard.page import rows
-from embassay.web.leaderboard.page.rows import drawn, leading, mark, place, rank_mark, sign, standing
+from embassay.web.leaderboard.page.rows import (
+    card_scores,
+    cell_mark,
+    draw_board,
+    format_place,
+    kind_sign,
+    lead_systems,
+    rank_mark,
+)
 
-__all__ = ["STATIC", "files", "render", "render_card", "render_error", "render_overview"]
+__all__ = ["STATIC", "page_files", "render_board", "render_card", "render_error", "render_overview"]
 
 STATIC = Path(__file__).parent / "static"
 
 
 @lru_cache(maxsize=1)
-def files() -> Mapping[str, bytes]:
+def page_files() -> Mapping[str, bytes]:
     """Scripts and styles by name, as a server gives them out below `static/`. The places of marks are a file of their
     own, since a page has no style in it."""
     read = {path.name: path.read_bytes() for path in STATIC.iterdir() if path.is_file()}
     return {**read, "marks.css": marks.every_place().encode()}
 
 
-def render(board: Board | None, boards: Boards, *, base: str) -> str:
+def render_board(board: Board | None, boards: Boards, *, base: str) -> str:
     """The page of a board, or of a folder that has none yet. `base` stands before every address."""
     if board is None:
-        return _page("empty.html", boards=boards, base=base)
-    return _page("board.html", board=board, boards=boards, base=base, shown=drawn(board))
+        return _render_template("empty.html", boards=boards, base=base)
+    return _render_template("board.html", board=board, boards=boards, base=base, shown=draw_board(board))
 
 
 def render_overview(newest: Sequence[Board], boards: Boards, *, base: str) -> str:
     """What every board of a folder says, the newest version of each; then the list of all."""
-    return _page(
-        "overview.html", newest=[(board, leading(board)) for board in newest], boards=boards, base=base
+    return _render_template(
+        "overview.html", newest=[(board, lead_systems(board)) for board in newest], boards=boards, base=base
     )
 
 
 def render_card(card: Card, boards: Boards, *, base: str) -> str:
     """The page of one system."""
-    return _page("card.html", card=card, boards=boards, base=base, shown=standing(card))
+    return _render_template("card.html", card=card, boards=boards, base=base, shown=card_scores(card))
 
 
 def render_error(status: int, title: str, text: str, *, base: str) -> str:
     """A page that says what is not there, and where to go on."""
-    return _page("error.html", status=status, title=title, text=text, base=base)
+    return _render_template("error.html", status=status, title=title, text=text, base=base)
 
 
-def _page(template: str, **values: object) -> str:
-    return tight(_environment().get_template(template).render(**values))
+def _render_template(template: str, **values: object) -> str:
+    return tighten_html(_template_environment().get_template(template).render(**values))
 
 
 @lru_cache(maxsize=1)
-def _scripts() -> tuple[str, ...]:
+def _script_names() -> tuple[str, ...]:
     """The modules, so that a browser asks for all of them at once."""
     return tuple(sorted(path.name for path in STATIC.glob("*.js") if path.name != "theme.js"))
 
 
 @lru_cache(maxsize=1)
-def _environment() -> Environment:
+def _template_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
     environment = Environment(
         loader=PackageLoader("embassay.web.leaderboard.page", "templates"),
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.globals.update(
-        numbers=numbers, marks=marks, words=rows, scripts=_scripts, mark=mark, rank_mark=rank_mark, sign=sign,
-        place=place,
+        numbers=numbers, marks=marks, words=rows, scripts=_script_names, mark=cell_mark, rank_mark=rank_mark,
+        sign=kind_sign,
+        place=format_place,
     )  # fmt: skip
     environment.filters["parameter"] = lambda text: quote(text, safe="")
     return environment

@@ -54,15 +54,15 @@ class Drawn:
         return 3 + len(self.tasks) + 2 * self.has_ranks
 
 
-def drawn(board: Board) -> Drawn:
+def draw_board(board: Board) -> Drawn:
     """What the page of a board shows before anything is chosen."""
     lead = next((column for column in board.columns if column.key == board.lead), None)
     others = [column for column in board.columns if column.overview and column is not lead]
-    groups = _groups(board, lead)
+    groups = _group_rows(board, lead)
     return Drawn(
         lead,
-        _scale(board, lead),
-        tuple((column, _scale(board, column)) for column in others),
+        _column_scale(board, lead),
+        tuple((column, _column_scale(board, column)) for column in others),
         groups,
         tuple(dict.fromkeys(system.kind for system in board.systems)),
         board.ranked(board.lead),
@@ -90,7 +90,7 @@ LIKELY_FIRST = 95
 """Resamples of 100: a lead of 1.7 standard errors, 0.84 more than 80 of 100 take (`embassay.stats.clear_lead`)."""
 
 
-def leading(board: Board) -> Leading:
+def lead_systems(board: Board) -> Leading:
     """As the first screen of a report says it: sure where the tests leave one system the first place alone, likely
     where it is first in at least 95 of 100 resamples, which is what being clearly first in 80 takes."""
     column = next((column for column in board.columns if column.key == board.lead), None)
@@ -105,11 +105,11 @@ def leading(board: Board) -> Leading:
     level = "sure" if alone else "likely" if ahead is not None and 100 * ahead >= LIKELY_FIRST else "open"
     may = [row for row in ranked if (ranks[row.index] or (0, 0))[0] == 1] if level == "open" else ranked[:1]
     cell = board.cells[board.lead][first]
-    few = few_items(items(board, column, cell))
+    few = few_items(count_items(board, column, cell))
     return Leading(tuple(may), level, ahead, column, cell, ranks[first], board.ranked(board.lead), few)
 
 
-def _scale(board: Board, column: Column | None) -> Scale:
+def _column_scale(board: Board, column: Column | None) -> Scale:
     """The scale of a column: its values and ends of intervals, pooled. Chance and the like would leave the others in a
     corner: where a reference lies outside it is not drawn."""
     if column is None:
@@ -120,47 +120,47 @@ def _scale(board: Board, column: Column | None) -> Scale:
     return scale_of(pool, factor=column.factor)
 
 
-def sign(kind: str) -> str:
+def kind_sign(kind: str) -> str:
     """The class that draws the shape of a kind: circle, square, triangle, diamond, dash."""
     return marks.CLASSES.get("human" if kind == "person" else kind, "")
 
 
-def mark(cell: Cell, kind: str, scale: Scale, width: int = 72) -> Markup:
+def cell_mark(cell: Cell, kind: str, scale: Scale, width: int = 72) -> Markup:
     """The interval mark of a cell, drawn `width` pixels wide at least; the grid alone where its value lies outside of
     the scale."""
     if cell.value is None or not scale.low <= cell.value <= scale.high:
-        return marks.bar(None, None, None, "", scale)
-    return marks.bar(cell.value, cell.low, cell.high, sign(kind), scale, width=width)
+        return marks.draw_bar(None, None, None, "", scale)
+    return marks.draw_bar(cell.value, cell.low, cell.high, kind_sign(kind), scale, width=width)
 
 
 def rank_mark(rank: tuple[int, int] | None, of: int, kind: str) -> Markup:
     """A range of ranks on the scale from 1 to `of`; nothing without a rank."""
-    return Markup() if rank is None else marks.rank_mark(*rank, of, sign(kind))
+    return Markup() if rank is None else marks.rank_mark(*rank, of, kind_sign(kind))
 
 
-def _groups(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
+def _group_rows(board: Board, lead: Column | None) -> tuple[tuple[str, tuple[SystemRow, ...]], ...]:
     rows: Sequence[list[SystemRow]] = ([], [], [], [])
     for system in board.systems[:MOST_ROWS]:
-        rows[_place(board, system)].append(system)
+        rows[_group_place(board, system)].append(system)
     is_overall = lead is not None and lead.task == "overall"
     missing = MISSING if is_overall else UNVALUED
-    if any(_value(board, row) is not None for row in rows[2]):
+    if any(_lead_value(board, row) is not None for row in rows[2]):
         missing = UNRANKED
     titles = ("", APART, missing, REFERENCES)
     return tuple((title, tuple(group)) for title, group in zip(titles, rows, strict=True) if group)
 
 
-def _place(board: Board, system: SystemRow) -> int:
+def _group_place(board: Board, system: SystemRow) -> int:
     ranks = board.ranks.get(board.lead, ())
     has_ranks = any(rank is not None for rank in ranks)
     if system.kind == "reference":
         return 3
-    if _value(board, system) is None or (has_ranks and ranks[system.index] is None):
+    if _lead_value(board, system) is None or (has_ranks and ranks[system.index] is None):
         return 2
     return 1 if has_ranks and system.group == "classical" else 0
 
 
-def _value(board: Board, system: SystemRow) -> float | None:
+def _lead_value(board: Board, system: SystemRow) -> float | None:
     cells = board.cells.get(board.lead, ())
     return cells[system.index].value if cells else None
 
@@ -178,7 +178,7 @@ class CardScores:
     missing: tuple[Stand, ...]
 
 
-def standing(card: Card) -> CardScores:
+def card_scores(card: Card) -> CardScores:
     """What the card shows."""
     overview = tuple(stand for stand in card.stands if stand.column.overview)
     rest = tuple(stand for stand in card.stands if not stand.column.overview)
@@ -186,7 +186,7 @@ def standing(card: Card) -> CardScores:
     return CardScores(overview, rest[:MOST], max(0, len(rest) - MOST), missing)
 
 
-def place(stand: Stand | Elsewhere) -> str:
+def format_place(stand: Stand | Elsewhere) -> str:
     """Rank and number of those ranked, as `1–2 of 14`."""
     if stand.rank is None:
         return numbers.NONE
@@ -205,31 +205,31 @@ KINDS = {
 }  # fmt: skip
 
 
-def hundred(share: float) -> str:
+def format_hundred(share: float) -> str:
     """Of 100 resamples, rounded down; `over 99` from 99.5.
 
-    >>> hundred(0.999), hundred(0.876), hundred(1.0)
+    >>> format_hundred(0.999), format_hundred(0.876), format_hundred(1.0)
     ('over 99', '87', 'over 99')
     """
     return "over 99" if share >= 0.995 else str(int(100 * share + 1e-9))
 
 
-def kind(name: str) -> str:
+def kind_word(name: str) -> str:
     """A kind in words."""
     return KINDS.get(name, name)
 
 
-def value(cell: Cell, column: Column) -> str:
+def format_value(cell: Cell, column: Column) -> str:
     """The value in its unit, or the word of its state."""
-    return STATES[cell.state] if cell.value is None else number(cell.value, column)
+    return STATES[cell.state] if cell.value is None else format_number(cell.value, column)
 
 
-def number(raw: float, column: Column) -> str:
+def format_number(raw: float, column: Column) -> str:
     """A raw number as its column prints it."""
     return numbers.score(raw * column.factor, column.decimals)
 
 
-def interval(cell: Cell, column: Column) -> str:
+def format_interval(cell: Cell, column: Column) -> str:
     """The 95% interval; said where there is none."""
     if cell.low is None or cell.high is None:
         return "no interval"
@@ -249,7 +249,7 @@ def few_items(n: int) -> str:
     return f"n = {n}" if 0 < n < FEW_ITEMS else ""
 
 
-def items(board: Board, column: Column | None, cell: Cell) -> int:
+def count_items(board: Board, column: Column | None, cell: Cell) -> int:
     """The items behind a rank: of an overall score those of all its datasets; 0 where nobody knows."""
     if column is None or board.protocol == "mteb":
         return 0
@@ -261,44 +261,44 @@ def is_few(cell: Cell, column: Column) -> bool:
     return column.task != "overall" and cell.n < FEW
 
 
-def rank(ranks: tuple[int, int] | None) -> str:
+def format_rank(ranks: tuple[int, int] | None) -> str:
     """The places that the tests allow."""
     return numbers.NONE if ranks is None else numbers.rank(*ranks)
 
 
-def short(system: SystemRow) -> str:
+def system_remark(system: SystemRow) -> str:
     """What stands under a name: its kind, and how large its vectors are."""
     return system.kind + (f" · {numbers.count(system.facts.dims)} d" if system.facts.dims else "")
 
 
-def facts(known: Facts) -> list[tuple[str, str]]:
+def system_facts(known: Facts) -> list[tuple[str, str]]:
     """All that is known of a system, named and with units."""
     seconds = None if known.p95_ms is None else known.p95_ms / 1000
     lines = (
         ("Dimensions", known.dims is not None and numbers.count(known.dims)),
         ("Input limit", known.max_tokens is not None and f"{numbers.count(known.max_tokens)} tokens"),
-        ("Parameters", known.parameters is not None and parameters(known.parameters)),
-        ("Memory of the weights", known.weights_mb is not None and megabytes(known.weights_mb)),
-        ("Vectors of a million texts", known.vectors_mb is not None and megabytes(known.vectors_mb)),
-        ("Memory of the index", known.index_mb is not None and megabytes(known.index_mb)),
-        ("Price per million tokens", _money(known.usd_per_million_tokens)),
-        ("Price per thousand queries", _money(known.usd_per_thousand_queries)),
+        ("Parameters", known.parameters is not None and format_parameters(known.parameters)),
+        ("Memory of the weights", known.weights_mb is not None and format_megabytes(known.weights_mb)),
+        ("Vectors of a million texts", known.vectors_mb is not None and format_megabytes(known.vectors_mb)),
+        ("Memory of the index", known.index_mb is not None and format_megabytes(known.index_mb)),
+        ("Price per million tokens", _money_cell(known.usd_per_million_tokens)),
+        ("Price per thousand queries", _money_cell(known.usd_per_thousand_queries)),
         ("Latency, 95th percentile", seconds is not None and numbers.duration(seconds)),
         ("Time on this board", known.seconds is not None and numbers.duration(known.seconds)),
-        ("Texts per second", known.texts_per_second is not None and speed(known.texts_per_second)),
+        ("Texts per second", known.texts_per_second is not None and format_speed(known.texts_per_second)),
         ("Licence", known.licence),
     )
     return [(name, words) for name, words in lines if words]
 
 
-def _money(dollars: float | None) -> str:
-    return "" if dollars is None else money(dollars)
+def _money_cell(dollars: float | None) -> str:
+    return "" if dollars is None else format_money(dollars)
 
 
-def money(dollars: float) -> str:
+def format_money(dollars: float) -> str:
     """A price: cents above one cent, four digits below.
 
-    >>> money(1.32), money(0.0042), money(0)
+    >>> format_money(1.32), format_money(0.0042), format_money(0)
     ('$1.32', '$0.0042', '$0')
     """
     if dollars == 0:
@@ -306,10 +306,10 @@ def money(dollars: float) -> str:
     return f"${dollars:,.2f}" if dollars >= 0.01 else f"${float(f'{dollars:.2g}'):f}".rstrip("0")
 
 
-def parameters(n: int) -> str:
+def format_parameters(n: int) -> str:
     """A count of parameters in millions or billions.
 
-    >>> parameters(334_912_000), parameters(7_100_000_000), parameters(51_200)
+    >>> format_parameters(334_912_000), format_parameters(7_100_000_000), format_parameters(51_200)
     ('335 M', '7.1 B', '51,200')
     """
     if n >= 1e9:
@@ -317,19 +317,19 @@ def parameters(n: int) -> str:
     return f"{n / 1e6:,.0f} M" if n >= 1e6 else numbers.count(n)
 
 
-def megabytes(mb: float) -> str:
+def format_megabytes(mb: float) -> str:
     """Memory in MB, with a decimal below ten.
 
-    >>> megabytes(1536), megabytes(0.42)
+    >>> format_megabytes(1536), format_megabytes(0.42)
     ('1,536 MB', '0.4 MB')
     """
     return f"{numbers.count(round(mb)) if mb >= 10 else numbers.score(mb, 1)} MB"
 
 
-def speed(per_second: float) -> str:
+def format_speed(per_second: float) -> str:
     """Texts per second.
 
-    >>> speed(12480.3), speed(3.25)
+    >>> format_speed(12480.3), format_speed(3.25)
     ('12,480', '3.2')
     """
     return numbers.count(round(per_second)) if per_second >= 10 else f"{per_second:.1f}"
@@ -341,12 +341,12 @@ def n_of(data: Sequence[Dataset]) -> str:
     return items if len(data) == 1 else f"{numbers.counted(len(data), 'dataset')}, {items}"
 
 
-def agreement(board: Board) -> dict[str, str]:
+def agreement_words(board: Board) -> dict[str, str]:
     """How well people agree, by dataset."""
     return {column.dataset: column.people for column in board.columns if column.people}
 
 
-def complete(board: Board) -> str:
+def count_complete(board: Board) -> str:
     """How many systems have all that the board asks."""
     asked = [system for system in board.systems if system.kind != "reference"]
     done = sum(row.state == "done" for row in asked)
@@ -355,6 +355,6 @@ def complete(board: Board) -> str:
     return f"{done} of {numbers.counted(len(asked), 'system')} complete"
 
 
-def versions(fingerprint: str) -> str:
+def short_fingerprint(fingerprint: str) -> str:
     """A fingerprint as far as one reads it."""
     return fingerprint[:12]

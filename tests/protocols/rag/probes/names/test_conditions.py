@@ -18,11 +18,11 @@ from embassay.protocols.rag.probes.bundles import (
     Lang,
     Material,
     Person,
-    bundles,
+    make_bundles,
+    make_pseudonyms,
+    make_texts,
     near_miss,
-    pseudonyms,
     without_diacritics,
-    write,
 )
 
 ALICE = Person("Alice", "Dupont")
@@ -79,7 +79,7 @@ def test_gibberish_is_the_same_in_query_and_passages() -> None:
 
 def test_pseudonyms_never_collide() -> None:
     names = [f"name {i}" for i in range(6000)]
-    assert len(set(pseudonyms(names, 3).values())) == len(names)
+    assert len(set(make_pseudonyms(names, 3).values())) == len(names)
 
 
 def test_near_misses_change_the_impostors_only() -> None:
@@ -153,8 +153,8 @@ MATERIAL = Material("fr", (ALICE, JEAN, *OTHERS), ("a", "b", "c"))
 
 
 def test_runs_share_authors_and_topics_and_draw_the_rest() -> None:
-    first, second = (bundles(MATERIAL, 40, seed=seed) for seed in (1, 2))
-    assert first == bundles(MATERIAL, 40, seed=1)
+    first, second = (make_bundles(MATERIAL, 40, seed=seed) for seed in (1, 2))
+    assert first == make_bundles(MATERIAL, 40, seed=1)
     assert [(one.author, one.topic) for one in first] == [(one.author, one.topic) for one in second]
     assert [one.impostors for one in first] != [one.impostors for one in second]
     for one in first:
@@ -167,7 +167,7 @@ def test_runs_share_authors_and_topics_and_draw_the_rest() -> None:
 
 def test_names_that_look_like_forms_are_left_alone() -> None:
     odd = Bundle(0, "en", Person("{T}", "{A}"), OTHERS, "{A} and {T}", "z", QUERIES["en"][0], TITLES["en"][0])
-    assert write(odd).query == "Which works by {T} {A} on {A} and {T}?"
+    assert make_texts(odd).query == "Which works by {T} {A} on {A} and {T}?"
 
 
 def test_groups_are_those_of_the_source() -> None:

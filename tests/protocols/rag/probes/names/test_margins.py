@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.names import change, margins, over_runs
+from embassay.protocols.rag.probes.names import margin_change, name_margins, over_runs
 
 cosines = arrays(np.float64, (6, 5), elements=st.floats(-1, 1))
 
 
 def test_the_worked_example() -> None:
-    found = margins(np.array([[0.71, 0.55, 0.58, 0.42, 0.25]]))
+    found = name_margins(np.array([[0.71, 0.55, 0.58, 0.42, 0.25]]))
     assert [float(part[0]) for part in (found.name, found.topic, found.both)] == pytest.approx(
         [0.13, 0.29, 0.46]
     )
@@ -28,7 +28,7 @@ def test_run_means() -> None:
 
 
 def test_the_example_of_changes() -> None:
-    result = change(np.array([0.20, 0.10, 0.015, 0.30]), np.array([0.05, 0.04, 0.0, 0.06]))
+    result = margin_change(np.array([0.20, 0.10, 0.015, 0.30]), np.array([0.05, 0.04, 0.0, 0.06]))
     assert result.percent == pytest.approx(-71.666667, abs=1e-6)
     assert result.ratio_percent == pytest.approx(-75.0)
     assert result.excluded_share == 0.25
@@ -38,18 +38,18 @@ def test_the_example_of_changes() -> None:
 @given(cosines)
 def test_impostors_in_either_order_leave_the_margin(similarities: np.ndarray) -> None:
     swapped = similarities[:, [0, 2, 1, 3, 4]]
-    assert np.array_equal(margins(similarities).name, margins(swapped).name)
+    assert np.array_equal(name_margins(similarities).name, name_margins(swapped).name)
 
 
 def test_negative_and_tiny_margins_have_no_percentage() -> None:
-    result = change(np.array([-0.2, 0.0199]), np.array([0.1, 0.1]))
+    result = margin_change(np.array([-0.2, 0.0199]), np.array([0.1, 0.1]))
     assert np.isnan(result.percent)
     assert np.isnan(result.ratio_percent)
     assert (result.kept, result.rows) == (0, 2)
 
 
 @pytest.mark.parametrize(
-    "wrong", [lambda: margins(np.zeros((2, 4))), lambda: change(np.zeros(2), np.zeros(3))]
+    "wrong", [lambda: name_margins(np.zeros((2, 4))), lambda: margin_change(np.zeros(2), np.zeros(3))]
 )
 def test_shapes_that_do_not_fit(wrong: object) -> None:
     with pytest.raises(UsageError):

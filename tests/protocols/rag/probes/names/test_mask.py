@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from embassay.protocols.rag.probes.bundles import Lang
-from embassay.protocols.rag.probes.names import made, margins_of, retrieval_of
+from embassay.protocols.rag.probes.names import make_collections, margins_of, retrieval_of
 from embassay.protocols.rag.probes.options import NamesRequest
 from embassay.systems import open_system
 from embassay.text import open_tokenizer
@@ -27,7 +27,7 @@ def test_masked_names_hold_nothing_apart(name: str, lang: Lang) -> None:
         pytest.skip("minilm is not installed")
     system = open_system(name, tokenizer=open_tokenizer("words"))
     request = NamesRequest((name,), conditions=("hard_name_mask", "gibberish_name"), queries=4, runs=2)
-    texts, collections = made(request, lang)
+    texts, collections = make_collections(request, lang)
     found = margins_of(system, texts)
     assert request.asked == ("base", "hard_name_mask", "gibberish_name")
     assert (found.name[1] == 0.0).all()

@@ -20,7 +20,7 @@ def rows(
     """Rows by variant and measure, of (conditions, runs, queries)."""
     conditions = ["base", "gibberish_name", "initials_form"][: len(name)]
     topic = np.ones_like(name) if topic is None else topic
-    found = names.outcome(conditions, Margins(name, topic, topic), retrieval, CONTEXT)
+    found = names.cell_outcome(conditions, Margins(name, topic, topic), retrieval, CONTEXT)
     return {(one.variant, one.measure): one for one in found.scores}
 
 
@@ -78,7 +78,7 @@ def test_a_lost_query_is_left_out_everywhere() -> None:
 def test_the_headline_and_the_items() -> None:
     name = np.random.default_rng(1).uniform(0.1, 0.3, (3, 2, 5))
     recall = np.random.default_rng(2).uniform(0, 1, (3, 2, 5))
-    found = names.outcome(
+    found = names.cell_outcome(
         ["base", "gibberish_name", "initials_form"],
         Margins(name, name, name),
         {"N-Recall4+@10": recall},
@@ -103,7 +103,7 @@ def test_links_find_what_is_there() -> None:
         "initials_form",
         "case_punct_perturb",
     ]
-    found = names.outcome(conditions, Margins(name, name, name), {"N-Recall4+@10": name}, CONTEXT)
+    found = names.cell_outcome(conditions, Margins(name, name, name), {"N-Recall4+@10": name}, CONTEXT)
     rows = {(one.variant, one.measure): one for one in found.scores}
     link = "Spearman(d_name change, N-Recall4+@10 change)"
     assert rows["remove_label", link].value == pytest.approx(1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from embassay.errors import UsageError
-from embassay.protocols.rag.probes.noise import drop, recovered
+from embassay.protocols.rag.probes.noise import cosine_drop, recovered_share
 
 
 @pytest.mark.parametrize(
@@ -19,17 +19,17 @@ from embassay.protocols.rag.probes.noise import drop, recovered
     ],
 )
 def test_published_drops(clean: float, noisy: float, absolute: float, percent: float) -> None:
-    result = drop(clean, noisy)
+    result = cosine_drop(clean, noisy)
     assert result.absolute == pytest.approx(absolute, abs=1e-9)
     assert round(100 * result.share, 1) == percent
 
 
 def test_recovery() -> None:
     clean, noisy = np.array([0.9, 0.7]), np.array([0.5, 0.5])
-    assert recovered(clean, noisy, clean) == pytest.approx(1)
-    assert recovered(clean, noisy, noisy) == pytest.approx(0)
-    assert recovered(clean, noisy, noisy - 0.1) < 0
-    assert np.isnan(recovered(noisy, clean, clean))
-    assert np.isnan(drop(0.0, 0.1).share)
+    assert recovered_share(clean, noisy, clean) == pytest.approx(1)
+    assert recovered_share(clean, noisy, noisy) == pytest.approx(0)
+    assert recovered_share(clean, noisy, noisy - 0.1) < 0
+    assert np.isnan(recovered_share(noisy, clean, clean))
+    assert np.isnan(cosine_drop(0.0, 0.1).share)
     with pytest.raises(UsageError):
-        recovered(clean, noisy, np.array([0.5]))
+        recovered_share(clean, noisy, np.array([0.5]))

@@ -21,7 +21,7 @@ def rows(cosines: np.ndarray, recall: np.ndarray | None = None) -> dict[tuple[st
     """Rows by variant and measure, of (variants, runs, questions)."""
     recall = np.ones_like(cosines) if recall is None else recall
     values = {COSINE: cosines, "N-Recall4+@10": recall, "RA-nWG@10": recall, "nDCG@10": recall}
-    found = noise.outcome(IDS, VARIANTS, values, CONTEXT)
+    found = noise.cell_outcome(IDS, VARIANTS, values, CONTEXT)
     assert (found.scores[0].measure, found.scores[0].variant) == (noise.HEADLINE, "")
     return {(one.variant, one.measure): one for one in found.scores}
 

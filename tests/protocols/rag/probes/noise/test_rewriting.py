@@ -8,7 +8,7 @@ from embassay.errors import ModelError
 from embassay.protocols.kernel.session import Silent
 from embassay.protocols.rag.judges import Question
 from embassay.protocols.rag.probes.options import NoiseRequest
-from embassay.protocols.rag.probes.questions import Rewritings, questions, rewritten, small_talk
+from embassay.protocols.rag.probes.questions import Rewritings, questions, rewrite_variants, small_talk
 
 
 class Capitals:
@@ -43,7 +43,7 @@ def test_wordings_keep_level_and_run() -> None:
     texts = {text: text.upper() for one in noisy for run in one.texts for text in run if text}
     lost = own.texts[1]
     del texts[lost]
-    made = rewritten(noisy, "capitals", texts)
+    made = rewrite_variants(noisy, "capitals", texts)
     assert [one.name for one in made] == [f"level={level}:capitals" for level in range(5)]
     assert made[0].texts[0] == (own.texts[0].upper(), None, own.texts[2].upper(), own.texts[3].upper())
     assert noisy[0].texts[0] == noisy[0].texts[1] == own.texts

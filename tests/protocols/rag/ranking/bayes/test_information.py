@@ -10,9 +10,9 @@ import pytest
 
 from embassay.protocols.rag.ranking.choice import (
     FISHER_EVERY,
-    contiguous,
-    listed,
-    sampled,
+    list_information,
+    neighbour_windows,
+    sample_information,
     squashed_log_det,
 )
 from embassay.protocols.rag.ranking.posterior import add_answers, log_likelihood
@@ -46,7 +46,7 @@ def test_information_is_that_of_all_orders(m):
     rng = np.random.default_rng(8)
     scores = 2 * rng.normal(size=(9, 6))
     windows = np.array([rng.permutation(6)[:m] for _ in range(3)])
-    information, fisher = listed(scores, windows)
+    information, fisher = list_information(scores, windows)
     for window, found, matrix in zip(windows, information, fisher, strict=True):
         mutual, mean_curvature = enumerated(scores, window)
         assert found == pytest.approx(mutual, abs=1e-12)
@@ -56,17 +56,19 @@ def test_information_is_that_of_all_orders(m):
 def test_information_lies_between_none_and_all():
     """Nothing of what is known, log m! of a judge without noise on scores of which nothing is known."""
     known = np.tile(np.array([400.0, 300, 200, 100, 0]), (64, 1))
-    assert listed(known, np.arange(5)[None])[0][0] == pytest.approx(0, abs=1e-9)
+    assert list_information(known, np.arange(5)[None])[0][0] == pytest.approx(0, abs=1e-9)
     unknown = 100.0 * np.array(list(permutations(range(5))), dtype=float)
-    assert listed(unknown, np.arange(5)[None])[0][0] == pytest.approx(np.log(120), abs=1e-9)
+    assert list_information(unknown, np.arange(5)[None])[0][0] == pytest.approx(np.log(120), abs=1e-9)
 
 
 def test_simulated_answers_give_the_same_fisher_information():
     rng = np.random.default_rng(9)
     scores = np.tile(rng.normal(size=5), (4000, 1))
     window = np.arange(5)[None]
-    _, exact = listed(scores[:1], window)
-    np.testing.assert_allclose(sampled(scores, window, rng.gumbel(size=(4000, 5))), exact, atol=0.03)
+    _, exact = list_information(scores[:1], window)
+    np.testing.assert_allclose(
+        sample_information(scores, window, rng.gumbel(size=(4000, 5))), exact, atol=0.03
+    )
 
 
 def test_log_det_stays_below_what_an_order_can_tell():
@@ -81,4 +83,4 @@ def test_log_det_stays_below_what_an_order_can_tell():
 
 
 def test_windows_are_neighbours_of_the_order():
-    np.testing.assert_array_equal(contiguous(np.array([3, 0, 2, 1]), 3), [[3, 0, 2], [0, 2, 1]])
+    np.testing.assert_array_equal(neighbour_windows(np.array([3, 0, 2, 1]), 3), [[3, 0, 2], [0, 2, 1]])

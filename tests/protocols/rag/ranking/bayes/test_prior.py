@@ -12,7 +12,7 @@ from embassay.protocols.rag.ranking.posterior import (
     RELIABILITY,
     SHARPNESS,
     log_weights,
-    priors,
+    make_priors,
     spread_of_grades,
 )
 
@@ -45,7 +45,7 @@ def test_grades_that_tell_nobody_apart_say_nothing(grades):
 
 def test_prior_variance_of_scores_is_the_sharpness_squared():
     """Over the pool, at every reliability; and at none the grades do not matter."""
-    found = priors(spread_of_grades([1, 2, 2, 3, 5]), 0.2)
+    found = make_priors(spread_of_grades([1, 2, 2, 3, 5]), 0.2)
     scores, spreads = found.means[:, :-1], 1 / found.precisions[:, :-1]
     wanted = np.repeat(SHARPNESS**2, len(RELIABILITY))
     np.testing.assert_allclose((scores**2 + spreads).mean(axis=1), wanted)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.ranking.locks import clipped, plackett_luce_step, step_size
+from embassay.protocols.rag.ranking.locks import clip_change, plackett_luce_step, step_size
 
 
 def test_equal_scores() -> None:
@@ -37,9 +37,9 @@ def test_the_clip_never_binds_at_the_usual_step() -> None:
     each of the four suffixes in which it is not the first."""
     worst, _ = plackett_luce_step([-50.0, -40.0, -30.0, -20.0, 50.0], 0.05)
     assert max(map(abs, worst)) <= 0.2 + 1e-12
-    assert clipped(0.3, 0.2) == 0.2
-    assert clipped(-0.3, 0.2) == -0.2
-    assert clipped(0.1, 0.2) == 0.1
+    assert clip_change(0.3, 0.2) == 0.2
+    assert clip_change(-0.3, 0.2) == -0.2
+    assert clip_change(0.1, 0.2) == 0.1
 
 
 @given(st.lists(st.floats(-30, 30), min_size=2, max_size=7))

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embassay.protocols.rag.sweep.findings.recommendation import by_axis, choose_each, runners
+from embassay.protocols.rag.sweep.findings.recommendation import by_axis, choose_each, runner_shares
 from embassay.protocols.rag.sweep.stacks import Configuration
 from embassay.protocols.rag.tradeoffs import Limits, Stack, choose
 
@@ -56,6 +56,9 @@ def test_shares_of_runners_up_and_of_values_of_an_axis() -> None:
     stacks = [Stack(id, 0, 0) for id in "abc"]
     quality = np.eye(3)[[0, 0, 0, 1, 2, 1]]
     winners = choose_each(stacks, quality, np.zeros((6, 3)), Limits(), 75.0)
-    assert [(one.name, one.share) for one in runners(winners, "abc", "a")] == [("b", 2 / 6), ("c", 1 / 6)]
+    assert [(one.name, one.share) for one in runner_shares(winners, "abc", "a")] == [
+        ("b", 2 / 6),
+        ("c", 1 / 6),
+    ]
     modes = [Configuration("e", mode=mode) for mode in ("dense", "hybrid", "hybrid")]
     assert {one.name: one.share for one in by_axis(winners, modes)} == {"dense": 0.5, "hybrid": 0.5}

@@ -12,7 +12,7 @@ import pytest
 from claims import Tables, walk
 from embassay.protocols.rag.sweep.findings import findings_of
 from embassay.protocols.rag.sweep.findings.record import Part, StackFacts, Terms
-from embassay.protocols.rag.sweep.findings.sentences import claims
+from embassay.protocols.rag.sweep.findings.sentences import sweep_claims
 from embassay.protocols.rag.sweep.stacks import Configuration, Rules, Sweep
 
 from ..sweeps import constant, drawn
@@ -74,7 +74,7 @@ def tables_of(part: Part, asked: Terms) -> Tables:
 def held(part: Part, asked: Terms) -> int:
     """Every claim of a part, and the counts and words of its sentences."""
     tables, recommendation = tables_of(part, asked), part.recommendation
-    made = list(claims(part, asked))
+    made = list(sweep_claims(part, asked))
     able = [
         stack for stack in part.stacks if stack.id in tables.values[asked.measure] and tables.keeps(stack.id)
     ]

@@ -17,7 +17,7 @@ from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.sweep.findings import Findings, conclude, findings_of, read_findings, result_rows
 from embassay.protocols.rag.sweep.findings.arrays import Ground
-from embassay.protocols.rag.sweep.findings.recommendation import differences_from, recommend
+from embassay.protocols.rag.sweep.findings.recommendation import differences_from, recommend_stack
 from embassay.protocols.rag.sweep.findings.record import Part
 from embassay.protocols.rag.sweep.findings.sentences import ms, percent, usd
 from embassay.protocols.rag.sweep.stacks import Rules, Sweep, Times
@@ -118,7 +118,7 @@ def test_of_stacks_that_are_alike_one_is_told_of_which_more_queries_would_soones
     """Its interval holds 0, and no other's is nearer to leaving it."""
     sweep = drawn({"sea": 20}, Rules(sla_ms=300.0, jitter_ms=75.0), axes={**AXES, "reranker": ("none",)})
     ground = Ground(sweep, ["sea"], 200, measured_jitter_ms=0.0)
-    found = recommend(ground)
+    found = recommend_stack(ground)
     [one] = found.undecided
     assert one.stack in found.alike
     differences = differences_from(ground, found.measure, found.stack)
@@ -309,7 +309,8 @@ def _printed(value: Any) -> set[str]:
         return set()
     size = abs(value)
     forms = [
-        numbers.score(size), numbers.score(size, 1), numbers.percent(size), numbers.percent(size, 1), percent(size),
+        numbers.score(size), numbers.score(size, 1), numbers.percent(size), numbers.percent(size, 1),
+        percent(size),
         ms(size), usd(size), f"{size:g}", f"{size:,}",
     ]  # fmt: skip
     return {number for form in forms for number in re.findall(r"\d[\d,]*(?:\.\d+)?", form)}

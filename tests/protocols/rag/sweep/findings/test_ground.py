@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from embassay.protocols.kernel.estimates import UNVARIED
 from embassay.protocols.rag.sweep.findings import arrays as timing
 from embassay.protocols.rag.sweep.findings import findings_of
-from embassay.protocols.rag.sweep.findings.arrays import Ground, defined_means, figure
+from embassay.protocols.rag.sweep.findings.arrays import Ground, defined_means, make_figure
 from embassay.protocols.rag.sweep.stacks import Configuration, Rules, Sweep
 
 from ..sweeps import constant, drawn
@@ -30,7 +30,7 @@ def ground(sweep: Sweep, *datasets: str, resamples: int = 200) -> Ground:
 def test_a_resample_that_draws_every_query_once_is_the_sample(samples: np.ndarray) -> None:
     every = np.arange(samples.shape[1])[None, :]
     for percentile in (50.0, 95.0):
-        found = timing.resampled(samples, percentile, every)
+        found = timing.resampled_percentile(samples, percentile, every)
         assert found[0] == pytest.approx(timing.percentile_of(samples, percentile))
 
 
@@ -79,7 +79,7 @@ def test_differences_are_paired() -> None:
 
 
 def test_what_differs_from_nothing_by_rounding_is_nothing() -> None:
-    found = figure(1e-17, np.array([1e-17, -1e-17, 0.0]), 3)
+    found = make_figure(1e-17, np.array([1e-17, -1e-17, 0.0]), 3)
     assert (found.value, found.low, found.high) == (0.0, None, None)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from embassay.contracts import IndexFacts
 from embassay.protocols.rag.sweep.findings import findings_of
-from embassay.protocols.rag.sweep.findings.conclusions import estimate
+from embassay.protocols.rag.sweep.findings.conclusions import memory_estimate
 from embassay.protocols.rag.sweep.findings.record import Advice
 from embassay.protocols.rag.sweep.stacks import Configuration, Measured, Rules, Sweep, Times
 
@@ -154,16 +154,16 @@ GIB = 2**30
 )  # fmt: skip
 def test_memory_by_formula(index: str, vectors: float, graph: float) -> None:
     """Spec rag 3.6, per million vectors of 1024 dimensions."""
-    found = estimate(index, IndexFacts(1_000_000, 1024, 0.0, None, None))
+    found = memory_estimate(index, IndexFacts(1_000_000, 1024, 0.0, None, None))
     assert [None if one is None else one / GIB for one in found] == pytest.approx([vectors, graph], abs=1e-6)
 
 
 def test_a_product_code_has_parts_of_eight_values_unless_told() -> None:
     one = IndexFacts(1000, 64, 0.0, None, None)
-    assert estimate("pq", one) == estimate("pq?m=8", one) == (1000 * 8 + 256 * 64 * 4, 0.0)
-    assert estimate("opq", one)[0] == 1000 * 8 + 256 * 64 * 4 + 64 * 64 * 4
-    assert estimate("pq?nbits=4", one)[0] is None
+    assert memory_estimate("pq", one) == memory_estimate("pq?m=8", one) == (1000 * 8 + 256 * 64 * 4, 0.0)
+    assert memory_estimate("opq", one)[0] == 1000 * 8 + 256 * 64 * 4 + 64 * 64 * 4
+    assert memory_estimate("pq?nbits=4", one)[0] is None
 
 
 def test_no_formula_for_a_server() -> None:
-    assert estimate("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (None, None)
+    assert memory_estimate("pgvector:hnsw", IndexFacts(10, 8, 0.0, None, None)) == (None, None)

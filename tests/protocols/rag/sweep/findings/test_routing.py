@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.protocols.rag.sweep.findings import findings_of
-from embassay.protocols.rag.sweep.findings.advice import fires, halves, threshold
+from embassay.protocols.rag.sweep.findings.advice import signal_fires, signal_threshold, split_halves
 from embassay.protocols.rag.sweep.findings.record import Route
 from embassay.protocols.rag.sweep.signals import entropy
 from embassay.protocols.rag.sweep.stacks import Measured, Rules, Sweep
@@ -36,20 +36,20 @@ def test_the_entropy_of_the_specification() -> None:
 
 @given(st.integers(2, 200), st.integers(0, 9))
 def test_halves_have_every_query_once(n: int, seed: int) -> None:
-    parts = halves(n, seed, "sea")
+    parts = split_halves(n, seed, "sea")
     assert sorted([*parts.calibration, *parts.evaluation]) == list(range(n))
     assert 0 <= len(parts.evaluation) - len(parts.calibration) <= 1
 
 
 def test_a_threshold_is_a_quarter_of_the_calibration_queries() -> None:
     values = np.arange(101.0)
-    low, high = threshold("sea", "margin", values), threshold("sea", "entropy", values)
+    low, high = signal_threshold("sea", "margin", values), signal_threshold("sea", "entropy", values)
     assert low is not None
     assert high is not None
     assert (low.value, low.below, high.value, high.below) == (25.0, True, 75.0, False)
-    assert (fires(low, values).sum(), fires(high, values).sum()) == (25, 25)
-    assert not fires(low, np.array([np.nan])).any()
-    assert threshold("sea", "margin", np.full(3, np.nan)) is None
+    assert (signal_fires(low, values).sum(), signal_fires(high, values).sum()) == (25, 25)
+    assert not signal_fires(low, np.array([np.nan])).any()
+    assert signal_threshold("sea", "margin", np.full(3, np.nan)) is None
 
 
 def test_each_signal_alone_and_together() -> None:
@@ -73,7 +73,7 @@ def test_who_is_always_escalated_gets_what_the_large_k_gives() -> None:
     def change(one: Measured) -> Measured:
         n = len(one.signals["margin"])
         margin = np.zeros(n)
-        margin[halves(n, 7, one.dataset).calibration] = 1.0
+        margin[split_halves(n, 7, one.dataset).calibration] = 1.0
         return replace(one, signals={"margin": margin})
 
     [route] = routes(change).values()

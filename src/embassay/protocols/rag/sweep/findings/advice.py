@@ -22,13 +22,13 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     Pairs,
     at_cutoff,
     family_of,
-    figure,
+    figure_reach,
+    make_figure,
     pairs_alike,
-    reach,
     usual_measures,
     values_of,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import said, told_apart
+from embassay.protocols.rag.sweep.findings.recommendation import axis_value, told_apart
 from embassay.protocols.rag.sweep.findings.record import (
     Advice,
     Against,
@@ -38,13 +38,20 @@ from embassay.protocols.rag.sweep.findings.record import (
     Step,
     Threshold,
 )
-from embassay.protocols.rag.sweep.findings.sentences import dollars_more, ms, ms_more, percent, told, usd
+from embassay.protocols.rag.sweep.findings.sentences import (
+    dollars_more,
+    format_score,
+    ms,
+    ms_more,
+    percent,
+    usd,
+)
 from embassay.protocols.rag.sweep.stacks import NONE, SIGNALS, Measured
 from embassay.protocols.rag.tradeoffs import Stack, marginal_gain
 from embassay.randomness import generator
 
 
-def steps(ground: Ground) -> Iterator[Step]:
+def depth_steps(ground: Ground) -> Iterator[Step]:
     """Every step from a K to the next one of its family, for the usual measures."""
     families: dict[str, list[int]] = {}
     for i, configuration in enumerate(ground.configurations):
@@ -63,10 +70,10 @@ def steps(ground: Ground) -> Iterator[Step]:
         }
         for (i, j), gain in zip(pairs, ground.figures(columns), strict=True):
             if gain.value is not None:
-                yield _step(ground, i, j, measure, gain)
+                yield _make_step(ground, i, j, measure, gain)
 
 
-def _step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> Step:
+def _make_step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> Step:
     less, more = (
         Stack(ground.ids[at], float(ground.cost[at]), float(ground.latency[at]), {measure: value})
         for at, value in ((i, 0.0), (j, gain.value or 0.0))
@@ -83,7 +90,7 @@ def _step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> Step:
 def _step_in_words(gain: Figure, milliseconds: float, usd: float, jitter_ms: float) -> str:
     """What is gained, for how much; what cannot be told from nothing is called so."""
     value = gain.value or 0.0
-    if reach(gain) == (0.0, 0.0):
+    if figure_reach(gain) == (0.0, 0.0):
         quality = "nothing"
     else:
         quality = numbers.change(value) if told_apart(gain) else "cannot be told from 0"
@@ -110,10 +117,10 @@ class Halves:
     evaluation: NDArray[np.int64]
 
 
-def halves(n: int, seed: int, dataset: str) -> Halves:
+def split_halves(n: int, seed: int, dataset: str) -> Halves:
     """Half of the queries (the smaller one where n is odd) to calibrate, drawn by seed, and the others.
 
-    >>> parts = halves(5, 1, "sea")
+    >>> parts = split_halves(5, 1, "sea")
     >>> len(parts.calibration), len(parts.evaluation)
     (2, 3)
     """
@@ -121,7 +128,7 @@ def halves(n: int, seed: int, dataset: str) -> Halves:
     return Halves(np.sort(order[: n // 2]), np.sort(order[n // 2 :]))
 
 
-def threshold(dataset: str, signal: str, values: Floats) -> Threshold | None:
+def signal_threshold(dataset: str, signal: str, values: Floats) -> Threshold | None:
     """From where on a signal fires: under the lowest quarter or above the highest of the calibration queries, or where
     it is fixed; None where it is undefined for all of them."""
     valid = values[~np.isnan(values)]
@@ -133,7 +140,7 @@ def threshold(dataset: str, signal: str, values: Floats) -> Threshold | None:
     return Threshold(dataset, signal, float(np.percentile(valid, QUARTER if below else 100 - QUARTER)), below)
 
 
-def fires(limit: Threshold, values: Floats) -> Mask:
+def signal_fires(limit: Threshold, values: Floats) -> Mask:
     """Which queries ask for more; one whose signal is undefined does not."""
     with np.errstate(invalid="ignore"):
         return np.asarray(values < limit.value if limit.below else values > limit.value)
@@ -159,20 +166,20 @@ class _Route:
     escalated: Mapping[str, Mask]
 
 
-def routes(ground: Ground) -> Iterator[Route]:
+def find_routes(ground: Ground) -> Iterator[Route]:
     """Every family with K = 50 and K = 100, by each signal that it has and by all of them together."""
-    split = {name: halves(n, ground.seed, name) for name, n in ground.queries.items()}
+    split = {name: split_halves(n, ground.seed, name) for name, n in ground.queries.items()}
     if any(not len(half.calibration) for half in split.values()):
         return
     pairs = [(j, i) for i, j in pairs_alike(ground, "k", MORE, LESS)]
-    found_routes = [route for less, more in pairs for route in _routes(ground, split, less, more)]
+    found_routes = [route for less, more in pairs for route in _family_routes(ground, split, less, more)]
     base = ground.rules.measure
     measures = [name for k in CUTOFFS if (name := at_cutoff(ground.measures, base, k))] or [base]
     if found_routes:
-        yield from _told(ground, split, found_routes, measures)
+        yield from _measure_routes(ground, split, found_routes, measures)
 
 
-def _routes(ground: Ground, split: Mapping[str, Halves], less: int, more: int) -> Iterator[_Route]:
+def _family_routes(ground: Ground, split: Mapping[str, Halves], less: int, more: int) -> Iterator[_Route]:
     alone = [route for name in SIGNALS if (route := _by_signal(ground, split, less, more, name)) is not None]
     yield from alone
     if len(alone) > 1:
@@ -187,22 +194,22 @@ def _by_signal(
     limits, masks = [], {}
     for name, half in split.items():
         values = ground.rows[name][less].signals.get(signal)
-        limit = None if values is None else threshold(name, signal, values[half.calibration])
+        limit = None if values is None else signal_threshold(name, signal, values[half.calibration])
         if values is None or limit is None:
             return None
         limits.append(limit)
-        masks[name] = fires(limit, values[half.evaluation])
+        masks[name] = signal_fires(limit, values[half.evaluation])
     return _Route(less, more, signal, tuple(limits), masks)
 
 
-def _told(
+def _measure_routes(
     ground: Ground, split: Mapping[str, Halves], routes_: Sequence[_Route], measures: Sequence[str]
 ) -> Iterator[Route]:
     """The figures of all routes, resampled together: rates, then of each measure value and differences."""
     rates = ground.figures({
         name: np.column_stack([route.escalated[name] for route in routes_]).astype(np.float64) for name in split
     })  # fmt: skip
-    figures = {measure: _figures(ground, split, routes_, measure) for measure in measures}
+    figures = {measure: _route_figures(ground, split, routes_, measure) for measure in measures}
     for i, route in enumerate(routes_):
         quality = [Quality(measure, figures[measure][0][i]) for measure in measures]
         against = [
@@ -210,10 +217,10 @@ def _told(
             for measure in measures
             for side, k in ((1, LESS), (2, MORE))
         ]
-        yield _route(ground, split, route, rates[i], quality, against)
+        yield _make_route(ground, split, route, rates[i], quality, against)
 
 
-def _figures(
+def _route_figures(
     ground: Ground, split: Mapping[str, Halves], routes_: Sequence[_Route], measure: str
 ) -> list[list[Figure]]:
     """Of each route: the measure when routed, less that of the small K, less that of the large one."""
@@ -226,13 +233,16 @@ def _figures(
     return [ground.figures(columns) for columns in (routed, from_less, from_more)]
 
 
-def _route(
+def _make_route(
     ground: Ground, split: Mapping[str, Halves], route: _Route, rate: Figure, quality: Sequence[Quality],
     against: Sequence[Against],
 ) -> Route:  # fmt: skip
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
-    costs, times = _each(ground, route, lambda stack: stack.cost), _each(ground, route, _mean_ms)
-    usd_routed, ms_routed = (float(mixed(part, shares).mean()) for part in (costs, times))
+    costs, times = (
+        _of_both_stacks(ground, route, lambda stack: stack.cost),
+        _of_both_stacks(ground, route, _mean_ms),
+    )
+    usd_routed, ms_routed = (float(mix_costs(part, shares).mean()) for part in (costs, times))
     return Route(
         family=family_of(ground.configurations[route.less]),
         less=ground.ids[route.less],
@@ -254,16 +264,16 @@ def _route(
     )
 
 
-def mixed(each: Floats, shares: Floats) -> Floats:
+def mix_costs(each: Floats, shares: Floats) -> Floats:
     """What routing costs where a share of the queries is escalated: `each` is (2, n), of the small and the large K.
 
-    >>> mixed(np.array([[1.0], [2.0]]), np.array([0.25])).tolist()
+    >>> mix_costs(np.array([[1.0], [2.0]]), np.array([0.25])).tolist()
     [1.25]
     """
     return np.asarray((1 - shares) * each[0] + shares * each[1])
 
 
-def _each(ground: Ground, route: _Route, of: Callable[[Measured], float]) -> Floats:
+def _of_both_stacks(ground: Ground, route: _Route, of: Callable[[Measured], float]) -> Floats:
     """A number of the two stacks on each dataset: (2, datasets)."""
     return np.array(
         [[of(ground.rows[name][i]) for name in ground.datasets] for i in (route.less, route.more)]
@@ -278,23 +288,25 @@ def _mean_ms(stack: Measured) -> float:
 def _route_in_words(
     rate: Figure, usd_routed: float, ms_routed: float, quality: Sequence[Quality], against: Sequence[Against]
 ) -> str:
-    parts = [f"{value.measure} {told(value.value)}" for value in quality if value.value.value is not None]
+    parts = [
+        f"{value.measure} {format_score(value.value)}" for value in quality if value.value.value is not None
+    ]
     compared = [
-        f"{told(pair.difference, signed=True)} against K {pair.k}"
+        f"{format_score(pair.difference, signed=True)} against K {pair.k}"
         for pair in against
         if pair.measure == quality[-1].measure and pair.difference.value is not None
     ]
     deep = f" ({', '.join(compared)})" if compared else ""
     return (
-        f"{percent(rate.value or 0.0)} of the queries get {MORE} candidates: {usd(usd_routed)} per 1,000 queries, "
-        f"{ms(ms_routed)} in the mean, {', '.join(parts)}{deep}."
+        f"{percent(rate.value or 0.0)} of the queries get {MORE} candidates: {usd(usd_routed)} per "
+        f"1,000 queries, {ms(ms_routed)} in the mean, {', '.join(parts)}{deep}."
     )
 
 
 MOST_VALUES = 6
 
 
-def effects(ground: Ground) -> Iterator[Effect]:
+def axis_effects(ground: Ground) -> Iterator[Effect]:
     """Every two values of every axis (of those with up to six), the later less the earlier, for the usual measures."""
     compared = [
         (axis, value, other, pairs)
@@ -312,7 +324,8 @@ def effects(ground: Ground) -> Iterator[Effect]:
         }
         for (axis, value, other, pairs), quality in zip(compared, ground.figures(averaged), strict=True):
             yield Effect(
-                axis, said(axis, value), said(axis, other), len(pairs), measure, quality, milliseconds(ground, pairs),
+                axis, axis_value(axis, value), axis_value(axis, other), len(pairs), measure, quality,
+                latency_change(ground, pairs),
                 float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs])),
             )  # fmt: skip
 
@@ -324,41 +337,43 @@ def mean_difference(columns: Floats, pairs: Pairs) -> Floats:
     return np.asarray((columns[:, first] - columns[:, second]).mean(axis=1))
 
 
-def milliseconds(ground: Ground, pairs: Pairs) -> Figure:
+def latency_change(ground: Ground, pairs: Pairs) -> Figure:
     """The mean difference of latencies, with the interval over timed queries."""
     first, second = np.array(pairs).T
     timed = min(rows[0].times.total.shape[1] for rows in ground.rows.values())
     value = float((ground.latency[first] - ground.latency[second]).mean())
     replicates = (ground.latency_replicates[:, first] - ground.latency_replicates[:, second]).mean(axis=1)
-    return figure(value, replicates, timed)
+    return make_figure(value, replicates, timed)
 
 
 MEANING = {"holds": "It holds.", "does not hold": "It does not hold.", "open": "Undecided on these queries."}
 
 
-def status(value: Figure, least: float = 0.0) -> str:
+def effect_status(value: Figure, least: float = 0.0) -> str:
     """Whether a difference lies over `least` with its whole interval, under it, or on both sides.
 
-    >>> status(Figure(0.05, 0.01, 0.09)), status(Figure(-0.05, -0.09, -0.01)), status(Figure(0.01, -0.02, 0.04))
-    ('holds', 'does not hold', 'open')
+    >>> effect_status(Figure(0.05, 0.01, 0.09)), effect_status(Figure(-0.05, -0.09, -0.01))
+    ('holds', 'does not hold')
+    >>> effect_status(Figure(0.01, -0.02, 0.04))
+    'open'
     """
-    ends = reach(value)
+    ends = figure_reach(value)
     if ends is None:
         return "open"
     return "holds" if ends[0] > least else "does not hold" if ends[1] <= least else "open"
 
 
-def opposite(found: str) -> str:
+def opposite_status(found: str) -> str:
     """The status of a line that says the opposite."""
     return {"holds": "does not hold", "does not hold": "holds"}.get(found, found)
 
 
-def untested(line: str, needs: str) -> Advice:
+def untested_advice(line: str, needs: str) -> Advice:
     """A line that the sweep says nothing of, and what it needs."""
     return Advice(line, "not tested", f"Not tested on this data: {needs}.")
 
 
-def judged(line: str, found: str, text: str, *evidence: Figure) -> Advice:
+def make_advice(line: str, found: str, text: str, *evidence: Figure) -> Advice:
     """A line with its status, told by its figures."""
     return Advice(line, found, f"{text} {MEANING[found]}", evidence)
 
@@ -412,7 +427,7 @@ def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> Figure:
         values = ground.values(above) / ground.values(below)
         replicates = ground.replicates(above) / ground.replicates(below)
     n = sum(int((~np.isnan(column[:, 0])).sum()) for column in above.values())
-    return figure(
+    return make_figure(
         float((values[first] - values[second]).mean()),
         (replicates[:, first] - replicates[:, second]).mean(axis=1), n,
     )  # fmt: skip
@@ -423,7 +438,7 @@ def has_ceiling(ground: Ground, measure: str) -> bool:
     return all(measure in row.ceiling for rows in ground.rows.values() for row in rows)
 
 
-def points(value: float) -> str:
+def format_points(value: float) -> str:
     """A difference of percentages."""
     return f"{numbers.change(100 * value, 1)} points"
 
@@ -433,12 +448,14 @@ def signed_percent(value: Figure) -> str:
     if value.value is None:
         return "n/a"
     ends = (
-        "" if value.low is None or value.high is None else f" ({_signed(value.low)} to {_signed(value.high)})"
+        ""
+        if value.low is None or value.high is None
+        else f" ({_signed_share(value.low)} to {_signed_share(value.high)})"
     )
-    return f"{_signed(value.value)}{ends}"
+    return f"{_signed_share(value.value)}{ends}"
 
 
-def _signed(value: float) -> str:
+def _signed_share(value: float) -> str:
     """A share in percent with its sign; what rounds to zero has none."""
     return f"{numbers.change(100 * value, 1)}%"
 
@@ -456,30 +473,30 @@ HARDLY = 0.01
 HALF_A_SECOND = 500.0
 
 
-def hnsw(ground: Ground) -> Advice:
+def hnsw_advice(ground: Ground) -> Advice:
     """The loss of hnsw-f32 against flat search stays within 2%."""
     line = "HNSW f32 by default, tuned until within 1-2% of flat"
     pairs = _index_pairs(ground, "hnsw-f32", "flat")
     if not pairs:
-        return untested(line, "needs hnsw-f32 and flat")
+        return untested_advice(line, "needs hnsw-f32 and flat")
     measure = ground.rules.measure
     change = relative_change(ground, measure, pairs)
-    time = milliseconds(ground, pairs)
+    time = latency_change(ground, pairs)
     text = f"hnsw-f32 changes {measure} by {signed_percent(change)} of flat search, and the time by {ms_change(time)}."
-    return judged(line, status(change, -TOLERANCE), text, change, time)
+    return make_advice(line, effect_status(change, -TOLERANCE), text, change, time)
 
 
-def int8(ground: Ground) -> Advice:
+def int8_advice(ground: Ground) -> Advice:
     """int8 loses more than 1% against f32: were it free, memory alone would speak for it."""
     line = "int8 only under hard memory limits and after re-checking %PROC"
     pairs = _index_pairs(ground, "hnsw-int8", "hnsw-f32") or _index_pairs(ground, "int8", "flat")
     if not pairs:
-        return untested(line, "needs an int8 index and the same in f32")
+        return untested_advice(line, "needs an int8 index and the same in f32")
     measure = ground.rules.measure
     change = relative_change(ground, measure, pairs)
-    time = milliseconds(ground, pairs)
+    time = latency_change(ground, pairs)
     text = f"int8 changes {measure} by {signed_percent(change)} of f32, and the time by {ms_change(time)}."
-    return judged(line, opposite(status(change, -HARDLY)), text, change, time)
+    return make_advice(line, opposite_status(effect_status(change, -HARDLY)), text, change, time)
 
 
 def _index_pairs(ground: Ground, name: str, other: str) -> Pairs:
@@ -489,78 +506,79 @@ def _index_pairs(ground: Ground, name: str, other: str) -> Pairs:
     return [pair for a in first for b in second for pair in pairs_alike(ground, "index", a, b)]
 
 
-def dimensions(ground: Ground) -> Advice:
+def dimension_advice(ground: Ground) -> Advice:
     """2048 dimensions bring something at 30 and nothing at 10."""
     line = "1024 dimensions by default, 2048 only for deep K"
     at_10, at_30 = measure_at(ground, 10), measure_at(ground, 30)
     pairs = pairs_alike(ground, "dims", 2048, 1024)
     if not pairs or at_10 is None or at_30 is None:
-        return untested(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
+        return untested_advice(line, "needs 1024 and 2048 dimensions of one encoder, measured at 10 and 30")
     shallow, deep = difference_of(ground, at_10, pairs), difference_of(ground, at_30, pairs)
-    verdict = all_of([opposite(status(shallow)), status(deep)])
-    text = f"2048 less 1024: {told(shallow, signed=True)} of {at_10}, {told(deep, signed=True)} of {at_30}."
-    return judged(line, verdict, text, shallow, deep)
+    verdict = all_of([opposite_status(effect_status(shallow)), effect_status(deep)])
+    first, second = format_score(shallow, signed=True), format_score(deep, signed=True)
+    text = f"2048 less 1024: {first} of {at_10}, {second} of {at_30}."
+    return make_advice(line, verdict, text, shallow, deep)
 
 
 def depth_10(ground: Ground) -> Advice:
     """100 reranked candidates bring no more than 0.01 at 10 over 50."""
     line = "Candidate depth 50 for @10"
-    return _depth(ground, line, 10, opposite)
+    return _depth_advice(ground, line, 10, opposite_status)
 
 
 def depth_30(ground: Ground) -> Advice:
     """100 reranked candidates bring something at 30 over 50."""
     line = "Candidate depth 100 for @30"
-    return _depth(ground, line, 30, str)
+    return _depth_advice(ground, line, 30, str)
 
 
-def _depth(ground: Ground, line: str, cutoff: int, turn: Callable[[str], str]) -> Advice:
+def _depth_advice(ground: Ground, line: str, cutoff: int, turn: Callable[[str], str]) -> Advice:
     """K = 100 less K = 50, of the stacks whose candidates a reranker or a fusion orders anew."""
     measure = measure_at(ground, cutoff)
-    pairs = [pair for pair in pairs_alike(ground, "k", 100, 50) if _reorders(ground, pair[0])]
+    pairs = [pair for pair in pairs_alike(ground, "k", 100, 50) if _is_reordering(ground, pair[0])]
     if not pairs or measure is None:
-        return untested(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
+        return untested_advice(line, f"needs K 50 and 100 with a reranker, measured at {cutoff}")
     gain = difference_of(ground, measure, pairs)
-    verdict = status(gain, HARDLY if turn is opposite else 0.0)
-    text = f"K 100 minus K 50: {told(gain, signed=True)} of {measure}."
-    return judged(line, turn(verdict), text, gain)
+    verdict = effect_status(gain, HARDLY if turn is opposite_status else 0.0)
+    text = f"K 100 minus K 50: {format_score(gain, signed=True)} of {measure}."
+    return make_advice(line, turn(verdict), text, gain)
 
 
-def _reorders(ground: Ground, place: int) -> bool:
+def _is_reordering(ground: Ground, place: int) -> bool:
     return ground.configurations[place].reranker != NONE
 
 
 def half_second(ground: Ground) -> Advice:
     """Reranking up to 100 candidates stays under half a second, reranking more does not."""
     line = "At most 100 candidates for half a second"
-    reranked = [i for i in range(len(ground.ids)) if _reorders(ground, i)]
+    reranked = [i for i in range(len(ground.ids)) if _is_reordering(ground, i)]
     within, beyond = (
         [float(ground.latency[i]) for i in reranked if (ground.configurations[i].k <= 100) is small]
         for small in (True, False)
     )
     if not within or not beyond:
-        return untested(line, "needs rerankers with at most 100 and with more than 100 candidates")
+        return untested_advice(line, "needs rerankers with at most 100 and with more than 100 candidates")
     quick, broken = max(within) <= HALF_A_SECOND, min(beyond) > HALF_A_SECOND
     verdict = "holds" if quick and broken else "does not hold"
     text = f"Up to 100 candidates take {ms(max(within))} at most, more take {ms(min(beyond))} at least."
-    return judged(line, verdict, text, Figure(max(within)), Figure(min(beyond)))
+    return make_advice(line, verdict, text, Figure(max(within)), Figure(min(beyond)))
 
 
 def default_stack(ground: Ground) -> Advice:
     """Hybrid and reranked is better than the same without one of the two, and without both."""
     line = "Hybrid plus the strong reranker as the default stack"
     strong = strong_reranker(ground)
-    pairs = _four(ground, strong) if strong else {}
+    pairs = _four_ways(ground, strong) if strong else {}
     if strong is None or len(pairs) < 3:
-        return untested(line, "needs dense and hybrid, each with and without a reranker")
+        return untested_advice(line, "needs dense and hybrid, each with and without a reranker")
     measure = ground.rules.measure
     gains = {name: difference_of(ground, measure, pair) for name, pair in pairs.items()}
-    words = ", ".join(f"{told(gain, signed=True)} against {name}" for name, gain in gains.items())
+    words = ", ".join(f"{format_score(gain, signed=True)} against {name}" for name, gain in gains.items())
     text = f"Hybrid with {strong}, {measure}: {words}."
-    return judged(line, all_of(status(gain) for gain in gains.values()), text, *gains.values())
+    return make_advice(line, all_of(effect_status(gain) for gain in gains.values()), text, *gains.values())
 
 
-def _four(ground: Ground, strong: str) -> Mapping[str, Pairs]:
+def _four_ways(ground: Ground, strong: str) -> Mapping[str, Pairs]:
     """Hybrid and reranked stacks beside the same without one of the two, and without both."""
     places = {configuration: i for i, configuration in enumerate(ground.configurations)}
     by_name: dict[str, Pairs] = {}
@@ -576,90 +594,96 @@ def _four(ground: Ground, strong: str) -> Mapping[str, Pairs]:
     return by_name
 
 
-def lite(ground: Ground) -> Advice:
+def reranker_advice(ground: Ground) -> Advice:
     """The cheaper reranker is worse, and saves money."""
     line = "The lite reranker only for cost"
     strong = strong_reranker(ground)
     names = [name for name in values_of(ground, "reranker") if name not in (NONE, strong)]
     pairs = pairs_alike(ground, "reranker", names[0], strong) if names else []
     if not pairs:
-        return untested(line, "needs two rerankers")
+        return untested_advice(line, "needs two rerankers")
     measure = ground.rules.measure
     loss = difference_of(ground, measure, pairs)
     saved = float(np.mean([ground.cost[j] - ground.cost[i] for i, j in pairs]))
-    minus = f"{names[0]} minus {strong}: {told(loss, signed=True)} of {measure}"
+    minus = f"{names[0]} minus {strong}: {format_score(loss, signed=True)} of {measure}"
     text = f"{minus}; it saves {usd(saved)} per 1,000 queries."
-    return judged(line, opposite(status(loss)) if saved > 0 else "does not hold", text, loss, Figure(saved))
+    return make_advice(
+        line,
+        opposite_status(effect_status(loss)) if saved > 0 else "does not hold",
+        text,
+        loss,
+        Figure(saved),
+    )
 
 
-def rewriting(ground: Ground) -> Advice:
+def rewriting_advice(ground: Ground) -> Advice:
     """Rewritten queries find more."""
-    return _switched(
+    return _switch_advice(
         ground, "Rewriting by default", "rewrite", NONE, "needs queries with and without rewriting"
     )
 
 
-def nfc(_: Ground) -> Advice:
+def nfc_advice(_: Ground) -> Advice:
     """Nothing can be compared: every text is normalised."""
-    return untested("Unicode NFC by default", "all texts are normalised before they are embedded")
+    return untested_advice("Unicode NFC by default", "all texts are normalised before they are embedded")
 
 
-def deduplicate(ground: Ground) -> Advice:
+def dedup_advice(ground: Ground) -> Advice:
     """Candidates without copies give better lists."""
     line = "Deduplicate before reranking"
-    return _switched(ground, line, "deduplicate", 0.0, "needs candidates with and without their copies")
+    return _switch_advice(ground, line, "deduplicate", 0.0, "needs candidates with and without their copies")
 
 
-def trim(ground: Ground) -> Advice:
+def chunk_advice(ground: Ground) -> Advice:
     """Documents cut into chunks give better lists."""
     line = "Trim before reranking: shorter chunks, less metadata"
-    return _switched(ground, line, "chunk", NONE, "needs documents with and without chunking")
+    return _switch_advice(ground, line, "chunk", NONE, "needs documents with and without chunking")
 
 
-def _switched(ground: Ground, line: str, axis: str, off: object, needs: str) -> Advice:
+def _switch_advice(ground: Ground, line: str, axis: str, off: object, needs: str) -> Advice:
     """An axis that is on against off."""
     values = [value for value in values_of(ground, axis) if value != off]
     pairs = [pair for value in values for pair in pairs_alike(ground, axis, value, off)]
     if not pairs:
-        return untested(line, needs)
+        return untested_advice(line, needs)
     gain = difference_of(ground, ground.rules.measure, pairs)
-    text = f"{ground.rules.measure} with minus without: {told(gain, signed=True)}."
-    return judged(line, status(gain), text, gain)
+    text = f"{ground.rules.measure} with minus without: {format_score(gain, signed=True)}."
+    return make_advice(line, effect_status(gain), text, gain)
 
 
-def pool(ground: Ground) -> Advice:
+def pool_advice(ground: Ground) -> Advice:
     """A hybrid pool raises the ceiling, PROC."""
     line = "Low PROC: improve the pool"
     measure = ground.rules.measure
     pairs = pairs_alike(ground, "mode", "hybrid", "dense")
     if not pairs or not has_ceiling(ground, measure):
-        return untested(line, "needs dense and hybrid, and PROC")
+        return untested_advice(line, "needs dense and hybrid, and PROC")
     gain = difference_of(ground, measure, pairs, ceiling=True)
-    text = f"A hybrid pool changes PROC of {measure} by {told(gain, signed=True)}."
-    return judged(line, status(gain), text, gain)
+    text = f"A hybrid pool changes PROC of {measure} by {format_score(gain, signed=True)}."
+    return make_advice(line, effect_status(gain), text, gain)
 
 
-def ordering(ground: Ground) -> Advice:
+def ordering_advice(ground: Ground) -> Advice:
     """A reranker, which cannot change the pool, raises %PROC."""
     line = "High PROC with low %PROC: improve the ordering"
     measure, strong = ground.rules.measure, strong_reranker(ground)
     pairs = pairs_alike(ground, "reranker", strong, NONE) if strong else []
     if not pairs or not has_ceiling(ground, measure):
-        return untested(line, "needs stacks with and without a reranker, and PROC")
+        return untested_advice(line, "needs stacks with and without a reranker, and PROC")
     gain = reached_difference(ground, measure, pairs)
     bounded = gain.low is not None and gain.high is not None
-    ends = f" ({points(gain.low or 0.0)} to {points(gain.high or 0.0)})" if bounded else ""
-    text = f"{strong} changes %PROC of {measure} by {points(gain.value or 0.0)}{ends}."
-    return judged(line, status(gain), text, gain)
+    ends = f" ({format_points(gain.low or 0.0)} to {format_points(gain.high or 0.0)})" if bounded else ""
+    text = f"{strong} changes %PROC of {measure} by {format_points(gain.value or 0.0)}{ends}."
+    return make_advice(line, effect_status(gain), text, gain)
 
 
 LINES = (
-    hnsw, int8, dimensions, depth_10, depth_30, half_second,
-    default_stack, lite, rewriting, nfc, deduplicate, trim, pool,
-    ordering,
+    hnsw_advice, int8_advice, dimension_advice, depth_10, depth_30, half_second,
+    default_stack, reranker_advice, rewriting_advice, nfc_advice, dedup_advice, chunk_advice, pool_advice,
+    ordering_advice,
 )  # fmt: skip
 
 
-def guidance(ground: Ground) -> tuple[Advice, ...]:
+def all_advice(ground: Ground) -> tuple[Advice, ...]:
     """Every line with its status and figures, in the order of the spec."""
     return tuple(line(ground) for line in LINES)

@@ -45,7 +45,7 @@ def percentile_of(samples: Floats, percentile: float) -> float:
     return float(np.percentile(samples, percentile))
 
 
-def resampled(samples: Floats, percentile: float, drawn: NDArray[np.int64]) -> Floats:
+def resampled_percentile(samples: Floats, percentile: float, drawn: NDArray[np.int64]) -> Floats:
     """The same for resamples of queries, `drawn` (B, queries): (B,)."""
     if percentile == MEDIAN:
         return np.asarray(np.median(np.median(samples, axis=0)[drawn], axis=1))
@@ -189,14 +189,14 @@ class Ground:
                 # By the number of queries, so that stacks timed on as many are resampled alike, whatever the order.
                 rng = generator(self.seed, "sweep", "times", dataset, str(n))
                 drawn[n] = rows_of_resamples(n, self.resamples, rng)
-            columns.append(resampled(row.times.total, self.rules.percentile, drawn[n]))
+            columns.append(resampled_percentile(row.times.total, self.rules.percentile, drawn[n]))
         return np.column_stack(columns)
 
     def columns(self, measure: str, *, ceiling: bool = False) -> dict[str, Floats]:
         """A measure (or its ceiling) by dataset, each (queries, stacks); NaN where a stack has none."""
         return {
             name: np.column_stack([
-                _column(row.ceiling if ceiling else row.quality, measure, self.queries[name])
+                _measure_column(row.ceiling if ceiling else row.quality, measure, self.queries[name])
                 for row in rows
             ])
             for name, rows in self.rows.items()
@@ -233,7 +233,7 @@ class Ground:
         """Each column's mean with its 95% interval, over the queries where it is defined."""
         values, replicates = self.values(columns), self.replicates(columns)
         counts = np.sum([(~np.isnan(column)).sum(axis=0) for column in columns.values()], axis=0)
-        return [figure(*parts) for parts in zip(values, replicates.T, counts.tolist(), strict=True)]
+        return [make_figure(*parts) for parts in zip(values, replicates.T, counts.tolist(), strict=True)]
 
     def ratios(self, measure: str) -> list[Figure]:
         """%PROC of each stack: mean of a measure over the mean of its ceiling, over the queries where both are."""
@@ -247,7 +247,7 @@ class Ground:
         with np.errstate(invalid="ignore", divide="ignore"):
             values = np.where(bottom > 0, top / bottom, np.nan)
             ratios = np.where(bottoms > 0, tops / bottoms, np.nan)
-        return [figure(*parts) for parts in zip(values, ratios.T, counts.tolist(), strict=True)]
+        return [make_figure(*parts) for parts in zip(values, ratios.T, counts.tolist(), strict=True)]
 
     def stacks(self, measures: Sequence[str]) -> list[Stack]:
         """The stacks as rules and frontiers see them; those where a measure is nowhere defined are left out."""
@@ -271,7 +271,7 @@ def defined_means(columns: Floats) -> Floats:
     return means
 
 
-def figure(value: float, replicates: Floats, n: int, why: str = "it is defined for no query") -> Figure:
+def make_figure(value: float, replicates: Floats, n: int, why: str = "it is defined for no query") -> Figure:
     """A value with the interval of its replicates. What differs from 0 by rounding is 0."""
     if np.isnan(value):
         return Figure(None, n=n, reason=why)
@@ -287,14 +287,14 @@ def figure(value: float, replicates: Floats, n: int, why: str = "it is defined f
     return Figure(value, low, high, n)
 
 
-def reach(figure: Figure) -> tuple[float, float] | None:
+def figure_reach(figure: Figure) -> tuple[float, float] | None:
     """What a figure lies between; what every resample gives is what it is on these queries. None where nobody knows."""
     if figure.reason == UNVARIED and figure.value is not None:
         return figure.value, figure.value
     return None if figure.low is None or figure.high is None else (figure.low, figure.high)
 
 
-def _column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:
+def _measure_column(quality: Mapping[str, Floats], measure: str, n: int) -> Floats:
     return quality[measure] if measure in quality else np.full(n, np.nan)
 
 

@@ -15,7 +15,7 @@ from embassay.contracts import IndexFacts
 from embassay.errors import DataError
 from embassay.measures import MEASURES
 from embassay.protocols.kernel.tables import write_tables
-from embassay.protocols.rag.sweep.findings.advice import effects, guidance, routes, steps
+from embassay.protocols.rag.sweep.findings.advice import all_advice, axis_effects, depth_steps, find_routes
 from embassay.protocols.rag.sweep.findings.arrays import (
     Ground,
     Pairs,
@@ -30,7 +30,7 @@ from embassay.protocols.rag.sweep.findings.arrays import (
     usual_measures,
     values_of,
 )
-from embassay.protocols.rag.sweep.findings.recommendation import decidable, recommend
+from embassay.protocols.rag.sweep.findings.recommendation import decidable_stacks, recommend_stack
 from embassay.protocols.rag.sweep.findings.record import (
     FILE,
     Findings,
@@ -47,8 +47,13 @@ from embassay.protocols.rag.sweep.findings.record import (
     Time,
     write_findings,
 )
-from embassay.protocols.rag.sweep.findings.sentences import lede, notes, told_alternatives, verdict
-from embassay.protocols.rag.sweep.findings.tables import tables
+from embassay.protocols.rag.sweep.findings.sentences import (
+    sweep_lede,
+    sweep_notes,
+    sweep_verdict,
+    told_alternatives,
+)
+from embassay.protocols.rag.sweep.findings.tables import sweep_tables
 from embassay.protocols.rag.sweep.stacks import (
     FIRST_TOKENS,
     FIRST_WORD,
@@ -71,8 +76,8 @@ from embassay.protocols.rag.tradeoffs import (
     Stack,
     average_performance,
     choose,
-    efficiency,
-    frontier,
+    efficiency_of,
+    find_frontier,
     graph_bytes,
     product_bytes,
     vector_bytes,
@@ -89,27 +94,27 @@ AXES: tuple[tuple[str, tuple[Axis, ...]], ...] = (
 STRICT = ", strict"
 
 
-def frontiers(ground: Ground) -> Iterator[Frontier]:
+def find_frontiers(ground: Ground) -> Iterator[Frontier]:
     """Every frontier by the measure that decides; the main one also under each time limit of the rules, and by the
     same measure at the other cutoffs, one by one and each as an objective of its own."""
     measure, axes_of = ground.rules.measure, AXES[0][1]
     for name, axes in AXES:
-        yield _made(ground, name, [measure], axes, "pareto")
-        yield _made(ground, name + STRICT, [measure], axes, "strict")
+        yield _make_frontier(ground, name, [measure], axes, "pareto")
+        yield _make_frontier(ground, name + STRICT, [measure], axes, "strict")
     for slo in ground.rules.slos_ms:
-        yield _made(ground, f"{MAIN}, at most {slo:g} ms", [measure], axes_of, "pareto", slo)
+        yield _make_frontier(ground, f"{MAIN}, at most {slo:g} ms", [measure], axes_of, "pareto", slo)
     others = at_other_cutoffs(ground)
     for other in others:
-        yield _made(ground, f"{MAIN}, {other}", [other], axes_of, "pareto")
-        yield _made(ground, f"{MAIN}, {other}{STRICT}", [other], axes_of, "strict")
+        yield _make_frontier(ground, f"{MAIN}, {other}", [other], axes_of, "pareto")
+        yield _make_frontier(ground, f"{MAIN}, {other}{STRICT}", [other], axes_of, "strict")
     if others:
-        yield _made(ground, f"{MAIN}, every cutoff", [measure, *others], axes_of, "pareto")
+        yield _make_frontier(ground, f"{MAIN}, every cutoff", [measure, *others], axes_of, "pareto")
     if ground.rules.quality_axes:
         wanted = list(ground.rules.quality_axes)
-        yield _made(ground, f"{MAIN}, {' and '.join(wanted)}", wanted, axes_of, "pareto")
+        yield _make_frontier(ground, f"{MAIN}, {' and '.join(wanted)}", wanted, axes_of, "pareto")
 
 
-def _made(
+def _make_frontier(
     ground: Ground,
     name: str,
     measures: Sequence[str],
@@ -117,8 +122,8 @@ def _made(
     dominance: Dominance,
     slo_ms: float | None = None,
 ) -> Frontier:
-    members = frontier(
-        [_turned(stack) for stack in decidable(ground, *measures)],
+    members = find_frontier(
+        [_turn_stack(stack) for stack in decidable_stacks(ground, *measures)],
         measures,
         axes=axes,
         dominance=dominance,
@@ -132,7 +137,7 @@ def _made(
     )
 
 
-def _turned(stack: Stack) -> Stack:
+def _turn_stack(stack: Stack) -> Stack:
     """The stack with measures of which less is better turned round: a frontier takes more for better."""
     lower = {
         name
@@ -148,52 +153,56 @@ def _turned(stack: Stack) -> Stack:
 DEEP = 30
 
 
-def scenarios(ground: Ground) -> Iterator[Scenario]:
+def find_scenarios(ground: Ground) -> Iterator[Scenario]:
     """Named ones first (`base`, `saver`, `push`, `small`, `highK`), then the best under each limit of the rules."""
     measure = ground.rules.measure
-    stacks = decidable(ground, measure)
-    yield from _named(ground, stacks)
-    words = _having(ground, stacks, "mode", SPARSE)
+    stacks = decidable_stacks(ground, measure)
+    yield from _named_scenarios(ground, stacks)
+    words = _stacks_with(ground, stacks, "mode", SPARSE)
     if words and len(words) < len(stacks):
-        yield _best(
+        yield _best_of(
             "words",
             f"highest {measure} by words alone",
             [word for word in words if _is_bare(ground, word)] or words,
             measure,
         )
-    yield _best("cheapest", "lowest price, then the best", _cheapest(stacks), measure)
+    yield _best_of("cheapest", "lowest price, then the best", _cheapest_stacks(stacks), measure)
     yield Scenario(
         "fastest", "lowest time, then price", min(stacks, key=lambda s: (s.latency, s.cost, s.id)).id
     )
-    yield _best("best", f"highest {measure}", stacks, measure)
+    yield _best_of("best", f"highest {measure}", stacks, measure)
     for slo in ground.rules.slos_ms:
-        yield _limited(ground, stacks, f"at most {slo:g} ms", Limits(sla_ms=slo))
+        yield _limited_scenario(ground, stacks, f"at most {slo:g} ms", Limits(sla_ms=slo))
     rules = ground.rules
     if rules.sla_ms is not None and rules.sla_ms not in rules.slos_ms:
-        yield _limited(ground, stacks, f"at most {rules.sla_ms:g} ms", Limits(sla_ms=rules.sla_ms))
+        yield _limited_scenario(ground, stacks, f"at most {rules.sla_ms:g} ms", Limits(sla_ms=rules.sla_ms))
     if rules.budget is not None:
-        yield _limited(ground, stacks, f"at most ${rules.budget:g}", Limits(budget=rules.budget))
+        yield _limited_scenario(ground, stacks, f"at most ${rules.budget:g}", Limits(budget=rules.budget))
     if rules.target is not None:
-        yield _limited(ground, stacks, f"at least {rules.target:g}", Limits(target=rules.target))
+        yield _limited_scenario(ground, stacks, f"at least {rules.target:g}", Limits(target=rules.target))
 
 
-def _named(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
+def _named_scenarios(ground: Ground, stacks: Sequence[Stack]) -> Iterator[Scenario]:
     measure = ground.rules.measure
     shallow, deep = values_of(ground, "k")[0], values_of(ground, "k")[-1]
     least = values_of(ground, "dims")[0]
     at_30 = at_cutoff(ground.measures, measure, DEEP) or measure
-    thorough = decidable(ground, at_30)
-    yield _best("base", f"highest {measure} with K {shallow}", _having(ground, stacks, "k", shallow), measure)
-    yield _best("saver", f"lowest price, then the highest {measure}", _cheapest(stacks), measure)
-    yield _best("push", f"highest {at_30}", thorough, at_30)
+    thorough = decidable_stacks(ground, at_30)
+    yield _best_of(
+        "base", f"highest {measure} with K {shallow}", _stacks_with(ground, stacks, "k", shallow), measure
+    )
+    yield _best_of("saver", f"lowest price, then the highest {measure}", _cheapest_stacks(stacks), measure)
+    yield _best_of("push", f"highest {at_30}", thorough, at_30)
     if len(values_of(ground, "dims")) > 1:
-        few = _having(ground, thorough, "dims", least)
-        yield _best("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
+        few = _stacks_with(ground, thorough, "dims", least)
+        yield _best_of("small", f"highest {at_30} with {least or 'all'} dimensions", few, at_30)
     if deep != shallow:
-        yield _best("highK", f"highest {measure} with K {deep}", _having(ground, stacks, "k", deep), measure)
+        yield _best_of(
+            "highK", f"highest {measure} with K {deep}", _stacks_with(ground, stacks, "k", deep), measure
+        )
 
 
-def _having(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
+def _stacks_with(ground: Ground, stacks: Sequence[Stack], axis: str, value: object) -> list[Stack]:
     return [
         stack for stack in stacks if getattr(ground.configurations[ground.place[stack.id]], axis) == value
     ]
@@ -203,17 +212,17 @@ def _is_bare(ground: Ground, stack: Stack) -> bool:
     return ground.configurations[ground.place[stack.id]].reranker == NONE
 
 
-def _cheapest(stacks: Sequence[Stack]) -> list[Stack]:
+def _cheapest_stacks(stacks: Sequence[Stack]) -> list[Stack]:
     least = min(stack.cost for stack in stacks)
     # Sums of prices in another order differ by rounding.
     return [stack for stack in stacks if stack.cost <= least + 1e-9]
 
 
-def _best(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:
+def _best_of(name: str, how: str, stacks: Sequence[Stack], measure: str) -> Scenario:
     return Scenario(name, how, choose(stacks, measure).nearest.id if stacks else "")
 
 
-def _limited(ground: Ground, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
+def _limited_scenario(ground: Ground, stacks: Sequence[Stack], name: str, limits: Limits) -> Scenario:
     """What the rule takes under these limits alone."""
     choice = choose(stacks, ground.rules.measure, limits, **ground.equal)
     what = (
@@ -228,14 +237,14 @@ LINKS, PART = 16, 8
 
 def stack_facts(ground: Ground) -> tuple[StackFacts, ...]:
     """The facts of every stack, in the order of the sweep."""
-    qualities = _qualities(ground)
+    qualities = _stack_qualities(ground)
     low, high = np.quantile(ground.latency_replicates, [0.025, 0.975], axis=0)
     return tuple(
-        _facts(ground, i, qualities[i], (float(low[i]), float(high[i]))) for i in range(len(ground.ids))
+        _facts_of(ground, i, qualities[i], (float(low[i]), float(high[i]))) for i in range(len(ground.ids))
     )
 
 
-def _qualities(ground: Ground) -> list[tuple[Quality, ...]]:
+def _stack_qualities(ground: Ground) -> list[tuple[Quality, ...]]:
     """The measures of each stack, with ceilings where they were measured."""
     by_measure = []
     for measure in ground.measures:
@@ -252,10 +261,12 @@ def _qualities(ground: Ground) -> list[tuple[Quality, ...]]:
     return [tuple(qualities[i] for qualities in by_measure) for i in range(len(ground.ids))]
 
 
-def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[float, float]) -> StackFacts:
+def _facts_of(
+    ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[float, float]
+) -> StackFacts:
     rows = [ground.rows[name][i] for name in ground.datasets]
-    times = _times(rows)
-    average = _average(quality, ground.rules.efficiency)
+    times = _stage_times(rows)
+    average = _average_quality(quality, ground.rules.efficiency)
     rerank = next((time.p50 for time in times if time.stage == "rerank"), 0.0)
     total = next(time.p50 for stage in (WHOLE, TOTAL) for time in times if time.stage == stage)
     parts = sorted({part for row in rows for part in row.usd})
@@ -269,46 +280,46 @@ def _facts(ground: Ground, i: int, quality: tuple[Quality, ...], latency: tuple[
         prompt_tokens=float(ground.rules.passages * ground.passage_tokens[i]),
         tie_tokens=float(ground.tie_tokens[i]),
         times=tuple(times),
-        together=_together(rows),
+        together=_load_time(rows),
         concurrency=rows[0].times.concurrency,
         quality=quality,
         usd={part: float(np.mean([row.usd.get(part, 0.0) for row in rows])) for part in parts},
         tokens=float(np.mean([row.tokens[0] for row in rows])),
         tokens_sd=float(np.mean([row.tokens[1] for row in rows])),
         memory=memory_of(rows),
-        recall={str(k): float(np.mean([row.recall[k] for row in rows])) for k in _cutoffs(rows)},
+        recall={str(k): float(np.mean([row.recall[k] for row in rows])) for k in _recall_cutoffs(rows)},
         average=average,
-        per_rerank_second=efficiency(average, rerank) if average is not None and rerank > 0 else None,
-        per_second=efficiency(average, total) if average is not None and total > 0 else None,
-        ef=_widest(rows),
+        per_rerank_second=efficiency_of(average, rerank) if average is not None and rerank > 0 else None,
+        per_second=efficiency_of(average, total) if average is not None and total > 0 else None,
+        ef=_widest_search(rows),
     )  # fmt: skip
 
 
-def _times(rows: Sequence[Measured]) -> list[Time]:
+def _stage_times(rows: Sequence[Measured]) -> list[Time]:
     stages = [
         stage for stage in (*STAGES, TOTAL, GENERATE, WHOLE) if all(stage in row.times.stages for row in rows)
     ]
     return [mean_time([time_of(stage, row.times.stages[stage]) for row in rows]) for stage in stages]
 
 
-def _widest(rows: Sequence[Measured]) -> int | None:
+def _widest_search(rows: Sequence[Measured]) -> int | None:
     """The largest search width that was found for the index over the datasets."""
     return max((row.ef for row in rows if row.ef is not None), default=None)
 
 
-def _together(rows: Sequence[Measured]) -> Time | None:
+def _load_time(rows: Sequence[Measured]) -> Time | None:
     """Totals with several queries in flight, where they were timed."""
     if not all(row.times.together.size for row in rows):
         return None
     return mean_time([time_of("together", row.times.together[None, :]) for row in rows])
 
 
-def _average(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
+def _average_quality(quality: Sequence[Quality], weights: Mapping[str, float]) -> float | None:
     values = {q.measure: q.value.value for q in quality if q.value.value is not None}
     return average_performance(values, weights) if set(weights) <= set(values) else None
 
 
-def _cutoffs(rows: Sequence[Measured]) -> list[int]:
+def _recall_cutoffs(rows: Sequence[Measured]) -> list[int]:
     return [k for k in sorted(rows[0].recall) if all(k in row.recall for row in rows)]
 
 
@@ -317,19 +328,19 @@ def memory_of(rows: Sequence[Measured]) -> Memory:
     formulas are of one vector a text, so there is none for weights of terms and vectors of tokens."""
     estimates = [
         (None, None) if row.configuration.encoder.partition("?")[0].partition(":")[0] in RAGGED
-        else estimate(row.configuration.index, row.index)
+        else memory_estimate(row.configuration.index, row.index)
         for row in rows
     ]  # fmt: skip
     disks, memories = [row.index.disk_bytes for row in rows], [row.index.memory_bytes for row in rows]
     vectors, graphs = [pair[0] for pair in estimates], [pair[1] for pair in estimates]
-    return Memory(_sum(vectors), _sum(graphs), _whole(_sum(disks)), _whole(_sum(memories)))
+    return Memory(_sum_of(vectors), _sum_of(graphs), _as_whole(_sum_of(disks)), _as_whole(_sum_of(memories)))
 
 
-def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]:
+def memory_estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]:
     """Bytes of vectors (or codes with their books) and of the graph that the formulas of spec rag 3.6 give; None where
     there is none for the kind of index.
 
-    >>> vectors, graph = estimate("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
+    >>> vectors, graph = memory_estimate("hnsw-int8?m=32", IndexFacts(1000, 64, 0.0, None, None))
     >>> vectors, round(graph or 0)
     (64000, 284129)
     """
@@ -352,12 +363,12 @@ def estimate(index: str, facts: IndexFacts) -> tuple[float | None, float | None]
     return vectors, graph_bytes(facts.n, m=links or LINKS) if graph is None else graph
 
 
-def _sum(values: Sequence[float | None]) -> float | None:
+def _sum_of(values: Sequence[float | None]) -> float | None:
     parts = [value for value in values if value is not None]
     return sum(parts) if len(parts) == len(values) else None
 
 
-def _whole(value: float | None) -> int | None:
+def _as_whole(value: float | None) -> int | None:
     return None if value is None else int(value)
 
 
@@ -365,7 +376,7 @@ NEAR = -2.0
 """Percent that an index may lose against flat search at most."""
 
 
-def indexes(ground: Ground) -> Iterator[IndexQuality]:
+def index_qualities(ground: Ground) -> Iterator[IndexQuality]:
     """Every index but the flat one, for each encoder and number of dimensions.
 
     Where stacks by vectors alone were measured (dense, no reranker) it is judged on them, for other steps hide what
@@ -382,10 +393,10 @@ def indexes(ground: Ground) -> Iterator[IndexQuality]:
                     if (ground.configurations[pair[0]].encoder, ground.configurations[pair[0]].dims) == (encoder, dims)
                 ]  # fmt: skip
                 if index != flat and pairs:
-                    yield _quality(ground, index, _bare(ground, pairs) or pairs)
+                    yield _index_quality(ground, index, _bare_pairs(ground, pairs) or pairs)
 
 
-def _bare(ground: Ground, pairs: Pairs) -> Pairs:
+def _bare_pairs(ground: Ground, pairs: Pairs) -> Pairs:
     stacks = [(pair, ground.configurations[pair[0]]) for pair in pairs]
     return [
         pair
@@ -394,17 +405,17 @@ def _bare(ground: Ground, pairs: Pairs) -> Pairs:
     ]
 
 
-def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
+def _index_quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
     changes = {
         name: change
         for name in usual_measures(ground)
-        if (change := _change(ground, name, pairs)) is not None
+        if (change := _percent_change(ground, name, pairs)) is not None
     }
     first, second = pairs[0]
     rows = [ground.rows[name][first] for name in ground.datasets]
     flat = [ground.rows[name][second] for name in ground.datasets]
-    p50, p95 = _retrieval(ground, [i for i, _ in pairs])
-    flat_p50, flat_p95 = _retrieval(ground, [j for _, j in pairs])
+    p50, p95 = _retrieval_time(ground, [i for i, _ in pairs])
+    flat_p50, flat_p95 = _retrieval_time(ground, [j for _, j in pairs])
     return IndexQuality(
         encoder=rows[0].configuration.encoder,
         dims=rows[0].configuration.dims,
@@ -418,20 +429,20 @@ def _quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
         flat_memory=memory_of(flat),
         build_seconds=sum(row.index.build_seconds for row in rows),
         within=all(change >= NEAR for change in changes.values()),
-        ef=_widest(rows),
+        ef=_widest_search(rows),
         retrieve_p95=p95,
         retrieve_p95_flat=flat_p95,
     )
 
 
-def _change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
+def _percent_change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
     """Percent by which the mean over stacks changes; None where the flat one has nothing to lose."""
     means = np.mean([defined_means(column) for column in ground.columns(measure).values()], axis=0)
     now, before = (float(np.mean(means[[pair[side] for pair in pairs]])) for side in (0, 1))
     return 100 * (now / before - 1) if before > 0 else None
 
 
-def _retrieval(ground: Ground, places: list[int]) -> tuple[float, float]:
+def _retrieval_time(ground: Ground, places: list[int]) -> tuple[float, float]:
     """p50 and p95 of retrieval in ms, each the mean over stacks; 0 where nothing was timed."""
     rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
     samples = [row.times.stages["retrieve"] for row in rows if "retrieve" in row.times.stages]
@@ -451,7 +462,7 @@ def conclude(sweep: Sweep, folder: Path) -> Findings:
     The same sweep gives the same bytes. Errors as for `findings_of`.
     """
     findings = findings_of(sweep)
-    write_tables(folder, tables(findings))
+    write_tables(folder, sweep_tables(findings))
     write_findings(folder / FILE, findings)
     return findings
 
@@ -468,7 +479,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     blank = [name for name in measured if not _is_defined(sweep, name)]
     decided = [name for name in measured if name not in blank] or measured
     scopes = [[name] for name in decided]
-    if len(decided) > 1 and _shared(sweep, decided):
+    if len(decided) > 1 and _has_shared_stack(sweep, decided):
         scopes.insert(0, decided)
     jitter, measures_jitter = sweep.rules.jitter_ms, sweep.rules.jitter_ms is None
     if jitter is None:
@@ -482,7 +493,9 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
         jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores,
     )  # fmt: skip
     left = tuple(Left(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
-    first, *others = (_part(ground, asked, left, generation(ground, sweep.generator)) for ground in grounds)
+    first, *others = (
+        _part_of(ground, asked, left, generation_speed(ground, sweep.generator)) for ground in grounds
+    )
     gone = (f"{sweep.rules.measure} is defined for no query of {name}, which is left out." for name in blank)
     if blank != measured:
         first = replace(first, notes=(*first.notes, *gone))
@@ -491,7 +504,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     )
 
 
-def generation(ground: Ground, said: Mapping[str, Any]) -> Generation | None:
+def generation_speed(ground: Ground, said: Mapping[str, Any]) -> Generation | None:
     """How fast the generator answers, as it was timed or is assumed; None where there is none. Tokens per second are
     those of an answer beyond its first word, over the time beyond that of a first word."""
     if not said:
@@ -520,7 +533,9 @@ def generation(ground: Ground, said: Mapping[str, Any]) -> Generation | None:
 
 def result_rows(findings: Findings) -> list[Result]:
     """Every measure, the price and the times of each stack on each dataset (empty: over all) as rows."""
-    return [row for part in findings.parts for stack in part.stacks for row in _rows(findings, part, stack)]
+    return [
+        row for part in findings.parts for stack in part.stacks for row in _rows_of(findings, part, stack)
+    ]
 
 
 def _is_defined(sweep: Sweep, dataset: str) -> bool:
@@ -529,15 +544,15 @@ def _is_defined(sweep: Sweep, dataset: str) -> bool:
     return any(values is None or not np.isnan(values).all() for values in columns)
 
 
-def _shared(sweep: Sweep, datasets: Sequence[str]) -> bool:
+def _has_shared_stack(sweep: Sweep, datasets: Sequence[str]) -> bool:
     """Whether some stack is on all datasets."""
     counts = Counter(row.configuration.id for row in sweep.measured)
     return any(n == len(datasets) for n in counts.values())
 
 
-def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generation | None) -> Part:
-    recommendation = recommend(ground)
-    drawn = tuple(frontiers(ground))
+def _part_of(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generation | None) -> Part:
+    recommendation = recommend_stack(ground)
+    drawn = tuple(find_frontiers(ground))
     shapes = [rows[0].times.total.shape for rows in ground.rows.values()]
     part = Part(
         dataset=ground.datasets[0] if len(ground.datasets) == 1 else "",
@@ -545,28 +560,31 @@ def _part(ground: Ground, asked: Terms, left: Sequence[Left], answers: Generatio
         queries=sum(ground.queries.values()),
         timed=sum(shape[1] for shape in shapes),
         sessions=max(shape[0] for shape in shapes),
-        stacks=tuple(_placed(fact, drawn) for fact in stack_facts(ground)),
+        stacks=tuple(_with_frontiers(fact, drawn) for fact in stack_facts(ground)),
         frontiers=drawn,
         recommendation=replace(recommendation, alternatives=told_alternatives(recommendation, asked)),
-        steps=tuple(steps(ground)),
-        effects=tuple(effects(ground)),
-        scenarios=tuple(scenarios(ground)),
-        routes=tuple(routes(ground)),
-        indexes=tuple(indexes(ground)),
-        guidance=guidance(ground),
+        steps=tuple(depth_steps(ground)),
+        effects=tuple(axis_effects(ground)),
+        scenarios=tuple(find_scenarios(ground)),
+        routes=tuple(find_routes(ground)),
+        indexes=tuple(index_qualities(ground)),
+        guidance=all_advice(ground),
         generation=answers,
     )
     return replace(
-        part, verdict=verdict(part), lede=tuple(lede(part, asked)), notes=tuple(notes(part, asked, left))
+        part,
+        verdict=sweep_verdict(part),
+        lede=tuple(sweep_lede(part, asked)),
+        notes=tuple(sweep_notes(part, asked, left)),
     )
 
 
-def _placed(stack: StackFacts, drawn: Sequence[Frontier]) -> StackFacts:
+def _with_frontiers(stack: StackFacts, drawn: Sequence[Frontier]) -> StackFacts:
     """The stack with the names of the frontiers that it is on."""
     return replace(stack, on=tuple(frontier.name for frontier in drawn if stack.id in frontier.stacks))
 
 
-def _rows(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:
+def _rows_of(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:
     def row(measure: str, value: float | None, n: int, low: float | None = None, high: float | None = None,
             method: str = "", reason: str = "") -> Result:  # fmt: skip
         return Result(

@@ -11,21 +11,10 @@ from numpy.typing import NDArray
 
 from embassay.errors import UsageError
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.findings.arrays import Ground, reach
-from embassay.protocols.rag.sweep.findings.record import (
-    Alternative,
-    Recommendation,
-    Share,
-)
+from embassay.protocols.rag.sweep.findings.arrays import Ground, figure_reach
+from embassay.protocols.rag.sweep.findings.record import Alternative, Recommendation, Share
 from embassay.protocols.rag.sweep.stacks import Configuration
-from embassay.protocols.rag.tradeoffs import (
-    COST_SHARE,
-    ROUNDING,
-    Choice,
-    Limits,
-    Stack,
-    choose,
-)
+from embassay.protocols.rag.tradeoffs import COST_SHARE, ROUNDING, Choice, Limits, Stack, choose
 
 Floats = NDArray[np.float64]
 
@@ -75,22 +64,25 @@ def choose_each(
     if limits.target is not None:
         running &= defined >= limits.target - ROUNDING
     if limits.target is None:
-        tied = _lowest(-defined, running, ROUNDING)
+        tied = _lowest_of_rows(-defined, running, ROUNDING)
     else:
-        tied = _lowest(
-            np.broadcast_to(cost, defined.shape), _lowest(latency, running, jitter_ms), ROUNDING, cost_share
+        tied = _lowest_of_rows(
+            np.broadcast_to(cost, defined.shape),
+            _lowest_of_rows(latency, running, jitter_ms),
+            ROUNDING,
+            cost_share,
         )
-    left = _lowest(np.broadcast_to(prompt, defined.shape), tied, 0.0)
-    left = _lowest(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
+    left = _lowest_of_rows(np.broadcast_to(prompt, defined.shape), tied, 0.0)
+    left = _lowest_of_rows(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
     for key in (latency, -defined):
-        left = _lowest(key, left, 0.0)
+        left = _lowest_of_rows(key, left, 0.0)
     # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
     by_id = np.argsort(np.argsort([stack.id for stack in stacks]))
     places = np.where(left, by_id, len(stacks)).argmin(axis=1)
     return Winners(np.where(left.any(axis=1), places, NOBODY), tied)
 
 
-def _lowest(
+def _lowest_of_rows(
     values: Floats, running: NDArray[np.bool_], within: float, share: float = 0.0
 ) -> NDArray[np.bool_]:
     """Of those running, the ones that differ from the lowest of their row by no more, or by that share of it."""
@@ -101,7 +93,7 @@ def _lowest(
     )
 
 
-def runners(winners: Winners, ids: Sequence[str], chosen: str) -> tuple[Share, ...]:
+def runner_shares(winners: Winners, ids: Sequence[str], chosen: str) -> tuple[Share, ...]:
     """The other stacks that win, most often first."""
     counts = Counter(winners.places[winners.places != NOBODY].tolist())
     others = [(n, ids[place]) for place, n in counts.items() if ids[place] != chosen]
@@ -118,14 +110,16 @@ def by_axis(winners: Winners, configurations: Sequence[Configuration]) -> tuple[
             continue
         counts = Counter(values[place] for place in winners.places.tolist() if place != NOBODY)
         ordered = sorted(counts.items(), key=lambda pair: (-pair[1], str(pair[0])))
-        shares += [Share(said(axis.name, value), n / len(winners.places), axis.name) for value, n in ordered]
+        shares += [
+            Share(axis_value(axis.name, value), n / len(winners.places), axis.name) for value, n in ordered
+        ]
     return tuple(shares)
 
 
-def said(axis: str, value: object) -> str:
+def axis_value(axis: str, value: object) -> str:
     """A value of an axis in words.
 
-    >>> said("dims", None), said("dims", 64), said("k", 50), said("mode", "hybrid")
+    >>> axis_value("dims", None), axis_value("dims", 64), axis_value("k", 50), axis_value("mode", "hybrid")
     ('all dimensions', '64 dimensions', 'K 50', 'hybrid')
     """
     if axis == "dims":
@@ -148,10 +142,10 @@ def limits_of(ground: Ground) -> Limits:
     return Limits(ground.rules.sla_ms, ground.rules.budget, ground.rules.target)
 
 
-def recommend(ground: Ground) -> Recommendation:
+def recommend_stack(ground: Ground) -> Recommendation:
     """The recommendation. UsageError where the measure that decides is nowhere defined."""
     measure, limits = ground.rules.measure, limits_of(ground)
-    stacks = decidable(ground, measure)
+    stacks = decidable_stacks(ground, measure)
     choice = choose(stacks, measure, limits, **ground.equal)
     places = [ground.place[stack.id] for stack in stacks]
     winners = choose_each(
@@ -160,7 +154,7 @@ def recommend(ground: Ground) -> Recommendation:
     )  # fmt: skip
     ids, chosen = [stack.id for stack in stacks], choice.stack
     differences = differences_from(ground, measure, choice.nearest.id)
-    alike = _alike(choice, differences)
+    alike = _alike_stacks(choice, differences)
     at = ids.index(chosen.id) if chosen else 0
     return Recommendation(
         measure=measure,
@@ -175,19 +169,19 @@ def recommend(ground: Ground) -> Recommendation:
             if chosen and stack is not chosen and abs(stack.latency - chosen.latency) <= ground.jitter_ms
         ),
         alike=tuple(stack.id for stack in alike),
-        misses=misses(choice.nearest, measure, limits) if chosen is None else {},
+        misses=missed_limits(choice.nearest, measure, limits) if chosen is None else {},
         resamples=ground.resamples,
         share=winners.share(at) if chosen else None,
         among_best=winners.among_best(at) if chosen else None,
         none=winners.share(-1),
-        runners=runners(winners, ids, chosen.id if chosen else ""),
+        runners=runner_shares(winners, ids, chosen.id if chosen else ""),
         by_axis=by_axis(winners, [ground.configurations[i] for i in places]),
-        alternatives=tuple(_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
-        undecided=tuple(_undecided(choice.nearest, alike, differences)) if chosen else (),
+        alternatives=tuple(_find_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
+        undecided=tuple(_nearest_undecided(choice.nearest, alike, differences)) if chosen else (),
     )  # fmt: skip
 
 
-def decidable(ground: Ground, *measures: str) -> list[Stack]:
+def decidable_stacks(ground: Ground, *measures: str) -> list[Stack]:
     """The stacks that have all these measures; UsageError where none has."""
     missing = [name for name in measures if name not in ground.measures]
     if missing:
@@ -210,7 +204,7 @@ def differences_from(ground: Ground, measure: str, id: str) -> dict[str, Figure]
     return dict(zip(ground.ids, ground.figures(columns), strict=True))
 
 
-def misses(stack: Stack, measure: str, limits: Limits) -> dict[str, float]:
+def missed_limits(stack: Stack, measure: str, limits: Limits) -> dict[str, float]:
     """By how much a stack misses each limit that it misses: milliseconds, dollars, quality."""
     missed = {}
     if limits.sla_ms is not None and stack.latency > limits.sla_ms:
@@ -237,7 +231,7 @@ def rule_in_words(ground: Ground) -> str:
     return what + (" with " + " and ".join(parts) if parts else ", ignoring cost and latency")
 
 
-def _alike(choice: Choice, differences: Mapping[str, Figure]) -> list[Stack]:
+def _alike_stacks(choice: Choice, differences: Mapping[str, Figure]) -> list[Stack]:
     """Feasible stacks whose quality cannot be told apart from that of the chosen one."""
     return [
         stack for stack in choice.feasible
@@ -247,11 +241,11 @@ def _alike(choice: Choice, differences: Mapping[str, Figure]) -> list[Stack]:
 
 def told_apart(difference: Figure) -> bool:
     """Whether the whole interval lies on one side of 0."""
-    ends = reach(difference)
+    ends = figure_reach(difference)
     return ends is not None and not ends[0] <= 0 <= ends[1]
 
 
-def _alternatives(
+def _find_alternatives(
     ground: Ground,
     stacks: Sequence[Stack],
     choice: Choice,
@@ -287,11 +281,11 @@ def _alternatives(
     for kind, stack in named:
         yield Alternative(
             kind, stack.id, differences[stack.id], stack.latency - chosen.latency, stack.cost - chosen.cost,
-            misses(stack, measure, limits),
+            missed_limits(stack, measure, limits),
         )  # fmt: skip
 
 
-def _undecided(
+def _nearest_undecided(
     chosen: Stack, alike: Sequence[Stack], differences: Mapping[str, Figure]
 ) -> Iterator[Alternative]:
     """The stack whose difference from the chosen one is nearest to being told from 0; none where all differ in no

@@ -408,12 +408,12 @@ def read_findings(path: Path) -> Findings:
     try:
         state = path.stat()
     except OSError:
-        return _read(path, 0, 0)
-    return _read(path, state.st_mtime_ns, state.st_size)
+        return _cached_findings(path, 0, 0)
+    return _cached_findings(path, state.st_mtime_ns, state.st_size)
 
 
 @lru_cache(maxsize=2)
-def _read(path: Path, _written: int, _size: int) -> Findings:
+def _cached_findings(path: Path, _written: int, _size: int) -> Findings:
     """Once for the same file: several pages of a report are made from it."""
     mend = "Run `embassay rag sweep` again with this --out."
     return read_record(path, Findings, schema=SCHEMA, what="the sweep", mend=mend)

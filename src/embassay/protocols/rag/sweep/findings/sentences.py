@@ -65,10 +65,10 @@ def dollars_more(value: float) -> str:
     return f"{usd(abs(value))} {'more' if value > 0 else 'less'}"
 
 
-def told(value: Figure, *, signed: bool = False) -> str:
+def format_score(value: Figure, *, signed: bool = False) -> str:
     """A score with its interval in brackets.
 
-    >>> told(Figure(0.804, 0.77, 0.84, 50)), told(Figure(-0.01, -0.02, 0.001, 50), signed=True)
+    >>> format_score(Figure(0.804, 0.77, 0.84, 50)), format_score(Figure(-0.01, -0.02, 0.001, 50), signed=True)
     ('0.804 (0.770–0.840)', '−0.010 (−0.020 to 0.001)')
     """
     if value.value is None:
@@ -92,30 +92,32 @@ OFTEN = 0.5
 """A value of an axis that wins in more than half of the resamples is worth a word."""
 
 
-def verdict(part: Part) -> str:
+def sweep_verdict(part: Part) -> str:
     """The heading: which stack to use, or that none keeps the limits."""
     recommendation = part.recommendation
     return f"Use {recommendation.stack}" if recommendation.stack else "No stack keeps the limits"
 
 
-def qualifying(part: Part, asked: Terms) -> tuple[StackFacts, ...]:
+def qualifying_stacks(part: Part, asked: Terms) -> tuple[StackFacts, ...]:
     """The stacks that keep every limit of the rules and reach its target."""
     return tuple(
-        stack for stack in part.stacks if stack.value(asked.measure) is not None and not _missed(stack, asked)
+        stack
+        for stack in part.stacks
+        if stack.value(asked.measure) is not None and not _misses_limits(stack, asked)
     )
 
 
-def _missed(stack: StackFacts, asked: Terms) -> bool:
+def _misses_limits(stack: StackFacts, asked: Terms) -> bool:
     over = asked.sla_ms is not None and stack.latency > asked.sla_ms
     dear = asked.budget is not None and stack.cost > asked.budget
     short = asked.target is not None and (stack.value(asked.measure) or 0.0) < asked.target - ROUNDING
     return over or dear or short
 
 
-def claims(part: Part, asked: Terms) -> Iterator[Claim]:
+def sweep_claims(part: Part, asked: Terms) -> Iterator[Claim]:
     """All that is said of the recommended stack and of those named beside it."""
     recommendation = part.recommendation
-    able = tuple(stack.id for stack in qualifying(part, asked))
+    able = tuple(stack.id for stack in qualifying_stacks(part, asked))
     if not recommendation.stack:
         yield Claim(recommendation.nearest, "misses", "limits", of=recommendation.stacks)
         return
@@ -133,7 +135,7 @@ def claims(part: Part, asked: Terms) -> Iterator[Claim]:
 def chosen_claim(part: Part, asked: Terms) -> Claim:
     """What the recommended stack is among those that qualify: of the highest quality, or where a target is set the
     fastest, or as fast as the fastest but for jitter."""
-    able, chosen = qualifying(part, asked), part.stack(part.recommendation.stack)
+    able, chosen = qualifying_stacks(part, asked), part.stack(part.recommendation.stack)
     others = tuple(stack.id for stack in able if stack is not chosen)
     if asked.target is None:
         return Claim(chosen.id, "most", asked.measure, others, chosen.value(asked.measure))
@@ -159,34 +161,34 @@ def _alternative_claims(
     yield Claim(name, "misses" if alternative.misses else "keeps", "limits", kind=kind)
 
 
-def lede(part: Part, asked: Terms) -> Iterator[str]:
+def sweep_lede(part: Part, asked: Terms) -> Iterator[str]:
     """How good, how fast, how dear; how sure; what else may do."""
     recommendation = part.recommendation
     if not recommendation.stack:
-        yield from _infeasible(part, asked)
+        yield from _infeasible_lede(part, asked)
         return
     stack = part.stack(recommendation.stack)
-    yield _chosen(part, asked)
-    yield f"{_time(stack, asked)}, and costs {_price(stack, asked)}."
-    yield _sure(recommendation)
+    yield _chosen_sentence(part, asked)
+    yield f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
+    yield _certainty_sentence(recommendation)
     if recommendation.alike:
         yield _alike_in_words(recommendation, asked)
 
 
-def _chosen(part: Part, asked: Terms) -> str:
+def _chosen_sentence(part: Part, asked: Terms) -> str:
     """Among how many it was chosen, and what it is among these."""
     recommendation, claim = part.recommendation, chosen_claim(part, asked)
-    quality = _quality(part.stack(claim.subject), recommendation.measure)
+    quality = _quality_sentence(part.stack(claim.subject), recommendation.measure)
     stacks = numbers.counted(recommendation.stacks, "stack")
     if claim.relation == "most":
         return f"Of {stacks} it has {recommendation.rule}: {quality}."
     reach = f"{recommendation.feasible:,} of {stacks} {'is' if recommendation.feasible == 1 else 'are'} good enough"
     if claim.relation == "least":
         return f"{reach} (you asked for {recommendation.rule}); it is the fastest of them: {quality}."
-    fastest = min(qualifying(part, asked), key=lambda stack: (stack.latency, stack.id))
+    fastest = min(qualifying_stacks(part, asked), key=lambda stack: (stack.latency, stack.id))
     return (
-        f"{reach} (you asked for {recommendation.rule}); the fastest, {fastest.id}, takes {ms(fastest.latency)}, "
-        f"which counts as equal (jitter {jitter(asked)}): {quality}."
+        f"{reach} (you asked for {recommendation.rule}); the fastest, {fastest.id}, takes "
+        f"{ms(fastest.latency)}, which counts as equal (jitter {jitter_words(asked)}): {quality}."
     )
 
 
@@ -196,23 +198,23 @@ def told_alternatives(recommendation: Recommendation, asked: Terms) -> tuple[Alt
     for alternative in recommendation.alternatives:
         kinds.setdefault(alternative.stack, []).append(alternative.kind)
     return tuple(
-        replace(other, text=_alternative(other, kinds[other.stack], recommendation.measure, asked))
+        replace(other, text=_alternative_words(other, kinds[other.stack], recommendation.measure, asked))
         if kinds[other.stack][0] == other.kind
         else other
         for other in recommendation.alternatives
     )
 
 
-def _alternative(alternative: Alternative, kinds: Sequence[str], measure: str, asked: Terms) -> str:
+def _alternative_words(alternative: Alternative, kinds: Sequence[str], measure: str, asked: Terms) -> str:
     """What another choice would give and take."""
     names = [_kind_in_words(kind, alternative, measure, asked) for kind in kinds]
     named = " and ".join([names[0], *(name[0].lower() + name[1:] for name in names[1:])])
     time = ms_more(alternative.milliseconds)
     if abs(alternative.milliseconds) <= asked.jitter_ms:
         time += " (within jitter)"
-    over = f"; it misses the limits by {_misses(alternative.misses)}" if alternative.misses else ""
+    over = f"; it misses the limits by {_missed_words(alternative.misses)}" if alternative.misses else ""
     return (
-        f"{named}, {alternative.stack}: {told(alternative.quality, signed=True)} of {measure}, {time}, "
+        f"{named}, {alternative.stack}: {format_score(alternative.quality, signed=True)} of {measure}, {time}, "
         f"{dollars_more(alternative.usd)}{over}."
     )
 
@@ -220,16 +222,16 @@ def _alternative(alternative: Alternative, kinds: Sequence[str], measure: str, a
 def _kind_in_words(kind: str, alternative: Alternative, measure: str, asked: Terms) -> str:
     """Why an alternative is named, by its numbers."""
     if kind == "better":
-        return f"Higher {measure}, but {_drawback(alternative, asked)}"
+        return f"Higher {measure}, but {_drawback_words(alternative, asked)}"
     return {
         "cheaper": "The best cheaper stack",
-        "faster": f"The best stack that is faster by over {jitter(asked)}",
+        "faster": f"The best stack that is faster by over {jitter_words(asked)}",
         "cheapest alike": f"The cheapest that {VERBS['level']} it",
         "fastest alike": f"The fastest that {VERBS['level']} it",
     }[kind]
 
 
-def _drawback(alternative: Alternative, asked: Terms) -> str:
+def _drawback_words(alternative: Alternative, asked: Terms) -> str:
     """What a stack of higher quality was not taken for: a limit, or with a target its time, then its price."""
     if alternative.misses:
         return "over the limits"
@@ -238,7 +240,7 @@ def _drawback(alternative: Alternative, asked: Terms) -> str:
     return "dearer" if alternative.usd > 0 else "behind by the rule"
 
 
-def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
+def sweep_notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
     """What to know before believing a number."""
     if len(part.datasets) > 1:
         yield f"Means over {len(part.datasets)} datasets with equal weight, of the stacks that are on all of them."
@@ -247,8 +249,8 @@ def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
         few = ": too few for a 95th percentile" if total.few else ""
         yield (
             f"Times are of {numbers.counted(part.timed, 'query')} in {numbers.counted(part.sessions, 'session')}, "
-            f"{numbers.counted(total.samples, 'sample')} each{few}; differences of up to {jitter(asked)} are jitter"
-            + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
+            f"{numbers.counted(total.samples, 'sample')} each{few}; differences of up to {jitter_words(asked)} are "
+            "jitter" + (" (95% of what one stack's sessions differ by)." if asked.jitter_measured else ".")
         )
     if part.generation is not None:
         yield f"Answers come on top, and in the end-to-end efficiency. {part.generation.text}"
@@ -258,10 +260,10 @@ def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
         for index in part.indexes
         if index.ef is not None
     )
-    yield _machine(asked)
+    yield _machine_note(asked)
     if part.recommendation.near:
         n = numbers.counted(len(part.recommendation.near), "feasible stack")
-        yield f"{n} lie within {jitter(asked)} of the recommended one."
+        yield f"{n} lie within {jitter_words(asked)} of the recommended one."
     undefined = {
         quality.value.n
         for stack in part.stacks
@@ -282,16 +284,16 @@ def notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]:
         )
 
 
-def _quality(stack: StackFacts, measure: str) -> str:
+def _quality_sentence(stack: StackFacts, measure: str) -> str:
     quality = stack.measured(measure)
     if quality is None:
         return f"no {measure}"
     reached = quality.reached.value if quality.reached is not None else None
     share = f", {percent(reached)} of what its candidates allow" if reached is not None else ""
-    return f"{told(quality.value)} over {numbers.counted(quality.value.n, 'query')}{share}"
+    return f"{format_score(quality.value)} over {numbers.counted(quality.value.n, 'query')}{share}"
 
 
-def _time(stack: StackFacts, asked: Terms) -> str:
+def _time_sentence(stack: StackFacts, asked: Terms) -> str:
     total = stack.time("total")
     if total is None:
         return f"It takes {ms(stack.latency)}"
@@ -304,12 +306,12 @@ def _time(stack: StackFacts, asked: Terms) -> str:
     )
 
 
-def jitter(asked: Terms) -> str:
+def jitter_words(asked: Terms) -> str:
     """The jitter in words: as given, or as measured."""
     return ms(asked.jitter_ms) if asked.jitter_measured else f"{asked.jitter_ms:g} ms"
 
 
-def _machine(asked: Terms) -> str:
+def _machine_note(asked: Terms) -> str:
     """How busy the machine was."""
     if asked.load is None:
         return "How busy the machine was while times were taken is not known."
@@ -322,13 +324,13 @@ def _machine(asked: Terms) -> str:
     )
 
 
-def _price(stack: StackFacts, asked: Terms) -> str:
+def _price_words(stack: StackFacts, asked: Terms) -> str:
     if not stack.cost:
         return "nothing per 1,000 queries"
     return f"{usd(stack.cost)} per 1,000 queries, prices of {numbers.date(asked.priced_on)}"
 
 
-def _sure(recommendation: Recommendation) -> str:
+def _certainty_sentence(recommendation: Recommendation) -> str:
     """How often the rule takes the same stack, and what wins with it."""
     share = numbers.percent(recommendation.share or 0.0)
     text = f"It wins {share} of {numbers.count(recommendation.resamples)} resamples"
@@ -371,26 +373,26 @@ def _alike_in_words(recommendation: Recommendation, asked: Terms) -> str:
     return f"{text}, and none of them is cheaper{by}, or faster by more than jitter."
 
 
-def _infeasible(part: Part, asked: Terms) -> Iterator[str]:
+def _infeasible_lede(part: Part, asked: Terms) -> Iterator[str]:
     recommendation = part.recommendation
     stack = part.stack(recommendation.nearest)
     yield f"You asked for {recommendation.rule}; none of {numbers.counted(recommendation.stacks, 'stack')} meets that."
     yield (
-        f"The nearest is {recommendation.nearest}: {_quality(stack, recommendation.measure)}. "
-        f"{_time(stack, asked)}, and costs {_price(stack, asked)}."
+        f"The nearest is {recommendation.nearest}: {_quality_sentence(stack, recommendation.measure)}. "
+        f"{_time_sentence(stack, asked)}, and costs {_price_words(stack, asked)}."
     )
-    yield _takes(recommendation.misses)
+    yield _needed_limits(recommendation.misses)
 
 
-def _takes(misses: Mapping[str, float]) -> str:
+def _needed_limits(misses: Mapping[str, float]) -> str:
     """What the limits would have to be for the nearest stack."""
     limits = {name: value for name, value in misses.items() if name != "quality"}
-    more = [f"{_misses(limits)} more"] if limits else []
+    more = [f"{_missed_words(limits)} more"] if limits else []
     lower = [f"a target {numbers.score(misses['quality'])} lower"] if "quality" in misses else []
     return f"It would take {' and '.join([*more, *lower])}."
 
 
-def _misses(misses: Mapping[str, float]) -> str:
+def _missed_words(misses: Mapping[str, float]) -> str:
     words = {"milliseconds": ms, "usd": usd, "quality": numbers.score}
     units = {"milliseconds": "", "usd": " per 1,000 queries", "quality": " of quality"}
     return " and ".join(f"{words[name](value)}{units[name]}" for name, value in misses.items())

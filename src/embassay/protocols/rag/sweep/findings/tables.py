@@ -22,7 +22,7 @@ MEASURED = (
 )  # fmt: skip
 
 
-def scope(part: Part) -> str:
+def part_scope(part: Part) -> str:
     """The dataset, or `all`."""
     return part.dataset or ALL
 
@@ -31,16 +31,17 @@ def of_stack(part: Part, stack: StackFacts) -> Row:
     """Under STACK."""
     axes = stack.axes
     return (
-        scope(part), stack.id, axes["encoder"], axes["dims"], axes["index"], axes["k"], axes["reranker"], axes["mode"],
+        part_scope(part), stack.id, axes["encoder"], axes["dims"], axes["index"], axes["k"], axes["reranker"],
+        axes["mode"],
     )  # fmt: skip
 
 
-def named(findings: Findings, columns: Sequence[Column]) -> tuple[Column, ...]:
+def with_measures(findings: Findings, columns: Sequence[Column]) -> tuple[Column, ...]:
     """The columns with one for each measure after them."""
     return (*columns, *(Column(name, decimals=3) for name in findings.measures))
 
 
-def measured(findings: Findings, stack: StackFacts) -> Row:
+def measured_cells(findings: Findings, stack: StackFacts) -> Row:
     """Under MEASURED and the measures."""
     total = stack.time("total")
     times: Row = (None, None, None) if total is None else (total.p50, total.p95, total.samples)
@@ -56,30 +57,31 @@ ENDS = (Column("95% low", "signed", 3), Column("95% high", "signed", 3))
 DATASET = Column("Dataset", "text")
 
 
-def own(findings: Findings) -> Iterator[ColumnTable]:
+def own_tables(findings: Findings) -> Iterator[ColumnTable]:
     """`rag_stacks`, `rag_frontier`, `rag_alternatives`, `rag_shares`, `rag_steps`, `rag_effects`, `rag_routing`,
     `rag_guidance` and `rag_left_out`."""
-    yield _stacks(findings)
-    yield _frontiers(findings)
-    yield _alternatives(findings)
-    yield _shares(findings)
-    yield _steps(findings)
-    yield _effects(findings)
-    yield _routing(findings)
-    yield _guidance(findings)
-    yield _left(findings)
+    yield _stacks_table(findings)
+    yield _frontiers_table(findings)
+    yield _alternatives_table(findings)
+    yield _shares_table(findings)
+    yield _steps_table(findings)
+    yield _effects_table(findings)
+    yield _routing_table(findings)
+    yield _guidance_table(findings)
+    yield _left_table(findings)
 
 
-def _stacks(findings: Findings) -> ColumnTable:
+def _stacks_table(findings: Findings) -> ColumnTable:
     parts = sorted({name for part in findings.parts for stack in part.stacks for name in stack.usd})
     columns = (
-        *STACK, *named(findings, MEASURED), *(Column(f"USD {name}", decimals=4) for name in parts),
+        *STACK, *with_measures(findings, MEASURED), *(Column(f"USD {name}", decimals=4) for name in parts),
         Column("AvgPerf", decimals=3), *TOGETHER, *MEMORY, Column("Frontiers", "text"),
     )  # fmt: skip
     rows = [
         (
-            *of_stack(part, stack), *measured(findings, stack), *(stack.usd.get(name) for name in parts), stack.average,
-            *_together(stack), *_memory(stack.memory), "; ".join(stack.on),
+            *of_stack(part, stack), *measured_cells(findings, stack), *(stack.usd.get(name) for name in parts),
+            stack.average,
+            *_load_cells(stack), *_memory_cells(stack.memory), "; ".join(stack.on),
         )
         for part in findings.parts
         for stack in part.stacks
@@ -99,7 +101,7 @@ MEMORY = tuple(
 )
 
 
-def _together(stack: StackFacts) -> Row:
+def _load_cells(stack: StackFacts) -> Row:
     """Times with several queries in flight, where they were taken."""
     return (
         (None, None, None)
@@ -108,12 +110,17 @@ def _together(stack: StackFacts) -> Row:
     )
 
 
-def _memory(memory: Memory) -> Row:
+def _memory_cells(memory: Memory) -> Row:
     return memory.vectors, memory.graph, memory.disk, memory.memory
 
 
-def _frontiers(findings: Findings) -> ColumnTable:
-    columns = (Column("Frontier", "text"), Column("Measure", "text"), *STACK, *named(findings, MEASURED))
+def _frontiers_table(findings: Findings) -> ColumnTable:
+    columns = (
+        Column("Frontier", "text"),
+        Column("Measure", "text"),
+        *STACK,
+        *with_measures(findings, MEASURED),
+    )
     rows: list[Row] = []
     for part in findings.parts:
         by_id = {stack.id: stack for stack in part.stacks}
@@ -121,23 +128,23 @@ def _frontiers(findings: Findings) -> ColumnTable:
             for id in frontier.stacks:
                 facts = by_id[id]
                 rows.append((
-                    frontier.name, frontier.measure, *of_stack(part, facts), *measured(findings, facts)
+                    frontier.name, frontier.measure, *of_stack(part, facts), *measured_cells(findings, facts)
                 ))  # fmt: skip
     return ColumnTable("rag_frontier", "Frontiers", columns, tuple(rows))
 
 
-def _alternatives(findings: Findings) -> ColumnTable:
+def _alternatives_table(findings: Findings) -> ColumnTable:
     columns = (
         DATASET, Column("Recommended", "text"), Column("Other", "text"), Column("Stack", "text"),
         Column("Quality", "signed", 3), *ENDS, Column("ms", "signed", 1), Column("USD per 1,000", "signed", 4),
     )  # fmt: skip
     rows = [
         (
-            scope(part),
+            part_scope(part),
             part.recommendation.stack,
             alternative.kind,
             alternative.stack,
-            *_ends(alternative.quality),
+            *_value_cells(alternative.quality),
             alternative.milliseconds,
             alternative.usd,
         )
@@ -147,22 +154,22 @@ def _alternatives(findings: Findings) -> ColumnTable:
     return ColumnTable("rag_alternatives", "Other choices minus the recommended one", columns, tuple(rows))
 
 
-def _shares(findings: Findings) -> ColumnTable:
+def _shares_table(findings: Findings) -> ColumnTable:
     columns = (DATASET, Column("Axis", "text"), Column("Winner", "text"), Column("Share", decimals=3))
     rows: list[Row] = []
     for part in findings.parts:
         recommendation = part.recommendation
         if recommendation.share is not None:
-            rows.append((scope(part), "stack", recommendation.stack, recommendation.share))
+            rows.append((part_scope(part), "stack", recommendation.stack, recommendation.share))
         rows += [
-            (scope(part), share.axis or "stack", share.name, share.share)
+            (part_scope(part), share.axis or "stack", share.name, share.share)
             for share in (*recommendation.runners, *recommendation.by_axis)
         ]
     note = f"Of {findings.asked.resamples} resamples of queries and timed queries."
     return ColumnTable("rag_shares", "How often the rule takes what", columns, tuple(rows), note)
 
 
-def _steps(findings: Findings) -> ColumnTable:
+def _steps_table(findings: Findings) -> ColumnTable:
     columns = (
         DATASET, Column("Family", "text"), Column("K", decimals=0), Column("Next K", decimals=0),
         Column("Measure", "text"), Column("Gain", "signed", 3), *ENDS, Column("ms more", "signed", 1),
@@ -170,7 +177,8 @@ def _steps(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows = [
         (
-            scope(part), step.family, step.k, step.next_k, step.measure, *_ends(step.gain), step.milliseconds, step.usd,
+            part_scope(part), step.family, step.k, step.next_k, step.measure, *_value_cells(step.gain),
+            step.milliseconds, step.usd,
             step.per_ms, step.kind,
         )
         for part in findings.parts
@@ -179,7 +187,7 @@ def _steps(findings: Findings) -> ColumnTable:
     return ColumnTable("rag_steps", "What a larger K brings", columns, tuple(rows))
 
 
-def _effects(findings: Findings) -> ColumnTable:
+def _effects_table(findings: Findings) -> ColumnTable:
     columns = (
         DATASET, Column("Axis", "text"), Column("Value", "text"), Column("Less", "text"), Column("Pairs", decimals=0),
         Column("Measure", "text"), Column("Difference", "signed", 3), *ENDS, Column("ms", "signed", 1),
@@ -187,7 +195,8 @@ def _effects(findings: Findings) -> ColumnTable:
     )  # fmt: skip
     rows = [
         (
-            scope(part), effect.axis, effect.value, effect.other, effect.pairs, effect.measure, *_ends(effect.quality),
+            part_scope(part), effect.axis, effect.value, effect.other, effect.pairs, effect.measure,
+            *_value_cells(effect.quality),
             effect.milliseconds.value, effect.usd,
         )
         for part in findings.parts
@@ -196,7 +205,7 @@ def _effects(findings: Findings) -> ColumnTable:
     return ColumnTable("rag_effects", "What each axis does, all else equal", columns, tuple(rows))
 
 
-def _routing(findings: Findings) -> ColumnTable:
+def _routing_table(findings: Findings) -> ColumnTable:
     measures = list(
         dict.fromkeys(
             (against.measure, against.k)
@@ -220,25 +229,25 @@ def _routing(findings: Findings) -> ColumnTable:
     for part in findings.parts:
         for way in part.routes:
             by_k = {(other.measure, other.k): other.difference for other in way.against}
-            differences = [value for key in measures for value in _ends(by_k[key])]
+            differences = [value for key in measures for value in _value_cells(by_k[key])]
             rows.append((
-                scope(part), way.family, way.signal, way.evaluated, way.escalated.value, way.usd, way.usd_less,
+                part_scope(part), way.family, way.signal, way.evaluated, way.escalated.value, way.usd, way.usd_less,
                 way.usd_more, way.milliseconds, way.milliseconds_less, way.milliseconds_more, *differences,
             ))  # fmt: skip
     return ColumnTable("rag_routing", "Routing between K 50 and K 100", columns, tuple(rows))
 
 
-def _guidance(findings: Findings) -> ColumnTable:
+def _guidance_table(findings: Findings) -> ColumnTable:
     columns = (DATASET, Column("Advice", "text"), Column("On this data", "text"), Column("Why", "text"))
     rows = [
-        (scope(part), advice.line, advice.status, advice.text)
+        (part_scope(part), advice.line, advice.status, advice.text)
         for part in findings.parts
         for advice in part.guidance
     ]
     return ColumnTable("rag_guidance", "The source's advice", columns, tuple(rows))
 
 
-def _left(findings: Findings) -> ColumnTable:
+def _left_table(findings: Findings) -> ColumnTable:
     columns = (DATASET, Column("Stack", "text"), Column("State", "text"), Column("Reason", "text"))
     rows = [
         (left.dataset, left.configuration, "failed" if left.failed else "skipped", left.reason)
@@ -247,7 +256,7 @@ def _left(findings: Findings) -> ColumnTable:
     return ColumnTable("rag_left_out", "Combinations that were not measured", columns, tuple(rows))
 
 
-def _ends(value: Figure) -> tuple[float | None, float | None, float | None]:
+def _value_cells(value: Figure) -> tuple[float | None, float | None, float | None]:
     return value.value, value.low, value.high
 
 
@@ -278,7 +287,7 @@ def indexes(findings: Findings) -> ColumnTable:
                 100 * (index.retrieve_ms / index.retrieve_ms_flat - 1) if index.retrieve_ms_flat > 0 else None
             )
             rows.append((
-                scope(part), index.encoder, index.dims, index.index, *(index.recall.get(k) for k in cutoffs),
+                part_scope(part), index.encoder, index.dims, index.index, *(index.recall.get(k) for k in cutoffs),
                 *(index.changes.get(name) for name in measures), index.retrieve_ms, index.retrieve_p95,
                 index.retrieve_ms_flat, index.retrieve_p95_flat, change,
                 index.memory.memory, estimate, index.build_seconds, "yes" if index.within else "no",
@@ -290,15 +299,15 @@ def indexes(findings: Findings) -> ColumnTable:
 
 def scenarios(findings: Findings) -> ColumnTable:
     """Table 8: the stacks that stand for ways to choose."""
-    columns = (Column("Scenario", "text"), Column("How", "text"), *STACK, *named(findings, MEASURED))
+    columns = (Column("Scenario", "text"), Column("How", "text"), *STACK, *with_measures(findings, MEASURED))
     rows: list[Row] = []
     for part in findings.parts:
         for scenario in part.scenarios:
             stack = part.stack(scenario.stack) if scenario.stack else None
             facts: Sequence[Value] = (
-                (*of_stack(part, stack), *measured(findings, stack))
+                (*of_stack(part, stack), *measured_cells(findings, stack))
                 if stack is not None
-                else (scope(part), f"none; nearest: {scenario.nearest}", *[None] * (len(columns) - 4))
+                else (part_scope(part), f"none; nearest: {scenario.nearest}", *[None] * (len(columns) - 4))
             )
             rows.append((scenario.name, scenario.how, *facts))
     return ColumnTable("rag_table8", "Scenarios", columns, tuple(rows))
@@ -375,48 +384,49 @@ def reranking(findings: Findings, number: int, name: str) -> ColumnTable:
 Pick = Callable[[StackFacts], bool]
 
 
-def tables(findings: Findings) -> Iterator[ColumnTable]:
+def sweep_tables(findings: Findings) -> Iterator[ColumnTable]:
     """Every table that has rows. Numbered ones hold what the source's do, of this sweep."""
-    every = [*_numbered(findings), *own(findings)]
+    every = [*_numbered_tables(findings), *own_tables(findings)]
     yield from (table for table in every if table.rows)
 
 
-def _numbered(findings: Findings) -> Iterator[ColumnTable]:
-    yield _quality(findings, 1, "Dense search alone", _having(mode="dense", reranker=NONE))
+def _numbered_tables(findings: Findings) -> Iterator[ColumnTable]:
+    yield _quality_table(findings, 1, "Dense search alone", _has_values(mode="dense", reranker=NONE))
     yield _best_stacks(findings)
     yield replace(
-        _quality(findings, 1, "Search by words alone", _having(mode=SPARSE, reranker=NONE)), name="rag_sparse"
+        _quality_table(findings, 1, "Search by words alone", _has_values(mode=SPARSE, reranker=NONE)),
+        name="rag_sparse",
     )
-    yield _ceilings(findings, 3, "Ceilings (PROC) of hybrid pools", _having(mode="hybrid"))
-    yield _reached(findings)
+    yield _ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _has_values(mode="hybrid"))
+    yield _reached_table(findings)
     for number, cutoff in ((5, 10), (6, 30)):
-        yield _leaderboard(findings, number, cutoff)
+        yield _leaderboard_table(findings, number, cutoff)
     yield indexes(findings)
     yield scenarios(findings)
     yield efficiency(findings)
     yield tokens(findings)
-    strong, lite = rerankers(findings)
+    strong, lite = end_rerankers(findings)
     for number, name in ((15, strong), (16, lite)):
         if name:
             yield reranking(findings, number, name)
-    for i, k in enumerate(depths(findings)[:4]):
+    for i, k in enumerate(sweep_depths(findings)[:4]):
         if lite:
-            yield _quality(findings, 17 + i, f"{lite}, K {k}", _having(reranker=lite, k=k))
+            yield _quality_table(findings, 17 + i, f"{lite}, K {k}", _has_values(reranker=lite, k=k))
         title = f"Ceilings (PROC) of dense pools, K {k}"
-        yield _ceilings(findings, 21 + i, title, _having(mode="dense", reranker=NONE, k=k))
+        yield _ceilings_table(findings, 21 + i, title, _has_values(mode="dense", reranker=NONE, k=k))
 
 
-def _having(**axes: Value) -> Pick:
+def _has_values(**axes: Value) -> Pick:
     """Whether a stack has these values."""
     return lambda stack: all(stack.axes[axis] == value for axis, value in axes.items())
 
 
-def depths(findings: Findings) -> list[int]:
+def sweep_depths(findings: Findings) -> list[int]:
     """Every K of the sweep, ascending."""
     return sorted({stack.axes["k"] for stack in findings.parts[0].stacks})
 
 
-def rerankers(findings: Findings) -> tuple[str, str]:
+def end_rerankers(findings: Findings) -> tuple[str, str]:
     """The dearest reranker, and the cheapest where there are several; empty where there is none."""
     prices: dict[str, float] = {}
     for stack in findings.parts[0].stacks:
@@ -427,11 +437,11 @@ def rerankers(findings: Findings) -> tuple[str, str]:
     return (ordered[0] if ordered else ""), (ordered[-1] if len(ordered) > 1 else "")
 
 
-def _each(findings: Findings, pick: Pick) -> Iterator[tuple[Part, StackFacts]]:
+def _picked_stacks(findings: Findings, pick: Pick) -> Iterator[tuple[Part, StackFacts]]:
     return ((part, stack) for part in findings.parts for stack in part.stacks if pick(stack))
 
 
-def _quality(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
+def _quality_table(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
     columns = (*STACK, *(Column(name, decimals=3) for name in findings.measures), *TIMES)
     rows = [
         (
@@ -439,7 +449,7 @@ def _quality(findings: Findings, number: int, title: str, pick: Pick) -> ColumnT
             *(stack.value(name) for name in findings.measures),
             *(value for stage in ("embed", "retrieve", "total") for value in percentiles(stack, stage)),
         )
-        for part, stack in _each(findings, pick)
+        for part, stack in _picked_stacks(findings, pick)
     ]
     return ColumnTable(f"rag_table{number}", title, columns, tuple(rows), "Times in ms: p50, and p95.")
 
@@ -458,15 +468,15 @@ def _best_stacks(findings: Findings) -> ColumnTable:
                 key not in best or (stack.value(measure) or 0.0) > (best[key].value(measure) or 0.0)
             ):
                 best[key] = stack
-        rows += [(*of_stack(part, facts), *measured(findings, facts)) for facts in best.values()]
+        rows += [(*of_stack(part, facts), *measured_cells(findings, facts)) for facts in best.values()]
     title = f"Stacks: of each mode and reranker the best by {measure}"
-    return ColumnTable("rag_table2", title, (*STACK, *named(findings, MEASURED)), tuple(rows))
+    return ColumnTable("rag_table2", title, (*STACK, *with_measures(findings, MEASURED)), tuple(rows))
 
 
-def _ceilings(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
+def _ceilings_table(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
     columns = (*STACK, *(Column(f"PROC {name}", decimals=3) for name in findings.measures))
     rows = []
-    for part, stack in _each(findings, pick):
+    for part, stack in _picked_stacks(findings, pick):
         ceilings = [
             quality.ceiling if (quality := stack.measured(name)) else None for name in findings.measures
         ]
@@ -475,7 +485,7 @@ def _ceilings(findings: Findings, number: int, title: str, pick: Pick) -> Column
     return ColumnTable(f"rag_table{number}", title, columns, tuple(rows))
 
 
-def _reached(findings: Findings) -> ColumnTable:
+def _reached_table(findings: Findings) -> ColumnTable:
     """Actual, PROC and %PROC of the stacks on the main frontier and of the recommended one."""
     columns = (
         *STACK, Column("Measure", "text"), Column("Actual", decimals=3), Column("PROC", decimals=3),
@@ -495,7 +505,7 @@ def _reached(findings: Findings) -> ColumnTable:
     return ColumnTable("rag_table4", "Actual, PROC and %PROC on the frontier", columns, tuple(rows))
 
 
-def _leaderboard(findings: Findings, number: int, cutoff: int) -> ColumnTable:
+def _leaderboard_table(findings: Findings, number: int, cutoff: int) -> ColumnTable:
     base = findings.asked.measure.partition("@")[0]
     measure = f"{base}@{cutoff}"
     columns = (Column("Rank", decimals=0), *STACK, *(
