@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "__version__", "calibrate", "calibration", "choose", "compare", "data", "gate", "hteb", "hume", "interchange",
-    "measures", "open_run", "open_system", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text",
+    "measures", "open_run", "open_system", "pteb", "rag", "report", "sage", "search", "stats", "systems", "text"
 ]  # fmt: skip
 
 _HOMES = {

@@ -227,12 +227,7 @@ class Similarity(Protocol):
         ...
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: Spread | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order, with scores comparable across shards: collection statistics
         (bm25) are those of all shards together. Indices are local to the shard.

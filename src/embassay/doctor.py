@@ -140,7 +140,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "ir": "our measures inside ir_measures",
     "mlflow": "runs logged in MLflow",
     "figures": "figures of runs as SVG and PDF",
-    "wandb": "runs logged in Weights & Biases",
+    "wandb": "runs logged in Weights & Biases"
 })  # fmt: skip
 """What a user has of each extra; those for developers are not among them."""
 _REQUIREMENT = re.compile(
@@ -256,7 +256,7 @@ def examine_cluster(address: str | None) -> ClusterFacts:
             "started for the run" if address is None else ray.get_runtime_context().gcs_address,
             tuple(_facts(ray, node) for node in seen),
             sum(node.cpus for node in machines), gpus, len(plan_seats(machines, accelerated=False, models=1)), used,
-            int(thread_settings()["OMP_NUM_THREADS"]), device, _checked(seen),
+            int(thread_settings()["OMP_NUM_THREADS"]), device, _checked(seen)
         )  # fmt: skip
 
 
@@ -323,7 +323,7 @@ def look(cache: Path) -> Machine:
     device, words = chosen_device(accelerators)
     return Machine(
         platform.python_version(), f"{platform.system()} {platform.machine()}", _cores(built_in), built_in,
-        total, free, accelerators, device, words, cache, _disk_free(cache),
+        total, free, accelerators, device, words, cache, _disk_free(cache)
     )  # fmt: skip
 
 

@@ -65,75 +65,75 @@ class Limit:
         return DataError(
             f"{self.of} larger than is read" if self.bytes else f"more {self.of} than are read",
             path=path, line=line, expected=f"{self.shown(self.most)} at most",
-            mend=f"If the file is what it should be, allow more: export {self.raised}",
+            mend=f"If the file is what it should be, allow more: export {self.raised}"
         )  # fmt: skip
 
 
 WHOLE = Limit(
     "whole", 4 * 2**30, "a file",
-    "runs and judgements are held in memory; ten million lines of a run are 500 MB",
+    "runs and judgements are held in memory; ten million lines of a run are 500 MB"
 )  # fmt: skip
 DOCUMENT = Limit(
     "document", 256 * 2**20, "a document",
     "JSON, CSV and YAML that are read in one piece (studies, exports of annotation tools, manifests) take ten times "
-    "their size in memory",
+    "their size in memory"
 )  # fmt: skip
 LINE = Limit(
     "line", 64 * 2**20, "a line",
-    "a line of JSON Lines, or a row of CSV, is one item: the longest novels have 10 MB",
+    "a line of JSON Lines, or a row of CSV, is one item: the longest novels have 10 MB"
 )  # fmt: skip
 COLUMNS = Limit("columns", 10_000, "columns", "wide tables have hundreds of columns", bytes=False)
 FILES = Limit(
     "files", 1_000_000, "files in a folder",
     "the published results of MTEB are some hundred thousand files",
-    bytes=False,
+    bytes=False
 )  # fmt: skip
 ROWS = Limit(
     "rows", 20_000_000, "rows",
     "MS MARCO has nine million passages; forty million tiny rows take half an hour and 20 GB",
-    bytes=False,
+    bytes=False
 )  # fmt: skip
 TIMES = Limit(
     "times", 100, "times a packed file's own size",
     "text unpacks to 3 to 20 times its packed size, a bomb to a thousand",
-    bytes=False,
+    bytes=False
 )  # fmt: skip
 TABLE = Limit(
     "table", 8 * 2**30, "a Parquet file",
-    "the process that reads Parquet may use so much memory beside the file",
+    "the process that reads Parquet may use so much memory beside the file"
 )  # fmt: skip
 PROSE = Limit(
     "prose", 64 * 2**20, "a text, Markdown or HTML document",
-    "the longest novels have 10 MB; what a PDF or a Word file is converted to may be as long",
+    "the longest novels have 10 MB; what a PDF or a Word file is converted to may be as long"
 )  # fmt: skip
 CONVERTED = Limit(
     "converted", 256 * 2**20, "a PDF, Word, PowerPoint or EPUB file",
-    "scanned books have 100 MB, nearly all of it pictures",
+    "scanned books have 100 MB, nearly all of it pictures"
 )  # fmt: skip
 CONVERTER = Limit(
     "converter", 2 * 2**30, "a document in memory",
-    "the process that converts documents may use so much memory",
+    "the process that converts documents may use so much memory"
 )  # fmt: skip
 SECONDS = Limit(
     "seconds", 60, "seconds for one document",
-    "a PDF of a thousand pages takes ten", bytes=False,
+    "a PDF of a thousand pages takes ten", bytes=False
 )  # fmt: skip
 CONVERSIONS = Limit(
     "conversions", 1_800, "seconds for all documents of a folder",
-    "five thousand PDF files take half an hour, once: what was converted is kept", bytes=False,
+    "five thousand PDF files take half an hour, once: what was converted is kept", bytes=False
 )  # fmt: skip
 READING = Limit(
     "reading", 1_800, "seconds to read one file, or to list a folder",
-    "twenty million rows take a quarter of an hour", bytes=False,
+    "twenty million rows take a quarter of an hour", bytes=False
 )  # fmt: skip
 NODES = Limit(
     "nodes", 100_000, "values in a YAML file, aliases written out,",
     "descriptions and configurations are written by hand",
-    bytes=False,
+    bytes=False
 )  # fmt: skip
 ANSWER = Limit(
     "answer", 256 * 2**20, "a server's answer",
-    "2,048 vectors of 4,096 numbers are 180 MB of JSON",
+    "2,048 vectors of 4,096 numbers are 180 MB of JSON"
 )  # fmt: skip
 
 LIMITS: tuple[Limit, ...] = (
@@ -278,7 +278,7 @@ def timed(parts: Iterable[T], path: Path | str | None, unit: str) -> Iterator[T]
             raise DataError(
                 "reading takes longer than is allowed", path=path, expected=f"{most:,} seconds at most",
                 found=f"{unit} {number:,} after {taken:,.0f} seconds",
-                mend=f"If the file is what it should be, allow more: export {READING.raised}",
+                mend=f"If the file is what it should be, allow more: export {READING.raised}"
             )  # fmt: skip
         yield part
         resumed = time.monotonic()
@@ -338,7 +338,7 @@ class Ratio:
             raise DataError(
                 "the file unpacks to far more than any text would", path=self._path,
                 expected=f"at most {TIMES.most:,} times its own size",
-                mend=f"If the file is what it should be, allow more: export {TIMES.raised}",
+                mend=f"If the file is what it should be, allow more: export {TIMES.raised}"
             )  # fmt: skip
 
 
@@ -506,7 +506,7 @@ def bounded_walk(
     if folder.resolve().parent == folder.resolve():
         raise DataError(
             "The root of the file system is no folder of data", path=folder,
-            mend="Name the folder that holds your files.",
+            mend="Name the folder that holds your files."
         )  # fmt: skip
     most, total = FILES.most, 0
     with reading(f"the folder {folder}", "file") as progress:

@@ -234,7 +234,7 @@ class Result:
         """What makes the row unique in a run."""
         return (
             self.protocol, self.task, self.dataset, self.subset, self.lang,
-            self.variant, self.system, self.measure,
+            self.variant, self.system, self.measure
         )  # fmt: skip
 
     def as_dict(self) -> dict[str, Any]:

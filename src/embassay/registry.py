@@ -132,7 +132,7 @@ RANGES: Mapping[str, Range] = {
         _ANY,
     ),
     "seed": Range(0, 2**63 - 1),
-    "cutoff": _COUNT,
+    "cutoff": _COUNT
 }  # fmt: skip
 """What every numeric parameter of a spec string may be, whatever it is of: one name has one meaning. Any other number
 need only be finite; a factory may ask for more."""

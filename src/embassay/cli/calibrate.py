@@ -27,22 +27,22 @@ class Retrieved:
     # As of `rag score`, whose records are not read for the sake of a help text.
     runs: tuple[str, ...] = option(
         (), "An engine's results instead of a system, to find the score from which to answer.",
-        name="--run", value="FILE", group=DATA,
+        name="--run", value="FILE", group=DATA
     )  # fmt: skip
     qrels: str | None = option(None, "With --run: graded judgements of passages.", value="FILE", group=DATA)
     cutoff: int = option(10, "With --run: passages per answer.", name="-k", least=1)
     positive: str | None = option(
         None, "The label of pairs that mean the same, unless 1, yes or true.",
-        value="VALUE",
+        value="VALUE"
     )  # fmt: skip
     origin: str | None = option(
         None, "A system's threshold, to translate to the others' scales.",
-        name="--from", value="SYSTEM=SCORE", group=DETAILS,
+        name="--from", value="SYSTEM=SCORE", group=DETAILS
     )  # fmt: skip
     price: float | None = label_price()
     targets: tuple[str, ...] = option(
         (), "Systems to translate it to. Default: all others.",
-        name="--to", value="SYSTEM", group=DETAILS,
+        name="--to", value="SYSTEM", group=DETAILS
     )  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def _calibrate_runs(request: CalibrationRequest, retrieved: Retrieved, running: 
 
     files = ScoreRequest(
         retrieved.qrels or "", retrieved.runs, grades=request.grades, seed=request.seed, split=request.split,
-        mapping=request.mapping,
+        mapping=request.mapping
     )  # fmt: skip
     out = running.out or default_out("calibration")
     wanted = RunCalibrationRequest(files, retrieved.cutoff, request.options)

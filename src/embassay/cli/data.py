@@ -51,7 +51,7 @@ class Chosen:
     )
     task: Literal[
         "preference", "robustness", "sensitivity", "clustering", "retrieval", "sts", "classification",
-        "pair_classification", "reranking", "summarization",
+        "pair_classification", "reranking", "summarization"
     ] | None = option(None, "Only datasets that this task uses.", name="--task -t")  # fmt: skip
 
 
@@ -110,8 +110,7 @@ def list_datasets(chosen: Chosen, shown: Shown) -> None:
 @app.command("show")
 @of_records(wide=False)
 def show(
-    name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")],
-    shown: Shown,
+    name: Annotated[str, typer.Argument(help="A catalogue name or a path.", metavar="NAME")], shown: Shown
 ) -> None:
     """Show a dataset: facts, source, first rows; or a suite.
 
@@ -294,10 +293,7 @@ def _show_documents(files: DocumentFiles, wide: bool) -> None:
     rows = [[kind, f"{count:,}", "read"] for kind, count in files.documents.items()]
     rows += [["", f"{skip.count:,}", f"{skip.reason} ({', '.join(skip.examples)})"] for skip in files.skipped]
     _say_table(["Documents", "Files", ""], rows, wide)
-    size, overlap = (
-        f"{files.chunk:,} words",
-        f", {files.overlap} of them shared" if files.overlap else "",
-    )
+    size, overlap = (f"{files.chunk:,} words", f", {files.overlap} of them shared" if files.overlap else "")
     cut = f"in passages of at most {size}{overlap}: DIR?chunk=100 cuts them shorter."
     lines = [f"{files.characters:,} characters, {cut}"]
     if unusual := {name: count for name, count in files.encodings.items() if not name.startswith("utf")}:
@@ -451,7 +447,7 @@ def _say_lines(lines: Sequence[str]) -> None:
     for number, line in enumerate(lines):
         folded = textwrap.wrap(
             line.lstrip(), stdout_screen().width, initial_indent=" " * (len(line) - len(line.lstrip())),
-            subsequent_indent="  " if number else "", break_long_words=False, break_on_hyphens=False,
+            subsequent_indent="  " if number else "", break_long_words=False, break_on_hyphens=False
         )  # fmt: skip
         print_text(Text("\n".join(folded)))
 

@@ -220,7 +220,7 @@ def _run_rag(systems: tuple[str, ...], out: Path, display: Display) -> None:
     )
     golden = GoldenRequest(
         "wordllama", "recorded:sample", dataset="sample", limit=QUESTIONS, tokenizer=TOKENIZER,
-        options=GoldenOptions(depth=DEPTH, top=TOP),
+        options=GoldenOptions(depth=DEPTH, top=TOP)
     )  # fmt: skip
     run_golden(golden, out / "golden", display, report=False)
     _say_next("RAG: what these systems retrieve, scored with that golden set")

@@ -87,7 +87,7 @@ def _suite_rows() -> Iterator[dict[str, Any]]:
         present = [reading_place(member.record) in at_hand for member in suite.members if member.record]
         yield {
             "name": suite.name, "protocol": suite.protocol, "sets": len(suite.sets), "datasets": len(suite.members),
-            "here": sum(present), "source": suite.source, "summary": suite.title,
+            "here": sum(present), "source": suite.source, "summary": suite.title
         }  # fmt: skip
 
 
@@ -315,7 +315,7 @@ def info(shown: Shown) -> None:
     if shown.json:
         records: dict[str, Any] = {
             "answers": answers, "pairs": pairs, "indexes": indexes, "corpora": corpora,
-            "documents": documents,
+            "documents": documents
         }  # fmt: skip
         facts = {name: _plain_entry(asdict(record)) for name, record in records.items()}
         typer.echo(dumps({**_plain_entry(asdict(cache_info)), **facts}))

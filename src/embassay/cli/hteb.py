@@ -37,8 +37,7 @@ def group() -> None:
 
 
 Reference = Annotated[
-    bool,
-    typer.Option("--reference", help="Set every option to `reference`, as in the authors' code."),
+    bool, typer.Option("--reference", help="Set every option to `reference`, as in the authors' code.")
 ]
 
 
@@ -46,7 +45,7 @@ def of_authors(request: Request) -> Request:
     """A request with every option at its value `reference`."""
     return replace(
         request, options=as_reference(request.options), generation=as_reference(request.generation),
-        on_failure="original",
+        on_failure="original"
     )  # fmt: skip
 
 
@@ -74,7 +73,7 @@ Root = Annotated[Path, typer.Option("--out", help="The folder above the generato
 
 
 OF_SCORES = {
-    "grades", "tokenizer", "until_ci", "max_runs", "baseline", "on_failure", "exclude_copied", "last_seeds", "families",
+    "grades", "tokenizer", "until_ci", "max_runs", "baseline", "on_failure", "exclude_copied", "last_seeds", "families"
 }  # fmt: skip
 """What can be told a run, and means nothing for texts alone."""
 
@@ -222,10 +221,7 @@ class Drawing:
 @validation.command("sample")
 @stopping_at_memory
 @of_records()
-def sample(
-    texts: Texts,
-    drawing: Drawing,
-) -> None:
+def sample(texts: Texts, drawing: Drawing) -> None:
     """Draw pairs of original and transformed texts for people to rate.
 
     Example: embassay hteb validate sample runs/hteb --langs en --out study
@@ -237,7 +233,7 @@ def sample(
     folder, raters = drawing.out or default_out("hteb-validate"), drawing.raters
     items = draw(
         ParaphraseSet.open(texts), folder, Sample(drawing.pairs, drawing.dummies, raters, drawing.seed),
-        transformations=drawing.transformations, datasets=drawing.datasets, langs=drawing.langs,
+        transformations=drawing.transformations, datasets=drawing.datasets, langs=drawing.langs
     )  # fmt: skip
     proper = [item for item in items if not item.is_dummy]
     typer.echo(

@@ -57,7 +57,7 @@ OWN_MEMORY = ("doctor", "list", "run", "calibrate", "choose", "reproduce")
 HOMES = {
     "list": "doctor:show", "run": "session:run", "cache": "doctor:caches",
     "compare": "runs:compare", "gate": "runs:gate", "report": "runs:report",
-    "serve": "runs:serve", "export": "runs:export", "import": "runs:import_",
+    "serve": "runs:serve", "export": "runs:export", "import": "runs:import_"
 }  # fmt: skip
 """Where a command is, if not under its own name in a module called like it."""
 
@@ -324,7 +324,7 @@ def _report_failure(error: BaseException) -> NoReturn:
 
 _OF_MEMORY = (
     "failed to map segment", "llocate memory", "annot allocate", "llocation failed", "start new thread",
-    "failed to spawn",
+    "failed to spawn"
 )  # fmt: skip
 """What libraries say, and Python, where they get no memory or no room for a thread's stack."""
 

@@ -206,6 +206,7 @@ def _field_parameter(
     return inspect.Parameter(
         _parameter_name(field, hint),
         inspect.Parameter.KEYWORD_ONLY,
+        # Typer takes a parameter without a default for one that must be given.
         default=inspect.Parameter.empty if default in (MISSING, ...) else default,
         annotation=Annotated[kind | None if default is None else kind, option],
     )
@@ -292,7 +293,7 @@ class Running(Shown):
     out: Path | None = option(None, "Folder of the run; the same command resumes it.", group=OUTPUT)
     max_cost: float | None = option(
         None, "Stop before the run, including resumed sessions, costs more than this.",
-        least=0, value="USD", group=SPEED,
+        least=0, value="USD", group=SPEED
     )  # fmt: skip
     dry_run: bool = option(
         False, "Show the plan with its time and cost, and stop.", name="--dry-run", group=SPEED
@@ -310,10 +311,7 @@ class Spread(Running):
     workers: int = option(1, "Worker processes.", least=1, group=SPEED)
     engine: Literal["local", "ray"] = option("local", "Run on this machine or a Ray cluster.", group=SPEED)
     address: str | None = option(
-        None,
-        "The Ray cluster to join, or auto. Default: start one.",
-        value="HOST:PORT",
-        group=SPEED,
+        None, "The Ray cluster to join, or auto. Default: start one.", value="HOST:PORT", group=SPEED
     )
 
     def crew(self) -> int | Ray:
@@ -356,8 +354,7 @@ def crew(workers: int, engine: str, address: str | None) -> int | Ray:
 
 StudyFolder = Annotated[Path, typer.Argument(help="The folder that `sample` wrote.")]
 RatingFiles = Annotated[
-    list[Path] | None,
-    typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]..."),
+    list[Path] | None, typer.Argument(help="Rating files. Default: those in for-raters.", metavar="[FILE]...")
 ]
 Memory = Annotated[
     str | None,
@@ -365,7 +362,7 @@ Memory = Annotated[
         "--memory", metavar="SIZE",
         help="Memory limit for all processes, such as 4GiB; work that does not fit fails.",
         rich_help_panel=SPEED,
-    ),
+    )
 ]  # fmt: skip
 
 
@@ -487,7 +484,7 @@ class _Record:
     @classmethod
     def of(
         cls, record: type[Any], group: str, defaults: Map[str, Any] = {}, fixed: Map[str, Any] = {},
-        without: Collection[str] = (), *, later: bool = False,
+        without: Collection[str] = (), *, later: bool = False
     ) -> _Record:  # fmt: skip
         """Its options, under the title `group` where they name none."""
         hints = get_type_hints(record)

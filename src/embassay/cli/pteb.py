@@ -110,7 +110,7 @@ def run(request: Request, running: Spread) -> None:
 
 OF_RUNS = {
     "grades", "until_ci", "max_runs", "control", "baseline", "on_failure", "exclude_copied", "seed_per", "last_seeds",
-    "original_only",
+    "original_only"
 }  # fmt: skip
 """What can be told a run, and means nothing where prompts are compared."""
 
@@ -238,7 +238,7 @@ class Scores(Shown):
 
     judges: tuple[str, ...] = option(
         (), "A language model that first estimates every pair; the paper uses two.",
-        name="--judge -j", group=SYSTEMS,
+        name="--judge -j", group=SYSTEMS
     )  # fmt: skip
     estimates: tuple[Path, ...] = option((), "A file with language models' estimates.")
     decisions: Path | None = option(None, "The inspector's file. Default: inspect.csv.")
@@ -250,11 +250,7 @@ class Scores(Shown):
 @validation.command("score")
 @stopping_at_memory
 @of_records()
-def score(
-    folder: StudyFolder,
-    asked: Scores,
-    files: RatingFiles = None,
-) -> None:
+def score(folder: StudyFolder, asked: Scores, files: RatingFiles = None) -> None:
     """Decide which languages' paraphrases people accept.
 
     Applies the rules to the ratings: dummies, estimates, low ratings, inspection, rejection of raters.
@@ -424,6 +420,7 @@ def _cells_of(result: LanguageResult, results: Sequence[LanguageResult]) -> list
     return [
         result.lang or TOTAL,
         "n/a" if mean is None else f"{mean.estimate:.2f}",
+        # An interval that is not defined is NaN, which is not equal to itself.
         "n/a" if mean is None or mean.low != mean.low else numbers.interval(mean.low, mean.high, 2),
         verdict(result, results),
         "n/a" if result.median is None else f"{result.median:.2f}",

@@ -90,7 +90,7 @@ class Bars:
     bars: tuple[str, ...] = option(
         (),
         "A threshold, such as 'sage.overall[minilm]>=0.45@lower' or 'rag.score.Harm@10[bm25, dataset=qrels]<=0.3'.",
-        name="--min --max", value="THRESHOLD",
+        name="--min --max", value="THRESHOLD"
     )  # fmt: skip
     no_worse_than: Path | None = option(
         None, "An earlier run that no system may fall behind.", group=STATISTICS
@@ -129,7 +129,7 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
 
     outcome = gating.gate(
         folder, *asked.bars, no_worse_than=asked.no_worse_than, alpha=asked.alpha, margin=asked.margin,
-        systems=asked.systems, tasks=asked.tasks, measures=asked.measures,
+        systems=asked.systems, tasks=asked.tasks, measures=asked.measures
     )  # fmt: skip
     if asked.junit is not None:
         write_atomic(asked.junit, outcome.junit())
@@ -138,7 +138,7 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
     if shown.json:
         record = {
             "passed": outcome.passed, "met": outcome.met, "bars": [asdict(verdict) for verdict in outcome.verdicts],
-            "judge": outcome.judge,
+            "judge": outcome.judge
         }  # fmt: skip
         typer.echo(to_json(record, indent=1))
     else:
@@ -156,7 +156,7 @@ class Page:
     )
     summary: bool = option(
         False, "Write a two-page summary to print: what to use, how sure, on what conditions.",
-        name="--summary", group=OUTPUT,
+        name="--summary", group=OUTPUT
     )  # fmt: skip
 
 
@@ -221,7 +221,7 @@ def serve(
             lambda: app_of(
                 root, hosts=hosts, root_path=prefix, stale_after=60 * boards.stale_after, every=boards.every
             ),
-            listening, command="serve", proxy_headers=boards.proxy_headers, ready=ready,
+            listening, command="serve", proxy_headers=boards.proxy_headers, ready=ready
         )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def _say_served(root: Path, host: str) -> None:
     if not is_local(host):
         typer.echo(
             "Everybody who reaches this address can read the boards; for TLS and a name put a proxy before it "
-            "(docs/leaderboard.md).", err=True,
+            "(docs/leaderboard.md).", err=True
         )  # fmt: skip
     typer.echo("Ctrl-C stops it.", err=True)
 
@@ -247,7 +247,7 @@ class Written:
     out: str = option(
         MISSING,
         "A folder or one file; for mlflow the tracking store: a folder, sqlite:///FILE or a URL.",
-        value="PATH", group=OUTPUT,
+        value="PATH", group=OUTPUT
     )  # fmt: skip
     table: str = option(
         "", "Only this table (latex) or figure, such as sage_table4 or scores.", value="NAME", group=OUTPUT
@@ -349,7 +349,7 @@ def import_(source: Source, asked: Published, shown: Shown) -> None:
     with Waiting() as waiting:
         done = import_results(
             source, asked.out, measures=asked.measures, max_bytes=asked.max_mb * 2**20, progress=waiting,
-            command=" ".join(["embassay", *sys.argv[1:]]),
+            command=" ".join(["embassay", *sys.argv[1:]])
         )  # fmt: skip
     _warn_faults(done)
     if shown.json:

@@ -292,14 +292,13 @@ def run_session(protocol: Any, request: Any, running: Running, name: str, **show
         return None
     return carry_out(
         partial(protocol.carry_out, request), out, display=display, workers=running.crew(),
-        max_usd=running.max_cost, **shown,
+        max_usd=running.max_cost, **shown
     )  # fmt: skip
 
 
 Name = Annotated[str, typer.Argument(help="A protocol from `embassay list protocols`.")]
 Options = Annotated[
-    list[str] | None,
-    typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the protocol."),
+    list[str] | None, typer.Option("--option", "-o", metavar="NAME=VALUE", help="An option of the protocol.")
 ]
 
 

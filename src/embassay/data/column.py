@@ -228,7 +228,7 @@ class ColumnFile:
         """The error for a file that is not what was written."""
         return DataError(
             "the kept texts of a corpus are damaged", path=self.path, found=found,
-            mend="Delete them with `embassay cache clear --corpora` and run again.",
+            mend="Delete them with `embassay cache clear --corpora` and run again."
         )  # fmt: skip
 
     def _read_some(self, start: int, length: int) -> bytes:

@@ -24,7 +24,7 @@ from embassay.errors import DataError, UsageError
 
 Part = Literal[
     "documents", "summarised", "comparisons", "ratings", "labelled", "classification", "pairs", "labelled_pairs",
-    "reranking", "summaries", "paraphrases", "corpus", "queries", "qrels", "top_ranked", "train", "test",
+    "reranking", "summaries", "paraphrases", "corpus", "queries", "qrels", "top_ranked", "train", "test"
 ]  # fmt: skip
 
 
@@ -122,6 +122,7 @@ def open_description(path: Path, split: str | None, grades: str | None) -> Datas
     described = read_description(path)
     folder = path.parent / _expand_variables(described.root, path)
     sources = [_entry_source(entry, folder, path, split) for entry in described.tables]
+    # A split can only be chosen by a column of that name: without one, all rows would pass for it.
     if split is not None and not any("split" in source.columns() for source in sources):
         raise missing_column(sources[0], "split")
     parts = assemble_parts(zip((entry.shapes for entry in described.tables), sources, strict=True))

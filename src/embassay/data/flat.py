@@ -381,7 +381,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
         label = binary_of(
             row, "label",
             "If labels are words, name that of pairs that mean the same: --map same=VALUE (every other is counted as "
-            "different). If it is a slip, correct it or leave the row out.",
+            "different). If it is a slip, correct it or leave the row out."
         )  # fmt: skip
         if texts is not None and label is None:
             intake.tally.skip("no label", key)
@@ -396,7 +396,7 @@ def labelled_pairs(source: Source, intake: Intake, limit: int | None, seed: int)
         raise DataError(
             "all pairs have the same label", path=source.path, expected="pairs of label 0 and of label 1",
             found=f"{len(labels)} of label {labels[0]}" + (f": {', '.join(islice(others, 5))}" if others else ""),
-            mend="Check the column read as label (--map label=COLUMN), and its value that is 1 (--map same=VALUE).",
+            mend="Check the column read as label (--map label=COLUMN), and its value that is 1 (--map same=VALUE)."
         )  # fmt: skip
     if len(others) > 1:
         # One other word is the expected opposite; several may be slips of the pen, or a third answer.
@@ -476,7 +476,7 @@ def read_classified(source: Source, intake: Intake, limit: int | None, seed: int
     if len(trained) < 2:
         raise DataError(
             "the texts to train on have one label only", path=source.path, expected="two or more labels",
-            found=train.labels[0], mend="Check the columns read as label and split (--map label=COLUMN).",
+            found=train.labels[0], mend="Check the columns read as label and split (--map label=COLUMN)."
         )  # fmt: skip
     for key, label in zip(test.ids, test.labels, strict=True):
         if label not in trained:
@@ -493,7 +493,7 @@ def _read_side(
         raise DataError(
             f"there is no usable row of the split {side!r}", path=source.path,
             expected="a column split that says train or test", found=reasons or f"{len(taken)} of the other",
-            mend="Name the test split with --split, and call the other one train.",
+            mend="Name the test split with --split, and call the other one train."
         )  # fmt: skip
     chosen = draw_stratified([key for key, _, _ in rows], [label for _, _, label in rows], limit, seed)
     ids, texts, labels = zip(*(rows[k] for k in chosen), strict=True)
@@ -549,5 +549,5 @@ def _rows_with_others(source: Source, intake: Intake) -> Iterator[tuple[Row, str
 def _differing_paraphrases(row: Row, text: str) -> DataError:
     return DataError(
         f"the text {text[:40]!r} came before with other paraphrases", path=row.path, line=row.line,
-        mend="Give a text the same paraphrases wherever it stands.",
+        mend="Give a text the same paraphrases wherever it stands."
     )  # fmt: skip

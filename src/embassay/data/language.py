@@ -42,7 +42,7 @@ _LABELS = {"bik": "bcl", "fil": "tl", "gn": "gug", "ki": "kik", "nb": "no"}
 _CLOSE = (
     frozenset({"zh", "wuu", "yue"}), frozenset({"no", "nn", "nb", "da"}), frozenset({"bs", "hr", "sr"}),
     frozenset({"ar", "ary", "arz"}), frozenset({"id", "ms"}), frozenset({"es", "an", "ext", "gl"}),
-    frozenset({"rw", "rn"}), frozenset({"en", "pcm"}),
+    frozenset({"rw", "rn"}), frozenset({"en", "pcm"})
 )  # fmt: skip
 """Languages that an identifier confuses, so one in place of another is no finding."""
 

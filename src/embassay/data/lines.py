@@ -113,14 +113,14 @@ def open_file(path: Path) -> IO[bytes]:
         if is_pipe(path):
             raise DataError(
                 "this is a pipe, and a dataset is read more than once", path=path, expected="a file",
-                mend="Write it to a file first, and give that.",
+                mend="Write it to a file first, and give that."
             )  # fmt: skip
         with path.open("rb") as stream:
             magic = stream.read(len(_GZIP))
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
-            mend="Check its name, and that you may read it.",
+            mend="Check its name, and that you may read it."
         ) from error  # fmt: skip
     named = path.name.lower().endswith(".gz")
     if magic and named != (magic == _GZIP):
@@ -134,7 +134,7 @@ def _decode_line(path: Path, number: int, line: bytes) -> str:
     if b"\0" in line:
         raise DataError(
             "the file is binary", path=path, line=number, expected="text in UTF-8", found="a NUL byte",
-            mend="Give a JSONL, CSV, TSV or Parquet file.",
+            mend="Give a JSONL, CSV, TSV or Parquet file."
         )  # fmt: skip
     try:
         return line.decode("utf-8")
@@ -248,14 +248,14 @@ class Delimited:
         if not first:
             raise DataError(
                 "the file has no header", path=self.path, line=1,
-                expected="a first line with the names of the columns", mend="Put it at the top.",
+                expected="a first line with the names of the columns", mend="Put it at the top."
             )  # fmt: skip
         for name, often in Counter(first).items():
             if often > 1:
                 offer = f" {self.offer}" if self.offer else ""
                 raise DataError(
                     f"the header names the column {name!r} twice.", path=self.path, line=1,
-                    mend=f"Give every column a name of its own.{offer}",
+                    mend=f"Give every column a name of its own.{offer}"
                 )  # fmt: skip
         bare = [name.strip() for name in first]
         # `text, label`: a blank after the mark is of no name, unless it tells two of them apart.
@@ -266,7 +266,7 @@ class Delimited:
         if len(names) != len(first) or len(set(names)) < len(names):
             raise DataError(
                 "the names of the columns do not fit the file", path=self.path, line=1,
-                expected=f"{len(first)} names, each once", found=", ".join(names), mend="Name every column.",
+                expected=f"{len(first)} names, each once", found=", ".join(names), mend="Name every column."
             )  # fmt: skip
         return names
 
@@ -280,7 +280,7 @@ class Delimited:
                     "the row does not fit the header", path=self.path, line=number,
                     expected=f"{len(header)} fields", found=str(len(fields)),
                     mend="Put double quotes around fields that hold the delimiter"
-                    + (", or, where quotes quote nothing, add --map quoting=none." if self._quotes else "."),
+                    + (", or, where quotes quote nothing, add --map quoting=none." if self._quotes else ".")
                 ))  # fmt: skip
                 continue
             yield Row(self.path, number, {column: fields[i] for column, i in places})
@@ -475,7 +475,7 @@ def _quoted_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             report_fault(DataError(
                 "a quoted field is not closed, or text follows its closing quote",
                 path=path, line=start, found=str(error),
-                mend='Double the quotes inside a quoted field: "". Where quotes quote nothing, add --map quoting=none.',
+                mend='Double the quotes inside a quoted field: "". Where quotes quote nothing, add --map quoting=none.'
             ))  # fmt: skip
         else:
             yield start, fields

@@ -92,7 +92,7 @@ class Gains:
             raise DataError(
                 "the judgement is not in the grade map", path=row.path, line=row.line,
                 expected=", ".join(f"{graded:g}" for graded in self.table), found=show_value(row.cells["relevance"]),
-                mend="Name a fitting map with --grades, or write one as value=grade,...",
+                mend="Name a fitting map with --grades, or write one as value=grade,..."
             )  # fmt: skip
         gain = self.table.get(value)
         if gain is None:

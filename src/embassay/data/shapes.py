@@ -31,7 +31,7 @@ TASKS: Mapping[str, str] = {
     "documents": "sensitivity", "summarised": "robustness", "comparisons": "preference", "ratings": "preference",
     "labelled": "clustering", "classification": "classification", "pairs": "sts",
     "labelled_pairs": "pair_classification", "reranking": "reranking", "retrieval": "retrieval",
-    "summaries": "summarization",
+    "summaries": "summarization"
 }  # fmt: skip
 """Shape -> the task of the protocols that asks for it."""
 
@@ -92,7 +92,7 @@ CALLED: Mapping[str, tuple[str, ...]] = {
     "split": ("fold", "partition", "subset"),
     "references": ("human_summaries", "reference", "gold_summary"),
     "summaries": ("machine_summaries", "system_summaries"),
-    "relevance": ("rating", "ratings", "scores", "score"),
+    "relevance": ("rating", "ratings", "scores", "score")
 }  # fmt: skip
 """Column -> names that others give it, the likeliest first."""
 

@@ -421,7 +421,7 @@ def own_first(spec: str, place: Path | None = None) -> str:
     kind = "suite" if name in all_suites() else "dataset"
     warnings.warn(
         f"{name!r} is your own {place or './' + name}. The catalogue has a {kind} of that name, too: to use that, work "
-        "in another folder, or rename yours.", RuntimeWarning, stacklevel=2,
+        "in another folder, or rename yours.", RuntimeWarning, stacklevel=2
     )  # fmt: skip
     return f"./{spec}"
 

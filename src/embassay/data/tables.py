@@ -99,13 +99,13 @@ class JsonLines(OneFile):
             name = self.path.name.partition(".")[0]
             raise DataError(
                 "the line is a JSON list", path=self.path, line=number, expected="one JSON object per line",
-                mend=f"Take the list apart: jq -c '.[]' {self.path.name} > {name}-lines.jsonl",
+                mend=f"Take the list apart: jq -c '.[]' {self.path.name} > {name}-lines.jsonl"
             )  # fmt: skip
         if not isinstance(value, dict):
             raise DataError(
                 "the line is not a JSON object", path=self.path, line=number,
                 expected='an object like {"id": "1", "text": "..."}', found=f"a {_JSON_NAMES[type(value)]}",
-                mend="Write one object per line (JSON Lines).",
+                mend="Write one object per line (JSON Lines)."
             )  # fmt: skip
         return value
 
@@ -196,7 +196,7 @@ def open_table(path: Path, reading: Reading = USUAL) -> Source:
     read_so = f" Or read it as it is called: --map delimiter={mark}." if mark else ""
     raise DataError(
         "the name does not end in a known suffix", path=path, expected=", ".join(FORMATS),
-        mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.{read_so}",
+        mend=f"Convert or rename it{f' (to {near}?)' if near else ''}.{read_so}"
     )  # fmt: skip
 
 
@@ -284,7 +284,7 @@ class Unrolled(View):
                 raise DataError(
                     f"the lists in {', '.join(self.lists)} differ in length",
                     path=row.path, line=row.line, expected=f"{length} in {name!r}", found=str(len(cell)),
-                    mend="Correct it, or leave the row out.",
+                    mend="Correct it, or leave the row out."
                 )  # fmt: skip
         places = zip(*(row.cells[name] for name in self.lists), strict=True)
         return [dict(zip(self.lists, values, strict=True)) for values in places]

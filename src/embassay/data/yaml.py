@@ -128,7 +128,7 @@ def _check_size(text: str, path: Path) -> None:
         if wrong:
             raise DataError(
                 "the file nests its values too deeply", path=path, line=line, found=wrong,
-                mend="Correct that line.",
+                mend="Correct that line."
             )  # fmt: skip
         if size.values > most:
             raise NODES.exceeded(path, line)

@@ -366,6 +366,7 @@ def entry_for(
     return Entry(
         unit.change(row.value) if signed else unit.text(row.value),
         f"n = {numbers.count(row.n)}" if n else interval,
+        # What a page sorts by and copies: the value, and the ends of its interval.
         ",".join(f"{(word or 0.0) * unit.factor:.6g}" for word in words),
         step_of(row.value / heat) if heat else 0,
         bold=bold,
@@ -425,7 +426,7 @@ def _read_table(path: Path) -> Table | None:
     return Table(
         path.stem.replace("_", "-"), title, heading,
         tuple(Column(name, style="" if rules[i : i + 1] == ["---"] else "num") for i, name in enumerate(columns)),
-        tuple(body), "paper filed", 3, is_titled=False, is_sortable=False, has_latex=True, export="copy", note=note,
+        tuple(body), "paper filed", 3, is_titled=False, is_sortable=False, has_latex=True, export="copy", note=note
     )  # fmt: skip
 
 

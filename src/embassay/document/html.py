@@ -99,6 +99,7 @@ def tighten_html(html: str) -> str:
 
     Text from data holds no tag and no quote (it is escaped), so only what the templates say matches.
     """
+    # Once for the whole page, in whatever block a name stands.
     page: str = printable(html)
     head, data, tail = page.partition('<script type="application/json"')
     head = re.sub(r"\s*</(?:td|th|tr|thead|tbody|tfoot|li|dt|dd)>", "", head)

@@ -80,7 +80,7 @@ def fold_text(text: str, width: int, unicode: bool, style: str = "") -> list[Tex
 
     lines = textwrap.wrap(
         _visible_text(text, unicode), width, break_long_words=False, break_on_hyphens=False,
-        subsequent_indent="  " if text.startswith("- ") else "",
+        subsequent_indent="  " if text.startswith("- ") else ""
     )  # fmt: skip
     return [Text(line, style=style) for line in lines] or [Text("")]
 

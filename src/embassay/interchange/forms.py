@@ -27,7 +27,7 @@ Form = Literal["mteb", "csv", "latex", "parquet", "figures"]
 FORMS: tuple[Form, ...] = ("mteb", "csv", "latex", "parquet", "figures")
 _ENDS: Mapping[Form, tuple[str, ...]] = {
     "mteb": (".json", ".json.gz"), "csv": (".csv",), "latex": (".tex",), "parquet": (".parquet",),
-    "figures": (".svg", ".pdf"),
+    "figures": (".svg", ".pdf")
 }  # fmt: skip
 Owner = tuple[str, str, str]
 
@@ -68,7 +68,7 @@ def export(folders: Sequence[Path], form: Form, out: Path, *, table: str = "") -
     if table:
         return _one_table(runs, table, out, single)
     writers: Mapping[Form, Callable[[Sequence[RunTables], Path, bool], Exported]] = {
-        "mteb": _export_mteb, "csv": _export_csv, "latex": _export_latex, "parquet": _export_parquet,
+        "mteb": _export_mteb, "csv": _export_csv, "latex": _export_latex, "parquet": _export_parquet
     }  # fmt: skip
     return writers[form](runs, out, single)
 
@@ -221,7 +221,7 @@ def cite_papers(runs: Sequence[RunTables]) -> str:
     """BibTeX of the papers whose methods the runs use, and where the numbers come from."""
     papers = [
         "@software{embassay,", "title = {Embassay: what embeddings, metrics and retrieval stacks understand},",
-        f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n",
+        f"year = {{2026}},\nversion = {{{__version__}}}\n}}\n"
     ]  # fmt: skip
     return "\n".join(part for part in (bibtex(run.protocol for run in runs), "\n".join(papers)) if part)
 
@@ -313,7 +313,7 @@ def results_of(documents: Iterable[Document]) -> list[Result]:
         except (KeyError, TypeError, ValueError) as error:
             raise DataError(
                 f"The block {BLOCK!r} of {document.model}, {document.task} is not as Embassay {__version__} writes it",
-                found=str(error)[:80], mend="Export the run again.",
+                found=str(error)[:80], mend="Export the run again."
             ) from error  # fmt: skip
     # Backwards, so that a run keeps the place of its first row: runs come back in the order of the export.
     runs = {run: place for place, run in reversed(list(enumerate(run for run, _, _ in placed)))}
@@ -329,6 +329,7 @@ def revision_of(run: RunTables, system: str) -> str:
 def _make_document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
     first = rows[0][1]
     headline = run.headline_of(first.task) or next((row.measure for _, row in rows if not row.variant), None)
+    # What MTEB takes for the main score of each language.
     heads = [i for i, (_, row) in enumerate(rows) if not row.variant and row.measure == headline]
     if not heads:
         return None
@@ -341,7 +342,7 @@ def _make_document(run: RunTables, rows: Sequence[Numbered]) -> Document | None:
         },
         "main": heads,
         "places": [place for place, _ in rows],
-        "rows": [vars(row) for _, row in rows],
+        "rows": [vars(row) for _, row in rows]
     }  # fmt: skip
     body = {
         "dataset_revision": run.fingerprint(first.dataset),
@@ -385,7 +386,7 @@ def _cell_seconds(run: RunTables, first: Result) -> float | None:
 _TITLES = {"sage": "SAGE", "pteb": "PTEB", "score": "RAG", "hume": "HUME"}
 _MEASURES = {
     "ndcg": "ndcg_at", "nDCG": "ndcg_at", "AP": "map_at", "RR": "mrr_at", "R": "recall_at", "P": "precision_at",
-    "Hit": "hit_rate_at",
+    "Hit": "hit_rate_at"
 }  # fmt: skip
 """Measures with a cutoff that MTEB has too, by its name."""
 _ALIKE = {"average_precision": "ap"}

@@ -26,7 +26,7 @@ Whole = Callable[[str, str], Over | None]
 
 CLASSICAL: Mapping[str, str] = {
     "bm25": "BM25 Score", "jaccard": "Jaccard Similarity", "levenshtein": "Levenshtein Ratio", "rouge": "ROUGE Score",
-    "minilm": "all-MiniLM-L6-v2",
+    "minilm": "all-MiniLM-L6-v2"
 }  # fmt: skip
 """Names of ours -> the papers'; a model goes by the end of its name."""
 
@@ -108,7 +108,7 @@ def _of_column(name: str, of: Callable[[str], str] = str) -> Callable[[Row], str
 
 _SAGE = {
     "Human Pref.": "human_preference", "cnn-dailymail": "cnn_dailymail", "sumpubmed": "scientific_papers",
-    "amazon-polarity": "amazon_polarity", "paul-graham": "paul_graham",
+    "amazon-polarity": "amazon_polarity", "paul-graham": "paul_graham"
 }  # fmt: skip
 _SAGE_TITLES = (
     "overall",
@@ -151,7 +151,7 @@ _PARAPHRASERS = {
 _JUDGES = {"HL": "hl_estimate", "CI low": "hl_ci_low", "CI high": "hl_ci_high"}
 _LANGUAGES = {
     "ara": "Arabic", "fra": "French", "deu": "German", "hau": "Hausa", "rus": "Russian", "spa": "Spanish",
-    "swa": "Swahili", "tur": "Turkish",
+    "swa": "Swahili", "tur": "Turkish"
 }  # fmt: skip
 _PROMPTS = {"default": "Default", **{f"variant{number}": f"Variant {number}" for number in (1, 2, 3)}}
 
@@ -219,7 +219,7 @@ PTEB = (
            rename_columns({"mean": "mean_similarity", "median": "median_similarity"}), "lang"),
     Layout("table 12", "prompts", "pteb_table12", lambda row: _PROMPTS.get(row["prompt"], row["prompt"]),
            over=_MEAN_STS),
-    Layout("table 14", "shifts, runs averaged", "pteb_table14", _on_sts, _SHIFT, over=_MEAN_STS),
+    Layout("table 14", "shifts, runs averaged", "pteb_table14", _on_sts, _SHIFT, over=_MEAN_STS)
 )  # fmt: skip
 
 # RAG ----------------------------------------------------------------------------------------------------------------
@@ -232,13 +232,13 @@ _MEASURES = {
 _CEILINGS = {f"PROC {ours}": theirs for ours, theirs in _MEASURES.items()}
 _CHANGES = {
     **{f"{ours} %": f"{theirs}_change_percent" for ours, theirs in _MEASURES.items()},
-    "Retrieve ms": "median_latency_ms", "Retrieve %": "median_latency_ms_change_percent",
+    "Retrieve ms": "median_latency_ms", "Retrieve %": "median_latency_ms_change_percent"
 }  # fmt: skip
 _INDEXES = {"hnsw-f32": "hnsw-f32", "hnsw-int8": "hnsw-int8-fast50", "flat": "flat-cos-1024"}
 _METHODS = {
     ("dense", "none"): "Dense-Only", ("hybrid", "none"): "Hybrid (RRF)", ("dense", "rerank-2.5"): "Rerank-2.5",
     ("dense", "rerank-2.5-lite"): "Rerank-2.5-lite", ("hybrid", "rerank-2.5"): "Hybrid + Rerank-2.5",
-    ("hybrid", "rerank-2.5-lite"): "Hybrid + Rerank-2.5-lite",
+    ("hybrid", "rerank-2.5-lite"): "Hybrid + Rerank-2.5-lite"
 }  # fmt: skip
 _MARGINS = {"d_name": "delta_name", "d_topic": "delta_topic", "d_both": "delta_both"}
 _PROBED = {"text-embedding-3-large": "OpenAI 3L", "voyage-3.5": "Voyage 3.5"}
@@ -337,7 +337,7 @@ RAG = (
     _of_stack("A.6 reranking time", "time of reranking", "rag_table1[56]", stack_title,
               {"Rerank p50 ms": "median_latency_ms"}),
     _of_stack("A.8 rerank-2.5-lite", "the lesser reranker by depth", "rag_stacks", stack_title, _MEASURES),
-    _of_stack("A.9 ceilings", "the best order of dense pools", "rag_table2[1-9]", stack_title, _CEILINGS),
+    _of_stack("A.9 ceilings", "the best order of dense pools", "rag_table2[1-9]", stack_title, _CEILINGS)
 )  # fmt: skip
 
 # HUME ---------------------------------------------------------------------------------------------------------------
@@ -348,12 +348,12 @@ _SHORT = {
     "ToxicConversations": "Toxic Conversations", "ToxicConversationsClassification": "Toxic Conversations",
     "TweetSentimentExtraction": "Tweet Sentiment", "TweetSentimentExtractionClassification": "Tweet Sentiment",
     "Core17Instruction": "Core17", "News21Instruction": "News21", "Robust04Instruction": "Robust04",
-    "WikipediaMultilingual": "Wikipedia",
+    "WikipediaMultilingual": "Wikipedia"
 }  # fmt: skip
 _LLMS = {
     "gpt5_full": "GPT-5 Full", "gpt5_mini": "GPT-5 Mini", "gpt41_full": "GPT-4.1 Full", "gpt41_mini": "GPT-4.1 Mini",
     "gemini25_flash": "Gemini 2.5 Flash", "mistral_small_24b": "Mistral Small", "qwen3_30b": "Qwen3-30B",
-    "qwen3_32b": "Qwen3-32B", "qwen3_coder": "Qwen3-Coder", "average of all LLMs": "Average (all LLMs)",
+    "qwen3_32b": "Qwen3-32B", "qwen3_coder": "Qwen3-Coder", "average of all LLMs": "Average (all LLMs)"
 }  # fmt: skip
 _FAMILIES = {"sts": "STS"}
 
@@ -384,7 +384,7 @@ HUME = (
     *(Layout(f"table {number}", f"language models on {title}", f"hume_table{number}", _short_pair, label="dataset")
       for number, title in ((10, "classification"), (11, "reranking"), (12, "STS"))),
     Layout("table 13", "language models and people: same difficulty?", "hume_table13",
-           lambda row: _LLMS.get(row["llm"], row["llm"]), label="llm"),
+           lambda row: _LLMS.get(row["llm"], row["llm"]), label="llm")
 )  # fmt: skip
 
 LAYOUTS: Mapping[str, tuple[Layout, ...]] = {"SAGE": SAGE, "PTEB": PTEB, "RAG": RAG, "HUME": HUME}

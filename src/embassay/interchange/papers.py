@@ -169,7 +169,7 @@ STYLE: dict[Any, Any] = {
     "font.size": 8, "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "#7C8796",
     "axes.titlesize": 9, "axes.titleweight": "bold", "axes.titlelocation": "left", "legend.frameon": False,
     # The salt makes ids in SVG the same at every export; text stays text in both forms.
-    "svg.hashsalt": "embassay", "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "DejaVu Sans",
+    "svg.hashsalt": "embassay", "svg.fonttype": "none", "pdf.fonttype": 42, "font.family": "DejaVu Sans"
 }  # fmt: skip
 ENDS: Mapping[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": "Embassay"},
@@ -237,7 +237,7 @@ DRAWINGS = (
     Drawing("rag_table12", "lines", "Similarity as small talk is added", "similarity", ("system", "lang", "wording"),
         over=("level",)),
     Drawing("name_margin_en", "intervals", "The margin of a name, English", "change", ("system", "condition"),
-        "change", "change low", "change high", zero=True),
+        "change", "change low", "change high", zero=True)
 )  # fmt: skip
 
 

@@ -116,7 +116,7 @@ _OTHERS = (
 _SIZES = tuple(f"ollama:gemma3:{size}" for size in ("270m", "1b", "4b", "12b", "27b"))
 _SAGE_SYSTEMS = (
     "openai:text-embedding-3-small", "openai:text-embedding-3-large", "cohere:embed-v4.0", "voyage:voyage-3-large",
-    "gemini:gemini-embedding-001", "levenshtein", "rouge", "jaccard", "bm25",
+    "gemini:gemini-embedding-001", "levenshtein", "rouge", "jaccard", "bm25"
 )  # fmt: skip
 _PROBED = ("openai:text-embedding-3-large", "voyage:voyage-3.5")
 _NOISED = ("openai:text-embedding-3-large", "openai:text-embedding-3-small")
@@ -133,7 +133,7 @@ SAGE = Recipe(
     (Step("run", ("sage", "run"), (("-d", "sage"), *_repeat_option("-s", *_SAGE_SYSTEMS), ("--text-tokens", "512")),
           "tables 1 to 6", {}, {"--needle": ("LOREM.txt", _LOREM)}),),
     "The paper names no documents that were left out, no seeds and no versions of the models behind the APIs.",
-    {"limit": None, "text_tokens": 512, "needle": _NEEDLE},
+    {"limit": None, "text_tokens": 512, "needle": _NEEDLE}
 )  # fmt: skip
 PTEB = Recipe(
     "PTEB", "PTEB, 2025", "pteb",
@@ -152,7 +152,7 @@ PTEB = Recipe(
         Step("prompts", ("pteb", "prompts"), (("-d", "pteb-sts"), *_WORDS, ("-s", _MPNET)), "table 12", {}),
     ),
     "The paper's prompts and its paraphrases are not published; table 10 of the paper pools languages. Table 11 is of "
-    "people: `embassay pteb validate`.",
+    "people: `embassay pteb validate`."
 )  # fmt: skip
 RAG = Recipe(
     "RAG", "Dallaire: Practical RAG Evaluation, arXiv 2511.09545, 2025", "",
@@ -162,14 +162,14 @@ RAG = Recipe(
         Step("names", ("rag", "probe", "names"), _repeat_option("-s", *_PROBED), "sections 4.1, 4.2, A.2 and A.3", {}),
         Step("noise", ("rag", "probe", "noise"), _repeat_option("-s", *_NOISED), "sections 4.4 and A.4", {}),
     ),
-    "The paper's corpus and questions are not published: prices and sizes compare, qualities are of your data.",
+    "The paper's corpus and questions are not published: prices and sizes compare, qualities are of your data."
 )  # fmt: skip
 HUME = Recipe(
     "HUME", "HUME, 2025", "hume",
     (Step("score", ("hume", "score"), (), "tables 1 to 13",
           {"--from-mteb": "the public result files (embeddings-benchmark/results: a bundle, or its folders)",
            "--llm-scores": "a folder with tables 10 to 12 as CSV"}),),
-    "Add -s MODEL to place your own among people and the published models.",
+    "Add -s MODEL to place your own among people and the published models."
 )  # fmt: skip
 
 RECIPES: Mapping[str, Recipe] = {"sage": SAGE, "pteb": PTEB, "rag": RAG, "hume": HUME}
@@ -179,7 +179,7 @@ Verdict = Literal["exact", "within rounding", "differs"]
 FROM_ROUNDED = {
     ("HUME", "table 2"), ("HUME", "table 13"), ("SAGE", "table 1"), ("RAG", "5.2 %PROC"), ("RAG", "5.3 indexes"),
     ("RAG", "A.1 efficiency"), ("RAG", "A.3 name over topic"), ("RAG", "4.4 noise"),
-    *(("PTEB", f"table {number}") for number in (2, 6, 9, 10, 14)),
+    *(("PTEB", f"table {number}") for number in (2, 6, 9, 10, 14))
 }  # fmt: skip
 """Tables that are made here from other printed figures: these are rounded, so the last digit may be one off."""
 LAST_PLACE = 1.05

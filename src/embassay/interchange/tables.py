@@ -124,7 +124,7 @@ def _read_scopes(path: Path) -> Mapping[str, Mapping[str, Any]]:
     except (ValueError, AttributeError) as error:
         raise DataError(
             "The comparisons cannot be read", path=path, found=str(error)[:80],
-            mend="Run the same command again: it rebuilds them from the finished cells.",
+            mend="Run the same command again: it rebuilds them from the finished cells."
         ) from error  # fmt: skip
     return scopes if isinstance(scopes, dict) else {}
 
@@ -250,6 +250,7 @@ def wide_of(run: RunTables) -> Wide:
         # Rows of languages of one dataset are columns of their own; else the language would only lengthen the title.
         lang = row.lang if row.dataset and len(spoken[row.task, row.dataset]) > 1 else ""
         by_place.setdefault(Column(row.task, row.dataset, lang, row.measure), {})[row.system] = row
+    # Means come before what they are means of: over all tasks, then each task, then its datasets.
     columns = tuple(sorted(by_place, key=lambda column: (column.task != OVERALL, bool(column.dataset))))
     lead = by_place[columns[0]] if columns else {}
     groups = _system_groups(run, columns[0]) if columns else {}
@@ -260,7 +261,7 @@ def wide_of(run: RunTables) -> Wide:
         tuple(tuple(by_place[column].get(name) for column in columns) for name in systems),
         tuple(_find_rank(run, columns[0], name) if columns else None for name in systems),
         tuple(groups.get(name, _UNGROUPED)[0] for name in systems),
-        tuple(_best_systems(run, column) for column in columns),
+        tuple(_best_systems(run, column) for column in columns)
     )  # fmt: skip
 
 

@@ -398,13 +398,13 @@ def _write_wandb(library: Any, run: RunTables, out: Path, project: str, *, onlin
     settings = library.Settings(
         disable_git=True, save_code=False, disable_code=True, disable_job_creation=True, console="off", silent=True,
         x_disable_meta=True, x_disable_stats=True, x_disable_machine_info=True, x_save_requirements=False,
-        host="",
+        host=""
     )  # fmt: skip
     config = {**parameters_of(run), **{f"embassay.{name}": text for name, text in describe_run(run).items()}}
     opened = library.init(
         project=project, id=run.identity, name=run.name, group=run.protocol, job_type=run.kind, config=config,
         dir=str(out), mode="online" if online else "offline", resume="allow" if online else None, settings=settings,
-        reinit="create_new",
+        reinit="create_new"
     )  # fmt: skip
     try:
         values = values_of(run)

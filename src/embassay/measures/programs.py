@@ -37,10 +37,7 @@ from embassay.measures.registry import measure
 from embassay.measures.sets import check_grade, from_grade, known_sources
 
 _of_relevant = partial(
-    measure,
-    direction="higher",
-    range="[0, 1]",
-    undefined="no document has the grade `rel` or a higher one",
+    measure, direction="higher", range="[0, 1]", undefined="no document has the grade `rel` or a higher one"
 )
 
 
@@ -98,12 +95,7 @@ def alpha_ndcg(
 
 
 def nrbp(
-    grades: Pools,
-    retrieved: One,
-    source: Facet,
-    alpha: float = 0.5,
-    beta: float = 0.5,
-    level: int = RELEVANT,
+    grades: Pools, retrieved: One, source: Facet, alpha: float = 0.5, beta: float = 0.5, level: int = RELEVANT
 ) -> Values:
     """NRBP: rank-biased precision with persistence `beta`, repeated sources discounted by `alpha`.
 

@@ -84,9 +84,7 @@ def ndcg_arrays(gains: ArrayLike, ideal: ArrayLike, k: int, gain: Gain = "linear
 
 
 def average_precision(
-    qrels: Gains | Mapping[str, Gains],
-    retrieved: Retrieved | Mapping[str, Retrieved],
-    k: int | None = None,
+    qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved], k: int | None = None
 ) -> Values:
     """Mean over the relevant documents of the precision at their ranks; 0 for one not in the top `k`.
 
@@ -101,9 +99,7 @@ def average_precision(
 
 
 def reciprocal_rank(
-    qrels: Gains | Mapping[str, Gains],
-    retrieved: Retrieved | Mapping[str, Retrieved],
-    k: int | None = None,
+    qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved], k: int | None = None
 ) -> Values:
     """1 / rank of the first relevant document; 0 where there is none in the top `k`.
 
@@ -117,9 +113,7 @@ def reciprocal_rank(
 
 
 def recall(
-    qrels: Gains | Mapping[str, Gains],
-    retrieved: Retrieved | Mapping[str, Retrieved],
-    k: int | None = None,
+    qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved], k: int | None = None
 ) -> Values:
     """Share of the relevant documents that is in the top `k` (None: was retrieved at all).
 
@@ -133,9 +127,7 @@ def recall(
 
 
 def precision(
-    qrels: Gains | Mapping[str, Gains],
-    retrieved: Retrieved | Mapping[str, Retrieved],
-    k: int,
+    qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str, Retrieved], k: int
 ) -> Values:
     """Share of relevant documents in the top `k`, divided by k also when fewer were retrieved.
 

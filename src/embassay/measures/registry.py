@@ -153,13 +153,7 @@ MEASURES: Registry[Measure] = _Measures("measure", CALL, [["spec", "compute"]])
 
 
 def measure(
-    name: str,
-    *,
-    direction: Literal["higher", "lower"],
-    range: str,
-    needs: str,
-    undefined: str,
-    source: str,
+    name: str, *, direction: Literal["higher", "lower"], range: str, needs: str, undefined: str, source: str
 ) -> Callable[[Function], Function]:
     """Register a function as the measure `name`; a first parameter `Judged` makes it one of rankings, `Graded` one
     of graded documents."""
@@ -179,9 +173,7 @@ def measure(
 
 
 def evaluate(
-    measures: Sequence[str | Measure],
-    qrels: Mapping[str, Gains],
-    retrieved: Mapping[str, Retrieved],
+    measures: Sequence[str | Measure], qrels: Mapping[str, Gains], retrieved: Mapping[str, Retrieved]
 ) -> dict[str, NDArray[np.float64]]:
     """Several ranking measures of many queries, ranked once: measure -> values in the order of `qrels`.
 

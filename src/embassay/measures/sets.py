@@ -531,12 +531,7 @@ def ra_nwg(
 
 
 def ra_nwg_novelty(
-    grades: Pools,
-    retrieved: One,
-    k: int,
-    source: Facet,
-    beta: float = 0.5,
-    **more: Unpack[NoveltyMore],
+    grades: Pools, retrieved: One, k: int, source: Facet, beta: float = 0.5, **more: Unpack[NoveltyMore]
 ) -> Values:
     """`ra_nwg` in which every document but the first of a source is worth `beta` of its weight.
 

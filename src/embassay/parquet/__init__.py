@@ -34,8 +34,7 @@ _KEPT = 2
 
 
 def keep_idle(processes: list[Any]) -> None:
-    """Close what waits for work at the end; in a process that is forked, close only its ends of the pipes: two that
-    write to one pipe would each read the other's answers."""
+    """Close what waits for work at the end; in a process that is forked, close only its ends of the pipes."""
 
     def end() -> None:
         while processes:
@@ -47,6 +46,7 @@ def keep_idle(processes: list[Any]) -> None:
 
     atexit.register(end)
     if hasattr(os, "register_at_fork"):
+        # Two processes that write to one pipe would each read the other's answers.
         os.register_at_fork(after_in_child=forget)
 
 
@@ -106,7 +106,7 @@ class Reader:
         self._process = subprocess.Popen(
             # -P: a file beside the program must not pass for a library; polars' panics are not for the user's screen.
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env=environment,
+            stderr=subprocess.DEVNULL, env=environment
         )  # fmt: skip
         if self._answers.read(1) != b"r":
             self.close()
@@ -160,7 +160,7 @@ class Reader:
         if kind == b"e":
             raise DataError(
                 "the Parquet file is damaged or not one", path=path, found=content.decode("utf-8", "replace"),
-                mend=mend,
+                mend=mend
             )  # fmt: skip
 
     def _ask(self, source: Path | bytes, columns: Sequence[str] | None, rows: int | None, size: int) -> None:
@@ -169,7 +169,7 @@ class Reader:
             "size": size if isinstance(source, bytes) else None,
             "columns": None if columns is None else list(columns), "rows": rows, "most": ROWS.most,
             # A second of CPU more for every MiB.
-            "memory": TABLE.most + size, "seconds": _SECONDS + size // 2**20,
+            "memory": TABLE.most + size, "seconds": _SECONDS + size // 2**20
         }  # fmt: skip
         requests = cast(IO[bytes], self._process.stdin)
         requests.write(json.dumps(request).encode() + b"\n")
@@ -211,7 +211,7 @@ def close_pipes(process: subprocess.Popen[Any]) -> None:
 def _too_large(path: Path | None, mend: str, found: str) -> DataError:
     return DataError(
         "the Parquet file is damaged, or larger than is read", path=path, found=found,
-        mend=f"{mend} If it is whole, allow more memory: export {TABLE.raised}",
+        mend=f"{mend} If it is whole, allow more memory: export {TABLE.raised}"
     )  # fmt: skip
 
 

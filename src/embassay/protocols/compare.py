@@ -121,7 +121,7 @@ def contrast(
     p = t_test(difference, error, _scale(made), free.df)[1]
     return replace(
         made, low=low, high=high, error=error, df=free.df, p=p, p_adjusted=p,
-        smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED,
+        smallest=smallest_difference(error, df=free.df), method=METHOD if paired else UNPAIRED
     )  # fmt: skip
 
 
@@ -134,14 +134,14 @@ def known_contrast(run: RunValues, a: Side, b: Side, seed: int = 1337) -> Contra
     first, second = a.standing.headline, b.standing.headline
     made = Contrast(
         a.name, b.name, *place, first.value, second.value, known.difference, error=known.error, n=known.n,
-        by_item=_by_item(a.items, b.items, seed),
+        by_item=_by_item(a.items, b.items, seed)
     )  # fmt: skip
     if known.low is None or known.high is None:
         return replace(made, reason=_unvaried_difference(known.difference))
     smallest = smallest_difference(known.error, df=known.df)
     return replace(
         made, low=known.low, high=known.high, df=known.df, p=known.p, p_adjusted=known.p, smallest=smallest,
-        method=known.method, judged_less=known.judged_less,
+        method=known.method, judged_less=known.judged_less
     )  # fmt: skip
 
 

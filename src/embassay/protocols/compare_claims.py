@@ -14,7 +14,7 @@ def contrast_claim(found: Contrast) -> Claim:
     too little of one is judged, the better one only scores higher."""
     claim = state_pair(
         found.measure, found.a, found.b, found.difference or 0.0, found.low, found.high,
-        apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure),
+        apart=found.p_adjusted < ALPHA, is_less_better=not higher_is_better(found.measure)
     )  # fmt: skip
     return replace(claim, relation="higher") if found.judged_less and claim.relation == "beats" else claim
 

@@ -645,7 +645,7 @@ def gate(
     if no_worse_than is not None:
         verdicts += judged_against(
             read_values(folder), read_values(folder_of(no_worse_than)), alpha=alpha, margin=margin,
-            systems=systems, tasks=tasks, measures=measures,
+            systems=systems, tasks=tasks, measures=measures
         )  # fmt: skip
     return Gate(tuple(verdicts), tuple(judge_off(folder)))
 

@@ -388,7 +388,7 @@ def _read(path: Path) -> dict[tuple[str, str], dict[str, float]]:
         found = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
             "The per-item values cannot be read", path=path, found=found[:80],
-            mend="Run the same command again into a new folder.",
+            mend="Run the same command again into a new folder."
         ) from error  # fmt: skip
     if not {"item_id", "variant", "measure", "value"} <= set(table.columns):
         return {}

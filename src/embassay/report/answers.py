@@ -256,7 +256,7 @@ def _make_answer(question: Question, evidence: Evidence | None) -> Answer:
     contenders, slug = evidence.contenders, evidence.run.slug
     blank = Answer(
         question, "not run", all=contenders, unit=evidence.unit, slug=slug, caption=evidence.means,
-        basis=evidence.basis,
+        basis=evidence.basis
     )  # fmt: skip
     if evidence.note:
         return replace(blank, note=evidence.note)
@@ -273,7 +273,7 @@ def _make_answer(question: Question, evidence: Evidence | None) -> Answer:
     return replace(
         blank, level=level, names=told, n=evidence.n, ahead=ahead,
         more=evidence.needed or _items_needed(evidence, names),
-        note=evidence.told, people=evidence.people, beside=evidence.beside, may=names,
+        note=evidence.told, people=evidence.people, beside=evidence.beside, may=names
     )  # fmt: skip
 
 

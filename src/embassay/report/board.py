@@ -113,7 +113,7 @@ ZERO = re.compile(r"-?0\.\d")
 State = Literal["value", "failed", "running", "partial", "not run", "undefined", "none"]
 WORDS: dict[State, str] = {
     "failed": "✕ failed", "running": "◔ running", "partial": "◐ partial", "not run": "not run",
-    "undefined": "n/a", "none": numbers.NONE,
+    "undefined": "n/a", "none": numbers.NONE
 }  # fmt: skip
 
 
@@ -266,7 +266,7 @@ def make_board(record: Record) -> Board:
         tuple(row for row in complete if row.system.name not in aside),
         tuple(missing), tuple(references),
         tuple(row for row in complete if row.system.name in aside),
-        tasks[0].printed if tasks else SCORE,
+        tasks[0].printed if tasks else SCORE
     )  # fmt: skip
 
 
@@ -419,7 +419,7 @@ class Wanted:
 
 def value_table(
     record: Record, board: Board, task: Task, wanted: Sequence[Wanted], *, name: str, title: str,
-    is_shaded: bool = False,
+    is_shaded: bool = False
 ) -> Table | None:  # fmt: skip
     """The columns that at least one system has a row for, each on its own scale: over small marks, or `is_shaded` on a
     ground by their place in the column; None if there is none."""

@@ -71,7 +71,7 @@ WORDINGS = {
         "Answer where the best passage scores this or more; below, say that nothing was found.",
         "there is evidence among the first passages", "",
         "An answer without evidence costs {wrong}, none where there is evidence {missed}.",
-    ),
+    )
 }  # fmt: skip
 
 
@@ -283,7 +283,7 @@ def calibration_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     datasets, words = record.datasets(task_of(record)), _wording_for(record)
     yield Facts.of(
         "", "Calibration", numbers.counted(len(record.ranked_systems), "system"),
-        numbers.counted(len(datasets), "dataset"), numbers.date(record.manifest.get("updated", "")),
+        numbers.counted(len(datasets), "dataset"), numbers.date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield calibration_verdict(record, board)
     yield from care_blocks(notes_of(record), run.mark)
@@ -340,7 +340,7 @@ def _threshold_table(record: Record, board: Board, dataset: str) -> Table:
     options = record.arguments["options"]
     heads: list[str | Column] = [
         "System", *number_columns("Skill, 95%", f"Precision {options['precision']:g} from", "recall"),
-        *number_columns(f"Recall {options['recall']:g} from", "precision"),
+        *number_columns(f"Recall {options['recall']:g} from", "precision")
     ]  # fmt: skip
     rows = [[row.label, *_promise_entries(record, row, dataset)] for row in board.rows]
     table = Table.of(f"thresholds-{dataset}", heads, rows)
@@ -383,7 +383,7 @@ def _reliability_figure(record: Record, board: Board, dataset: str) -> Figure | 
     return Figure(
         dataset, plots.draw_lines(series, ticks, SHARES, "percent predicted, held out", diagonal=True), summary,
         "Up: the percent that came true, with its exact 95% interval, of each tenth of the "
-        f"{_wording_for(record).units}. On the diagonal the prediction holds.",
+        f"{_wording_for(record).units}. On the diagonal the prediction holds."
     )  # fmt: skip
 
 
@@ -413,7 +413,7 @@ def _tradeoff_figures(record: Record, board: Board, dataset: str) -> Iterator[Fi
             f"{row.label}: precision and recall, {dataset}",
             plots.draw_lines(series, ticks, SHARES, "percent recall, among the labels"), summary,
             "Up: percent precision among the labels, with the exact 95% interval of each point. The straight line is "
-            "the promise: up to that recall precision is at least as high, for others like these.",
+            "the promise: up to that recall precision is at least as high, for others like these."
         )  # fmt: skip
 
 
@@ -582,7 +582,7 @@ def translation_view(found: Sequence[Translation]) -> Iterator[Block]:
     apart = any(translation.elsewhere is not None for translation in found)
     heads: list[str | Column] = [
         "System", "Dataset", *number_columns("From, 95%", "Agree on", "Precision", f"of {first.origin}", "n"),
-        *number_columns(*(("By other data", "Off by") if apart else ())),
+        *number_columns(*(("By other data", "Off by") if apart else ()))
     ]  # fmt: skip
     rows = (
         [

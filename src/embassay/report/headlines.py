@@ -143,7 +143,7 @@ def _hume_leading(run: ReportRun) -> Leading | None:
             ends_of = behind[place.system].interval
         row = Result(
             "hume", OVERALL, "", "", "", "", place.system, OVERALL, bar.value, bar.n, *ends_of, bar.method,
-            summary.seed or 0, "",
+            summary.seed or 0, ""
         )  # fmt: skip
         value = Value("value", row, place.system in best, unit=POINTS)
         leaders[place.system] = _make_leader(record, OVERALL, System(0, place.system, place.kind), value)

@@ -115,7 +115,7 @@ LAST = (
     Section("systems", "Systems", "embassay.report.cards.card:cards_of", template="systems.html"),
     Section("items", "Items", "embassay.report.items:items_of", data=True, template="items.html"),
     Section("reading", "Reading", "embassay.report.kinds:reading_of", group="How to read"),
-    Section("method", "Method", "embassay.report.method:methods_of", template="method.html", group="How to read"),
+    Section("method", "Method", "embassay.report.method:methods_of", template="method.html", group="How to read")
 )  # fmt: skip
 """The pages of every report, before and after those of its kinds of run."""
 

@@ -27,7 +27,7 @@ SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
 EDIT_WORDS = {
     "capitalize": "capitals", "delete10": "10th letter deleted", "numerize": "digits for letters",
     "negate": "negated", "sentence_shuffle": "sentences shuffled", "word_shuffle": "words shuffled",
-    "summary": "summary",
+    "summary": "summary"
 }  # fmt: skip
 POSITIONS = ("0", "0.5", "1")
 """At the start, in the middle, at the end."""
@@ -100,7 +100,7 @@ KINDS = (
         Measure(("ndcg@10", "original"), "nDCG@10, clean corpus"),
         *(Measure(("ndcg@10", f"replaced:{edit}"), f"nDCG@10, {edit_words(edit)}", edit)
           for edit in REPLACED),
-    )),
+    ))
 )  # fmt: skip
 
 
@@ -322,7 +322,7 @@ MEASURES: Mapping[str, tuple[str, ...]] = {
 """What is shown of probes and HUME; of a scored run every measure."""
 WORDS = {
     "d_name": "name margin", "correct": "right label, share of repeats", "ap": "average precision",
-    "similarity": "similarity",
+    "similarity": "similarity"
 }  # fmt: skip
 NOUNS = {"score": "query", "names": "query", "noise": "query"}
 TITLES = {"score": "Queries", "names": "Queries", "noise": "Queries", "sts": "STS"}

@@ -409,7 +409,7 @@ def reading_of(runs: Sequence[ReportRun]) -> Iterator[Block]:
         ((
             "Each number holds for these items, with its uncertainty. Every page says the finding first, then "
             "draws it, then gives the numbers; ", Link("Method", "method"), " says how each was made.",
-        ),),
+        ),)
     )  # fmt: skip
     yield Heading("Marks and numbers", "reading-marks")
     yield Terms(tuple(_value_terms(record.correction.capitalize())))
@@ -433,13 +433,13 @@ def _value_terms(correction: str) -> Iterator[Term]:
         "same kind, about 95 hold the true value.",
         "It covers the draw of items (in PTEB also of runs), not other data or languages, another paraphraser or "
         "judge, wrong gold labels, or a model that has seen the data. It is not where 95% of items lie. A value "
-        "without a bar has no interval, such as a price.",
+        "without a bar has no interval, such as a price."
     )  # fmt: skip
     yield _make_term(
         "reading-rank", "Rank 1–2",
         "The ranks that the tests leave open: at best first, at worst second. Pairs of systems are compared on the "
         f"same items, and p is corrected for the number of pairs ({correction}).",
-        "Two systems of rank 1–2 may differ; these items cannot tell. More items narrow the range.",
+        "Two systems of rank 1–2 may differ; these items cannot tell. More items narrow the range."
     )  # fmt: skip
     yield _make_term(
         "reading-overlap",
@@ -499,7 +499,7 @@ def _verb_terms(alpha: float) -> tuple[Term, ...]:
         _make_term(
             "reading-loses", "loses 4.1 points (3.3–4.9)", "The change, with its 95% interval.",
             "Where the interval reaches 0, there may be no loss.",
-        ),
+        )
     )  # fmt: skip
 
 

@@ -349,7 +349,7 @@ def _run_facts(record: Record) -> tuple[tuple[str, str], ...]:
         ("most memory held", _say_memory(record)),
         ("platform", hardware.get("platform")),
         ("embassay", manifest.get("embassay")),
-        ("manifest.json, SHA-256", _manifest_digest(record)),
+        ("manifest.json, SHA-256", _manifest_digest(record))
     )  # fmt: skip
     return tuple((key, str(value)) for key, value in named if value is not None)
 

@@ -27,7 +27,7 @@ def mteb_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Facts.of(
         "mteb", "MTEB, published results", numbers.counted(len(names), "system"),
         numbers.counted(sum(len(record.datasets(kind)) for kind in types), "task"),
-        numbers.date(record.manifest.get("updated", "")),
+        numbers.date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield mteb_verdict(record, run.board)
     yield from care_blocks(notes, run.mark)

@@ -88,7 +88,7 @@ def notes_of(record: Record) -> tuple[Note, ...]:
         *_of_protocol(record),
         *_truncated_notes(record),
         *_small_notes(record),
-        *_few_sets(record), *_skipped_notes(record), *_warning_notes(record), *_comparison_notes(record),
+        *_few_sets(record), *_skipped_notes(record), *_warning_notes(record), *_comparison_notes(record)
     )  # fmt: skip
 
 
@@ -374,7 +374,7 @@ class Open:
 
 def open_table(
     title: str, of: str, found: Sequence[Open], *, most: int | None = None, price: float | None = None,
-    chance: str = "Chance to tell them apart", unit: numbers.Unit = numbers.SCORE,
+    chance: str = "Chance to tell them apart", unit: numbers.Unit = numbers.SCORE
 ) -> Table:  # fmt: skip
     """What more units would buy for each difference, those that are nearest to a decision first, `most` of them."""
     nearest = sorted(found, key=lambda gap: -abs(gap.difference) / gap.half)[:most]
@@ -383,5 +383,5 @@ def open_table(
     names = [gap.name for gap, _ in steps if gap.name]
     return outlook_table(
         title, of, [step for _, step in steps], names=names, chance=chance, unit=unit,
-        labels=[gap.labels for gap, _ in steps] if labelled else None, price=price if labelled else None,
+        labels=[gap.labels for gap, _ in steps] if labelled else None, price=price if labelled else None
     )  # fmt: skip

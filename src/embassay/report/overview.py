@@ -542,7 +542,7 @@ def _score_claim(board: Board, row: Row, relation: Relation = "is") -> Claim:
     others = tuple(other.system.name for other in board.ranked if other is not row)
     return Claim(
         row.system.name, relation, board.lead, () if relation == "is" else others, row.lead.value,
-        low=ends[0], high=ends[1],
+        low=ends[0], high=ends[1]
     )  # fmt: skip
 
 

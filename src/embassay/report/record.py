@@ -18,7 +18,7 @@ from embassay.runs.folder import RunFolder, folder_tails
 OVERALL = "overall"
 KINDS = (
     "sage", "pteb", "hteb", "original", "judge", "paraphrasers", "validation", "golden", "questions", "score",
-    "sweep", "names", "noise", "hume", "mteb", "calibration", "choose",
+    "sweep", "names", "noise", "hume", "mteb", "calibration", "choose"
 )  # fmt: skip
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"
@@ -226,7 +226,7 @@ def read_record(path: Path) -> Record:
     if manifest is None:
         raise DataError(
             "there is no run here", path=path, expected="a folder with a manifest.json",
-            mend="Name the folder that a run command wrote with --out.",
+            mend="Name the folder that a run command wrote with --out."
         )  # fmt: skip
     compared = _read_comparisons(path / "comparisons.json")
     try:
@@ -250,7 +250,7 @@ def read_record(path: Path) -> Record:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(
             "the run's files do not fit together", path=path, found=f"{type(error).__name__}: {error}",
-            mend="Run the same command again: it rebuilds them from the finished cells.",
+            mend="Run the same command again: it rebuilds them from the finished cells."
         ) from error  # fmt: skip
 
 
@@ -277,7 +277,7 @@ def _read_comparisons(path: Path) -> dict[str, Any]:
     except (ValueError, TypeError) as error:
         raise DataError(
             "the comparisons cannot be read", path=path, found=str(error),
-            mend="Run the same command again: it rebuilds them from the finished cells.",
+            mend="Run the same command again: it rebuilds them from the finished cells."
         ) from error  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def _read_cell(plain: Mapping[str, Any]) -> Cell:
     return Cell(
         plain["task"], plain["dataset"], plain["system"], plain["status"], plain.get("reason") or "",
         plain.get("seconds"), plain.get("counts") or {}, tuple(plain.get("skipped") or ()),
-        tuple(plain.get("warnings") or ()), plain.get("variant") or "", plain.get("peak_bytes"),
+        tuple(plain.get("warnings") or ()), plain.get("variant") or "", plain.get("peak_bytes")
     )  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def _runs_of(path: Path) -> list[tuple[Path, Record | DataError]]:
 def _no_run(path: Path) -> DataError:
     return DataError(
         "there is no run here", path=path, expected="the folder of a run, or one that holds runs",
-        mend="Name the folder that a run command wrote with --out.",
+        mend="Name the folder that a run command wrote with --out."
     )  # fmt: skip
 
 
@@ -101,7 +101,7 @@ for _kind, _page, _asks, _facts in (
     ("hume", "hume.gap:hume_page", "People on the same items", {"title": "HUME"}),
     ("mteb", "mteb:mteb_page", "Scores as published", {"title": "MTEB"}),
     ("calibration", "calibration:calibration_page", "What a similarity means", {"title": "Calibration"}),
-    ("choose", "rag.choice:choice_page", "Which system, without labels", {"title": "Choice"}),
+    ("choose", "rag.choice:choice_page", "Which system, without labels", {"title": "Choice"})
 ):  # fmt: skip
     PAGES.add(_kind, f"embassay.report.{_page}", _asks, **_facts)
 

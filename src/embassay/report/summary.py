@@ -277,11 +277,7 @@ def _draw_trade(traded: Sequence[Traded], across: str) -> str:
 
 def _draw_bar(row: Traded, x: LogScale, y: Scale) -> str:
     """Bar, tick, name and value of a system."""
-    at, down, style = (
-        f"{_x_at(x, row.system.value):.2f}%",
-        _y_at(y, row.quality),
-        CLASSES[row.system.kind],
-    )
+    at, down, style = (f"{_x_at(x, row.system.value):.2f}%", _y_at(y, row.quality), CLASSES[row.system.kind])
     bar = ""
     if row.low is not None and row.high is not None:
         top, bottom = _y_at(y, row.high), _y_at(y, row.low)

@@ -374,7 +374,7 @@ def fields_view(found: Sequence[Field], protocol: str) -> Iterator[Block]:
 def _pair_table(contrasts: Sequence[Contrast], unit: numbers.Unit) -> Table:
     first = contrasts[0]
     titles = (
-        "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks",
+        "Difference, 95%", "p, Holm", first.a, first.b, "Detectable", "n", "d_z", "p, swaps", "p, ranks"
     )  # fmt: skip
     return Table.of(
         "pair",
@@ -501,7 +501,7 @@ def _field_row(field: Field, place: int, unit: numbers.Unit) -> list[Said | Entr
     return [
         _entrant_rank(entrant), entrant.system, Entry(_entrant_interval(entrant, unit), bold=entrant.rank_low == 1),
         numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
-        numbers.count(entrant.n),
+        numbers.count(entrant.n)
     ]  # fmt: skip
 
 

@@ -134,7 +134,7 @@ class EmbeddingCache(Store):
         content = np.ascontiguousarray(vectors, dtype="<f4").data.cast("B")
         self._change(
             "INSERT OR IGNORE INTO chunks VALUES (?, ?, ?, ?, ?, ?)",
-            key, encoder, *vectors.shape, make_seal(key, content), content,
+            key, encoder, *vectors.shape, make_seal(key, content), content
         )  # fmt: skip
 
     def read_cut(self, key: bytes) -> int | None:
@@ -378,10 +378,7 @@ class CachedEncoder:
                 yield position, refusal
 
     def _halved(
-        self,
-        chunks: Sequence[Sequence[str]],
-        refused: Sequence[tuple[int, TextRefused]],
-        role: Role | None,
+        self, chunks: Sequence[Sequence[str]], refused: Sequence[tuple[int, TextRefused]], role: Role | None
     ) -> Iterator[tuple[int, Vectors]]:
         """Refused chunks, their halves asked for together; a text that is refused alone has failed."""
         parted = []

@@ -182,7 +182,7 @@ def finished_record(
     return CellRecord(
         cell.key, cell.task, cell.dataset, cell.system, "done", "", seconds,
         outcome.scores, outcome.components, outcome.skipped, outcome.warnings, outcome.counts, cell.variant,
-        peak_bytes,
+        peak_bytes
     )  # fmt: skip
 
 
@@ -257,7 +257,7 @@ def number_array(values: Sequence[float | None]) -> np.ndarray[Any, np.dtype[np.
 
 PACKAGES = (
     "bm25s", "numba", "numpy", "onnxruntime", "openvino", "polars", "rapidfuzz", "scikit-learn", "scipy", "tiktoken",
-    "tokenizers", "wordllama",
+    "tokenizers", "wordllama"
 )  # fmt: skip
 
 
@@ -320,7 +320,7 @@ _PARTS: _Kinds = {
     **dict.fromkeys(("status", "reason", "variant"), str),
     **dict.fromkeys(("facts", "tasks", "counts"), dict),
     **dict.fromkeys(("skipped", "warnings"), list),
-    "seconds": (int, float),
+    "seconds": (int, float)
 }  # fmt: skip
 
 
@@ -350,7 +350,7 @@ def _check_types(part: Mapping[str, Any], kinds: _Kinds, where: str) -> None:
 
 SCHEMA = 1
 _WORDS = (
-    "protocol", "task", "dataset", "subset", "lang", "variant", "system", "measure", "method", "reason",
+    "protocol", "task", "dataset", "subset", "lang", "variant", "system", "measure", "method", "reason"
 )  # fmt: skip
 _NUMBERS = ("value", "ci_low", "ci_high", "seed")
 
@@ -506,7 +506,7 @@ class RunFolder:
                 raise DataError(
                     "this line is not a result", path=self.results, line=number,
                     found=line[:80].decode("utf-8", "replace"),
-                    mend="Run the same command again: it rebuilds the file from the finished cells.",
+                    mend="Run the same command again: it rebuilds the file from the finished cells."
                 ) from error  # fmt: skip
         return rows
 
@@ -583,7 +583,7 @@ def read_record(path: Path, cls: type[T], *, schema: int, what: str, mend: str) 
     if written != schema:
         raise DataError(
             f"the record of {what} was written by another version of Embassay", path=path,
-            expected=f"schema {schema}", found=f"schema {written}", mend=mend,
+            expected=f"schema {schema}", found=f"schema {written}", mend=mend
         )  # fmt: skip
     try:
         return make_record(cls, plain)

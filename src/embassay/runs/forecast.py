@@ -170,7 +170,7 @@ class Need:
     def __add__(self, other: Need) -> Need:
         return Need(
             self.texts + other.texts, self.cached + other.cached, self.tokens + other.tokens,
-            self.chunks + other.chunks, self.exact and other.exact,
+            self.chunks + other.chunks, self.exact and other.exact
         )  # fmt: skip
 
 
@@ -259,7 +259,7 @@ def remote_seconds(model: RemoteEncoder, requests: int, tokens: int, written: in
 def forecast_table(forecasts: Forecasts) -> tuple[list[str], list[list[str]]]:
     """Columns and rows for the terminal, what matters most first: a narrow screen hides the last."""
     titles = [
-        "task", "dataset", "system", "texts", "tokens", "cost", "time", "requests", "kept", "items", "disk", "memory",
+        "task", "dataset", "system", "texts", "tokens", "cost", "time", "requests", "kept", "items", "disk", "memory"
     ]  # fmt: skip
     return titles, [
         [cell.task, cell.dataset, cell.system, f"{cell.texts:,}",

@@ -296,7 +296,7 @@ def _full_sums() -> Iterator[None]:
     import torch
 
     settings, names = torch.backends.cuda.matmul, (
-        "allow_fp16_reduced_precision_reduction", "allow_fp16_accumulation",
+        "allow_fp16_reduced_precision_reduction", "allow_fp16_accumulation"
     )  # fmt: skip
     with _TURN:
         # The settings hold for the whole process.

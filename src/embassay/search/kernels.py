@@ -162,7 +162,7 @@ def _first_above(rows: Array, start: int, end: int, lowest: int) -> int:
 @compiled
 def add_overlaps(
     starts: Array, terms: Array, counts: Array, lowest: Array,
-    index_starts: Array, index_rows: Array, index_counts: Array, out: Array,
+    index_starts: Array, index_rows: Array, index_counts: Array, out: Array
 ) -> None:  # fmt: skip
     """Add to `out[r, j]` the terms that row r shares with row j of the index, repetitions clipped."""
     for r in range(out.shape[0]):
@@ -176,7 +176,7 @@ def add_overlaps(
 @compiled
 def add_products(
     starts: Array, terms: Array, weights: Array, lowest: Array,
-    index_starts: Array, index_rows: Array, index_weights: Array, out: Array,
+    index_starts: Array, index_rows: Array, index_weights: Array, out: Array
 ) -> None:  # fmt: skip
     """Add to `out[r, j]` the sum of weight products over the terms of both; in the order of row r's terms."""
     for r in range(out.shape[0]):
@@ -208,7 +208,7 @@ def pair_overlaps(
 @compiled
 def products_of_two(  # noqa: PLR0913 - numba takes arrays, no records
     starts: Array, terms: Array, weights: Array, other_starts: Array, other_terms: Array, other_weights: Array,
-    a: Array, b: Array, out: Array,
+    a: Array, b: Array, out: Array
 ) -> None:  # fmt: skip
     """Add to `out[i]` the sum of weight products over the terms of row a[i] of one matrix and row b[i] of another."""
     for pair in range(out.shape[0]):

@@ -75,7 +75,7 @@ class Beta:
         base = math.log((same.sum() + 0.5) / ((~same).sum() + 0.5))
         fitted = minimize(
             loss, np.array([1.0, 1.0, base]), jac=True, method="L-BFGS-B",
-            bounds=[(0.0, None), (0.0, None), (None, None)], options={"maxiter": 500},
+            bounds=[(0.0, None), (0.0, None), (None, None)], options={"maxiter": 500}
         )  # fmt: skip
         return cls(middle, scale, fitted.x)
 
@@ -429,7 +429,7 @@ def cheapest(
     return Cost(
         value if math.isfinite(value) else None, wrong, missed, confidence, n,
         (wrong * mistakes[0] + missed * mistakes[1]) / n, wrong * upper[0] + missed * upper[1],
-        wrong * float((~right).mean()), missed * float(right.mean()),
+        wrong * float((~right).mean()), missed * float(right.mean())
     )  # fmt: skip
 
 

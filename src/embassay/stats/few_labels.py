@@ -285,7 +285,7 @@ def _unknown(
     judged = corrected(
         people[labelled], judge[labelled], every[answered], bounds=bounds,
         groups=None if groups is None else groups[labelled],
-        every_groups=None if every_groups is None else every_groups[answered], confidence=confidence,
+        every_groups=None if every_groups is None else every_groups[answered], confidence=confidence
     )  # fmt: skip
     n, total, share = len(people), len(every), refusals.share
     if share > MOST_REFUSED:
@@ -303,7 +303,7 @@ def _unknown(
     )
     return replace(
         judged, value=_interval(value, ends, bounds), alone=widened, n=n, total=total, error=error,
-        arms=(value - ends[0], ends[1] - value),
+        arms=(value - ends[0], ends[1] - value)
     )  # fmt: skip
 
 
@@ -349,7 +349,7 @@ def _rows(
     more = -1 - np.arange(4)
     return _Labelled(
         np.r_[people, bounds[0], bounds[1], bounds[0], bounds[1]], np.r_[judge, low, high, high, low],
-        np.r_[weight, np.full(4, _CORNER)], np.r_[group, more],
+        np.r_[weight, np.full(4, _CORNER)], np.r_[group, more]
     )  # fmt: skip
 
 

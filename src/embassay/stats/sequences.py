@@ -92,7 +92,7 @@ def block(left: Left, order: Ints, values: Floats, known: Floats) -> Draws:
     low, high = left.low[order], left.high[order]
     return Draws(
         values, before, found, remaining[:, None] * least + rest, remaining[:, None] * most + rest,
-        left.low[left_over].sum(axis=0) + _tail(low) - low, left.high[left_over].sum(axis=0) + _tail(high) - high,
+        left.low[left_over].sum(axis=0) + _tail(low) - low, left.high[left_over].sum(axis=0) + _tail(high) - high
     )  # fmt: skip
 
 

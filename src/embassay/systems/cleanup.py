@@ -26,7 +26,7 @@ VERSION = 1
 """Raised when a step would make other texts."""
 _PLAIN = str.maketrans({
     "‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"', "«": '"', "»": '"',
-    "‐": "-", "‑": "-", "‒": "-", "–": "-", "—": "-", "―": "-", "…": "...",
+    "‐": "-", "‑": "-", "‒": "-", "–": "-", "—": "-", "―": "-", "…": "..."
 })  # fmt: skip
 _KEPT = "\t\n"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -179,7 +179,7 @@ class Cleanup:
 @lru_cache(maxsize=_KEPT_TEXTS)
 def _clean_text(steps: tuple[str, ...], text: str) -> str:
     doing: dict[str, Callable[[str], str]] = {
-        "unicode": plain_unicode, "whitespace": plain_whitespace, "case": str.lower,
+        "unicode": plain_unicode, "whitespace": plain_whitespace, "case": str.lower
     }  # fmt: skip
     for step in steps:
         text = _shared_speller()(text) if step == "spelling" else doing[step](text)
@@ -293,7 +293,7 @@ class CleanSimilarity:
 
     def _search_corpora(
         self, queries: Sequence[str], shards: Sequence[Sequence[str]], each: int, k: int, *,
-        spread: Spread | None = None,
+        spread: Spread | None = None
     ) -> Iterator[Ranked]:  # fmt: skip
         system: Any = self._system
         ranked: Iterator[Ranked] = system.search_corpora(

@@ -210,12 +210,7 @@ class Cosine:
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: Spread | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order; a shard is one call of the encoder, and only one shard's vectors are in
         memory at a time."""

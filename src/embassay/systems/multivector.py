@@ -93,12 +93,7 @@ class RaggedSimilarity(ABC):
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: Spread | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
         del spread  # a model that gives many vectors is asked where the cell is

@@ -105,12 +105,7 @@ class RandomScores:
         return self._search(self._hashes(queries)[:, None], k, corpus)
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: Spread | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
         return over_shards(partial(self._search, self._hashes(queries)[:, None], k), shards, spread)

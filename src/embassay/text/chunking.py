@@ -253,10 +253,7 @@ class Chunking:
 
 
 def chunk(
-    text: str,
-    crumb: Breadcrumb = Breadcrumb(),
-    chunking: Chunking = Chunking(),
-    ends: TokenEnds = word_ends,
+    text: str, crumb: Breadcrumb = Breadcrumb(), chunking: Chunking = Chunking(), ends: TokenEnds = word_ends
 ) -> list[Chunk]:
     """The chunks of a document, in its order; together they cover every character. A blank text has none.
 

@@ -121,7 +121,7 @@ class _Making:
         """Ask all questions of a kind, or as many of them as are drawn."""
         rejected = Counter[str]()
         makers: dict[str, Callable[[Counter[str]], Iterator[Found]]] = {
-            "title": self._titles, "heading": self._headings, "faq": self._faqs, "sentence": self._sentences,
+            "title": self._titles, "heading": self._headings, "faq": self._faqs, "sentence": self._sentences
         }  # fmt: skip
         candidates = list(makers[kind](rejected))
         # By the passage's id, so that the order of the files decides nothing.

@@ -17,7 +17,7 @@ RULES_VERSION = 2
 
 AUXILIARIES = (
     "is", "are", "was", "were", "has", "have", "had", "does", "do", "did",
-    "will", "would", "should", "could", "must", "may", "might",
+    "will", "would", "should", "could", "must", "may", "might"
 )  # fmt: skip
 """Each takes ` not` and loses ` not`, `n't` and ` n't`; `can` has rules of its own."""
 
@@ -245,11 +245,11 @@ _GRAMMARS = {
 """Tables of grammar terms of each language; a form that is also a common noun is left out (`fait`)."""
 _ENGLISH_WORDS = (
     *AUXILIARIES, "the", "of", "and", "to", "that", "it", "for", "with", "this", "from", "by", "be", "not", "can",
-    "cannot", "in", "on", "at", "as", "an", "a", "no", "won", *(f"{verb}n" for verb in AUXILIARIES),
+    "cannot", "in", "on", "at", "as", "an", "a", "no", "won", *(f"{verb}n" for verb in AUXILIARIES)
 )  # fmt: skip
 _CODES = {
     **dict.fromkeys(("en", "eng"), "en"), **dict.fromkeys(("de", "deu", "ger"), "de"),
-    **dict.fromkeys(("es", "spa"), "es"), **dict.fromkeys(("fr", "fra", "fre"), "fr"),
+    **dict.fromkeys(("es", "spa"), "es"), **dict.fromkeys(("fr", "fra", "fre"), "fr")
 }  # fmt: skip
 _LEAST_WORDS = 2
 """A single short word of one language is a word of many others."""
@@ -397,7 +397,7 @@ def _apply_edits(text: str, edits: list[tuple[int, int, str]]) -> str:
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
+    "December"
 )  # fmt: skip
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _COUNTS = (
@@ -432,7 +432,7 @@ _NAMES = (
 _NUMBER = r"\d+(?:[.,]\d+)*"
 _FACT = re.compile(
     rf"(?P<number>{_NUMBER})|\b(?P<listed>{'|'.join(one for some in _LISTS for one in some)})\b"
-    r"|(?P<name>\b[A-Z][a-z]+(?:-[A-Z][a-z]+)?\b)",
+    r"|(?P<name>\b[A-Z][a-z]+(?:-[A-Z][a-z]+)?\b)"
 )
 _STARTS = re.compile(r"(?:^|[.!?:;\"'“”‘(\[\n]|[-–—]\s)\s*$")
 _NEAR_NUMBER = re.compile(r"\d\s*$|^\s*\d")

@@ -312,7 +312,7 @@ def _make_server(make_app: Callable[[], Any], command: str, proxy_headers: bool)
     # No log of requests: paths may hold what is not for everybody.
     config = uvicorn.Config(
         app, http=_impatient_protocol(), log_level="warning", access_log=False, server_header=False, backlog=_AT_ONCE,
-        proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS,
+        proxy_headers=proxy_headers, timeout_graceful_shutdown=_LAST_REQUESTS_SECONDS
     )  # fmt: skip
     return type("Server", (_Frugal, uvicorn.Server), {})(config)
 

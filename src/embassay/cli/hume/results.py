@@ -33,10 +33,7 @@ class Scored(Spread):
 
 @of_records(defaults={"results": ()})
 def score(
-    scoring: partial[StudyRequest],
-    published: partial[PublishedRequest],
-    running: Scored,
-    study: Study = None,
+    scoring: partial[StudyRequest], published: partial[PublishedRequest], running: Scored, study: Study = None
 ) -> None:
     """Score people, systems and language models on the same items.
 
@@ -53,7 +50,7 @@ def score(
     if published.keywords["results"]:
         _refuse_options(
             "--from-mteb", study=study, task=wanted.get("tasks"), answers=wanted.get("answers"),
-            human_ap_mode=wanted.get("human_ap_mode"), no_give_k="give_k" in wanted, label_price=running.price,
+            human_ap_mode=wanted.get("human_ap_mode"), no_give_k="give_k" in wanted, label_price=running.price
         )  # fmt: skip
         of_files(_published_request(published), running, display, crew)
         return
@@ -86,7 +83,7 @@ def of_files(request: PublishedRequest, running: Spread, display: Display, crew:
     if not request.systems:
         _refuse_options(
             "--from-mteb without -s", samples_per_label=request.samples_per_label, dry_run=running.dry_run,
-            max_cost=running.max_cost,
+            max_cost=running.max_cost
         )  # fmt: skip
         run_published(request, out or default_out("hume"), display)
         return
@@ -140,7 +137,7 @@ def run_study(
 
     carry_out(
         partial(Scoring().carry_out, request), out, display=display, report=report,
-        show=partial(_show_scored, price=price), **arguments,
+        show=partial(_show_scored, price=price), **arguments
     )  # fmt: skip
 
 

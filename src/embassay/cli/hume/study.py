@@ -146,7 +146,7 @@ def _print_json(out: Path | None, sampled: Sampled, absent: Sequence[str]) -> No
     ]  # fmt: skip
     study = {
         "study": None if out is None else str(out), "content": sampled.study.content, "tasks": tasks,
-        "left_out": sampled.left_out, **({"not_fetched": absent} if absent else {}),
+        "left_out": sampled.left_out, **({"not_fetched": absent} if absent else {})
     }  # fmt: skip
     typer.echo(dumps(study, ensure_ascii=False))
 
@@ -164,7 +164,7 @@ class People:
     )
     database: str | None = option(
         None, "PostgreSQL, or a variable with its URL. Default: a file in STUDY.",
-        value="URL", group=SERVER,
+        value="URL", group=SERVER
     )  # fmt: skip
     public_url: str | None = option(None, "The address in people's links.", value="URL", group=SERVER)
     new_links: bool = option(
@@ -173,7 +173,7 @@ class People:
     json: bool = like(Shown, "json", help="Print the links as one JSON object.")
     until_decided: bool = option(
         False, "STUDY is of `rag score --until-decided`: people grade passages until it is decided.",
-        name="--until-decided",
+        name="--until-decided"
     )  # fmt: skip
     calibration: Path | None = option(
         None, "A file of `calibrate`; the owner's page shows unexpected answers.", value="FILE"
@@ -247,7 +247,7 @@ def _open_study(study: Path, people: People, options: ServeOptions | None = None
     return open_service(
         study, people.annotators, people.simulated, adjudicators=people.adjudicators,
         database=people.database, options=options, until_decided=people.until_decided,
-        calibrated=people.calibration,
+        calibrated=people.calibration
     )  # fmt: skip
 
 
@@ -289,7 +289,7 @@ def _say_served(service: Service, host: str, public_url: str | None) -> None:
     if not is_local(host) and not (public_url or "").startswith("https://"):
         typer.echo(
             "Others on the network can reach this server, and links and answers travel unencrypted: put a proxy with "
-            "TLS before it (docs/hume_serving.md).", err=True,
+            "TLS before it (docs/hume_serving.md).", err=True
         )  # fmt: skip
     typer.echo("Ctrl-C stops it: what was answered is kept, and the links stay the same.", err=True)
 
@@ -477,7 +477,7 @@ class Scripts:
     annotators: int = option(2, "Number of scripts.", least=1, group=SYSTEMS)
     noise: float = option(
         0.15, "Share of wrong labels and marks; for ratings, error as a share of the scale.",
-        least=0, most=1, group=SYSTEMS,
+        least=0, most=1, group=SYSTEMS
     )  # fmt: skip
     seed: int = like(Request, "seed", default=1)
 

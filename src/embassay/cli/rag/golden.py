@@ -38,7 +38,7 @@ class Redoing:
     add_runs: tuple[str, ...] = option(
         (),
         "A run (FILE or NAME=FILE) whose first --depth passages are graded too; existing grades stay.",
-        name="--add-run", value="FILE",
+        name="--add-run", value="FILE"
     )  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def golden(chosen: Mapping[str, Any], sources: Sources, redoing: Redoing, runnin
         return
     run_golden(
         request, out, display, settings=settings, redo="S1" if redoing.force else redoing.from_stage,
-        add_runs=redoing.add_runs, max_usd=running.max_cost,
+        add_runs=redoing.add_runs, max_usd=running.max_cost
     )  # fmt: skip
 
 
@@ -161,7 +161,7 @@ def _of_query(query: Any) -> Iterator[dict[str, Any]]:
     for name, value in values.items():
         yield {
             "run": "golden", "query_id": query.query_id, "measure": name, "value": value if done else None,
-            "reason": reason,
+            "reason": reason
         }  # fmt: skip
 
 

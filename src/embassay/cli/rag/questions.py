@@ -40,7 +40,7 @@ def _check_questions(run: RunOnDisk, out: Path) -> None:
         raise DataError(
             "There is no question about these documents", path=run.path,
             mend="The table says why none was kept: give more or longer documents, another --llm, or users' questions "
-            "with --queries.",
+            "with --queries."
         )  # fmt: skip
 
 

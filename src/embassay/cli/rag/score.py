@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _IN_JSON = (
     "verdict", "comparisons", "likeness", "sensitivity", "readings", "guidance", "notes", "runs", "judgements",
-    "settings",
+    "settings"
 )  # fmt: skip
 
 
@@ -64,7 +64,7 @@ def score(
         measure = _deciding_measure(scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ()))
         run_decision(
             decision(measure=measure), printing.out, json=printing.json, wide=printing.wide,
-            max_usd=printing.max_cost,
+            max_usd=printing.max_cost
         )  # fmt: skip
         return
     _only_until_decided({"--bar": asked.get("bar"), "--judge": asked.get("judge")})

@@ -155,6 +155,7 @@ def _print_json(path: Path, written: Path | None) -> None:
     per_query = [
         {
             "run": quality.configuration.id, "dataset": quality.dataset, "query_id": key, "measure": measure,
+            # NaN, which JSON does not have, is the value of a query that the measure is not defined for.
             "value": None if value != value else value, "reason": "undefined" if value != value else "",
         }
         for quality in sweep.measured

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Protocol = Literal["sage", "pteb", "hteb", "rag", "hume"]
 Task = Literal[
     "preference", "robustness", "sensitivity", "clustering", "retrieval", "sts", "classification",
-    "pair_classification", "reranking", "summarization",
+    "pair_classification", "reranking", "summarization"
 ]  # fmt: skip
 LARGE = 200_000
 """Rows above which a table of the hub is streamed, not downloaded whole."""
@@ -324,7 +324,7 @@ def make_overview(record: EntryRecord) -> Overview:
     return Overview(
         record.name, reading_place(record), record.size, record.tasks, record.title, tuple(record.protocols),
         record.all_shapes,
-        record.lang or " ".join(record.langs), record.licence, record.hub, record.revision,
+        record.lang or " ".join(record.langs), record.licence, record.hub, record.revision
     )  # fmt: skip
 
 
@@ -440,6 +440,7 @@ def _known_facts(record: EntryRecord) -> dict[str, str]:
         "used by": "; ".join(f"{by}: {', '.join(tasks)}" for by, tasks in record.protocols.items()),
         "notes": record.notes.strip(),
     }
+    # A line without a fact would ask more than it tells.
     return {name: value for name, value in facts.items() if value}
 
 

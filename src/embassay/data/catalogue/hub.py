@@ -334,7 +334,7 @@ def fetch_tables(record: EntryRecord, advance: Advance) -> list[Fetched]:
             except OSError as error:
                 raise DataError(
                     "the mirror cannot be written", path=path, found=str(error),
-                    mend="Set EMBASSAY_DATA to a folder with room.",
+                    mend="Set EMBASSAY_DATA to a folder with room."
                 ) from error  # fmt: skip
             done[name] = Fetched(record.name, name, path, rows)
     fetched = list(done.values())
@@ -418,7 +418,7 @@ def _check_counts(record: EntryRecord, fetched: list[Fetched]) -> None:
                 f"{record.name}: the table {table.part!r} was fetched, but is not what the record says",
                 expected=f"{table.rows:,} rows", found=f"{rows:,}",
                 mend=f"Remove {mirror_folder() / record.name / table.part}* and fetch again; if that is what the hub "
-                "holds, the record is wrong: please report it.",
+                "holds, the record is wrong: please report it."
             )  # fmt: skip
 
 
@@ -542,7 +542,7 @@ def _mirror_tables(record: EntryRecord, folder: Path, langs: tuple[str, ...]) ->
             f"the mirror of {record.name!r} holds none of its tables", path=folder,
             expected="; ".join(mirror_layout(record)) + f" or another of {', '.join(FORMATS)}",
             found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
-            mend=f"`embassay data fetch {record.name}` fills it, or you by hand (see {PAGE}).",
+            mend=f"`embassay data fetch {record.name}` fills it, or you by hand (see {PAGE})."
         )  # fmt: skip
     return tables
 
@@ -551,7 +551,7 @@ def _on_hub(record: EntryRecord, folder: Path, langs: tuple[str, ...]) -> Tables
     if not record.hub:
         raise AbsentData(
             f"the dataset {record.name!r} is not on a hub", expected=f"the folder {folder}",
-            mend=f"{record.by_hand} {_say_mirror(record, folder)}",
+            mend=f"{record.by_hand} {_say_mirror(record, folder)}"
         )  # fmt: skip
     tables: dict[str, list[tuple[list[str], Source]]] = {}
     by_address: dict[str, HubTable] = {}

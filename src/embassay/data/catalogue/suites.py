@@ -105,7 +105,8 @@ class Member:
         return {
             "dataset": self.dataset, "title": self.title, "tasks": list(self.tasks), "langs": list(langs),
             "split": self.split or _scored_split(splits), "group": "" if self.set == self.dataset else self.set,
-            "place": reading_place(record) if record else "file",
+            # A file that somebody added to a suite has no record in the catalogue.
+            "place": reading_place(record) if record else "file"
         }  # fmt: skip
 
 
@@ -232,7 +233,7 @@ def _read_own(path: Path) -> Suite | None:
     if record.name in all_suites() or record.name in all_entries():
         raise DataError(
             f"the name {record.name!r} is that of a suite or dataset of the catalogue", path=path,
-            mend="Give the suite another name.",
+            mend="Give the suite another name."
         )  # fmt: skip
     return _make_suite(record, {record.name: record}, path)
 
@@ -251,7 +252,7 @@ def _first_fault(path: Path, error: ValidationError) -> DataError:
         return DataError(
             f"{where} is not right", path=path, found=show_value(fault["input"]),
             expected="a mapping" if fault["type"] == "model_type" else "one member or more",
-            mend="A member is written - {dataset: my.jsonl}, or - {suite: NAME}.",
+            mend="A member is written - {dataset: my.jsonl}, or - {suite: NAME}."
         )  # fmt: skip
     expected = (
         fault["msg"].removeprefix("Value error, ").removeprefix("Input should be ").replace("a valid ", "a ")
@@ -306,12 +307,12 @@ def _resolve_name(record: MemberRecord, path: Path | None) -> str:
         near = nearest_name(record.dataset, all_entries())
         raise DataError(
             f"there is no dataset {record.dataset!r}", path=path, expected="a name of the catalogue, or a path from "
-            "the folder of this file", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all.",
+            "the folder of this file", mend=f"Did you mean {near}?" if near else "`embassay data list` shows all."
         )  # fmt: skip
     if record.lang or record.split:
         raise DataError(
             f"{record.dataset!r} is a file, of which lang and split cannot choose a part", path=path,
-            mend="Choose in a description: where: {lang: en}.",
+            mend="Choose in a description: where: {lang: en}."
         )  # fmt: skip
     return str(file)
 
@@ -323,7 +324,7 @@ def _known_langs(name: str, langs: Sequence[str], path: Path | None) -> tuple[st
         if lang not in every:
             raise DataError(
                 f"the dataset {name!r} has no language {lang!r}", path=path, expected=", ".join(every),
-                mend="Name one of these.",
+                mend="Name one of these."
             )  # fmt: skip
     return tuple(lang for lang in every if lang in langs)
 
@@ -333,6 +334,6 @@ def _find_suite(name: str, path: Path | None) -> Suite:
         near = nearest_name(name, all_suites())
         raise DataError(
             f"there is no suite {name!r}", path=path,
-            mend=f"{f'Did you mean {near}? ' if near else ''}`embassay list suites` shows all.",
+            mend=f"{f'Did you mean {near}? ' if near else ''}`embassay list suites` shows all."
         )  # fmt: skip
     return all_suites()[name]

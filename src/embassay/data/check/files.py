@@ -429,7 +429,7 @@ def _value_kind(value: Any, text_only: bool) -> str:
     if value is None or value != value:  # NaN is the one value that is not itself
         return "empty"
     named = {
-        bool: "truth value", int: "number", float: "number", Decimal: "number", list: "list", dict: "object",
+        bool: "truth value", int: "number", float: "number", Decimal: "number", list: "list", dict: "object"
     }  # fmt: skip
     return named.get(type(value), type(value).__name__)
 
@@ -442,7 +442,7 @@ def _show_example(value: Any) -> str:
 
 def _format_name(suffix: str) -> str:
     names = {
-        "jsonl": "JSON Lines", "csv": "CSV", "tsv": "TSV", "txt": "text", "parquet": "Parquet", "": "",
+        "jsonl": "JSON Lines", "csv": "CSV", "tsv": "TSV", "txt": "text", "parquet": "Parquet", "": ""
     }  # fmt: skip
     kind, _, packed = suffix.removeprefix(".").partition(".")
     return names[kind] + (" in gzip" if packed else "")

@@ -80,7 +80,7 @@ _MOSTLY, _FEW_WORDS = 0.9, 3
 
 PREFERRED = (
     "reranking", "comparisons", "summaries", "pairs", "labelled_pairs", "classification", "labelled", "summarised",
-    "ratings", "paraphrases", "documents",
+    "ratings", "paraphrases", "documents"
 )  # fmt: skip
 """The shapes, that first which says most of a table."""
 Facts = Mapping[str, Column]
@@ -307,7 +307,7 @@ class Check:
         return DocumentFiles(
             files.documents, files.characters, folder.chunking.limit, folder.chunking.overlap, files.skipped,
             files.encodings, files.suffixes, files.langs, dict(languages.most_common()) if can_tell else None,
-            looked_at, files.notes,
+            looked_at, files.notes
         )  # fmt: skip
 
     def _advice(self, files: tuple[File, ...]) -> tuple[Reading, list[str]]:
@@ -341,7 +341,7 @@ class Check:
         named = tuple(name for name in dict.fromkeys((*mapped, *names)) if mapped.get(name, name))
         return _Guessed(
             (*named, "split") if len(files) > 1 else named, {**better.as_mapping(), **mapped},
-            {column.name: column for column in first.columns}, len(files) > 1,
+            {column.name: column for column in first.columns}, len(files) > 1
         )  # fmt: skip
 
     def _usual(self, columns: Sequence[str]) -> dict[str, str]:
@@ -541,6 +541,7 @@ def _dataset_langs(dataset: Dataset | None) -> tuple[str, ...]:
 
 def _join_sides(table: Table, side: str, other: Table | None, other_side: str) -> Texts:
     """The rows of two tables, one after the other, each on a side of its own."""
+    # Near repeats within one table and between two are found in one pass, over both.
     rows = [(table, side), *([(other, other_side)] if other else [])]
     return Texts(
         table.name,

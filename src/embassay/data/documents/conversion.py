@@ -59,7 +59,7 @@ def convert_document(path: Path, kind: str) -> Prose:
 def _make_request(path: Path, kind: str) -> dict[str, str]:
     request = {
         "path": str(path.absolute()), "kind": kind, "memory": CONVERTER.most, "seconds": SECONDS.most,
-        "characters": PROSE.most, "times": TIMES.most,
+        "characters": PROSE.most, "times": TIMES.most
     }  # fmt: skip
     process = _idle.pop() if _idle else _Process()
     reply = process.asked(json.dumps(request), SECONDS.most)
@@ -79,7 +79,7 @@ class _Process:
         self._process = subprocess.Popen(
             # -P: a file beside the program must not pass for a library.
             [sys.executable, "-P", str(_PROGRAM)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, env=environment, encoding="utf-8",
+            stderr=subprocess.DEVNULL, env=environment, encoding="utf-8"
         )  # fmt: skip
         if self._answers.readline() != "ready\n":
             self.close()

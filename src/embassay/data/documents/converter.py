@@ -148,11 +148,11 @@ def check_package(asked: dict[str, Any]) -> None:
 
 _NUMBERS = re.compile(r"<!-- Slide number: \d+ -->\n?")
 _CONVERTERS = {
-    "Word": "DocxConverter", "PowerPoint": "PptxConverter", "EPUB": "EpubConverter", "notebook": "IpynbConverter",
+    "Word": "DocxConverter", "PowerPoint": "PptxConverter", "EPUB": "EpubConverter", "notebook": "IpynbConverter"
 }  # fmt: skip
 _READERS = {
     "HTML": _convert_html, "PDF": _convert_pdf, "Word": _convert_packed, "PowerPoint": _convert_packed,
-    "EPUB": _convert_packed, "notebook": _run_converter,
+    "EPUB": _convert_packed, "notebook": _run_converter
 }  # fmt: skip
 
 

@@ -33,7 +33,7 @@ NEEDS: Mapping[str, str] = {
 }
 """Kind -> the package that reads it, of the extra `documents`; the others need none."""
 HIDDEN, LINKS, SAVED = (
-    "hidden files and folders", "symbolic links, which are never followed", "folders of what belongs to a saved page",
+    "hidden files and folders", "symbolic links, which are never followed", "folders of what belongs to a saved page"
 )  # fmt: skip
 ARCHIVES, OTHERS = "archives, which are not unpacked", "files that are not documents"
 EMPTY, PIPES = "empty files", "pipes, devices and sockets"

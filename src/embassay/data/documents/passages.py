@@ -105,7 +105,7 @@ class Folder:
                 cells = {
                     **document.about, **_passage_record(passage), "id": f"{document.id}#{number}",
                     "lang": document.lang,
-                    "document": document.id, "kind": document.kind,
+                    "document": document.id, "kind": document.kind
                 }  # fmt: skip
                 yield Row(
                     document.path, line, {column: _stated_value(cells.get(column)) for column in columns}
@@ -124,7 +124,7 @@ class Folder:
                 except Unread as unread:
                     raise DataError(
                         "the file was changed while it was read", path=entry.path, found=str(unread),
-                        mend="Begin again.",
+                        mend="Begin again."
                     ) from None  # fmt: skip
 
     @cached_property
@@ -242,7 +242,7 @@ class _Counts:
         return Found(
             frozenset(self.ids), dict(sorted(self.kinds.items())), dict(sorted(self.encodings.items())),
             self.characters, skipped, self.tally.warnings(), folder._survey.suffixes,
-            dict(sorted(self.langs.items())), (*COLUMNS, *langs, *stated),
+            dict(sorted(self.langs.items())), (*COLUMNS, *langs, *stated)
         )  # fmt: skip
 
 
@@ -332,7 +332,7 @@ def _too_slow(folder: Path) -> DataError:
         "reading its documents takes longer than is allowed", path=folder,
         expected=f"{CONVERSIONS.most:,} seconds at most",
         mend="What was converted is kept: the same command goes on from there. To allow more: "
-        f"export {CONVERSIONS.raised}",
+        f"export {CONVERSIONS.raised}"
     )  # fmt: skip
 
 
@@ -342,7 +342,7 @@ def nothing_readable(folder: Path, skipped: tuple[Skipped, ...]) -> DataError:
     return DataError(
         "the folder has no document that can be read", path=folder,
         expected="Markdown, text, HTML; with the extra `documents` PDF, Word, PowerPoint, EPUB",
-        found=reasons or "no files", mend="`embassay data check` says what is there.",
+        found=reasons or "no files", mend="`embassay data check` says what is there."
     )  # fmt: skip
 
 
@@ -357,7 +357,7 @@ def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
     settings = {"documents": [VERSION, chunking.limit, chunking.overlap, chunking.headings]}
     return Dataset(
         source.path.name, {"documents": corpus, "corpus": corpus}, settings=settings, notes=contents.notes,
-        skipped=contents.skipped,
+        skipped=contents.skipped
     )  # fmt: skip
 
 
@@ -381,7 +381,7 @@ def passage_places(dataset: Dataset) -> tuple[Placed, ...]:
     if whole is None:
         raise DataError(
             f"the dataset {dataset.name!r} has no corpus", expected="documents, or a table with text",
-            found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents.",
+            found=", ".join(dataset.shapes()) or "nothing", mend="Name a folder of documents."
         )  # fmt: skip
     source = whole.source if isinstance(whole, Titled) else whole
     available = set(source.columns())

@@ -29,7 +29,7 @@ def read_content(path: Path) -> bytes:
     except OSError as error:
         raise DataError(
             "the file cannot be read", path=path, found=error.strerror or str(error),
-            mend="Check its name, and that you may read it.",
+            mend="Check its name, and that you may read it."
         ) from error  # fmt: skip
     if content.startswith(_GZIP):
         content = _unpack_content(path, content)
@@ -86,7 +86,7 @@ def _unpack_content(path: Path, content: bytes) -> bytes:
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
             "the gzip file is cut off or damaged", path=path, found=str(error),
-            mend="Copy or download it again.",
+            mend="Copy or download it again."
         ) from error  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _check_text(path: Path, content: bytes) -> bytes:
         raise DataError(
             "the file is binary", path=path, line=line_at(content, content.index(b"\0")),
             expected="text in UTF-8, or Parquet", found="a NUL byte",
-            mend="Give a TREC, TSV, CSV, JSONL or Parquet file.",
+            mend="Give a TREC, TSV, CSV, JSONL or Parquet file."
         )  # fmt: skip
     if not content.isascii():
         _check_utf8(path, content)
@@ -115,5 +115,5 @@ def _check_utf8(path: Path, content: bytes) -> None:
         place = error.start - content.rfind(b"\n", 0, error.start)
         raise DataError(
             f"byte {place} of the line is not UTF-8", path=path, line=line,
-            found=f"0x{content[error.start]:02x}", mend="Save the file as UTF-8.",
+            found=f"0x{content[error.start]:02x}", mend="Save the file as UTF-8."
         ) from error  # fmt: skip

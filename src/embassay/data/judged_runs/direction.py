@@ -93,7 +93,7 @@ def _rising_with_rank(
     raise fault(
         steps.row, "the scores rise with the rank", expected="the highest score at the first rank",
         found=f"{steps.rises:,} of {steps.rises + steps.falls:,} steps rise, as to {value:g} at rank {rank:g}",
-        mend="If they are distances, put a minus before each; else leave the ranks away (0).",
+        mend="If they are distances, put a minus before each; else leave the ranks away (0)."
     )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def _by_distance(frame: pl.DataFrame, steps: Steps, fault: Callable[..., DataErr
         0, "the numbers are called distances, and their order does not tell which is the best",
         expected="scores, of which the highest is the best, or a column of ranks",
         found=f"{steps.rises:,} steps that rise from line to line and {steps.falls:,} that fall",
-        mend="Put a minus before each if the smallest is the best, and call the column score.",
+        mend="Put a minus before each if the smallest is the best, and call the column score."
     )  # fmt: skip
 
 

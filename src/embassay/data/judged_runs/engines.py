@@ -118,7 +118,7 @@ def hits_of(path: Path, content: bytes, mapping: Mapping[str, str], known: Known
         if refusal := _engine_refusal(answer):
             raise DataError(
                 "the engine answered with an error", path=path, line=line, found=refusal,
-                mend="Ask it again, or leave the question out: then it counts as not answered.",
+                mend="Ask it again, or leave the question out: then it counts as not answered."
             )  # fmt: skip
         chosen = _list_of(path, line, answer, mapping)
         is_partial = _is_partial(answer)
@@ -141,7 +141,7 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
         raise DataError(
             "an answer holds lists within its list", path=path, line=line,
             expected="one list of documents, or of pairs of a document and its score", found=show_value(answer),
-            mend="Write one object per question, and of each document an object with its id and score.",
+            mend="Write one object per question, and of each document an object with its id and score."
         ) from None  # fmt: skip
     wanted = mapping.get("documents")
     chosen = [entry for entry in lists if wanted is None or entry.name == wanted]
@@ -152,14 +152,14 @@ def _list_of(path: Path, line: int, answer: Any, mapping: Mapping[str, str]) -> 
         raise DataError(
             "the answer holds several lists of documents" if wanted is None else f"no list stands under {wanted!r}",
             path=path, line=line, expected="the list that the engine returned last", found=names,
-            mend=f"Name it: --map documents={lists[-1].name}.",
+            mend=f"Name it: --map documents={lists[-1].name}."
         )  # fmt: skip
     if table := table_rows(answer):
         raise _unnamed_document(path, line, table[0])
     raise DataError(
         "an answer cannot be read", path=path, line=line,
         expected="a list of documents, document -> score, or hits of a _search", found=show_value(answer),
-        mend="See docs/engines.md for what each engine writes.",
+        mend="See docs/engines.md for what each engine writes."
     )  # fmt: skip
 
 
@@ -167,7 +167,7 @@ def _unnamed_document(path: Path, line: int, item: Any) -> DataError:
     return DataError(
         "a document of an answer has neither an id nor a text", path=path, line=line,
         found=", ".join(item) if isinstance(item, dict) else show_value(item), expected="an id or a text",
-        mend="Name what holds its id: --map doc_id=KEY. ES|QL gives ids after FROM index METADATA _id, _score.",
+        mend="Name what holds its id: --map doc_id=KEY. ES|QL gives ids after FROM index METADATA _id, _score."
     )  # fmt: skip
 
 
@@ -195,7 +195,7 @@ def _read_answers(
     if isinstance(whole, dict) and "responses" in whole:
         raise DataError(
             "the answers of an _msearch do not say to which questions they are", path=path,
-            mend='Write one object per line: {"query_id": "q1", "hits": {"hits": [...]}}.',
+            mend='Write one object per line: {"query_id": "q1", "hits": {"hits": [...]}}.'
         )  # fmt: skip
     if isinstance(whole, dict) and not _find_queries(whole, mapping):
         if not any(key in whole for key in LISTS):
@@ -215,7 +215,7 @@ def _read_answers(
             raise DataError(
                 "the answer does not say which question it is to", path=path, line=line,
                 expected=f"a key such as {', '.join(QUERIES[:3])}, or user_input", found=show_value(record),
-                mend="Add it, or name it: --map query_id=KEY.",
+                mend="Add it, or name it: --map query_id=KEY."
             )  # fmt: skip
         key = next((key for key in order if key in asked), next(iter(asked)))
         yield line, asked[key], record
@@ -261,7 +261,7 @@ def _of_table(path: Path, content: bytes) -> Iterator[tuple[int, str, Any]]:
             raise DataError(
                 f"row {number} holds no question, or no list of contexts", path=path, line=rows.line_num,
                 expected="a list in brackets, its texts in quotation marks", found=show_value(row[_CONTEXTS]),
-                mend="Write JSON instead: dataset.to_jsonl(PATH) in ragas.",
+                mend="Write JSON instead: dataset.to_jsonl(PATH) in ragas."
             )  # fmt: skip
         yield rows.line_num, query, lists
 
@@ -292,7 +292,7 @@ def _read_objects(path: Path, content: bytes, fault: ValueError | None) -> Itera
             is_cut = isinstance(error, json.JSONDecodeError) and not isinstance(fault, json.JSONDecodeError)
             raise DataError(
                 "the line is not valid JSON", path=path, line=number, found=str(fault if is_cut else error),
-                mend="Write one object per line, or one object of query -> answer.",
+                mend="Write one object per line, or one object of query -> answer."
             ) from error  # fmt: skip
 
 

@@ -18,12 +18,12 @@ _WRAPPERS = ("node", "document", "doc", "kwargs", "__data__", "segment", "datapo
 """What frameworks put the document itself into."""
 _PASSED_OVER = frozenset({
     "relationships", "inner_hits", "highlight", "_highlightResult", "_snippetResult", "_nested", "_ignored",
-    "embedding", "embeddings", "vector", "vectors", "_explanation", "explanation", "explain",
+    "embedding", "embeddings", "vector", "vectors", "_explanation", "explanation", "explain"
 })  # fmt: skip
 """Objects that speak of other documents, or of none."""
 _IDS = (
     "id", "docid", "documentid", "chunkid", "nodeid", "passageid", "pid", "docno", "corpusid", "objectid", "uuid",
-    "datapointid", "refdocid", "recordid", "itemid", "fileid", "sourceid", "pk",
+    "datapointid", "refdocid", "recordid", "itemid", "fileid", "sourceid", "pk"
 )  # fmt: skip
 """What an id is called, without its signs between words, the likeliest first."""
 _SUFFIXED = re.compile(r"(?:[_\-. ]id_?|[a-z]I[dD])$")
@@ -43,7 +43,7 @@ _NAMES_OF_SOURCES = (
 """What may be an id where the judgements or the corpus say so."""
 _TEXTS = (
     "pagecontent", "text", "content", "body", "passage", "chunk", "document", "contents", "chunktext", "pagetext",
-    "passagetext", "rawtext", "snippet", "excerpt", "context",
+    "passagetext", "rawtext", "snippet", "excerpt", "context"
 )  # fmt: skip
 _SCORES = ("score", "relevancescore", "similarity", "relevance", "certainty")
 _SCORED = re.compile(r"score$|similarity$|certainty$|textmatch$")

@@ -48,12 +48,12 @@ class Kind:
 RUN = Kind(
     "run", "score", ("score", "sim", "similarity", *DISTANCES, *RANKS),
     {6: ("query", "", "doc", "rank", "value", "")},
-    "6 columns: query Q0 document rank score tag", "qrels",
+    "6 columns: query Q0 document rank score tag", "qrels"
 )  # fmt: skip
 QRELS = Kind(
     "qrels", "relevance", ("relevance", "grade", "score", "rel", "label", "judgement", "judgment"),
     {4: ("query", "", "doc", "value"), 3: ("query", "doc", "value")},
-    "4 columns: query 0 document grade, or 3: query document grade", "run",
+    "4 columns: query 0 document grade, or 3: query document grade", "run"
 )  # fmt: skip
 
 
@@ -127,7 +127,7 @@ def chosen_columns(
             near = nearest_name(mapping.get(target, target), columns) or "COLUMN"
             raise DataError(
                 f"there is no column {mapping.get(target, target)!r}", path=path,
-                found="columns " + ", ".join(columns), mend=f"Name it with --map {target}={near}.",
+                found="columns " + ", ".join(columns), mend=f"Name it with --map {target}={near}."
             )  # fmt: skip
         chosen[key] = name
     ranks = [name for name in columns if name.strip().lower() in RANKS and name not in chosen.values()]
@@ -176,5 +176,5 @@ def _unknown_layout(path: Path, content: bytes, kind: Kind, first: str) -> DataE
     return DataError(
         f"the line is not one of a {kind.name} file" if kind is QRELS else "the line is not one of a run",
         path=path, line=nth_line(content, 0, header=False), expected=kind.expected,
-        found=f"{n} column{'s' if n != 1 else ''}", mend=mend,
+        found=f"{n} column{'s' if n != 1 else ''}", mend=mend
     )  # fmt: skip

@@ -15,7 +15,7 @@ from embassay.data.rows import plain_number
 LISTS = (
     "source_nodes", "nodes", "documents", "source_documents", "docs", "context", "retrieved_contexts", "contexts",
     "hits", "response", "results", "artifact", "body", "matches", "result", "points", "passages", "chunks", "data",
-    "value", "items", "objects", "records", "rows", "sources", "candidates", "retrieved_documents", "neighbors",
+    "value", "items", "objects", "records", "rows", "sources", "candidates", "retrieved_documents", "neighbors"
 )  # fmt: skip
 """Keys under which an answer stands."""
 _LISTED = re.compile(

@@ -50,7 +50,7 @@ def text_entries(path: Path, content: bytes, kind: Kind, layout: Layout) -> dict
                 f"the line does not have the columns of {_name_layout(kind, layout)}", path=path, line=number,
                 expected=f"{len(layout.fields)} columns"
                 + (" as in the header" if layout.header else f" ({kind.expected.partition(', or')[0]})"),
-                found=f"{len(fields)}", mend=_suggest_mend(layout, len(fields)),
+                found=f"{len(fields)}", mend=_suggest_mend(layout, len(fields))
             )  # fmt: skip
         cells = dict(zip(layout.fields, fields, strict=True))
         is_ungraded = kind.name == "qrels" and layout.header and not cells["value"].strip()
@@ -67,12 +67,12 @@ def json_entries(path: Path, content: bytes, kind: Kind, names: Mapping[str, str
         except ValueError as error:
             raise DataError(
                 "the line is not valid JSON", path=path, line=number, found=str(error),
-                mend="JSONL holds one complete JSON object per line.",
+                mend="JSONL holds one complete JSON object per line."
             ) from error  # fmt: skip
         if not isinstance(value, dict):
             raise DataError(
                 "the line is not a JSON object", path=path, line=number, found=show_value(value),
-                mend="Write one object per line (JSON Lines).",
+                mend="Write one object per line (JSON Lines)."
             )  # fmt: skip
         entries.append(make_entry(path, number, {key: value.get(names[key]) for key in KEYS}, kind))
     return entries
@@ -84,7 +84,7 @@ def make_entry(path: Path, line: int, cells: Mapping[str, Any], kind: Kind) -> E
         if not clean_id(cells[key]):
             raise DataError(
                 f"the {what} has no identifier", path=path, line=line, expected="a text or an integer",
-                found=show_value(cells[key]), mend="Correct the line, or leave it out.",
+                found=show_value(cells[key]), mend="Correct the line, or leave it out."
             )  # fmt: skip
     number = _parse_number(path, line, cells["value"], kind)
     return clean_id(cells["query"]), clean_id(cells["doc"]), number
@@ -103,7 +103,7 @@ def _parse_number(path: Path, line: int, cell: Any, kind: Kind) -> float:
         mend = "Write 1 for true and 0 for false." if is_truth else "Correct the line, or leave it out."
         raise DataError(
             f"the {what} is not a number", path=path, line=line, expected="a finite number",
-            found=show_value(cell), mend=mend,
+            found=show_value(cell), mend=mend
         )  # fmt: skip
     return number
 
@@ -129,12 +129,12 @@ def _check_some(path: Path, entries: dict[int, Entry | None], layout: Layout) ->
     if entries and not any(entries.values()):
         raise DataError(
             f"none of {len(entries):,} rows has a grade", path=path, expected=f"a number in {layout.value or 'grade'}",
-            mend="Fill in grades, from the top; rows without one are left out.",
+            mend="Fill in grades, from the top; rows without one are left out."
         )  # fmt: skip
     if not entries:
         raise DataError(
             "there is no line below the header" if layout.header else "the file has no lines", path=path,
-            mend="Check that the file was written completely.",
+            mend="Check that the file was written completely."
         )  # fmt: skip
     return entries
 
@@ -175,7 +175,8 @@ def _parse_body(body: bytes, layout: Layout) -> pl.DataFrame | None:
         frame = pl.read_csv(
             body, separator=layout.separator, has_header=False,
             quote_char='"' if layout.quoted or layout.separator == "," else None,
-            schema={column: pl.Float64 if name == "value" else pl.String for column, name in names.items()},
+            # Ids stay as they are written: as numbers, 0042 and 42 would be one.
+            schema={column: pl.Float64 if name == "value" else pl.String for column, name in names.items()}
         )  # fmt: skip
     except PolarsError:
         return None
@@ -323,12 +324,12 @@ def entries_of(held: Held | pl.DataFrame, kind: str, name: str) -> Entries:
         odd = next((row for row in rows if not _is_entry(*row)), None)
         raise DataError(
             f"the {what.name} cannot be read", path=name, expected="ids of whole characters, and numbers",
-            found=show_value(odd), mend="Give query -> document -> number.",
+            found=show_value(odd), mend="Give query -> document -> number."
         ) from error  # fmt: skip
     if len(frame) == 0 or not frame["value"].is_finite().fill_null(value=False).all():
         raise DataError(
             f"the {what.name} has no entries" if len(frame) == 0 else "a value is not a finite number",
-            path=name, mend="Give query -> document -> number.",
+            path=name, mend="Give query -> document -> number."
         )  # fmt: skip
     entries = _make_entries(Path(name), what, "mapping", frame, lambda _: None, "")
     is_order = any(_are_alone(pairs) for pairs in held.values())
@@ -352,7 +353,7 @@ def _number_pairs(values: Any) -> Sequence[tuple[str, float]]:
     if not isinstance(values, Mapping | Sequence) or isinstance(values, str):
         raise DataError(
             "a query's documents cannot be read", expected="document -> number, or documents in order",
-            found=show_value(values), mend="Give query -> document -> number, and runs by name.",
+            found=show_value(values), mend="Give query -> document -> number, and runs by name."
         )  # fmt: skip
     if isinstance(values, Mapping):
         return list(values.items())
@@ -362,11 +363,7 @@ def _number_pairs(values: Any) -> Sequence[tuple[str, float]]:
 
 
 def _read_entries(
-    path: Path,
-    kind: Kind,
-    mapping: Mapping[str, str],
-    split: str | None = None,
-    known: Known | None = None,
+    path: Path, kind: Kind, mapping: Mapping[str, str], split: str | None = None, known: Known | None = None
 ) -> Entries:
     content = read_content(path)
     if content.startswith(PARQUET):
@@ -414,7 +411,7 @@ def _engine_entries(path: Path, content: bytes, mapping: Mapping[str, str], know
     lines = answers.lines
     return Entries(
         str(path), "engine", _entries_frame(answers.entries), lambda row: lines[row], answers.places, answers.notes,
-        answers.is_scored,
+        answers.is_scored
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def read_spans(path: Path) -> list[Span]:
                 "the line is not a judgement of a span", path=path, line=number,
                 expected="query_id, document, start, end and relevance",
                 found=show_value(line.decode("utf-8", "replace")),
-                mend="Correct it, or leave it out.",
+                mend="Correct it, or leave it out."
             ) from error  # fmt: skip
     return spans
 

@@ -203,7 +203,7 @@ class Calibration:
             if not all(isinstance(text, str) and text.strip() for text in pair):
                 raise DataError(
                     "A text is empty, or no text", found=f"pair {place}: {pair!r:.80}",
-                    mend="Leave it out: no labelled pair was like it.",
+                    mend="Leave it out: no labelled pair was like it."
                 )  # fmt: skip
         similar = pair_similarity(self._opened, first, second)
         if np.isnan(similar).any():
@@ -249,7 +249,7 @@ class Calibration:
         if system.identity != self.identity:
             raise DataError(
                 f"{self.system} is no longer the system that was calibrated",
-                expected=self.identity, found=system.identity, mend="Run `embassay calibrate` again.",
+                expected=self.identity, found=system.identity, mend="Run `embassay calibrate` again."
             )  # fmt: skip
         return system
 
@@ -281,7 +281,7 @@ def calibration(path: str | Path) -> Calibration:
             raise DataError(
                 "There are several calibrations here" if files else "There is no calibration here", path=file,
                 found=", ".join(name.name for name in files) or "none",
-                mend="Give one of the files in its folder calibrations/.",
+                mend="Give one of the files in its folder calibrations/."
             )  # fmt: skip
         file = files[0]
     try:
@@ -290,7 +290,7 @@ def calibration(path: str | Path) -> Calibration:
         raise DataError(
             "This is not a calibration",
             path=file, expected=f"{FORMAT} {VERSION}", found=str(error) or "something else",
-            mend="Give a file that `embassay calibrate` wrote.",
+            mend="Give a file that `embassay calibrate` wrote."
         ) from None  # fmt: skip
 
 
@@ -613,7 +613,7 @@ def translate(
     return Translation(
         dataset, name, other, given, value, float(low), float(high), share,
         float(((a >= given) == (b >= value)).mean()),
-        (_precision_of(same, a >= given), _precision_of(same_b, b >= value)), len(a),
+        (_precision_of(same, a >= given), _precision_of(same_b, b >= value)), len(a)
     )  # fmt: skip
 
 

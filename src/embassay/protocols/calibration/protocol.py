@@ -160,7 +160,7 @@ def heldout_figures(
     ])  # fmt: skip
     of: dict[str, Statistic] = {
         HEADLINE: lambda means: 1 - means[..., 0] / means[..., 1], "log_loss": lambda means: means[..., 0],
-        "brier": lambda means: means[..., 2], "share_same": lambda means: means[..., 3],
+        "brier": lambda means: means[..., 2], "share_same": lambda means: means[..., 3]
     }  # fmt: skip
     return estimates(columns, of, context, noun, f"bootstrap over {noun}", groups=groups)
 
@@ -350,7 +350,7 @@ class Calibrations(TaskProtocol):
         reference = reference_numbers(values.similar, (texts[0], texts[1]), groups, rng)
         return Calibration(
             system.name, system.spec, system.identity, dataset, loaded.fingerprint, request.tokenizer, request.seed,
-            request.options.same_from, curve, reference,
+            request.options.same_from, curve, reference
         )  # fmt: skip
 
     @classmethod
@@ -390,11 +390,11 @@ def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
     columns = (
         Column("system", "text"), Column("dataset", "text"), Column("promise", "text"),
         Column("accept from", decimals=3),
-        Column("precision seen", decimals=3), Column("recall seen", decimals=3), Column("why not", "text"),
+        Column("precision seen", decimals=3), Column("recall seen", decimals=3), Column("why not", "text")
     )  # fmt: skip
     return ColumnTable(
         "calibration_thresholds", "Thresholds with a promise", columns, tuple(body),
-        "What is promised holds for pairs like these; what is seen is of the sample the threshold was chosen in.",
+        "What is promised holds for pairs like these; what is seen is of the sample the threshold was chosen in."
     )  # fmt: skip
 
 
@@ -410,18 +410,18 @@ def costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         others = (cell["cost", f"accept {name}"].value for name in ("all", "nothing"))
         body.append((
             system, dataset, least.method.partition("; ")[2], where.value, least.value, least.ci_high, *others, least.n,
-            where.reason,
+            where.reason
         ))  # fmt: skip
     if body:
         columns = (
             Column("system", "text"), Column("dataset", "text"), Column("costs", "text"),
             Column("accept from", decimals=3), Column("cost", decimals=3), Column("at most", decimals=3),
             Column("accepting all", decimals=3), Column("accepting nothing", decimals=3), Column("labels", decimals=0),
-            Column("why not", "text"),
+            Column("why not", "text")
         )  # fmt: skip
         yield ColumnTable(
             "calibration_costs", "Where mistakes cost least", columns, tuple(body),
-            "The threshold is chosen on half of the labels; costs are per label of the other half.",
+            "The threshold is chosen on half of the labels; costs are per label of the other half."
         )  # fmt: skip
 
 
@@ -442,11 +442,11 @@ def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
         columns = (
             Column("system", "text"), Column("dataset", "text"), Column("promise", "text"),
             Column("labels", decimals=0), Column("chance of a threshold", decimals=3),
-            Column("half of the interval", decimals=3),
+            Column("half of the interval", decimals=3)
         )  # fmt: skip
         yield ColumnTable(
             "calibration_next_labels", "What more labels would buy", columns, body,
-            "Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over pairs.",
+            "Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over pairs."
         )  # fmt: skip
 
 
@@ -470,7 +470,7 @@ def gaps_table(rows: Sequence[Result]) -> ColumnTable:
     return ColumnTable(
         "calibration_gaps", "Where the probability stops holding", columns,
         tuple((*cell, *(values.get((*cell, kind)) for kind in kinds)) for cell in cells),
-        "Share that means the same minus the mean probability; below 0 the system is too sure.",
+        "Share that means the same minus the mean probability; below 0 the system is too sure."
     )  # fmt: skip
 
 
@@ -509,5 +509,5 @@ def calibrate(
     options = arguments.get("options") or CalibrationOptions()
     return Calibrations.of(options).run(
         systems, datasets=datasets, out=out, workers=workers, cache=cache, listener=listener, max_usd=max_usd,
-        **arguments,
+        **arguments
     )  # fmt: skip

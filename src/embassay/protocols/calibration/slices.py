@@ -24,7 +24,7 @@ from embassay.text import PERTURBATIONS, perturb_all
 
 DAMAGED = {
     "capitalize": "copies in capitals", "delete10": "copies with letters lost",
-    "numerize": "copies with digits for letters", "negate": "negated copies",
+    "numerize": "copies with digits for letters", "negate": "negated copies"
 }  # fmt: skip
 """How the second text is edited, and what those pairs are called; all but the last keep its meaning."""
 EDITED = 200

@@ -65,7 +65,7 @@ def shipped_fit() -> Fit:
     )
     return Fit(
         weights, float(plain["per_question"]), float(plain["asked_scale"]),
-        tuple(plain["collections"]), int(plain["systems"]),
+        tuple(plain["collections"]), int(plain["systems"])
     )  # fmt: skip
 
 
@@ -262,7 +262,7 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
     order = np.argsort(belief.regret, kind="stable").tolist()
     columns = (
         Column("system", "text"), Column("P(best)", decimals=2), Column(f"P(within {one.tolerance:g})", decimals=2),
-        Column("expected regret", decimals=3), Column("against the pick", "signed", decimals=3),
+        Column("expected regret", decimals=3), Column("against the pick", "signed", decimals=3)
     )  # fmt: skip
     rows = tuple(
         (
@@ -273,7 +273,7 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
     )  # fmt: skip
     yield ColumnTable(
         "choice", "Which system, and how sure", columns, rows,
-        f"Regret is how far below the best nDCG@10 a system is expected to lie. Judged questions: {len(one.judged)}.",
+        f"Regret is how far below the best nDCG@10 a system is expected to lie. Judged questions: {len(one.judged)}."
     )  # fmt: skip
     more = one.written.mean(axis=0)[:, None] if len(one.written) else np.empty((len(one.systems), 0))
     heads = (*SIGNALS, *(["model's questions"] if len(one.written) else []))
@@ -283,7 +283,7 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
         (Column("system", "text"), *(Column(name, decimals=3) for name in heads)),
         tuple((one.systems[place], *map(float, values[place])) for place in order),
         "How near the first place the passage of a question is, from 0 to 1; how much of the first ten others have "
-        "too; and nDCG@10 of what a model asked.",
+        "too; and nDCG@10 of what a model asked."
     )  # fmt: skip
 
 

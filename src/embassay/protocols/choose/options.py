@@ -29,8 +29,7 @@ class ChoiceOptions(Options):
         "", "Your users' questions, without judgements: a file with a column text.", group=DATA
     )
     labels: str = option(
-        "",
-        "Existing judgements: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden.",
+        "", "Existing judgements: query_id (or query), doc_id, relevance; TREC, BEIR, or a run of rag golden."
     )
     llm: str = option(
         "", "A chat model that writes questions too: ollama:gemma3:27b. Default: none.", group=SYSTEMS

@@ -123,7 +123,7 @@ def evaluate(system: Similarity, data: Library, context: Context) -> TaskOutcome
         HEADLINE, _mean_estimate(means, context, "passages"), items, n=len(means), scores=scores,
         skipped=documents.skipped,
         warnings=_choice_warnings(data, drawn, len(means)),
-        counts={"documents": len(drawn.ids), "questions": len(families)},
+        counts={"documents": len(drawn.ids), "questions": len(families)}
     )  # fmt: skip
     return replace(result, rankings=rankings.columns)
 
@@ -408,7 +408,7 @@ class Choices(TaskProtocol):
         choices = {result.dataset: choice_record(result) for result in settled}
         return replace(
             before, rows=[*before.rows, *more], tables=[*before.tables, *tables],
-            comparisons={**before.comparisons, "choice": choices},
+            comparisons={**before.comparisons, "choice": choices}
         )  # fmt: skip
 
     def _answered(self, plan: Plan, dataset: str, records: Sequence[CellRecord]) -> dict[str, Answers]:
@@ -472,5 +472,5 @@ def choose(
     arguments.setdefault("tokenizer", "words")
     return Choices().run(
         systems, datasets=[corpus], out=out, workers=workers, cache=cache, listener=listener, max_usd=max_usd,
-        **arguments,
+        **arguments
     )  # fmt: skip

@@ -524,7 +524,7 @@ def told_of(
         "kept": {job.dataset: len(job.rows(drafts)) for job in commissions},
         "wanted": {job.dataset: sum(map(len, job.drawn.values())) for job in commissions},
         "drafts": {job.dataset: job.counts(drafts) for job in commissions},
-        "failed": {f"{kind} {passage}": reason for (kind, passage), reason in failed.items()},
+        "failed": {f"{kind} {passage}": reason for (kind, passage), reason in failed.items()}
     }  # fmt: skip
 
 

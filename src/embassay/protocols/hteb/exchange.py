@@ -83,7 +83,7 @@ def _clustering(data: Any) -> Iterator[Record]:
         rows = [row for row, name_of in enumerate(data.sets) if name_of == name]
         fields = {
             "sentences": [data.texts[row] for row in rows], "labels": [data.labels[row] for row in rows],
-            "_hteb_split": "test",
+            "_hteb_split": "test"
         }  # fmt: skip
         yield Record(fields, [("sentences", i, f"text:{data.ids[row]}") for i, row in enumerate(rows)])
 
@@ -139,7 +139,7 @@ def _summaries(data: Any) -> Iterator[Record]:
         fields = {
             "text": data.texts[row], "human_summaries": list(data.references[row]),
             "machine_summaries": list(data.summaries[row]), "relevance": data.relevance[row].tolist(),
-            "_hteb_split": "test",
+            "_hteb_split": "test"
         }  # fmt: skip
         slots: list[tuple[str, int | None, str]] = []
         slots += [("human_summaries", i, f"reference:{key}:{i}") for i in range(len(data.references[row]))]
@@ -149,7 +149,7 @@ def _summaries(data: Any) -> Iterator[Record]:
 
 _RECORDS: Mapping[str, Callable[[Any], Iterator[Record]]] = {
     "classification": _classification, "clustering": _clustering, "pair_classification": _pairs, "sts": _pairs,
-    "reranking": _reranking, "retrieval": _retrieval, "summarization": _summaries,
+    "reranking": _reranking, "retrieval": _retrieval, "summarization": _summaries
 }  # fmt: skip
 
 
@@ -252,7 +252,7 @@ class _Writer:
             "generator_model": generator, "transformation": of.name, "dataset": reference_name(self.dataset.name),
             "seed_transform": self.seed, "generation_datetime": date,
             "max_model_length": int(about.get("num_ctx") or CONTEXT), "max_tokens": int(drawn.get("max_tokens", 512)),
-            "max_retries": int(drawn.get("retries", 3)), "generation_statistics": self._statistics(rows),
+            "max_retries": int(drawn.get("retries", 3)), "generation_statistics": self._statistics(rows)
         }  # fmt: skip
         if of.common:
             metadata["translation_language_selection"] = "dataset"
@@ -287,7 +287,7 @@ class _Writer:
             "unchanged_outputs": sum(row.outcome == "copied" for _, row in asked),
             "retried_text_fields": len(retried) if counted else "",
             "recovered_after_retry_text_fields": sum(row.usable for row in retried) if counted else "",
-            "fallback_reasons": reasons if counted else "",
+            "fallback_reasons": reasons if counted else ""
         }  # fmt: skip
 
 
@@ -460,7 +460,7 @@ def _check_originals(files: Sequence[Found], told: Mapping[tuple[str, str, int],
         if told[earlier.place] != told[file.place]:
             raise DataError(
                 f"the originals of {file.place[1]!r} are not those of another file", path=file.data,
-                expected=f"the rows of {earlier.data}", mend="Take files that were made of one version of the data.",
+                expected=f"the rows of {earlier.data}", mend="Take files that were made of one version of the data."
             )  # fmt: skip
 
 

@@ -23,22 +23,22 @@ from embassay.protocols.hteb.slots import listed, reference_name
 
 COUNTS = (
     "records_total", "records_targeted", "text_fields_total", "records_with_fallback", "text_fields_with_fallback",
-    "unchanged_outputs",
+    "unchanged_outputs"
 )  # fmt: skip
 HISTORY = ("retried_text_fields", "recovered_after_retry_text_fields", "fallback_reasons")
 STATISTICS = (*COUNTS, *HISTORY)
 NAMED = ("dataset", "generator_model", "seed_transform", "transformation")
 REQUIRED = (
     "generator_model", "transformation", "dataset", "seed_transform", "generation_datetime", "max_model_length",
-    "max_tokens", "max_retries", "generation_statistics",
+    "max_tokens", "max_retries", "generation_statistics"
 )  # fmt: skip
 OPTIONAL = (
     "data_filtering", "source_revision", "translation_language_selection", "max_tokens_expansion", "transform_corpus",
-    "clustering_format",
+    "clustering_format"
 )  # fmt: skip
 REASONS = frozenset({
     "prompt_too_long", "invalid_json_after_retries", "invalid_text_after_retries", "output_length_after_retries",
-    "backend_failure",
+    "backend_failure"
 })  # fmt: skip
 FORMATS = ("nested", "per_language", "flat")
 """How sentences to cluster are laid out in records."""
@@ -312,7 +312,7 @@ def _newest(folder: Path) -> Found:
     if odd := sorted(data.keys() ^ metadata.keys()):
         raise DataError(
             "half a pair of files", path=(data.get(odd[0]) or metadata[odd[0]]),
-            expected=f"data{odd[0]}.parquet and metadata{odd[0]}.JSON", mend="Get the other one too.",
+            expected=f"data{odd[0]}.parquet and metadata{odd[0]}.JSON", mend="Get the other one too."
         )  # fmt: skip
     if not data:
         raise DataError("there is no data here", path=folder, expected="data*.parquet and metadata*.JSON")

@@ -165,9 +165,7 @@ class HtebOptions(PtebOptions):
     """Options of the evaluation."""
 
     languages: Literal["each", "reference"] = option(  # type: ignore[assignment]
-        "each",
-        "Average the languages' scores, or pool all pairs (`reference`).",
-        "H10",
+        "each", "Average the languages' scores, or pool all pairs (`reference`).", "H10"
     )
     corpus: Literal["reference", "queries-only"] = option(
         "reference",
@@ -176,14 +174,10 @@ class HtebOptions(PtebOptions):
         group=DATA,
     )
     semrel: Literal["english", "reference"] = option(
-        "english",
-        "SemRel2024 of the suite hteb-en: English, or all 14 languages (`reference`).",
-        "H14",
+        "english", "SemRel2024 of the suite hteb-en: English, or all 14 languages (`reference`).", "H14"
     )
     candidates: Literal["cosine", "reference"] = option(
-        "cosine",
-        "Rerank by cosine, or by the model's own similarity and role prompts (`reference`).",
-        "H11",
+        "cosine", "Rerank by cosine, or by the model's own similarity and role prompts (`reference`).", "H11"
     )
     prompts: Literal["role", "reference"] = option(
         "role",
@@ -333,7 +327,7 @@ class Request(request.Request):
     )
     transformations: tuple[str, ...] = option(
         (), "Transformations, or axes: style, length, language. Default: all.",
-        value="NAME,...", read=read_transformations,
+        value="NAME,...", read=read_transformations
     )  # fmt: skip
     """Empty: all that the transformer has, of a language model all eight."""
     runs: int = like(Repeats, "runs", default=3, help="Runs, each with freshly transformed texts.")
@@ -344,7 +338,7 @@ class Request(request.Request):
     on_failure: OnFailure = option(
         "leave out",
         "Leave out a failed text, or use the original (`reference`).",
-        name="--failed", words={"leave-out": "leave out", REFERENCE: "original"},
+        name="--failed", words={"leave-out": "leave out", REFERENCE: "original"}
     )  # fmt: skip
     exclude_copied: bool = option(
         False, "Leave out texts that came back unchanged.", name="--exclude-unchanged"
@@ -352,7 +346,7 @@ class Request(request.Request):
     last_seeds: tuple[tuple[str, int], ...] = like(Repeats, "last_seeds")
     families: tuple[tuple[str, tuple[tuple[str, float], ...]], ...] = option(
         (), "Sizes of a family's models, to see whether its gap shrinks.",
-        name="--family", value="NAME=SYSTEM:BILLIONS,...", read=read_families,
+        name="--family", value="NAME=SYSTEM:BILLIONS,...", read=read_families
     )  # fmt: skip
     """Model families: name -> (system, billions of parameters)."""
     generation: TransformOptions = field(default_factory=TransformOptions)

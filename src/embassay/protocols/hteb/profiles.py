@@ -91,7 +91,7 @@ class Profiles:
             runs = self.cells.runs(task, dataset, system, self.sources[part], lang)
             return on_dataset(
                 dataset, system, [runs], seed=self.layout.seed, resamples=self.layout.resamples,
-                bounds=self._bounds(task),
+                bounds=self._bounds(task)
             )  # fmt: skip
         levels = [(name, self.on_dataset(task, dataset, system, name, lang)) for name in self.made_of(part)]
         return mean_of_same_items(levels, system, "axis" if part == TOTAL else "transformation")
@@ -332,7 +332,7 @@ def family_of(profiles: Profiles, name: str, members: Sequence[tuple[str, float]
         "family": name, "members": rows, "slope": slope, "n": len(shared),
         "shift": None if shift is None else shift.estimate,
         "ci_low": None if shift is None else _number(shift.low),
-        "ci_high": None if shift is None else _number(shift.high),
+        "ci_high": None if shift is None else _number(shift.high)
     }  # fmt: skip
 
 

@@ -149,7 +149,7 @@ def datasets_of(request: Request) -> tuple[tuple[PlannedDataset, ...], tuple[Pla
     wanted = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
     datasets, suites = planned_datasets(
         request, wanted, lambda source: planned_dataset(source, request, asked, "hteb", REGISTRY),
-        taken=partial(_taken, request.options),
+        taken=partial(_taken, request.options)
     )  # fmt: skip
     check_names(dataset.name for dataset in datasets)
     return datasets, suites
@@ -254,7 +254,7 @@ def layout_of(plan: HtebPlan, sources: Sequence[Source], seeds: Seeds) -> Layout
         ),
         tuple(RunTask(name, headline_of(name), task(name, plan.registry).vectors) for name in plan.tasks),
         tuple(transformation.as_source() for transformation in chosen),
-        plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb",
+        plan.request.baseline, plan.request.seed, plan.request.options.resamples, "hteb"
     )  # fmt: skip
 
 
@@ -291,7 +291,7 @@ def counted(
         questions=len(asked),
         no_question=sum(not _asks(row.wording) for row in asked),
         distance=distance,
-        languages=languages,
+        languages=languages
     )  # fmt: skip
 
 
@@ -315,7 +315,7 @@ def _quality_rows(texts: Texts) -> Iterator[Result]:
         value = count / texts.texts if texts.texts else None
         yield Result(
             "hteb", QUALITY, texts.dataset, "", "", variant, texts.transformation, measure, value, texts.texts,
-            seed=texts.seed, reason="" if value is not None else "there are no texts",
+            seed=texts.seed, reason="" if value is not None else "there are no texts"
         )  # fmt: skip
     yield Result(
         "hteb",
@@ -354,7 +354,7 @@ def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: Hte
                 "outcomes": kept.outcomes(source.name) if source.name in kept.sources else {},
             }
             for source in sources
-        ],
+        ]
     }  # fmt: skip
 
 
@@ -531,7 +531,7 @@ def run(
     folder = Path(out) if out is not None else new_folder("hteb")
     request = request_of(
         Request, run, arguments, register_objects(systems, workers=workers),
-        datasets=sources(datasets, data_beside(folder)), transformer=transformer,
+        datasets=sources(datasets, data_beside(folder)), transformer=transformer
     )  # fmt: skip
     return Hteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 

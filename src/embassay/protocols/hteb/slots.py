@@ -247,7 +247,7 @@ class Slots:
             languages = names_of(lang, varieties=options.arabic == "reference")
             yield Slot(
                 text, lang, f"{self.task}:{place}" if apart else "", ordinal=ordinal, written=" or ".join(languages),
-                language=self._language(of, seed, drawn, languages, label, options) if ordinal >= 0 else "",
+                language=self._language(of, seed, drawn, languages, label, options) if ordinal >= 0 else ""
             )  # fmt: skip
 
     def _language(

@@ -111,7 +111,7 @@ def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) 
     columns = (
         *(Column(name, "text") for name in ("task", "dataset", "system")), Column("original"),
         *(Column(title_of(part), style) for part in profiles.parts), Column("unchanged %"), Column("failed %"),
-        Column("reason", "text"),
+        Column("reason", "text")
     )  # fmt: skip
     note = (
         "A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets weigh equally. "
@@ -126,14 +126,14 @@ def _levels(profiles: Profiles) -> Iterator[tuple[str, str, str, Mapping[str, Le
         for system in profiles.layout.systems:
             yield (
                 task, dataset.name, system.name,
-                {part: profiles.on_dataset(task, dataset.name, system.name, part) for part in profiles.parts},
+                {part: profiles.on_dataset(task, dataset.name, system.name, part) for part in profiles.parts}
             )  # fmt: skip
     tasks = [run_task.name for run_task in profiles.layout.tasks]
     for task in (*(tasks if len(tasks) > 1 else ()), OVERALL):
         for system in profiles.layout.systems:
             yield (
                 task, "", system.name,
-                {part: profiles.in_scope(task, system.name, part) for part in profiles.parts},
+                {part: profiles.in_scope(task, system.name, part) for part in profiles.parts}
             )  # fmt: skip
 
 
@@ -147,13 +147,13 @@ def _long(profiles: Profiles, shares: Shares) -> ColumnTable:
                 task, dataset or MACRO, system, title_of(part), points(level.original.value), points(level.score.value),
                 *map(points, level.score.interval), points(level.delta.value), *map(points, level.delta.interval),
                 points(level.sd), points(level.delta_sd), level.score.n, points(unchanged), points(failed),
-                level.delta.method, level.score.reason,
+                level.delta.method, level.score.reason
             ))  # fmt: skip
     columns = (
         *(Column(name, "text") for name in ("task", "dataset", "system", "part")), Column("original"), Column("score"),
         Column("score_low"), Column("score_high"), Column("change", "signed"), Column("change_low", "signed"),
         Column("change_high", "signed"), Column("sd"), Column("change_sd"), Column("n", decimals=0),
-        Column("unchanged %"), Column("failed %"), Column("method", "text"), Column("reason", "text"),
+        Column("unchanged %"), Column("failed %"), Column("method", "text"), Column("reason", "text")
     )  # fmt: skip
     return ColumnTable(
         "hteb_cells", "HTEB: every score and change with its 95% interval", columns, tuple(rows)
@@ -169,7 +169,7 @@ def _tests(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
     columns = (
         Column("part", "text"), Column("system", "text"), Column("shift", "signed"), Column("low", "signed"),
         Column("high", "signed"), Column("p", "p"), Column("p_holm", "p"), Column("datasets", decimals=0),
-        Column("method", "text"), Column("reason", "text"),
+        Column("method", "text"), Column("reason", "text")
     )  # fmt: skip
     note = (
         "Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, Holm "
@@ -187,7 +187,7 @@ def _axes(axes: Mapping[str, Any]) -> ColumnTable:
                          points(system["relative"][axis]), system["rank"][axis]))  # fmt: skip
     columns = (
         Column("system", "text"), Column("axis", "text"), Column("change", "signed"), Column("low", "signed"),
-        Column("high", "signed"), Column("relative", "signed"), Column("rank", decimals=0),
+        Column("high", "signed"), Column("relative", "signed"), Column("rank", decimals=0)
     )  # fmt: skip
     note = "Relative: less the system's mean over its axes. Rank 1 keeps most on the axis; it is not a test."
     return ColumnTable("hteb_profiles", "HTEB: the profile of every system", columns, tuple(rows), note)
@@ -224,7 +224,7 @@ def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
     columns = (
         Column("family", "text"), Column("system", "text"), Column("billions", decimals=3), Column("total"),
         Column("change", "signed"), *(Column(AXES[axis].lower(), "signed") for axis in axes),
-        Column("low", "signed"), Column("high", "signed"), Column("per doubling", "signed"),
+        Column("low", "signed"), Column("high", "signed"), Column("per doubling", "signed")
     )  # fmt: skip
     note = "Above 0, the largest member loses less. Hodges-Lehmann shift over datasets with its bootstrap interval."
     return ColumnTable("hteb_families", "HTEB: does the gap shrink with size?", columns, tuple(rows), note)
@@ -238,7 +238,7 @@ def _groups(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
     )  # fmt: skip
     columns = (
         Column("group", "text"), Column("part", "text"), Column("datasets", decimals=0), Column("change", "signed"),
-        Column("low", "signed"), Column("high", "signed"),
+        Column("low", "signed"), Column("high", "signed")
     )  # fmt: skip
     note = (
         "Mean over systems of each dataset's change; two groups of datasets side by side, not a paired test."
@@ -264,7 +264,7 @@ def _texts(texts: Sequence[Texts]) -> ColumnTable:
         Column("transformation", "text"), Column("dataset", "text"), Column("seed", decimals=0),
         Column("texts", decimals=0), Column("unchanged %"), Column("failed %"), Column("retried %"),
         Column("length ratio"), Column("wrong way %"), Column("questions lost %"), Column("edit distance"),
-        *(Column(kind, decimals=0) for kind in kinds),
+        *(Column(kind, decimals=0) for kind in kinds)
     )  # fmt: skip
     note = "Of distinct texts. Length ratio: the median. Wrong way: not longer, or not shorter, as intended."
     return ColumnTable("hteb_texts", "HTEB: texts by outcome", columns, rows, note)
@@ -283,7 +283,7 @@ def _languages(texts: Sequence[Texts]) -> ColumnTable:
     )
     columns = (
         Column("transformation", "text"), Column("dataset", "text"), Column("seed", decimals=0),
-        *(Column(name, decimals=0) for name in names),
+        *(Column(name, decimals=0) for name in names)
     )  # fmt: skip
     note = "Texts by the language that they went to; of backtranslation through."
     return ColumnTable("hteb_languages", "HTEB: languages drawn", columns, rows, note)

@@ -276,7 +276,7 @@ class LLMTransformer(LLMWriter):
         rejected = ";".join(reason for step in drawn for reason in step.rejected)
         return Paraphrase(
             slot.text, slot.lang, slot.place, text if last.outcome == "ok" else "", outcome, last.reason,
-            sum(draw.attempts for draw in drawn), last.seed, sum(draw.seconds for draw in drawn), rejected,
+            sum(draw.attempts for draw in drawn), last.seed, sum(draw.seconds for draw in drawn), rejected
         )  # fmt: skip
 
     def refusal(self, error: TextRefused) -> Outcome:
@@ -533,7 +533,7 @@ def _stored(text: str, folder: str, names: Sequence[str]) -> tuple[Source, ...]:
         raise DataError(
             "the set has no transformation", path=kept.path, expected=f"one of {', '.join(TRANSFORMATIONS)}",
             found=", ".join(kept.sources) or "none",
-            mend="Give the folder of `embassay hteb run`, `hteb transform` or `hteb import`.",
+            mend="Give the folder of `embassay hteb run`, `hteb transform` or `hteb import`."
         )  # fmt: skip
     _check_had(text, names, has)
     return tuple(

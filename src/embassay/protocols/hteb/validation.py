@@ -83,7 +83,7 @@ How to go about it:
 
 def draw(
     of: ParaphraseSet, target: Path, size: Sample, *, transformations: Sequence[str] = (), datasets: Sequence[str] = (),
-    langs: Sequence[str] = (),
+    langs: Sequence[str] = ()
 ) -> tuple[Item, ...]:  # fmt: skip
     """Draw pairs of every transformation of a set, with dummies among them, and write the raters' files.
 
@@ -191,7 +191,7 @@ def read_study(path: Path) -> tuple[dict[str, Any], tuple[Item, ...]]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "there is no study here", path=path, found=str(error)[:80],
-            mend="Give the folder that `embassay hteb validate sample` wrote.",
+            mend="Give the folder that `embassay hteb validate sample` wrote."
         ) from error  # fmt: skip
 
 
@@ -243,7 +243,7 @@ def _number(row: Row, column: str) -> float:
     if not _WHOLE.fullmatch(text):
         raise DataError(
             f"the {column} is not on the scale", path=row.path, line=row.line, expected="a whole number from 1 to 5",
-            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated."
         )  # fmt: skip
     return float(text[0])
 
@@ -260,7 +260,7 @@ def _rejected(ratings: Sequence[Rating], key: Mapping[str, Item]) -> dict[str, t
 
 def _outcome(
     name: str, criterion: str, kept: Sequence[Rating], given: Sequence[Rating], rejected: Mapping[str, object],
-    key: Mapping[str, Item], seed: int,
+    key: Mapping[str, Item], seed: int
 ) -> Outcome:  # fmt: skip
     table = _table([rating for rating in kept if key[rating.pair_id].lang == name], criterion)
     raters = {rating.rater_id for rating in given if key[rating.pair_id].lang == name}
@@ -281,7 +281,7 @@ def _outcome(
         name, criterion, len(means), len(values), len(raters), out, float(means.mean()),
         _interval(draws[:, 0]) if len(means) > 1 else (None, None), median(values.tolist()),
         high.estimate, (high.low, high.high), linear, quadratic, _ac2_ends(table, seed, name, criterion),
-        _defined(percent_agreement(_lists(table))) if len(table) > 1 else None,
+        _defined(percent_agreement(_lists(table))) if len(table) > 1 else None
     )  # fmt: skip
 
 
@@ -370,7 +370,7 @@ def tables(scored: Scored) -> Iterator[ColumnTable]:
         Column("ratings", decimals=0), Column("rejected", "text"), Column("mean"), Column("mean_low"),
         Column("mean_high"), Column("median", decimals=1), Column("share_3_or_more"), Column("share_low"),
         Column("share_high"), Column("ac2_quadratic"), Column("ac2_low"), Column("ac2_high"), Column("ac2_linear"),
-        Column("equal"),
+        Column("equal")
     )  # fmt: skip
     note = "Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal ratings."
     yield ColumnTable("hteb_ratings", "HTEB: what people say of the texts", columns, tuple(rows), note)

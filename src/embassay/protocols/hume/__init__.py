@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnnotateRequest", "PublishedRequest", "StudyRequest", "Summary", "annotate", "export", "import_files",
-    "read_study", "read_summary", "sample", "score",
+    "read_study", "read_summary", "sample", "score"
 ]  # fmt: skip
 
 _HOMES = {

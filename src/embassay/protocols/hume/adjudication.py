@@ -190,7 +190,7 @@ def correct_gold(
 
 def _decide_item(
     task: Task, item: Item, gold: Gold, answers: Answers, disputed: set[str],
-    decisions: Mapping[str, Mapping[str, Saved]], kind: GoldKind,
+    decisions: Mapping[str, Mapping[str, Saved]], kind: GoldKind
 ) -> tuple[Any, str]:  # fmt: skip
     before, made = gold[item.id], [fixes[item.id] for fixes in decisions.values() if item.id in fixes]
     if made:
@@ -259,7 +259,7 @@ DATA, CORRECTIONS = "data", "corrections.jsonl"
 _SAID: Mapping[Why, str] = {
     "changed": "changed", "kept": "kept by a decision", "left out": "left out: cannot be judged",
     "consensus": "changed to what all people say", "contradicted": "against what all people say, and left as it was",
-    "open": "disputed and not decided", "split": "decided differently by adjudicators", "undisputed": "not disputed",
+    "open": "disputed and not decided", "split": "decided differently by adjudicators", "undisputed": "not disputed"
 }  # fmt: skip
 
 
@@ -407,7 +407,7 @@ def _correction_rows(
                 "item_id": correction.item, "task": task.name, "source_id": held[correction.item].source_id,
                 "before": _plain_value(correction.before), "after": _plain_value(correction.after),
                 "why": correction.why,
-                "reasons": list(correction.reasons), "answers": [_plain_value(value) for value in correction.answers],
+                "reasons": list(correction.reasons), "answers": [_plain_value(value) for value in correction.answers]
             }  # fmt: skip
 
 

@@ -48,7 +48,7 @@ def collect_annotations(folder: StudyFolder, files: Sequence[Path] = ()) -> tupl
                 what = "is there twice" if key in by_key else "answers an item that the study does not have"
                 raise DataError(
                     f"The answer of {row.annotator_id} to {row.item_id} {what}", path=path, line=line,
-                    mend="Keep one line for each annotator and item of this study.",
+                    mend="Keep one line for each annotator and item of this study."
                 )  # fmt: skip
             by_key[key] = annotation_of(row)
     return (*by_key.values(), *(() if files else _stored_rows(folder, by_key)))
@@ -203,7 +203,7 @@ class Incoming:
             except UnicodeEncodeError:
                 raise self.at.fault(
                     "half of a surrogate pair, which is not a text", found=ascii(text)[:60],
-                    mend="Write the whole character, or leave it out.",
+                    mend="Write the whole character, or leave it out."
                 ) from None  # fmt: skip
 
 

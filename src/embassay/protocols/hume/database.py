@@ -85,7 +85,7 @@ TABLES = (
         PRIMARY KEY (browser, annotator))""",
     """CREATE TABLE IF NOT EXISTS profiles (
         annotator TEXT NOT NULL REFERENCES annotators (id), question TEXT NOT NULL, answer TEXT NOT NULL,
-        saved_at TEXT NOT NULL, PRIMARY KEY (annotator, question))""",
+        saved_at TEXT NOT NULL, PRIMARY KEY (annotator, question))"""
 )  # fmt: skip
 """Words that SQLite and PostgreSQL both know; numbers and times of ours are never left to a column's guess."""
 
@@ -266,7 +266,7 @@ def _all_of(waiting: SimpleQueue[_Work]) -> list[_Work]:
 def _open_sqlite(address: str) -> sqlite3.Connection:
     return sqlite3.connect(
         address, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False,
-        uri=address.startswith("file:"), factory=SqliteConnection,
+        uri=address.startswith("file:"), factory=SqliteConnection
     )  # fmt: skip
 
 

@@ -76,7 +76,7 @@ class Links:
         elif renew:
             do.run(
                 "UPDATE links SET generation = ?, hash = ? WHERE role = ? AND id = ?",
-                generation, _hash_of(token), holder.role, holder.id,
+                generation, _hash_of(token), holder.role, holder.id
             )  # fmt: skip
         elif row[1] != _hash_of(token):
             raise UsageError(
@@ -105,7 +105,7 @@ def study_key(folder: Path) -> bytes:
     if len(key) != _KEY_BYTES:
         raise DataError(
             "This file holds no key", path=path, expected=f"{2 * _KEY_BYTES} hexadecimal digits",
-            mend="Put back the one that was there, or delete it and make new links: --new-links.",
+            mend="Put back the one that was there, or delete it and make new links: --new-links."
         )  # fmt: skip
     return key
 

@@ -90,7 +90,7 @@ def evaluate_labels(system: Similarity, data: FewLabelled, context: Context) -> 
     ]
     return make_outcome(
         LABELS_HEADLINE, accuracy, items, n=accuracy.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
-        counts={"train": len(used), "test": accuracy.n},
+        counts={"train": len(used), "test": accuracy.n}
     )  # fmt: skip
 
 
@@ -398,10 +398,7 @@ def evaluate_cell(
     data, family = get_data(job.study, job.content, job.task, job.settings)
     context = _cell_context(job, tokenizer)
     opened = job.opened(advance, ledger=ledger, spread=spread)
-    with (
-        room_for(need_of(opened.system, data, job.resamples)),
-        charged(ledger, opened.system.name) as calls,
-    ):
+    with room_for(need_of(opened.system, data, job.resamples)), charged(ledger, opened.system.name) as calls:
         opened.prefetch(lambda hear: rehearse_cell(job, hear))
         opened.remember(lambda hear: rehearse_cell(job, hear))
         outcome = family_evaluation(family, job.settings)(opened.system, data, context)

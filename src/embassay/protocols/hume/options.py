@@ -82,7 +82,7 @@ class AnnotateRequest:
     )
     mode: Mode = option(
         "ranking", "In reranking, mark relevant documents as people do, rather than rank all.",
-        name="--binary", flag="binary",
+        name="--binary", flag="binary"
     )  # fmt: skip
     runs: int = option(1, "Answers per item; scores average them.", least=1, most=RUNS, group=STATISTICS)
     seed: int = like(Request, "seed")
@@ -134,7 +134,7 @@ class Drawing:
             "relevant": self.relevant, "candidates": self.candidates,
             "negatives": None if self.negatives == "auto" else self.negatives,
             "against": self.against or [], "drop_leaked": self.drop_leaked, "practice": self.practice,
-            "whole": self.whole, "give_k": self.give_k,
+            "whole": self.whole, "give_k": self.give_k
         }  # fmt: skip
 
 
@@ -182,7 +182,7 @@ class DataOptions:
             )
         entry = {
             "family": list(self.families), "n": self.n, "lang": list(self.lang),
-            "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.as_content(),
+            "map": dict(self.mapping), "split": self.split, "grades": self.grades, **self.own.as_content()
         }  # fmt: skip
         tasks = [task for data in self._own() for task in self._tasks(data, entry)]
         return check_mapping({"name": name, "tasks": tasks, "profile": list(self.ask)})
@@ -252,7 +252,7 @@ class ImportOptions:
     )
     annotators: tuple[str, ...] = option(
         (), "Who answered, or a new name for one of the file's annotators.",
-        name="--annotator", value="NAME|OLD=NAME", group=SYSTEMS,
+        name="--annotator", value="NAME|OLD=NAME", group=SYSTEMS
     )  # fmt: skip
     replace: bool = option(False, "Replace earlier answers with these.", name="--replace", group=SPEED)
 
@@ -263,7 +263,7 @@ class ExportOptions:
 
     form: Form | None = option(
         None, "Answers (csv, jsonl), tasks (label-studio, argilla) or people's scores (mteb).",
-        name="--format", group=OUTPUT,
+        name="--format", group=OUTPUT
     )  # fmt: skip
     gold: GoldKind | None = option(
         None,
@@ -337,7 +337,7 @@ class StudyRequest(_Request):
     tokenizer: str = like(Request, "tokenizer")
     min_answered: float = option(
         0.5, "Leave out annotators with less than this share of the most active one's answers.",
-        least=0, most=1, value="SHARE", group=STATISTICS,
+        least=0, most=1, value="SHARE", group=STATISTICS
     )  # fmt: skip
     min_shared: int = option(
         10,
@@ -388,15 +388,15 @@ class PublishedRequest(_Request):
 
     GROWS: ClassVar[tuple[str, ...]] = ("systems",)
     OF_SYSTEMS: ClassVar[tuple[str, ...]] = (
-        "systems", "samples_per_label", "resamples", "tokenizer", "repeats", "neighbours",
+        "systems", "samples_per_label", "resamples", "tokenizer", "repeats", "neighbours"
     )  # fmt: skip
     results: tuple[str, ...] = option(
         MISSING, "MTEB result files, instead of a study.",
-        name="--from-mteb", value="FILE|FOLDER", group=DATA,
+        name="--from-mteb", value="FILE|FOLDER", group=DATA
     )  # fmt: skip
     llm_scores: tuple[str, ...] = option(
         (), "With --from-mteb: CSV of dataset, lang, human, and a column per language model.",
-        value="FILE|FOLDER", group=DATA,
+        value="FILE|FOLDER", group=DATA
     )  # fmt: skip
     models: Models = option(
         "study", "With --from-mteb: the paper's models, or all in the files.", group=SYSTEMS

@@ -47,10 +47,10 @@ _CHOICES: Mapping[Question, Choices] = {
         (band, band)
         for band in ("under 18", "18–24", "25–34", "35–44", "45–54", "55–64", "65 or over")
     ),
-    "gender": (("woman", "Woman"), ("man", "Man"), ("another", "Another")),
+    "gender": (("woman", "Woman"), ("man", "Man"), ("another", "Another"))
 }  # fmt: skip
 _WORDS: Mapping[Question, str] = {
-    "expertise": "Which describes you best?", "age": "How old are you?", "gender": "What is your gender?",
+    "expertise": "Which describes you best?", "age": "How old are you?", "gender": "What is your gender?"
 }  # fmt: skip
 REFUSED = ("undisclosed", "I would rather not say")
 
@@ -164,7 +164,7 @@ def profile_table(
     columns = (
         *PAIR, Column("question", "text"), Column("group", "text"), Column("annotators", decimals=0),
         Column("answers", decimals=0), *(Column(name, decimals=1) for name in ("score", "low", "high")),
-        Column("reason", "text"),
+        Column("reason", "text")
     )  # fmt: skip
     questions = asked_of(study)
     rows = tuple(

@@ -265,7 +265,7 @@ def read_summary(folder: Path) -> Summary:
         where = ".".join(map(str, first["loc"]))
         raise DataError(
             f"{where} cannot be read", path=path, expected=str(first["msg"]), found=repr(first.get("input"))[:80],
-            mend="Run `embassay hume score` again.",
+            mend="Run `embassay hume score` again."
         ) from None  # fmt: skip
 
 
@@ -303,5 +303,5 @@ def _pair_rank(pair: PairRecord, scores: Mapping[str, float]) -> PeopleRank | No
         pair=Pair(pair.dataset, pair.lang, pair.family, pair.n, len(pair.annotators), pair.group),
         human=human, best=float(x.max()), best_model=names[int(x.argmax())], median=float(np.median(x)),
         mean=float(x.mean()), worst=float(x.min()), sd=float(x.std()), n_models=len(x),
-        rank=1 + int((x > human + ROUNDING).sum()),
+        rank=1 + int((x > human + ROUNDING).sum())
     )  # fmt: skip

@@ -76,7 +76,7 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
         Column("human", decimals=1), Column("human_low", decimals=1), Column("human_high", decimals=1),
         *(Column(name, decimals=1) for name in ("best", "median", "best_percent_of_human")),
         Column("gap", "signed", 1), Column("gap_low", "signed", 1), Column("gap_high", "signed", 1),
-        Column("wins", decimals=0), Column("reason", "text"),
+        Column("wins", decimals=0), Column("reason", "text")
     )  # fmt: skip
     models = [model for model in beside_models(summary) if model.pair.human.value is not None]
     note = (
@@ -85,7 +85,7 @@ def resource_table(summary: Summary, seed: int) -> ColumnTable:
     )
     return ColumnTable(
         "hume_resources", "HUME: people and models by the resources of a language", columns,
-        tuple(_level_rows(models, seed)), note,
+        tuple(_level_rows(models, seed)), note
     )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ def _level_means(models: Sequence[Beside], seed: int) -> tuple[Value, ...]:
         *_mean_ends(human, seed), in_points(_mean_or_none(best)), in_points(_mean_or_none(median)),
         _mean_or_none([share for share in shares if share is not None]), in_points(_mean_or_none(gaps)),
         *_mean_ends(gaps, seed),
-        sum(rank.human > rank.best for rank in beside) if beside else None, few,
+        sum(rank.human > rank.best for rank in beside) if beside else None, few
     )  # fmt: skip
 
 

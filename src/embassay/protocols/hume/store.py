@@ -352,7 +352,7 @@ class AnswerStore:
     def _bind(self, study: StudyFile, read_only: bool) -> None:
         facts = {
             "version": "1", "name": study.name, "content": study.content, "guidelines": study.guidelines,
-            "guidelines_version": study.guidelines_version,
+            "guidelines_version": study.guidelines_version
         }  # fmt: skip
         # The first server to open it writes; of two at once, `DO NOTHING` lets the first win and `_check_facts` judges
         # both.
@@ -376,7 +376,7 @@ def _check_facts(held: Mapping[str, str], facts: Mapping[str, str], place: str) 
             mend="Serve the study they were given to, or this one with another database.",
         )
     if (held.get("guidelines"), held.get("guidelines_version")) != (
-        facts["guidelines"], facts["guidelines_version"],
+        facts["guidelines"], facts["guidelines_version"]
     ):  # fmt: skip
         raise UsageError(
             f"{place} holds answers under guidelines {held.get('guidelines_version')!r}, and those of the study are "
@@ -412,12 +412,12 @@ def _is_same(held: Saved, draft: Draft) -> bool:
 
 def _store_draft(do: Transaction, annotator: str, draft: Draft) -> Saved:
     saved = Saved(
-        draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq, clock.iso_now(),
+        draft.item_id, draft.value, draft.flag, draft.comment, draft.seconds, draft.paused, draft.seq, clock.iso_now()
     )  # fmt: skip
     value = None if saved.value is None else json.dumps(saved.value, ensure_ascii=False, allow_nan=False)
     row = (
         annotator, saved.item_id, value, saved.flag, saved.comment, saved.seconds, saved.paused, saved.seq,
-        saved.saved_at,
+        saved.saved_at
     )  # fmt: skip
     # The history is only ever added to: who changed what, and when, stays.
     do.run("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *row, draft.tab)
@@ -462,7 +462,7 @@ def _finish_task(do: Transaction, annotator: str, task: str, items: Sequence[str
     if not left:
         do.run(
             "INSERT INTO finished VALUES (?, ?, ?) ON CONFLICT (annotator, task) DO NOTHING",
-            annotator, task, clock.iso_now(),
+            annotator, task, clock.iso_now()
         )  # fmt: skip
     return left
 
@@ -585,7 +585,7 @@ def _make_annotation(annotator: Annotator, answer: Saved) -> Annotation:
     value: Any = answer.value if answer.is_complete else None
     return Annotation(
         answer.item_id, annotator.id, tuple(value) if isinstance(value, list) else value, answer.saved_at,
-        answer.seconds, annotator.who, answer.flag, answer.comment,
+        answer.seconds, annotator.who, answer.flag, answer.comment
     )  # fmt: skip
 
 

@@ -195,7 +195,7 @@ def _wrong_value(where: str, value: Any, expected: str) -> DataError:
 VERSION = 1
 Defect = Literal[
     "ambiguous_label", "neutral_text", "parsing_artefact", "added_context", "interdisciplinary", "empty", "same_text",
-    "leaked",
+    "leaked"
 ]  # fmt: skip
 """What may be wrong with an item, a closed list (spec hume 8 and 13)."""
 Name = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -416,7 +416,7 @@ def _read_study_file(path: Path) -> StudyFile:
     if study.version != VERSION:
         raise DataError(
             "The study was written by another version", path=path, expected=f"version {VERSION}",
-            found=f"version {study.version}", mend="Sample it again, or install the version it was written with.",
+            found=f"version {study.version}", mend="Sample it again, or install the version it was written with."
         )  # fmt: skip
     return study
 
@@ -426,7 +426,7 @@ def _line_fault(error: ValidationError, path: Path, line: int | None = None, men
     where = ".".join(map(str, first["loc"])) or "the line"
     return DataError(
         f"{where} cannot be read", path=path, line=line, expected=str(first["msg"]),
-        found=repr(first.get("input"))[:80], mend=mend,
+        found=repr(first.get("input"))[:80], mend=mend
     )  # fmt: skip
 
 

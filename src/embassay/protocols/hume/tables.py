@@ -25,7 +25,7 @@ Cells = tuple[tuple[str, str], ...]
 ONE_ANNOTATOR = "one annotator"
 _EXTRAS = (
     "fleiss_kappa", "cohen_kappa", "percent_agreement", "alpha", "ari", "v_measure", "spearman", "kendall", "pearson",
-    "absolute_difference", "spearman_sd", "comparisons", "skipped", "dropped",
+    "absolute_difference", "spearman_sd", "comparisons", "skipped", "dropped"
 )  # fmt: skip
 _CONVENTIONS = ("paper", "pooled", "mean", "first", "tie_aware", "display_order", "expected")
 """The order of columns; what the record has besides comes after, by name."""
@@ -40,7 +40,7 @@ def agreement_table(summary: Summary) -> ColumnTable:
         Column("coefficient", "text"), Column("value", decimals=3), Column("low", decimals=3),
         Column("high", decimals=3), Column("band", "text"), Column("trust", "text"),
         *(Column(name + end, decimals=0 if name in _WHOLE else 3) for name, end in cells),
-        Column("answered_by", "text"), Column("reason", "text"),
+        Column("answered_by", "text"), Column("reason", "text")
     )  # fmt: skip
     rows = tuple(_agreement_row(pair, cells) for pair in summary.pairs)
     note = "Agreement takes two annotators. The coefficient's own value stands under value, the others beside it."
@@ -56,7 +56,7 @@ def annotators_table(summary: Summary) -> ColumnTable:
         *PAIR, Column("measure", "text"), Column("annotator", "text"), Column("answered_by", "text"),
         Column("items", decimals=0), Column("score", decimals=1), Column("human", decimals=1),
         *(Column(f"by_{name}", decimals=1) for name in names), Column("seconds_per_item", decimals=1),
-        Column("flagged", decimals=0), Column("counts", decimals=0),
+        Column("flagged", decimals=0), Column("counts", decimals=0)
     )  # fmt: skip
     rows = tuple(
         _annotator_row(pair, annotator, names)
@@ -86,13 +86,13 @@ def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
         empty: tuple[Value, ...] = (None,) * len(cells)
         return (
             *_pair_names(pair), len(pair.annotators), pair.n, None, "", None, None, None, "", "", *empty, who,
-            ONE_ANNOTATOR if len(pair.annotators) == 1 else "",
+            ONE_ANNOTATOR if len(pair.annotators) == 1 else ""
         )  # fmt: skip
     bar = agreement.value
     return (
         *_pair_names(pair), agreement.annotators, agreement.items, agreement.annotations, agreement.coefficient,
         bar.value, bar.low, bar.high, agreement.band, pair.trust or "",
-        *(_extra_value(agreement, *cell) for cell in cells), who, bar.reason,
+        *(_extra_value(agreement, *cell) for cell in cells), who, bar.reason
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _annotator_row(pair: PairRecord, annotator: Annotator, names: tuple[str, ...
         *_pair_names(pair), pair.measure, annotator.id, answered_by([annotator]), annotator.items,
         100 * annotator.score,
         in_points(pair.human.value), *(in_points(value) for value in conventions), annotator.seconds, annotator.flagged,
-        int(annotator in pair.annotators),
+        int(annotator in pair.annotators)
     )  # fmt: skip
 
 
@@ -266,7 +266,7 @@ def overall_figure(summary: Summary) -> ColumnTable:
     columns = (
         Column("rank", decimals=0), Column("system", "text"), Column("kind", "text"), Column("mean", decimals=1),
         Column("low", decimals=1), Column("high", decimals=1), Column("pairs", decimals=0),
-        Column("parameters_millions", decimals=1), Column("human", decimals=0),
+        Column("parameters_millions", decimals=1), Column("human", decimals=0)
     )  # fmt: skip
     return ColumnTable("hume_figure1", "HUME figure 1: overall", columns, rows, "Mean over all pairs.")
 
@@ -276,7 +276,7 @@ def spread_figure(known: list[Known]) -> ColumnTable:
     columns = (
         Column("lang", "text"), Column("family", "text"), Column("dataset", "text"), Column("models", decimals=0),
         *(Column(name, decimals=1) for name in ("min", "median", "max", "human", "human_low", "human_high")),
-        Column("position"), Column("human_rank", decimals=0),
+        Column("position"), Column("human_rank", decimals=0)
     )  # fmt: skip
     rows = tuple(
         (
@@ -307,7 +307,7 @@ def wins_figure(summary: Summary) -> ColumnTable:
     )
     columns = (
         *(Column(name, "text") for name in ("panel", "group", "against")), Column("wins", decimals=0),
-        Column("pairs", decimals=0), *(Column(name, decimals=1) for name in ("win_rate", "low", "high")),
+        Column("pairs", decimals=0), *(Column(name, decimals=1) for name in ("win_rate", "low", "high"))
     )  # fmt: skip
     note = (
         "A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share datasets "
@@ -320,7 +320,7 @@ def best_gap_figure(known: list[Known]) -> ColumnTable:
     """F4: people minus the best model, from their largest lead to their largest deficit."""
     columns = (
         *PAIR, Column("gap", "signed", 1), Column("human", decimals=1), Column("best", decimals=1),
-        Column("best_model", "text"), Column("outside_interval", decimals=0), Column("agreement", "text"),
+        Column("best_model", "text"), Column("outside_interval", decimals=0), Column("agreement", "text")
     )  # fmt: skip
     rows = tuple(
         (
@@ -361,7 +361,7 @@ def difficulty_figure(summary: Summary) -> ColumnTable:
     )
     columns = (
         *PAIR, Column("human", decimals=1), Column("low", decimals=1), Column("high", decimals=1),
-        Column("difficulty", "text"),
+        Column("difficulty", "text")
     )  # fmt: skip
     return ColumnTable(
         "hume_figure6",
@@ -398,7 +398,7 @@ def agreement_figure(known: list[Known]) -> ColumnTable:
     ]
     columns = (
         *PAIR, Column("coefficient", "text"), Column("agreement"), Column("best_minus_human", "signed", 1),
-        Column("band", "text"), Column("trust", "text"),
+        Column("band", "text"), Column("trust", "text")
     )  # fmt: skip
     rows = tuple(
         (

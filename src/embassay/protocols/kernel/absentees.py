@@ -184,7 +184,7 @@ def _scaled(
     usd = None if small.usd is None or grown.usd is None else scale(small.usd, grown.usd)
     scaled = replace(
         small, items=whole("items"), texts=texts, tokens=whole("tokens"), cached=0, requests=requests, usd=usd,
-        disk_bytes=whole("disk_bytes"), memory_bytes=0, exact=False, fetched=False,
+        disk_bytes=whole("disk_bytes"), memory_bytes=0, exact=False, fetched=False
     )  # fmt: skip
     return replace(scaled, seconds=_seconds(small, scaled, absent, real))
 

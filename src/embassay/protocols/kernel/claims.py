@@ -15,7 +15,7 @@ from embassay.protocols.kernel.tables import in_words
 
 Relation = Literal[
     "first", "may be first", "last", "beats", "higher", "level", "untested", "most", "least", "near least", "less",
-    "keeps", "misses", "falls", "rises", "open", "above", "below", "inside", "is", "counts",
+    "keeps", "misses", "falls", "rises", "open", "above", "below", "inside", "is", "counts"
 ]  # fmt: skip
 """What stands between the subject and the `others`:
 
@@ -87,7 +87,7 @@ def state_count(kind: str, n: int, of: int, subject: str = "") -> Claim:
 
 def state_value(
     subject: str, measure: str, value: float | None, low: float | None = None, high: float | None = None, *,
-    kind: str = "",
+    kind: str = ""
 ) -> Claim:  # fmt: skip
     """What a measure of the subject is."""
     return Claim(subject, "is", measure, value=value, low=low, high=high, kind=kind)
@@ -132,7 +132,7 @@ def above_references(
 
 def state_pair(
     measure: str, a: str, b: str, difference: float, low: float | None, high: float | None, *,
-    apart: bool, is_less_better: bool = False,
+    apart: bool, is_less_better: bool = False
 ) -> Claim:  # fmt: skip
     """What a test says of two: the better one beats the other, or they cannot be told apart. `value` is a minus b, and
     where one beats the other the better minus the worse.

@@ -199,7 +199,7 @@ def compared(headlines: Sequence[Headline]) -> dict[str, Any]:
             for pair in pairs
             for low, high in [between_bounds(pair.low, pair.high, complete[pair.a], complete[pair.b])]
         ],
-        "reason": "",
+        "reason": ""
     }  # fmt: skip
 
 
@@ -257,7 +257,7 @@ def read_standings(folder: Path) -> tuple[Standing, ...]:
         fault = error.found or error.what if isinstance(error, DataError) else str(error)
         raise DataError(
             "The headlines cannot be read", path=path, found=fault[:80],
-            mend="Run the same command again: it writes them from the finished cells.",
+            mend="Run the same command again: it writes them from the finished cells."
         ) from error  # fmt: skip
 
 
@@ -277,14 +277,14 @@ def _row(standing: Standing) -> dict[str, Any]:
         "task": standing.task, "dataset": standing.dataset, "measure": standing.measure, "group": standing.group,
         "system": headline.system, "value": headline.value, "n": str(headline.n), "method": headline.method,
         "reason": headline.reason, "replicates": replicates, "strata": _strata_text(headline.strata),
-        "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds]),
+        "bounds": json.dumps([end if math.isfinite(end) else None for end in headline.bounds])
     }  # fmt: skip
 
 
 def _standing(row: Mapping[str, Any]) -> Standing:
     headline = Headline(
         row["system"], row["value"], int(row["n"]), number_array(json.loads(row["replicates"])), row["method"],
-        row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("bounds") or "[null, null]"),
+        row["reason"], _strata(row.get("strata") or "[]"), _bounds(row.get("bounds") or "[null, null]")
     )  # fmt: skip
     return Standing(row["task"], row["dataset"], row["measure"], headline, row["group"])
 
@@ -509,7 +509,7 @@ def _headline_row(
     method = f"{headline.method}; {UNVARIED}" if unvaried(headline.replicates) else headline.method
     return Result(
         protocol.name, task, dataset, "", "", "", headline.system, measure, headline.value, headline.n, low, high,
-        method, plan.request.seed, headline.reason,
+        method, plan.request.seed, headline.reason
     )  # fmt: skip
 
 
@@ -526,5 +526,5 @@ def headline_table(protocol: TaskProtocol, plan: Plan, rows: Sequence[Result]) -
     return ColumnTable(
         f"{protocol.name}_tasks", "Headlines by task",
         (Column("system", "text"), *(Column(title, decimals=3) for title in titles)),
-        tuple((system.name, *(values.get((scope, system.name)) for scope in scopes)) for system in ordered),
+        tuple((system.name, *(values.get((scope, system.name)) for scope in scopes)) for system in ordered)
     )  # fmt: skip

@@ -332,7 +332,7 @@ class TaskProtocol(Protocol):
         arguments.setdefault("options", self.options())
         request = request_of(
             TaskRequest, self.run, arguments,
-            register_objects(systems, workers=workers), strings(tasks), sources(datasets, data_beside(folder)),
+            register_objects(systems, workers=workers), strings(tasks), sources(datasets, data_beside(folder))
         )  # fmt: skip
         return self.carry_out(
             request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd
@@ -351,7 +351,7 @@ class TaskProtocol(Protocol):
         check_targets(request.mapping)
         tokenizer = open_tokenizer(request.tokenizer, later=True)
         systems = planned_systems(
-            request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus, compared=self.compared,
+            request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus, compared=self.compared
         )  # fmt: skip
         datasets, suites = planned_datasets(
             request, self._asked(request), lambda source: self._planned(source, request)
@@ -423,7 +423,7 @@ class TaskProtocol(Protocol):
         )
         job = TaskJob(
             system.spec, request.seed, request.tokenizer, plan.cache, self.home, task.task,
-            request.dataset(dataset.source), self.drawn(task.task, request), request.options,
+            request.dataset(dataset.source), self.drawn(task.task, request), request.options
         )  # fmt: skip
         units = self.units(system, task)
         return Cell(task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None)
@@ -447,7 +447,7 @@ class TaskProtocol(Protocol):
         return Work(
             name, loaded.dataset, planned.n, planned.texts, round(tokens * self.length(name, context)),
             partial(rehearse, self, name, loaded.data, context), texts, queries, self.kinds.get(name, "pairs"),
-            footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options),
+            footprint=lambda system: self.needed(name, system, loaded.data, fields, request.options)
         )  # fmt: skip
 
     def _shown(self, task: str, fields: Mapping[str, tuple[Sequence[str], Sequence[str]]]) -> Sequence[str]:

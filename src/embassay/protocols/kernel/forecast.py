@@ -123,7 +123,7 @@ class Forecaster:
     def _cell(self, work: Work, system: PlannedSystem, needs: dict[str, Need]) -> Forecast:
         head = Forecast(
             work.task, work.dataset, system.name, work.items, work.texts, work.tokens,
-            memory_bytes=self._memory(work, system),
+            memory_bytes=self._memory(work, system)
         )  # fmt: skip
         if (need := needs.get(system.name)) is None:
             seconds = self._seconds(self.systems[system.name], work)

@@ -20,7 +20,7 @@ MOST = 0.2
 SHARED = {
     Comparisons: "comparisons of one source", Ratings: "ratings of one source",
     ScoredPairs: "pairs that share a text", LabelledPairs: "pairs that share a text",
-    RetrievalSet: "queries that share a relevant document",
+    RetrievalSet: "queries that share a relevant document"
 }  # fmt: skip
 """What the items of a group have in common, by the kind of data."""
 

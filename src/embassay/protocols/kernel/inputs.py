@@ -181,7 +181,7 @@ class CachedSystem:
 
         self.system = open_system(
             spec, tokenizer=tokenizer, wrap=cached, seed=seed, ledger=ledger,
-            elsewhere=partial(spread.opened, make), **how,
+            elsewhere=partial(spread.opened, make), **how
         )  # fmt: skip
 
     def prefetch(self, rehearse: Callable[[Hear], object]) -> None:
@@ -276,7 +276,7 @@ class Job:
         """The system, opened for this cell."""
         return CachedSystem(
             self.system, tokenizer=open_tokenizer(self.tokenizer), seed=self.seed, cache=self.cache,
-            advance=advance, ledger=ledger, spread=spread, **how,
+            advance=advance, ledger=ledger, spread=spread, **how
         )  # fmt: skip
 
 

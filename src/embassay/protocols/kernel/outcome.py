@@ -25,7 +25,7 @@ PROTOCOLS = {
     "sage": "sage", "pteb": "pteb", "hteb": "hteb", "original": "pteb", "judge": "pteb", "paraphrasers": "pteb",
     "validation": "pteb",
     "golden": "rag", "questions": "rag", "score": "rag", "sweep": "rag", "names": "rag", "noise": "rag", "hume": "hume",
-    "calibration": "calibration",
+    "calibration": "calibration"
 }  # fmt: skip
 """The paper behind each kind of run."""
 
@@ -259,7 +259,7 @@ def in_words(view: str, *of: object) -> str:
 
 _MAIN = {
     "score": "rag_score", "golden": "rag_table14", "sweep": "rag_frontier", "names": "rag_table10",
-    "noise": "rag_table12", "choose": "choice",
+    "noise": "rag_table12", "choose": "choice"
 }  # fmt: skip
 """The table that says most of a run that ranks no systems over tasks."""
 

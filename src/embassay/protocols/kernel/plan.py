@@ -168,11 +168,7 @@ T = TypeVar("T", bound=JoinableTask)
 
 
 def planned_systems(
-    specs: Iterable[str],
-    tokenizer: Tokenizer,
-    seed: int,
-    ledger: Ledger | None,
-    **how: Unpack[Comparing],
+    specs: Iterable[str], tokenizer: Tokenizer, seed: int, ledger: Ledger | None, **how: Unpack[Comparing]
 ) -> list[PlannedSystem]:
     """The systems and the reference rows, each once whatever it was called. UsageError for a spec that is none, before
     any of them is opened."""

@@ -106,7 +106,7 @@ class Protocol:
             notes = (*notes, *forecasts.notes, *in_short(plan.suites))
         planned = foresee_absent(
             absent, request, lambda small, timed: self._in_miniature(small, ledger, measure=timed),
-            drawn=lambda task: self.drawn(task, request), protocol=self.name, by_task=self.by_task,
+            drawn=lambda task: self.drawn(task, request), protocol=self.name, by_task=self.by_task
         )  # fmt: skip
         lines = dict.fromkeys([*notes, *name_absent(absent, alone)])
         return Forecasts((*forecasts.cells, *planned), tuple(lines))
@@ -167,7 +167,7 @@ class Protocol:
         """The rows of a cell that has ended."""
         return cell_rows(
             self.name, record, self.headline(plan, record), lang=plan.lang(record.dataset),
-            seed=plan.request.seed, by_language=self.by_language,
+            seed=plan.request.seed, by_language=self.by_language
         )  # fmt: skip
 
     def carry_out(

@@ -93,7 +93,7 @@ def quantity(
     ends = [_known(end) for end in (both.value.low, both.value.high, both.alone.low, both.alone.high)]
     return Quantity(
         name, _known(both.value.value), ends[0], ends[1], _known(both.alone.value), ends[2], ends[3], both.judge,
-        both.n, both.total, both.effective,
+        both.n, both.total, both.effective
     )  # fmt: skip
 
 
@@ -156,7 +156,7 @@ def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]
         Column("of", "text"), Column("what", "text"), Column("corrected", decimals=3), Column("low", decimals=3),
         Column("high", decimals=3), Column("people", decimals=3), Column("people_low", decimals=3),
         Column("people_high", decimals=3), Column("judge", decimals=3), Column("labels", decimals=0),
-        Column("units", decimals=0), Column("worth", decimals=0), Column("use", "text"),
+        Column("units", decimals=0), Column("worth", decimals=0), Column("use", "text")
     )  # fmt: skip
     body = tuple(
         (
@@ -177,7 +177,7 @@ def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTabl
     columns = (
         Column("judge", "text"), Column("judge_says", "text"), Column("units", decimals=0),
         Column("judge_minus_people", "signed", decimals=2), Column("low", "signed", decimals=2),
-        Column("high", "signed", decimals=2),
+        Column("high", "signed", decimals=2)
     )  # fmt: skip
     body = tuple((of, bias.said, bias.n, bias.mean, bias.low, bias.high) for of, bias in rows)
     return ColumnTable(name, "Where the judge is off", columns, body, "")

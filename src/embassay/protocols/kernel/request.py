@@ -67,7 +67,7 @@ def label_price() -> Any:
     """The field of what a label costs, in US dollars; it changes no result."""
     return option(
         None, "Price of one label, to estimate what more would cost.",
-        name="--label-price", value="USD", least=0, group=SPEED,
+        name="--label-price", value="USD", least=0, group=SPEED
     )  # fmt: skip
 
 
@@ -191,7 +191,7 @@ class Request:
     )
     tasks: tuple[str, ...] = option(
         (), "A task from `embassay list tasks`. Default: all that fit the data.",
-        name="--task -t", value="NAME", group=MEASURE,
+        name="--task -t", value="NAME", group=MEASURE
     )  # fmt: skip
     """Empty: every task that the datasets have columns for."""
     datasets: tuple[str, ...] = option(
@@ -202,11 +202,7 @@ class Request:
         group=DATA,
     )
     mapping: Mapping[str, str] = option(
-        dict,
-        "Our column=your column: text=body,label=topic.",
-        name="--map",
-        group=DATA,
-        read=column_map,
+        dict, "Our column=your column: text=body,label=topic.", name="--map", group=DATA, read=column_map
     )
     split: str | None = option(None, "Use only this split.", group=DATA)
     grades: str | None = option(None, "Map relevance codes to grades: 1=4,2=3.", group=DATA)

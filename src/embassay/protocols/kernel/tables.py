@@ -20,7 +20,7 @@ NONE = "–"
 """Printed where a value does not exist (a parameter count of bm25); a missing one has a word and a reason."""
 
 _WORDS = (
-    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"
 )  # fmt: skip
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -269,7 +269,7 @@ class Printed:
             rf"\caption{{{caption}}}", rf"\label{{tab:{name.replace('_', '-')}}}",
             r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
             rf"\begin{{tabular}}{{{''.join(self.aligns[i] for i in shown)}}}",
-            r"\toprule", " & ".join(escape(self.heads[i]) for i in shown) + r" \\", r"\midrule",
+            r"\toprule", " & ".join(escape(self.heads[i]) for i in shown) + r" \\", r"\midrule"
         ]  # fmt: skip
         for place, row in enumerate(self.body):
             if isinstance(row, str):
@@ -428,7 +428,7 @@ _MARKS = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
     ">": r"\textgreater{}", "|": r"\textbar{}", '"': "''", "−": "$-$", "–": "--", "—": "---", "…": r"\ldots{}",
     "×": r"$\times$", "[": "{[}", "]": "{]}",  # a row that begins with a bracket would be read as an option of the last
-    **{mark: "\\" + mark for mark in "&%$#_{}"},
+    **{mark: "\\" + mark for mark in "&%$#_{}"}
 }  # fmt: skip
 _PLAIN_LATIN = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
 

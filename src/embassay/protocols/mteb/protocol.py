@@ -582,5 +582,5 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
     except (OSError, EOFError, zlib.error, ValueError) as error:
         raise DataError(
             "The documents of this run cannot be read", path=path, found=str(error)[:80],
-            mend="Import them again with the same --out.",
+            mend="Import them again with the same --out."
         ) from error  # fmt: skip

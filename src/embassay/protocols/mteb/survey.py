@@ -60,7 +60,7 @@ def checked(document: Document, where: Any = None) -> Document:
     if "mteb_dataset_name" in body:
         raise DataError(
             "This file is of MTEB before 1.11", path=where, expected=_EXPECTED,
-            mend="Let mteb rewrite it: mteb.TaskResult.from_disk(path).to_disk(path).",
+            mend="Let mteb rewrite it: mteb.TaskResult.from_disk(path).to_disk(path)."
         )  # fmt: skip
     _check_name("task_name", body.get("task_name"), where)
     if document.experiment:
@@ -132,7 +132,7 @@ def read_json(path: Path, max_bytes: int = MAX_BYTES) -> Any:
         if len(raw) > max_bytes:
             raise DataError(
                 "The file is too large", path=path, expected=f"{max_bytes:,} bytes at most",
-                mend="Allow more with --max-mb, if it is what you mean.",
+                mend="Allow more with --max-mb, if it is what you mean."
             )  # fmt: skip
         return bounded_json(raw.decode("utf-8"), halves=True)
     except (OSError, EOFError, zlib.error, ValueError) as error:
@@ -257,7 +257,7 @@ def files_below(source: Path) -> Iterator[Path]:
 OWNER = "embassay"
 _UNKNOWN = (
     "release_date", "n_parameters", "memory_usage_mb", "max_tokens", "embed_dim", "license", "open_weights",
-    "public_training_code", "public_training_data", "similarity_fn_name", "use_instructions", "training_datasets",
+    "public_training_code", "public_training_data", "similarity_fn_name", "use_instructions", "training_datasets"
 )  # fmt: skip
 """Fields that MTEB wants to be there, null where nobody knows."""
 
@@ -364,7 +364,7 @@ _TEXTS = ("model", "revision", "task")
 _RECORDS = "records"
 _ENTRY = ("hf_subset", "languages", "agreement")
 _FIELDS = (
-    *_TEXTS, "split", "hf_subset", "languages", MAIN, "scores", "agreement", "dataset_revision", "mteb_version",
+    *_TEXTS, "split", "hf_subset", "languages", MAIN, "scores", "agreement", "dataset_revision", "mteb_version"
 )  # fmt: skip
 
 
@@ -468,7 +468,7 @@ def _record(document: Document, split: str, entry: Record) -> dict[str, Any]:
         MAIN: entry.get(MAIN),
         "scores": {key: value for key, value in entry.items() if key not in _ENTRY},
         "agreement": entry.get("agreement"),
-        "dataset_revision": body.get("dataset_revision"), "mteb_version": body.get("mteb_version"),
+        "dataset_revision": body.get("dataset_revision"), "mteb_version": body.get("mteb_version")
     }  # fmt: skip
 
 

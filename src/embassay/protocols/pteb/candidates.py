@@ -308,7 +308,7 @@ def make_plan(
     judges = planned_judges([request.judge, *request.cross_judges], 6 * longest, ledger)
     plan = SelectionPlan(
         request, tuple(candidates), datasets, cache=answers, suites=suites, sources=tuple(sources.values()),
-        judges=tuple(judges), longest=6 * longest,
+        judges=tuple(judges), longest=6 * longest
     )  # fmt: skip
     cells = [_cell(plan, candidate, dataset, judges[0]) for dataset in datasets for candidate in candidates]
     plan = replace(plan, cells=tuple(cells))
@@ -357,7 +357,7 @@ def _sources(
     for text in dict.fromkeys(request.systems):
         paraphraser = open_paraphraser(
             text, prompt=prompt, generation=request.generation, ledger=ledger, cache=answers,
-            recorded=_recorded(request, datasets), longest=longest,
+            recorded=_recorded(request, datasets), longest=longest
         )  # fmt: skip
         if paraphraser.name not in {source.name for source in opened.values()}:
             opened[text] = Source("", paraphraser.name, paraphraser, prompt)

@@ -157,7 +157,7 @@ def numbers(text: str) -> Counter[str]:
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*", re.UNICODE)
 _MONTHS = {
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "i", "i'm", "i'd", "i'll",
+    "december", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "i", "i'm", "i'd", "i'll"
 }  # fmt: skip
 
 

@@ -391,7 +391,7 @@ def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Co
     kind = kinds(plan)
     columns = (
         *(Column(name, "text") for name in ("task", "dataset", "kind", "system")), Column("orig"), Column("low"),
-        Column("high"), Column("n", decimals=0), Column("method", "text"), Column("reason", "text"),
+        Column("high"), Column("n", decimals=0), Column("method", "text"), Column("reason", "text")
     )  # fmt: skip
     lines = tuple(
         (row.task, row.dataset or "all", kind[row.system], row.system, points(row.value), points(row.ci_low),
@@ -426,7 +426,7 @@ def told(
                 "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
             }
             for source in sources
-        ],
+        ]
     }  # fmt: skip
 
 
@@ -516,7 +516,7 @@ def layout_of(
         ),
         request.baseline,
         request.seed,
-        request.options.resamples,
+        request.options.resamples
     )  # fmt: skip
 
 

@@ -427,7 +427,7 @@ def _row(plan: JudgingPlan, dataset: str, figure: str, headline: Headline) -> Re
     lang = plan.lang(dataset) if dataset else ""
     return Result(
         "pteb", TASK, dataset, "", lang, variant, headline.system, measure, headline.value, headline.n, low, high,
-        headline.method, plan.request.seed, headline.reason,
+        headline.method, plan.request.seed, headline.reason
     )  # fmt: skip
 
 

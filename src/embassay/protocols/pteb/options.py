@@ -111,7 +111,7 @@ class JudgeRequest(request.Request):
     tokenizer: str = ""
     gold: tuple[str, ...] = option(
         (), "Range of the gold scores: 1-5, or sick=1-5. Default: the catalogue's, else 0-5.",
-        value="[DATASET=]LOW-HIGH", group=DATA,
+        value="[DATASET=]LOW-HIGH", group=DATA
     )  # fmt: skip
     options: JudgeOptions = field(default_factory=JudgeOptions)
 
@@ -134,7 +134,7 @@ class Request(request.Request):
     paraphrasers: tuple[str, ...] = option(
         ("recorded",),
         "A chat model (ollama:gemma3:27b), `recorded`, `stored:FOLDER`, or a control (`copied`, `permuted`).",
-        name="--paraphraser -p", group=SYSTEMS,
+        name="--paraphraser -p", group=SYSTEMS
     )  # fmt: skip
     prompts: tuple[str, ...] = option(
         ("default",), "default, variant1 to variant3, or a text file.", name="--prompt", group=SYSTEMS
@@ -144,9 +144,7 @@ class Request(request.Request):
     """Points: datasets get more runs until every drop is known to +- as many."""
     max_runs: int = like(Repeats, "max_runs")
     control: bool = option(
-        False,
-        "Add a control: texts with as many words permuted as paraphrasing changed.",
-        name="--control",
+        False, "Add a control: texts with as many words permuted as paraphrasing changed.", name="--control"
     )
     """Whether texts with their words permuted, as far as the first paraphraser reworded them, stand beside."""
     baseline: str = like(Repeats, "baseline")

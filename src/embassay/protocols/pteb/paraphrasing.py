@@ -392,7 +392,7 @@ class LLMParaphraser(LLMWriter):
         rejected = ";".join(reason for reason in drawn.rejected if reason in (*REJECTED, *OF_MEANING))
         return Paraphrase(
             asked.text, asked.lang, asked.place, drawn.text, drawn.outcome, drawn.reason, drawn.attempts, drawn.seed,
-            drawn.seconds, rejected,
+            drawn.seconds, rejected
         )  # fmt: skip
 
 

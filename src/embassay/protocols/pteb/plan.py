@@ -170,7 +170,7 @@ def open_sources(
         for prompt in prompts:
             paraphraser = open_paraphraser(
                 text, prompt=prompt, generation=request.generation, ledger=ledger,
-                recorded=recorded, longest=longest,
+                recorded=recorded, longest=longest
             )  # fmt: skip
             parts = [f"by={paraphraser.name}"] if len(request.paraphrasers) > 1 else []
             parts += [f"prompt={prompt.name}"] if len(prompts) > 1 else []

@@ -54,7 +54,7 @@ def run(
     folder = Path(out) if out is not None else new_folder("pteb")
     request = request_of(
         Request, run, arguments, register_objects(systems, workers=workers),
-        datasets=sources(datasets, data_beside(folder)), paraphrasers=paraphrasers,
+        datasets=sources(datasets, data_beside(folder)), paraphrasers=paraphrasers
     )  # fmt: skip
     return Pteb().carry_out(request, folder, workers=workers, cache=cache, listener=listener, max_usd=max_usd)
 

@@ -254,7 +254,7 @@ def _words(given: Given) -> ColumnTable:
     rows.append((AVERAGE, average(given.words), None, None, None))
     columns = (
         Column("dataset", "text"), Column("word_count", decimals=1), Column("median", decimals=1),
-        Column("most", decimals=0), Column("texts", decimals=0),
+        Column("most", decimals=0), Column("texts", decimals=0)
     )  # fmt: skip
     return ColumnTable("pteb_table1", "PTEB table 1: words per text", columns, tuple(rows))
 
@@ -271,7 +271,7 @@ def _resources(given: Given) -> ColumnTable:
     )  # fmt: skip
     columns = (
         Column("kind", "text"), Column("system", "text"), Column("orig_sts"), Column("pteb_sts"),
-        Column("runtime_s", decimals=1), Column("peak_rss_gib", decimals=2), Column("vram_gib", decimals=2),
+        Column("runtime_s", decimals=1), Column("peak_rss_gib", decimals=2), Column("vram_gib", decimals=2)
     )  # fmt: skip
     note = (
         "Seconds for one run of the STS datasets, texts that were encoded before not again. Memory is the most that "
@@ -323,7 +323,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
         ]  # fmt: skip
         yield Grid(
             "pteb_table6", "PTEB table 6: STS in English, Spearman x 100", ("dataset",),
-            (*rows, *average_entries(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE,
+            (*rows, *average_entries(rows, (AVERAGE,))), task="sts", suite=ENGLISH_SUITE
         )  # fmt: skip
     yield _by_task(given)
     others = [
@@ -335,7 +335,7 @@ def score_tables(given: Given) -> Iterator[Grid | ColumnTable]:
         rows = [entry for used in others for entry in _entries(given, used, (used.task, used.dataset))]
         yield Grid(
             "pteb_table10", "PTEB table 10: datasets with other languages than English, x 100",
-            ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE,
+            ("task", "dataset"), (*rows, *average_entries(rows, (AVERAGE, ""))), suite=MULTILINGUAL_SUITE
         )  # fmt: skip
     yield _by_dataset(given)
     if given.labels:
@@ -372,7 +372,7 @@ def _by_task(given: Given) -> Grid:
     note = " ".join(filter(None, (OTHER_METHOD if apart else "", ENGLISH_ONLY if mixed else "")))
     return Grid(
         "pteb_table9", "PTEB table 9: tasks, x 100", ("task", "dataset"), tuple(rows), note,
-        suite=ENGLISH_SUITE if mixed else "",
+        suite=ENGLISH_SUITE if mixed else ""
     )  # fmt: skip
 
 
@@ -450,7 +450,7 @@ def _by_dataset(given: Given) -> ColumnTable:
         Column("orig"), Column("pteb"), Column("pteb_low"), Column("pteb_high"), Column("delta", "signed"),
         Column("delta_low", "signed"), Column("delta_high", "signed"), Column("sd"), Column("delta_sd"),
         Column("orig_all"),
-        Column("method", "text"), Column("reason", "text"),
+        Column("method", "text"), Column("reason", "text")
     )  # fmt: skip
     return ColumnTable("scores_by_dataset", "Every dataset, x 100, with 95% intervals", columns, tuple(rows))
 
@@ -491,6 +491,6 @@ def _prompts(given: Given) -> ColumnTable:
         rows.append(("range", kind, system, max(numbers) - min(numbers) if whole else None, None))
     columns = (
         Column("prompt", "text"), Column("kind", "text"), Column("system", "text"), Column("pteb_sts_score"),
-        Column("edit_distance"),
+        Column("edit_distance")
     )  # fmt: skip
     return ColumnTable("pteb_table12", "PTEB table 12: prompts, STS score x 100", columns, tuple(rows))

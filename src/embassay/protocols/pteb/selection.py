@@ -200,7 +200,7 @@ def _row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headli
         low = high = None
     return Result(
         "pteb", TASK, "", "", "", variant, candidate, measure, headline.value, headline.n, low, high,
-        headline.method, plan.request.seed, headline.reason,
+        headline.method, plan.request.seed, headline.reason
     )  # fmt: skip
 
 
@@ -316,7 +316,7 @@ def paraphrasers(
     """
     request = request_of(
         SelectionRequest, paraphrasers, arguments, tuple(candidates), judge=judge,
-        datasets=tuple(str(dataset) for dataset in datasets), cross_judges=tuple(cross_judges),
+        datasets=tuple(str(dataset) for dataset in datasets), cross_judges=tuple(cross_judges)
     )  # fmt: skip
     return Selecting().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)
 

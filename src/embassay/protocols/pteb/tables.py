@@ -34,11 +34,11 @@ def statistic_tables(given: Given) -> Iterator[ColumnTable]:
         name = baseline["system"]
         yield _against(
             baseline, "pooled", "pteb_table7", f"PTEB table 7: {name} less each system, all runs pooled",
-            OPTIMISTIC,
+            OPTIMISTIC
         )  # fmt: skip
         yield _against(
             baseline, "averaged", "pteb_table14",
-            f"PTEB table 14: {name} less each system, runs averaged",
+            f"PTEB table 14: {name} less each system, runs averaged"
         )  # fmt: skip
     stability = given.comparisons.get("rank_stability", {})
     if any(not scope["reason"] for scope in stability.values()):
@@ -65,7 +65,7 @@ def _against(
     columns = (
         Column("scope", "text"), Column("baseline", "text"), Column("system", "text"),
         Column("hl_shift", "signed"), Column("ci_low", "signed"), Column("ci_high", "signed"), Column("p_holm", "p"),
-        Column("p", "p"), Column("statistic", decimals=1), Column("n", decimals=0), Column("method", "text"),
+        Column("p", "p"), Column("statistic", decimals=1), Column("n", decimals=0), Column("method", "text")
     )  # fmt: skip
     return ColumnTable(name, title, columns, tuple(rows), note)
 
@@ -106,7 +106,7 @@ def _ranks(stability: Mapping[str, Any]) -> ColumnTable:
     whole = [Column(key, decimals=0) for key in ("original_rank", "rank", "rank_low", "rank_high")]
     columns = (
         Column("scope", "text"), Column("system", "text"), Column("orig"), Column("pteb"), *whole,
-        Column("p_above_next"),
+        Column("p_above_next")
     )  # fmt: skip
     return ColumnTable("rank_intervals", "Ranks on original and paraphrased texts", columns, tuple(rows))
 
@@ -125,7 +125,7 @@ def _mixed(given: Given) -> ColumnTable:
     signed = [Column(name, "signed") for name in ("delta", "ci_low", "ci_high")]
     columns = (
         *(Column(name, "text") for name in ("task", "kind", "system")), *signed,
-        *(Column(f"sd_{name}") for name in SPREADS), Column("n", decimals=0), Column("method", "text"),
+        *(Column(f"sd_{name}") for name in SPREADS), Column("n", decimals=0), Column("method", "text")
     )  # fmt: skip
     return ColumnTable(
         "drop_mixed", "Drop in points, datasets and runs as random effects", columns, tuple(rows)
@@ -134,7 +134,7 @@ def _mixed(given: Given) -> ColumnTable:
 
 _GROUPED = (
     Column("group", "text"), Column("delta", "signed"), Column("ci_low", "signed"), Column("ci_high", "signed"),
-    Column("cells", decimals=0), Column("datasets", decimals=0),
+    Column("cells", decimals=0), Column("datasets", decimals=0)
 )  # fmt: skip
 
 
@@ -168,7 +168,7 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
         ]
         columns = (
             *(Column(name, "text") for name in ("source", "task", "dataset", "system")), Column("edit_distance"),
-            *_GROUPED[1:4],
+            *_GROUPED[1:4]
         )  # fmt: skip
         yield ColumnTable("drop_by_edit_distance", "Drop in points and edit distance", columns, tuple(lines))
     if given.lengths:
@@ -180,7 +180,7 @@ def _languages(rows: Sequence[Result]) -> ColumnTable:
     lines = [
         *_groups(language.languages), *_groups(language.groups),
         *_contrast(language.difference, "English less other languages"),
-        *_contrast(language.same_datasets, "the same within datasets that have both"),
+        *_contrast(language.same_datasets, "the same within datasets that have both")
     ]  # fmt: skip
     return ColumnTable("drop_by_language", "Drop in points by language", _GROUPED, tuple(lines))
 
@@ -203,7 +203,7 @@ def _lengths(given: Given) -> ColumnTable:
             )
     columns = (
         *(Column(name, "text") for name in ("task", "dataset", "system", "words")), Column("n", decimals=0),
-        Column("orig"), Column("pteb"), *_GROUPED[1:4], Column("lost", decimals=0), Column("reason", "text"),
+        Column("orig"), Column("pteb"), *_GROUPED[1:4], Column("lost", decimals=0), Column("reason", "text")
     )  # fmt: skip
     return ColumnTable("drop_by_length", "Drop in points by length in words", columns, tuple(rows))
 

@@ -223,7 +223,7 @@ class Writer:
         return {
             "question": mistype_question(question, self.seed, passage.id) if kind == "typo" else question,
             "evidence": passage.body[start:end], "answer": " ".join(written.answer.split()),
-            "start": passage.start + start, "end": passage.start + end,
+            "start": passage.start + start, "end": passage.start + end
         }  # fmt: skip
 
     async def _answer(
@@ -312,7 +312,7 @@ def draw_passages(
         used |= {passage.id: used.get(passage.id, 0) + 1 for passage in drawn[kind]}
     if drawn and not fit:
         raise DataError(
-            f"no passage has {options.words} words", path=corpus, mend="Ask about shorter ones: --words 10.",
+            f"no passage has {options.words} words", path=corpus, mend="Ask about shorter ones: --words 10."
         )  # fmt: skip
     return drawn
 
@@ -338,7 +338,7 @@ def forecast_drafts(
         yield replace(
             head, system=chat.name, items=len(asked), texts=len(asked), tokens=read + out,
             requests=requests, usd=None if price is None else price.usd(read, out),
-            seconds=remote_seconds(model, requests, read + out, out), assumed=True,
+            seconds=remote_seconds(model, requests, read + out, out), assumed=True
         )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnswerRequest", "GoldenOptions", "NamesRequest", "NoiseRequest", "QuestionsOptions", "QuestionsRequest",
-    "ScoreRequest", "Scoring", "answer", "golden", "probe_names", "probe_noise", "questions", "score", "sweep",
+    "ScoreRequest", "Scoring", "answer", "golden", "probe_names", "probe_noise", "questions", "score", "sweep"
 ]  # fmt: skip
 
 _HOMES = {

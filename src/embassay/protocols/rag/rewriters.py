@@ -55,11 +55,7 @@ REWRITERS.add(
 
 
 def open_rewriter(
-    text: str,
-    *,
-    ledger: Ledger | None = None,
-    cache: AnswerCache | Path | None = None,
-    seed: int = 1337,
+    text: str, *, ledger: Ledger | None = None, cache: AnswerCache | Path | None = None, seed: int = 1337
 ) -> Rewriter:
     """The rewriter that a spec string names: `identity`, `rules`, or `llm:` and any chat model with its parameters
     (`llm:openai:gpt-5-mini?temperature=0`).

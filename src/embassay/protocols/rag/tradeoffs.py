@@ -70,7 +70,7 @@ def generation_cost(passages: int, tokens: float, usd_per_million: float) -> flo
 
 
 WEIGHTS: Mapping[str, float] = {
-    "N-Recall4+@10": 1.0, "RA-nWG@10": 1.0, "N-Recall4+@30": 1.0, "RA-nWG@30": 1.0,
+    "N-Recall4+@10": 1.0, "RA-nWG@10": 1.0, "N-Recall4+@30": 1.0, "RA-nWG@30": 1.0
 }  # fmt: skip
 """What the average performance is the mean of."""
 

@@ -60,7 +60,7 @@ def run(
     """
     return Sage().run(
         systems, datasets=datasets, tasks=tasks, out=out, workers=workers, cache=cache, listener=listener,
-        max_usd=max_usd, **arguments,
+        max_usd=max_usd, **arguments
     )  # fmt: skip
 
 

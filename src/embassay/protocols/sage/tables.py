@@ -262,7 +262,7 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
         columns += [Column(name, style, 3), *(Column(f"{name} {end}", style, 3) for end in _ENDS)]
     yield ColumnTable(
         "sage_groups", "Embedding models and classical metrics as groups", tuple(columns), tuple(rows),
-        "Means over the systems of a group with 95% intervals; a task that one of them has no value of has none.",
+        "Means over the systems of a group with 95% intervals; a task that one of them has no value of has none."
     )  # fmt: skip
 
 
@@ -286,13 +286,13 @@ def best_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterato
     columns = [
         Column("task", "text"), Column("embedding", "text"), Column("value", decimals=3), Column("classical", "text"),
         Column("classical value", decimals=3), *(Column(f"times{end}", decimals=2) for end in ("", " low", " high")),
-        Column("percent higher", "signed", 1),
+        Column("percent higher", "signed", 1)
     ]  # fmt: skip
     if rows:
         yield ColumnTable(
             "sage_best", "The best embedding model and the best classical metric", tuple(columns), tuple(rows),
             "Times: the first divided by the second, with the 95% interval of paired draws. Both were chosen as the "
-            "best on these items, so each is a little too high.",
+            "best on these items, so each is a little too high."
         )  # fmt: skip
 
 

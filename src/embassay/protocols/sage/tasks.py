@@ -217,7 +217,7 @@ def preference() -> Task:
         return len(data.comparisons or ()) + len(data.ratings or ())
 
     return Task(
-        "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate, load, fields, size,
+        "preference", "Human preference", ("comparisons", "ratings"), HEADLINE, 2, evaluate, load, fields, size
     )  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def robustness() -> Task:
 
     return Task(
         "robustness", "Transformation robustness", ("summarised",), HEADLINE, 8, evaluate, loader("summarised"),
-        lambda data: {"text": (data.ids, data.texts), "summary": (data.ids, data.summaries)},
+        lambda data: {"text": (data.ids, data.texts), "summary": (data.ids, data.summaries)}
     )  # fmt: skip
 
 
@@ -237,7 +237,7 @@ def sensitivity() -> Task:
 
     return Task(
         "sensitivity", "Information sensitivity", ("documents",), HEADLINE, 19, evaluate, loader("documents"),
-        lambda data: {"text": (data.ids, data.texts)},
+        lambda data: {"text": (data.ids, data.texts)}
     )  # fmt: skip
 
 
@@ -247,7 +247,7 @@ def clustering() -> Task:
 
     return Task(
         "clustering", "Clustering", ("labelled",), HEADLINE, 1, evaluate, loader("labelled"),
-        lambda data: {"text": (data.ids, data.texts), "label": (data.ids, data.labels), "set": (data.ids, data.sets)},
+        lambda data: {"text": (data.ids, data.texts), "label": (data.ids, data.labels), "set": (data.ids, data.sets)}
     )  # fmt: skip
 
 
@@ -261,7 +261,7 @@ def retrieval() -> Task:
             "query": (data.queries.ids, data.queries.texts),
             "document": (data.corpus.ids, data.corpus.texts),
         },
-        lambda data: len(data.corpus),
+        lambda data: len(data.corpus)
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def _factory(name: str, title: str, shape: str) -> Callable[[], Task]:
 
         return Task(
             name, title, (shape,), module.HEADLINE, evaluate, load, module.texts, module.reword,
-            vectors=name in _VECTORS, unworded=unworded,
+            vectors=name in _VECTORS, unworded=unworded
         )  # fmt: skip
 
     return make

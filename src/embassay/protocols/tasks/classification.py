@@ -67,7 +67,7 @@ def evaluate(system: Similarity, data: Classification, context: Context) -> Task
     share = estimate(correct[:, None], lambda means: means[..., 0], context, "test texts", method, share=True)
     return make_outcome(
         HEADLINE, share, items, n=share.n, skipped=(*train.skipped, *test.skipped), warnings=notes,
-        counts={"train": len(labels), "test": share.n},
+        counts={"train": len(labels), "test": share.n}
     )  # fmt: skip
 
 

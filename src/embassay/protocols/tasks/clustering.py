@@ -186,5 +186,5 @@ def _mean_outcome(
     return make_outcome(
         HEADLINE, replace(estimate, method=f"{how}, {estimate.method}"), items, n=n,
         scores=() if len(scores) == 1 else scores, skipped=skipped, warnings=notes,
-        counts={"texts": n, "sets": len(scores)},
+        counts={"texts": n, "sets": len(scores)}
     )  # fmt: skip

@@ -103,7 +103,7 @@ class WordedPlan(planning.Plan):
         request = self.request
         job = PtebJob(
             self.opened_as(system, name), request.seed, request.tokenizer, self.cache, name,
-            request.dataset(dataset.source), request.limit, request.options, ORIGINAL, registry=self.registry,
+            request.dataset(dataset.source), request.limit, request.options, ORIGINAL, registry=self.registry
         )  # fmt: skip
         depends = {
             "protocol": self.protocol,
@@ -120,7 +120,7 @@ class WordedPlan(planning.Plan):
         units = texts if system.kind == "embedding" else 0
         return Cell(
             name, dataset.name, system.name, digest_json(depends), units, job,
-            remote=system.remote is not None, variant=ORIGINAL,
+            remote=system.remote is not None, variant=ORIGINAL
         )  # fmt: skip
 
     def opened_as(self, system: PlannedSystem, task: str) -> str:  # noqa: ARG002
@@ -137,7 +137,7 @@ def run_of(paraphrases: ParaphraseSet, source: WrittenBy, dataset: str, seed: in
     """What a worker needs to find the wordings of one run; `request` says what is done with texts without any."""
     return SourceRun(
         paraphrases.path, source.name, dataset, seed, paraphrases.digest(source.name, dataset, seed),
-        request.on_failure, request.exclude_copied,
+        request.on_failure, request.exclude_copied
     )  # fmt: skip
 
 
@@ -599,7 +599,7 @@ def _work(
             estimate_memory(system, part.data, [text for _, text in what.texts(part.data)],
                             plan.request.options.resamples)
             for part in parts
-        ),
+        )
     )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ def group_of(lang: str) -> str | None:
 
 Outcome = Literal[
     "ok", "copied", "empty", "too long", "wrong language", "thinking", "refused", "answered", "slot lost", "failed",
-    "missing", "prompt too long", "invalid JSON", "invalid text", "cut", "wrong length",
+    "missing", "prompt too long", "invalid JSON", "invalid text", "cut", "wrong length"
 ]  # fmt: skip
 """`ok` and `copied` (equal to the text but for case, spaces and punctuation) are usable. `refused` by the model or its
 server, `failed` for a call without an answer, `missing` from a stored or recorded set; the others are answers that the
@@ -153,8 +153,7 @@ class Generation:
         False, "Reject a paraphrase over 5 times its text's length, however short.", group=SYSTEMS
     )
     meaning: bool = option(
-        False,
-        "Reject replies that answer the text, or that drop or add a number or name (English).",
+        False, "Reject replies that answer the text, or that drop or add a number or name (English)."
     )
 
     def __post_init__(self) -> None:
@@ -203,7 +202,7 @@ class Repeats:
     runs: int = option(6, "Runs, each with fresh paraphrases.", least=1, most=10_000, group=STATISTICS)
     until_ci: float | None = option(
         None, "Add runs until every change is known to +- this many points over runs (95%).",
-        value="POINTS", group=STATISTICS,
+        value="POINTS", group=STATISTICS
     )  # fmt: skip
     max_runs: int = option(20, "Maximum runs with --until-ci.", least=1, most=10_000, group=STATISTICS)
     baseline: str = option(
@@ -211,7 +210,7 @@ class Repeats:
     )
     last_seeds: tuple[tuple[str, int], ...] = option(
         (), "Another seed for a dataset's last run.",
-        name="--last-seed", value="DATASET=SEED", group=STATISTICS, read=last_seeds,
+        name="--last-seed", value="DATASET=SEED", group=STATISTICS, read=last_seeds
     )  # fmt: skip
 
 

@@ -226,7 +226,7 @@ class Cells:
         draws = _draws([*scores, *originals])
         return Runs(
             source, _values(scores), _values(originals), draws[: len(pairs)], draws[len(pairs) :],
-            max(part.n for part in scores), method, units=min(resampled_units(part) for part in scores),
+            max(part.n for part in scores), method, units=min(resampled_units(part) for part in scores)
         )  # fmt: skip
 
 
@@ -409,7 +409,7 @@ def over(levels: Sequence[tuple[str, Level]], system: str, *, noun: str) -> Leve
     delta = over_headlines([level.delta for level in parts], system, noun=noun)
     return Level(
         system, score, original, delta,
-        _mean_runs([level.runs for level in parts]), _mean_runs([level.deltas for level in parts]),
+        _mean_runs([level.runs for level in parts]), _mean_runs([level.deltas for level in parts])
     )  # fmt: skip
 
 
@@ -509,7 +509,7 @@ def _with_reason(method: str, had: float | None, has: float | None) -> str:
 
 def level_rows(
     layout: Layout, task: str, headline: str, level: Level, label: str,
-    dataset: RunDataset | None = None, subset: str = "",
+    dataset: RunDataset | None = None, subset: str = ""
 ) -> Iterator[Result]:  # fmt: skip
     """The PTEB score, the original on the same items, the drop, and the standard deviations over runs of score and drop
     of a system at one level; `subset` is one language of a dataset. On a dataset also `delta_runs`: the drop with the
@@ -529,7 +529,7 @@ def level_rows(
         reason = "" if sd is not None else level.score.reason or ONE_RUN
         yield Result(
             layout.protocol, task, *where, measure, sd, runs if sd is not None else 0,
-            method=_method_of_spread(level) if sd is not None else "", seed=layout.seed, reason=reason,
+            method=_method_of_spread(level) if sd is not None else "", seed=layout.seed, reason=reason
         )  # fmt: skip
     half = over_runs(level.deltas) if dataset else None
     if half is not None and (drop := level.delta.value) is not None:
@@ -538,7 +538,7 @@ def level_rows(
         method = f"95% t interval over {runs} runs: other paraphrases of these very texts"
         yield Result(
             layout.protocol, task, *where, "delta_runs", drop, runs, low, high,
-            _with_reason(method, drop, low), layout.seed,
+            _with_reason(method, drop, low), layout.seed
         )  # fmt: skip
 
 
@@ -547,7 +547,7 @@ def original_row(layout: Layout, task: str, headline: str, original: Headline) -
     low, high = original.interval
     return Result(
         layout.protocol, task, "", "", "", ORIGINAL, original.system, headline, original.value, original.n, low, high,
-        original.method, layout.seed, original.reason,
+        original.method, layout.seed, original.reason
     )  # fmt: skip
 
 

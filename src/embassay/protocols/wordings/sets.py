@@ -58,7 +58,7 @@ class ParaphraseSet:
                 return cls(folder, SetManifest.read(folder / "manifest.json"))
         raise DataError(
             "there is no set of paraphrases here", path=path, expected="a folder with manifest.json",
-            mend="Give the folder of a run of `embassay pteb run` or `hteb run`, or its `paraphrases` folder.",
+            mend="Give the folder of a run of `embassay pteb run` or `hteb run`, or its `paraphrases` folder."
         )  # fmt: skip
 
     @property
@@ -140,14 +140,14 @@ class ParaphraseSet:
             raise DataError(
                 "the paraphrases are not those that were written", path=path,
                 expected=f"sha256 {file.sha256[:16]}…", found=f"{sha256[:16]}…",
-                mend="Get the file again, or run with a paraphraser into a new folder.",
+                mend="Get the file again, or run with a paraphraser into a new folder."
             )  # fmt: skip
         table = read_parquet(content, path=path)
         if missing := [name for name in COLUMNS if name not in table.columns]:
             raise DataError(
                 "the paraphrases were written by another version of Embassay", path=path,
                 expected=f"the columns {', '.join(COLUMNS)}", found=f"no {', '.join(missing)}",
-                mend="Use the version that wrote them, or run with a paraphraser into a new folder.",
+                mend="Use the version that wrote them, or run with a paraphraser into a new folder."
             )  # fmt: skip
         table = table.select(COLUMNS)
         return tuple(Paraphrase(**row) for row in table.iter_rows(named=True))
@@ -282,7 +282,7 @@ class SetManifest(BaseModel):
         except (OSError, ValidationError) as error:
             raise DataError(
                 "the manifest of the paraphrases cannot be read", path=path, found=_first(error),
-                mend="Get the folder again, or run with a paraphraser into a new one.",
+                mend="Get the folder again, or run with a paraphraser into a new one."
             ) from error  # fmt: skip
 
 
@@ -500,7 +500,7 @@ def import_paraphrases(file: Path, folder: Path, *, name: str = "", seed: int = 
     else:
         raise DataError(
             "there are no paraphrases in it", path=file,
-            expected="columns text and paraphrases, or text, wording and run_seed", found=", ".join(columns),
+            expected="columns text and paraphrases, or text, wording and run_seed", found=", ".join(columns)
         )  # fmt: skip
     content = sorted(
         (dataset, run, sorted((paraphrase.text, paraphrase.wording) for paraphrase in own))

@@ -311,7 +311,7 @@ class _Part:
         return in_other_words(
             self.task, data, self.part.lang, _wordings(run), tidy=tidy,
             keep_failed=run.on_failure == "original", exclude_copied=run.exclude_copied,
-            unworded=self.task.unworded(self.job.options), most_lost=self.job.options.most_lost,
+            unworded=self.task.unworded(self.job.options), most_lost=self.job.options.most_lost
         )  # fmt: skip
 
     def _original(self, both: Reworded) -> Component:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 OPTIONS = {
     "paraphrasers": "-p", "prompts": "--prompt", "transformer": "--transformer", "runs": "--runs",
-    "baseline": "--baseline",
+    "baseline": "--baseline"
 }  # fmt: skip
 """How the arguments of a run on rewritten texts are given."""
 
@@ -151,7 +151,7 @@ def _place_score(
     values = tuple(other for other in others if other is not None)
     scale = scale_of(
         [*values, *([] if value.value is None else [value.value])],
-        within=None if unit.factor != 1 else (0.0, 1.0), factor=unit.factor,
+        within=None if unit.factor != 1 else (0.0, 1.0), factor=unit.factor
     )  # fmt: skip
     return PlacedScore(title, value, values, scale, rank)
 
@@ -321,7 +321,7 @@ def _make_card(runs: Sequence[ReportRun], row: Row) -> SystemCard | None:
         facts=tuple(dict.fromkeys(fact for run in has for fact in _system_facts(run, row.system))),
         commands=tuple(dict.fromkeys(filter(None, (run_again(run.record, row.system) for run, _ in boards)))),
         ranked=bool(boards) and bool(boards[0][1].rank) and boards[0][0] is runs[0],
-        has_items=any(run.record.kind in ("sage", "pteb") for run in has) and row.system.ranked,
+        has_items=any(run.record.kind in ("sage", "pteb") for run in has) and row.system.ranked
     )  # fmt: skip
 
 

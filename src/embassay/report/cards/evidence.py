@@ -239,7 +239,7 @@ def _sweep_evidence(run: ReportRun, *, labels: bool) -> Evidence | None:
     return Evidence(
         run, ordered, np.empty((len(ordered), 0)), part.queries, SCORE,
         means=f"{measure} of its best stack, by {'labels' if labels else 'a golden set'}",
-        told=told, chance=LIKELY if is_first else 0, may=may or tuple(row.name for row in ordered),
+        told=told, chance=LIKELY if is_first else 0, may=may or tuple(row.name for row in ordered)
     )  # fmt: skip
 
 
@@ -298,7 +298,7 @@ def _choice_evidence(run: ReportRun) -> Evidence | None:
         means=f"chance to be the best; {judged}", basis="choice",
         told=f"{chance} best, {near} within {told['tolerance']:g} of the best",
         chance=LIKELY if told["says"] == told["pick"] else 0, needed=told["labels"],
-        may=tuple(row.name for row in ordered if row.value >= LEAST_CHANCE or row is ordered[0]),
+        may=tuple(row.name for row in ordered if row.value >= LEAST_CHANCE or row is ordered[0])
     )  # fmt: skip
 
 

@@ -568,7 +568,7 @@ def _stack_sentences(run: ReportRun, system: str) -> Iterator[Sentence]:
     yield (
         f"Its best stack of {len(stacks)} in {run.title} is ", f"{best.id}: {measure} {_quality_words(best, measure)}, "
         f"{_format_ms(best.latency)} at p{findings.asked.percentile:.0f}, {usd(best.cost)} per 1,000 queries "
-        f"(prices of {numbers.date(findings.asked.priced_on)}), {_stack_standing(part, best)}.",
+        f"(prices of {numbers.date(findings.asked.priced_on)}), {_stack_standing(part, best)}."
     )  # fmt: skip
 
 

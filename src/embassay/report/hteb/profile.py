@@ -76,7 +76,7 @@ def _make_profile(record: Record, row: Row, task: str = OVERALL, dataset: str = 
     find = partial(record.find, task, row.system.name, dataset=dataset)
     return Profile(
         row, find("original", variant=TOTAL), find(headline, variant=TOTAL),
-        {part: find("delta", variant=part) for part in parts_of(record)},
+        {part: find("delta", variant=part) for part in parts_of(record)}
     )  # fmt: skip
 
 
@@ -180,7 +180,7 @@ def _highest_sentences(
         has = "has the highest total: " if claim.others else "has a total of "
         yield (
             board.naming(claim.subject), f" {has}", POINTS.text(claim.value or 0.0), ", ", format_change(change),
-            " from its original.",
+            " from its original."
         )  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def _page_facts(record: Record, board: Board) -> Facts:
     return Facts.of(
         "hteb", "HTEB", numbers.counted(len(board.tasks), "task"),
         numbers.counted(len(record.ranked_systems), "system"), numbers.counted(len(sources), "transformation"),
-        f"{numbers.counted(runs, 'run')}{by}", *sample,
+        f"{numbers.counted(runs, 'run')}{by}", *sample
     )  # fmt: skip
 
 

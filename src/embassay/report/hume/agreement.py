@@ -239,7 +239,7 @@ def agreement_lead(summary: Summary, every: Sequence[PairModels]) -> Lead | None
         Axis(
             scale_of([0.0, *ahead], within=(0.0, 1.0) if min(ahead) >= 0 else None, factor=100.0),
             f"best model minus {who}, points", 0.0, "" if min(ahead) >= 0 else f"below: {who} lead",
-        ),
+        )
     )  # fmt: skip
     said = _say_correlation(summary, len(known))
     return Lead(
@@ -321,7 +321,7 @@ def _annotator_row(pair: PairRecord, annotator: Annotator) -> AnnotatorRow:
     return AnnotatorRow(
         pair.name, annotator.id, annotator.kind == "simulated", POINTS.text(annotator.score),
         f"{100 * annotator.score:.6g}", items,
-        numbers.NONE if annotator.seconds is None else numbers.duration(annotator.seconds), str(annotator.flagged),
+        numbers.NONE if annotator.seconds is None else numbers.duration(annotator.seconds), str(annotator.flagged)
     )  # fmt: skip
 
 

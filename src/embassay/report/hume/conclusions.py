@@ -171,7 +171,7 @@ def _overall_claims(summary: Summary) -> tuple[Claim, ...]:
     others = tuple(place.system for place in models if place is not best)
     place = Claim(
         PEOPLE, "is", "mean", value=human.mean.value, low=human.mean.low, high=human.mean.high, n=human.rank,
-        of=len(ranked), kind="place",
+        of=len(ranked), kind="place"
     )  # fmt: skip
     over = state_count("pairs", human.mean.n or len(summary.pairs), len(summary.pairs))
     return place, Claim(best.system, "most", "mean", others, best.mean.value), over
@@ -238,13 +238,13 @@ def _extreme_sentences(
         if claim.relation == "least":
             yield (
                 "The largest lead of a model is on ", pair.name, ": ", _label_name(claim.kind, label),
-                f" {format_points(best.score)}, {who} {format_scored(pair.human)}, agreement {format_agreement(pair)}.",
+                f" {format_points(best.score)}, {who} {format_scored(pair.human)}, agreement {format_agreement(pair)}."
             )  # fmt: skip
         else:
             yield (
                 f"The largest lead of {who} is {POINTS.change(claim.value or 0.0)} points, on {pair.name}: "
                 f"{format_scored(pair.human)} against {format_points(best.score)} of ",
-                _label_name(claim.kind, label), ".",
+                _label_name(claim.kind, label), "."
             )  # fmt: skip
 
 
@@ -366,7 +366,7 @@ def _noise_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     if low:
         yield (
             "noise", f"Annotators agree little on {_count_pairs(low)}: {pair_names(low, 5)}.",
-            "The order of models means little there.", low[0].advice or "Improve the task or drop it.",
+            "The order of models means little there.", low[0].advice or "Improve the task or drop it."
         )  # fmt: skip
 
 
@@ -396,7 +396,7 @@ def _small_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
             yield (
                 "small n",
                 f"{_count_pairs(few).capitalize()} with few items (n = {least} at least): {pair_names(few)}.",
-                follows, "Use more items where you can.",
+                follows, "Use more items where you can."
             )  # fmt: skip
 
 
@@ -405,7 +405,7 @@ def _flag_notes(pairs: Sequence[PairRecord]) -> Iterator[NoteParts]:
     if count:
         yield (
             "flagged", f"Annotators flagged {numbers.counted(count, 'answer')} as broken or not to be judged.",
-            "They stand in the study’s annotations with reasons.", "Look at them before you trust the gold.",
+            "They stand in the study’s annotations with reasons.", "Look at them before you trust the gold."
         )  # fmt: skip
 
 
@@ -450,7 +450,7 @@ def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
         return
     heads: list[str | Column] = [
         "Task", *number_columns("Open", "People’s share", "Contradicted, 95%", "The model’s", "Sample", "Draws differ"),
-        *number_columns("Not read", "Biased"),
+        *number_columns("Not read", "Biased")
     ]  # fmt: skip
     rows = [
         [
@@ -483,7 +483,7 @@ def _pairs_table(summary: Summary, label: Mapping[str, str]) -> Table:
     who = name_answerers(summary).capitalize().removesuffix(" annotators")
     heads: list[str | Column] = [
         "Pair", *number_columns("n", f"{who}, 95%"), "Agreement", *number_columns("Best", "Difference"), "Model",
-        *number_columns("Of people", "Paired, 95%"),
+        *number_columns("Of people", "Paired, 95%")
     ]  # fmt: skip
     return Table.of("pairs", heads, (_pair_row(standing, label) for standing in pair_standings(summary)))
 
@@ -499,7 +499,7 @@ def _pair_row(models: PairModels, label: Mapping[str, str]) -> list[str]:
     return [
         *cells, format_points(best.score) + ("*" if best.outside else " "),
         numbers.NONE if gap is None else POINTS.change(-gap), label[best.system],
-        of_people(pair, best.percent_of_human), numbers.NONE if paired is None else format_ends(paired),
+        of_people(pair, best.percent_of_human), numbers.NONE if paired is None else format_ends(paired)
     ]  # fmt: skip
 
 

@@ -98,7 +98,7 @@ def rank_places(summary: Summary) -> Places | None:
         groups.append((_unranked_words(reason), tuple(row for row in rows if row.reason == reason)))
     return Places(
         tuple((title, own) for title, own in groups if own), scale,
-        any(place.parameters_millions for place in shown), any(row.interval for row in rows),
+        any(place.parameters_millions for place in shown), any(row.interval for row in rows)
     )  # fmt: skip
 
 
@@ -222,7 +222,7 @@ def _gap_chart(reference: str, title: str, every: Sequence[PairModels], label: d
         tuple(
             (lang, tuple(_gap_row(gap, rank, reference, scale, label) for gap, rank in by_lang[lang])) for lang in order
         ),
-        reference == "best",
+        reference == "best"
     )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def _gap_row(gap: float, models: PairModels, reference: str, scale: Scale, label
     return GapRow(
         models.pair.dataset, bar_from_zero(gap, scale), POINTS.change(gap), f"{100 * gap:.6g}", other,
         label[best.system] if best is not None else "",
-        of_people(models.pair, best.percent_of_human) if best is not None else "",
+        of_people(models.pair, best.percent_of_human) if best is not None else ""
     )  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def side_by_side(plots: Sequence[Against]) -> Side | None:
     )
     return Side(
         tuple((plot.title, plot.scale) for plot in plots), lines, any(plot.has_among for plot in plots),
-        tuple(dict.fromkeys(reason for plot in plots for reason in plot.reasons)),
+        tuple(dict.fromkeys(reason for plot in plots for reason in plot.reasons))
     )  # fmt: skip
 
 
@@ -363,7 +363,7 @@ def _gap_plot(pair: PairRecord, gaps: Sequence[SystemScore], place: int, label: 
         any(score.among_people is not None for score in gaps),
         tuple(
             dict.fromkeys(why.rstrip(".") for score in gaps if score.difference and (why := score.difference.reason))
-        ),
+        )
     )  # fmt: skip
 
 

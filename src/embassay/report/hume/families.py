@@ -39,12 +39,12 @@ COEFFICIENTS = {
     "kendall": "Kendall’s τ-b", "alpha": "Krippendorff’s α", "percent_agreement": "equal answers",
     "v_measure": "V-measure", "pearson": "Pearson", "absolute_difference": "mean distance",
     "spearman_sd": "SD over queries", "dropped": "items dropped", "comparisons": "queries compared",
-    "skipped": "queries skipped",
+    "skipped": "queries skipped"
 }  # fmt: skip
 COUNTS = ("dropped", "comparisons", "skipped")
 CONVENTIONS = {
     "paper": "By the rule", "pooled": "Answers pooled", "mean": "Mean of annotators", "first": "First annotator",
-    "tie_aware": "Tie-aware AP", "display_order": "AP in display order", "expected": "AP expected over ties",
+    "tie_aware": "Tie-aware AP", "display_order": "AP in display order", "expected": "AP expected over ties"
 }  # fmt: skip
 MEASURES = {"v_measure": "V-measure", "map": "MAP", "spearman": "Spearman"}
 ALONE = "one annotator"
@@ -231,7 +231,7 @@ def llm_averages(summary: Summary) -> Averages | None:
 
 def _average_row(
     name: str, kind: Literal["human", "llm"], pairs: Sequence[PairRecord], families: Sequence[Family],
-    value: Callable[[PairRecord], float | None], failed: int = 0,
+    value: Callable[[PairRecord], float | None], failed: int = 0
 ) -> AverageRow:  # fmt: skip
     means = [_mean_over([pair for pair in pairs if pair.family == family], value) for family in families]
     return AverageRow(name, kind, (*means, _mean_over(pairs, value)), failed)

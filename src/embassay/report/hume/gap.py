@@ -224,11 +224,7 @@ def against_people(run: ReportRun, system: str) -> AgainstPeople | None:
     if summary is None or not scored:
         return None
     who = name_answerers(summary)
-    sentences = (
-        *_place_lines(summary, system, who),
-        *_side_lines(scored, who),
-        *_family_lines(scored, who),
-    )
+    sentences = (*_place_lines(summary, system, who), *_side_lines(scored, who), *_family_lines(scored, who))
     lines = tuple(_pair_line(pair, score) for pair, score in scored[:MOST_PAIRS])
     return AgainstPeople(run.title, run.slug, who, sentences, lines, max(0, len(scored) - MOST_PAIRS))
 
@@ -336,7 +332,7 @@ def _pair_line(pair: PairRecord, score: SystemScore) -> PairLine:
         share=of_people(pair, score.percent_of_human), difference=_difference_words(difference),
         among="" if score.among_people is None else numbers.percent(score.among_people),
         ceiling="" if pair.ceiling is None or pair.ceiling.value is None else format_points(pair.ceiling),
-        agreement=format_agreement(pair),
+        agreement=format_agreement(pair)
     )  # fmt: skip
 
 

@@ -176,7 +176,7 @@ class Losses:
             row, task, dataset,
             whole if kept is None or kept.value is None else kept, score, delta,
             find(name, system, SD, dataset=dataset), find(name, system, "delta_sd", dataset=dataset), whole,
-            tuple(self._runs.get((name, dataset, system, measure), ())), missing,
+            tuple(self._runs.get((name, dataset, system, measure), ())), missing
         )  # fmt: skip
 
 
@@ -254,7 +254,7 @@ TASKS = (
         "The score of a machine summary is its highest similarity to a human one of the same text; Spearman "
         "correlation with the human relevance rating. Human and machine summaries are paraphrased.",
         printed=POINTS,
-    ),
+    )
 )  # fmt: skip
 BY_NAME = {task.name: task for task in TASKS}
 

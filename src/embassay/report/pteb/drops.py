@@ -276,20 +276,20 @@ def _source_wordings(kept: ParaphraseSet, source: str, dataset: str, count: int,
 
 VALUES = {
     "sts": "similarity", "classification": "correct", "clustering": "v_measure", "pair_classification": "similarity",
-    "reranking": "ap", "retrieval": "ndcg@10", "summarization": "similarity",
+    "reranking": "ap", "retrieval": "ndcg@10", "summarization": "similarity"
 }  # fmt: skip
 """The value of an item of each task."""
 FIELDS = {
     "sts": ("first", "second"), "classification": ("test",), "pair_classification": ("first", "second"),
-    "reranking": ("query",), "retrieval": ("query",), "summarization": ("summary",),
+    "reranking": ("query",), "retrieval": ("query",), "summarization": ("summary",)
 }  # fmt: skip
 NOUNS = {
     "sts": "pair", "classification": "text", "clustering": "set", "pair_classification": "pair", "reranking": "query",
-    "retrieval": "query", "summarization": "summary",
+    "retrieval": "query", "summarization": "summary"
 }  # fmt: skip
 WORDS = {
     "similarity": "similarity", "correct": "right label", "v_measure": "V-measure", "ap": "average precision",
-    "ndcg@10": "nDCG@10",
+    "ndcg@10": "nDCG@10"
 }  # fmt: skip
 BETWEEN = " · "
 """Between an item and its language, where two languages have an item of one name."""

@@ -51,7 +51,7 @@ def judge_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     record, judges = run.record, in_order(run.record, run.board)
     yield Facts.of(
         "judge", "PTEB, step 1", numbers.counted(len(judges), "judge"),
-        numbers.counted(len(record.datasets(JUDGING)), "dataset"),
+        numbers.counted(len(record.datasets(JUDGING)), "dataset")
     )  # fmt: skip
     yield judge_verdict(record, run.board)
     yield Heading("Who follows gold scores")
@@ -273,7 +273,7 @@ def selection_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     placed = [row for row in board.rows if None not in _candidate_point(record, row)]
     yield Facts.of(
         "paraphrasers", "PTEB, step 2", numbers.counted(len(board.rows), "candidate"),
-        numbers.counted(len(record.datasets(CHOICE)), "dataset"),
+        numbers.counted(len(record.datasets(CHOICE)), "dataset")
     )  # fmt: skip
     yield selection_verdict(record, board)
     yield Heading("Meaning kept against words changed")
@@ -342,7 +342,7 @@ def _front_chart(record: Record, rows: Sequence[Row], rule: Rule) -> Markup:
     across = Axis(Scale(0.0, 1.0, 0.2), "edit distance: more words changed →", rule.edit_distance, "copies")
     up = Axis(
         scale_of([lowest, 5.0], within=(0.0, 5.0)), "similarity to the text, 0 to 5", rule.similarity,
-        f"the rule: at least {rule.similarity:g}",
+        f"the rule: at least {rule.similarity:g}"
     )  # fmt: skip
     return draw_scatter(points, across, up)
 
@@ -374,7 +374,7 @@ def candidates_table(record: Record, board: Board) -> Table:
         lines.append(Line(row.label, (*cells, front, Entry(told)), "llm"))
     columns = (
         "Similarity, 0 to 5", "Edit distance", "Seconds per text", "Copies, %", "Not usable, %", "On the front",
-        "By the rule",
+        "By the rule"
     )  # fmt: skip
     return Table(
         "candidates",
@@ -447,7 +447,7 @@ def validation_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     yield Facts.of(
         "validation", "PTEB, human validation",
         numbers.counted(len([lang for lang in langs if lang]), "language"),
-        numbers.counted(len(record.manifest.get("raters", ())), "rater"),
+        numbers.counted(len(record.manifest.get("raters", ())), "rater")
     )  # fmt: skip
     yield validation_verdict(record, run.board)
     yield Heading("Ratings by language")

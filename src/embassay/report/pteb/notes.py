@@ -134,5 +134,5 @@ def _few_runs(record: Record) -> Iterator[Found]:
     if len(runs) == 1:
         yield (
             "small n", "There is one run.", "Nothing is known of how other paraphrases would score.",
-            "Give --runs 6, or as many as the set of paraphrases has.",
+            "Give --runs 6, or as many as the set of paraphrases has."
         )  # fmt: skip

@@ -259,7 +259,7 @@ def _quality_line(
     return Quality(
         dataset, source, system, max(row.n for row in rows), len(rows),
         tuple(_quality_figure(name, measures.get(name, ())) for name in _MEASURES),
-        ", ".join(f"{name} {numbers.percent(share, 1)}" for share, name in often),
+        ", ".join(f"{name} {numbers.percent(share, 1)}" for share, name in often)
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ TASK = "choice"
 TO_GRADE = "to_grade.jsonl"
 SIGNALS = {
     "sentence": "a sentence taken out", "half": "half of its shared words gone", "apart": "all of them gone",
-    "keywords": "its rarest words", "typos": "typos", "reworded": "similar words", "title": "its title",
+    "keywords": "its rarest words", "typos": "typos", "reworded": "similar words", "title": "its title"
 }  # fmt: skip
 """What questions a passage asks of itself, by family."""
 BIAS = (
@@ -136,7 +136,7 @@ def _pick_name(record: Record, choice: Mapping[str, Any]) -> Name:
 
 def _lede_sentences(
     record: Record, dataset: str, told: Mapping[str, Any], chances: Sequence[Claim], alike: Sequence[Claim],
-    labels_needed: Sequence[Claim],
+    labels_needed: Sequence[Claim]
 ) -> Iterator[Sentence]:  # fmt: skip
     best, near, loss, random = chances
     p_best, p_near = numbers.percent(best.value or 0.0), numbers.percent(near.value or 0.0)
@@ -150,7 +150,7 @@ def _lede_sentences(
         _pick_name(record, told),
         f" has {_with_article(p_best)} chance of being best of {best.of} on {dataset} and {_with_article(p_near)} "
         f"chance of being within {told['tolerance']:g} nDCG@10 of the best. Expected loss: {regret} (random pick: "
-        f"{lot}).",
+        f"{lot})."
     )  # fmt: skip
     if alike:
         names = label_names([system.name for system in record.systems])
@@ -220,7 +220,7 @@ def choice_page(run: ReportRun, alone: bool) -> Iterator[Block]:
     choices = _read_choices(record)
     yield Facts.of(
         "", "Choice", numbers.counted(len(record.ranked_systems), "system"),
-        numbers.date(record.manifest.get("updated", "")),
+        numbers.date(record.manifest.get("updated", ""))
     )  # fmt: skip
     yield choice_verdict(record, board)
     yield from care_blocks((*notes_of(record),), run.mark)
@@ -335,7 +335,7 @@ def _systems_table(record: Record, dataset: str) -> Table:
     tolerance = record.arguments["options"]["tolerance"]
     heads: list[str | Column] = [
         "System", *number_columns("P(best)", f"P(within {tolerance:g})", "Regret", "Against the first, 95%",
-                                  "$ / 1M", "Time"),
+                                  "$ / 1M", "Time")
     ]  # fmt: skip
     systems = _order_systems(record, dataset)
     rows: list[list[str | Entry]] = [

@@ -126,7 +126,7 @@ def _line_of(correction: Correction) -> Line:
             Entry(f"{ends[0]} {ends[1]}–{ends[2]}"), Entry(f"{own[0]} {own[1]}–{own[2]}"),
             Entry(f"{correction.judge:{sign}.3f}"), Entry(f"{correction.n:,} {correction.unit}"),
             Entry(f"{correction.effective:,.0f}" if correction.slope else "judge unused"),
-        ),
+        )
     )  # fmt: skip
 
 

@@ -148,7 +148,7 @@ def _table_row(part: Part, findings: Findings, id: str, place: int) -> list[Entr
     times = ("n/a", "n/a") if total is None else (ms(total.p50), ms(total.p95))
     cells = (
         f"{place}{mark} {id}", _quality_text(stack, findings.asked.measure), times[0], usd(stack.cost), times[1],
-        _reached_text(stack, findings.asked.measure),
+        _reached_text(stack, findings.asked.measure)
     )  # fmt: skip
     return [Entry((Words(cell, "b"),) if chosen else cell) for cell in cells]
 
@@ -200,7 +200,7 @@ STATES = {
     "holds": ("holds here", "hold here"),
     "does not hold": ("fails here", "fail here"),
     "open": ("is undecided", "are undecided"),
-    "not tested": ("is untested", "are untested"),
+    "not tested": ("is untested", "are untested")
 }  # fmt: skip
 """What became of one recommendation of the paper, and of several."""
 
@@ -247,22 +247,14 @@ def frontier_plot(part: Part, asked: Terms, order: Sequence[str]) -> FrontierPlo
         [_stack_quality(stack, asked) for stack in valued]
         + [end for stack in shown for end in _quality_ends(stack, asked)]
     )
-    ties = sorted(
-        valued,
-        key=lambda stack: (
-            stack.tie_tokens,
-            stack.cost,
-            stack.latency,
-            stack.id,
-        ),
-    )
+    ties = sorted(valued, key=lambda stack: (stack.tie_tokens, stack.cost, stack.latency, stack.id))
     # What is on a frontier is drawn last, over the rings.
     drawn = sorted(ties, key=lambda stack: ("latency" in stack.on, part.frontiers[0].name in stack.on))
     parts = [
         _draw_limits(part, asked, x), _draw_grid(x, y, asked), _draw_steps(part, asked, x, y),
         _draw_whiskers(shown, asked, x, y),
         *(_draw_point(stack, part, asked, x, y) for stack in drawn), _draw_numbers(part, asked, order, x, y),
-        _draw_pick(part, asked, x, y),
+        _draw_pick(part, asked, x, y)
     ]  # fmt: skip
     rows = tuple((*_plot_row(ty, asked, x, y), drawn.index(ty), ty.tie_tokens) for ty in ties)
     svg = Markup(f'<svg class="curve" height="{HEIGHT + 64}">{"".join(parts)}</svg>')

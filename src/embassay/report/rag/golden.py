@@ -145,7 +145,7 @@ def _pool_blocks(golden: Golden) -> Iterator[Block]:
         head = "A column per question, from 0 to 100% of its pool: grade 5 at the foot, grade 1 on top. "
         yield Text(
             (f"{head}{figure.summary}{further} The counts are in ",
-             Link("every question", "golden-questions"), "."),
+             Link("every question", "golden-questions"), ".")
         )  # fmt: skip
 
 
@@ -335,7 +335,7 @@ def _golden_facts(golden: Golden, record: Record) -> Facts:
     return Facts.of(
         "golden", "RAG, golden set", *datasets, numbers.counted(len(golden.queries), "question"),
         f"judged by {short_judge(golden.settings.judge)}", f"ordered by {golden.settings.ranking}",
-        *([f"profile {golden.settings.profile}"] if golden.settings.profile else []),
+        *([f"profile {golden.settings.profile}"] if golden.settings.profile else [])
     )  # fmt: skip
 
 

@@ -373,7 +373,7 @@ def _ablation_table(group: Ablations) -> Table:
     caption = f"Change of the name margin by ablation, {group.title}"
     return Table(
         group.id, group.title, "Ablation", columns, tuple(lines), "forest", 3, is_titled=False, is_sortable=False,
-        caption=caption,
+        caption=caption
     )  # fmt: skip
 
 
@@ -390,7 +390,7 @@ def _side_by_side(groups: Sequence[Ablations]) -> Table:
     )
     return Table(
         "ablations", "Change of the name margin by ablation, percent", "Ablation", columns, tuple(lines),
-        "values cols", 3, is_titled=False, is_sortable=False,
+        "values cols", 3, is_titled=False, is_sortable=False
     )  # fmt: skip
 
 

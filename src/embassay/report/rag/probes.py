@@ -184,7 +184,7 @@ _SHORT = {
     "hard_name_mask": "mask", "gibberish_name": "gibberish", "edit_distance_near_miss": "near miss",
     "remove_label": "label", "strip_diacritics": "accents", "initials_form": "initials",
     "name_order_inversion": "order", "case_punct_perturb": "case", "author_position_shift": "position",
-    "unicode_normalization_stress": "unicode",
+    "unicode_normalization_stress": "unicode"
 }  # fmt: skip
 
 
@@ -216,7 +216,7 @@ def _noise_rows(where: Where) -> Iterator[list[str]]:
                 _with_interval(where.find(dataset, system.name, noisy, noise.HEADLINE)),
                 "n/a" if share is None else PERCENTS.text(share), _format_value(back) if rewriter else "",
                 _format_value(recall),
-                _with_interval(where.find(dataset, system.name, noisy, f"{RECALL} change"), signed=True),
+                _with_interval(where.find(dataset, system.name, noisy, f"{RECALL} change"), signed=True)
             ]  # fmt: skip
 
 
@@ -297,7 +297,7 @@ def noise_weaknesses(run: ReportRun, system: str) -> Iterator[Finding]:
         most = min(recall, key=lambda row: row.value or 0.0)
         yield make_finding(
             run, f"changes {RECALL} by {format_figure(most)} under small talk{_in_dataset(where, most)}", weight=3,
-            place="noise-retrieval",
+            place="noise-retrieval"
         )  # fmt: skip
 
 
@@ -500,7 +500,7 @@ def _noise_facts(where: Where) -> Facts:
     runs = where.record.arguments.get("runs", 0)
     return Facts.of(
         "noise", "RAG, noise probe", numbers.counted(len(where.systems), "system"), queries,
-        f"{numbers.counted(runs, 'draw')} of small talk",
+        f"{numbers.counted(runs, 'draw')} of small talk"
     )  # fmt: skip
 
 

@@ -133,6 +133,7 @@ def questions_verdict(record: Record, _: Board) -> Verdict:
 
 def _sources_verdict(run: Path, asked: list[dict[str, Any]]) -> Verdict:
     manifest = RunFolder(run).read_manifest() or {}
+    # Counted are the questions of the export, which is what -d reads.
     return verdict_of(asked, {cell["variant"]: cell["status"] for cell in manifest.get("cells", ())})
 
 

@@ -158,7 +158,7 @@ def _side_by_side(record: Record, score: Score) -> Iterator[Block]:
         pairs = Link("the paired differences", "score-pairs")
         yield Text((
             "Each panel has its own scale, printed on top. Tick: mean over queries; bar: its 95% interval. Overlap of "
-            "bars is not the test: see ", pairs, ". Bold: may be first; none if all may.",
+            "bars is not the test: see ", pairs, ". Bold: may be first; none if all may."
         ))  # fmt: skip
         yield Box("panels", tuple(panels))
 
@@ -183,7 +183,7 @@ def _measure_panel(record: Record, score: Score, base: str) -> Box:
     way = "lower is better" if measures[0].direction == "lower" else "higher is better"
     table = Table(
         "", base, "Run", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines), "marks", 3,
-        is_titled=False, is_sortable=False, export="",
+        is_titled=False, is_sortable=False, export=""
     )  # fmt: skip
     said_of = Text(", ".join(filter(None, (way, _count_units(score, rows)))))
     return Box(
@@ -263,12 +263,12 @@ def _worst_blocks(record: Record, score: Score, most: int) -> Iterator[Block]:
     yield Text((
         f"Worst mean of {score.headline} over the runs; what they lose, in the mean over runs. One query has no "
         "interval: it shows what happened, not who is better. Every query is in ", Command("tables/rag_per_query.csv"),
-        " and ", Command("items/"), ".",
+        " and ", Command("items/"), "."
     ))  # fmt: skip
     heads = (*(run.name for run in score.runs), "Mean", "Lost in the ordering", "Lost in the pool")
     yield Table(
         "worst-queries", "Queries that lose most", "Query", tuple(Column(head, style="num") for head in heads), lines,
-        "values", 3, is_titled=False, is_sortable=False, export="copy",
+        "values", 3, is_titled=False, is_sortable=False, export="copy"
     )  # fmt: skip
 
 
@@ -352,7 +352,7 @@ def pairs_table(record: Record, compared: Comparison, place: int) -> Table:
         f"pairs-{place}", compared.measure, "Runs",
         (Column("", scale, "bar"), *(Column(head, style="num") for head in heads), Column("In words", style="")),
         tuple(_pair_line(pair, unit, scale, kinds[pair.a]) for pair in compared.pairs), "forest", 3, is_titled=False,
-        caption=f"Differences between runs, {compared.measure}",
+        caption=f"Differences between runs, {compared.measure}"
     )  # fmt: skip
 
 
@@ -393,7 +393,7 @@ def _verdict_word(claim: Claim, pair: Pair) -> str:
 PERCENT = Unit(100.0, 1, 1)
 FINDINGS = {
     "pool": "the pool", "ordering": "the ordering", "both": "both", "little": "little is lost",
-    "open": "not told", "untold": "not told",
+    "open": "not told", "untold": "not told"
 }  # fmt: skip
 
 
@@ -414,11 +414,11 @@ def _pool_or_ordering(record: Record, score: Score) -> Iterator[Block]:
     yield Legend((("q4", "reached"), ("q2", "lost in the ordering"), ("q0", "lost in the pool")))
     columns = (
         Column("", Scale(0.0, 1.0, 1.0), "bar"), *(Column(head, style="num") for head in CEILING_COLUMNS),
-        Column("Loses more", style=""),
+        Column("Loses more", style="")
     )  # fmt: skip
     yield Table(
         "ceilings", "Reached, lost in the ordering and lost in the pool, by run and K", "Run", columns,
-        tuple(_ceiling_line(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False,
+        tuple(_ceiling_line(reading, kinds[reading.run]) for reading in ordered), digits=3, is_titled=False
     )  # fmt: skip
     yield Bullets(tuple(_reading_sentences(ordered)))
 
@@ -475,10 +475,7 @@ def _draw_ceiling(reached: Evidence | None, ceiling: Evidence | None) -> Markup:
 def _draw_whisker(evidence: Evidence) -> str:
     if evidence.low is None or evidence.high is None:
         return ""
-    low, high = (
-        percent(100 * _to_share(evidence.low)),
-        percent(100 * _to_share(evidence.high)),
-    )
+    low, high = (percent(100 * _to_share(evidence.low)), percent(100 * _to_share(evidence.high)))
     return f'<line class="z" x1="{low}" x2="{high}" y1="8" y2="8"/>'
 
 

@@ -173,7 +173,7 @@ def scenario_table(part: Part, asked: Terms) -> Table:
         )
         entries = (
             Entry(words), figure_entry(quality.value if quality is not None else None), *time_entries(stack),
-            usd_entry(stack.cost), Entry(scenario.how),
+            usd_entry(stack.cost), Entry(scenario.how)
         )  # fmt: skip
         lines.append(Line(scenario.name, entries))
     columns = ("Stack", asked.measure, "p50", "p95", "$ per 1,000", "How it is found")
@@ -281,7 +281,7 @@ def index_table(part: Part) -> Table | None:
     cutoffs = list(dict.fromkeys(k for index in part.indexes for k in index.recall))
     measures = list(dict.fromkeys(name for index in part.indexes for name in index.changes))
     columns = (
-        *(f"recall@{k}" for k in cutoffs), *measures, "Search, p50", "p95", "Memory", "≤ 2%",
+        *(f"recall@{k}" for k in cutoffs), *measures, "Search, p50", "p95", "Memory", "≤ 2%"
     )  # fmt: skip
     lines = tuple(_index_line(index, cutoffs, measures) for index in part.indexes)
     return Table("sweep-indexes", "Indexes against flat search", "Index", columns, lines, digits=3)
@@ -308,12 +308,7 @@ def every_stack(part: Part, findings: Findings, most: int) -> Table:
     """Every stack, the best by the measure that decides first; `most` rows of them."""
     asked = findings.asked
     ordered = sorted(
-        part.stacks,
-        key=lambda stack: (
-            -(stack.value(asked.measure) or -1.0),
-            stack.latency,
-            stack.id,
-        ),
+        part.stacks, key=lambda stack: (-(stack.value(asked.measure) or -1.0), stack.latency, stack.id)
     )
     spots = enumerate(shown_frontier(part, asked), start=1)
     order = {id: i for i, spot in spots for id in (spot.stack, *spot.equal)}
@@ -341,7 +336,7 @@ def _stack_line(stack: StackFacts, asked: Terms, names: Sequence[str], place: in
             Entry("n/a", why="needs measures at 10 and 30") if second is None else Entry(
                 numbers.score(second, 2), exact=f"{second:.6g}"),
             Entry("no" if place is None else f"{place}"),
-        ),
+        )
     )  # fmt: skip
 
 
@@ -596,7 +591,7 @@ def _plot_scope(part: Part, asked: Terms, place: int) -> Scope:
     plot = frontier_plot(part, asked, order)
     return Scope(
         part.dataset or ALL, part, plot, frontier_table(part, asked, spots, place), _plot_data(plot, asked),
-        tuple((name, kept) for name, kept in shares if kept),
+        tuple((name, kept) for name, kept in shares if kept)
     )  # fmt: skip
 
 
@@ -605,7 +600,7 @@ def _plot_data(plot: FrontierPlot, asked: Terms) -> str:
     fields = {
         "rows": plot.rows, "scale": plot.scale, "target": asked.target, "jitter": asked.jitter_ms,
         "share": asked.cost_share,
-        "limits": [asked.sla_ms, asked.budget], "measure": asked.measure,
+        "limits": [asked.sla_ms, asked.budget], "measure": asked.measure
     }  # fmt: skip
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 

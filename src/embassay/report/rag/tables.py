@@ -206,10 +206,7 @@ def _by_cutoff(score: Score) -> Table:
         at = [names.get((base, k)) for k in cutoffs]
         label = next(_measure_label(measure, base) for measure in at if measure)
         rows.append(
-            [
-                label,
-                *(value_text(score.value(run.name, measure.name) if measure else None) for measure in at),
-            ]
+            [label, *(value_text(score.value(run.name, measure.name) if measure else None) for measure in at)]
         )
     return Table.of("cutoffs", ("Measure", *number_columns(*titles)), rows)
 
@@ -234,10 +231,7 @@ def _many_runs(score: Score) -> Table:
     ranked = list(comparison.runs) if comparison else []
     order = [*ranked, *(run.name for run in score.runs if run.name not in ranked)]
     others = [measure for measure in score.measures if measure.name != score.headline]
-    titles = (
-        f"{score.headline}, 95%",
-        *(_measure_label(measure, measure.name) for measure in others),
-    )
+    titles = (f"{score.headline}, 95%", *(_measure_label(measure, measure.name) for measure in others))
     ranks = (
         dict(zip(ranked, zip(comparison.rank_low, comparison.rank_high, strict=False), strict=False))
         if comparison
@@ -285,7 +279,7 @@ def _sensitivity_table(score: Score) -> Table:
             f"{cell.cutoff}{'*' if cell.default else ''}", f"{cell.alpha:g}", f"{cell.cap4:g}", f"{cell.cap3:g}",
             *("n/a" if value is None else numbers.score(value) for value in values),
             "n/a" if cell.largest_change is None else numbers.score(cell.largest_change),
-            "n/a" if cell.tau is None else numbers.score(cell.tau, 2), " > ".join(cell.order),
+            "n/a" if cell.tau is None else numbers.score(cell.tau, 2), " > ".join(cell.order)
         ])  # fmt: skip
     return Table.of("sensitivity", heads, rows, at=len(heads) - 1)
 
@@ -361,7 +355,7 @@ def every_measure(record: Record, score: Score) -> Table:
     runs = [run.name for run in score.runs]
     return Table(
         "measures", "Every measure", "Measure", tuple(runs),
-        tuple(_measure_line(record, score, measure, runs) for measure in score.measures), digits=3,
+        tuple(_measure_line(record, score, measure, runs) for measure in score.measures), digits=3
     )  # fmt: skip
 
 

@@ -409,12 +409,12 @@ def _kept_results(record: Record, system: str) -> list[Result]:
 
 NOISY = {
     "capitalize": "in capitals", "delete10": "without every tenth letter", "numerize": "with digits for letters",
-    "negate": "that is negated", "sentence_shuffle": "of shuffled sentences", "word_shuffle": "of shuffled words",
+    "negate": "that is negated", "sentence_shuffle": "of shuffled sentences", "word_shuffle": "of shuffled words"
 }  # fmt: skip
 EDITED = {
     "capitalize": "in capitals", "delete10": "missing every tenth letter",
     "numerize": "written with digits for letters",
-    "negate": "negated", "sentence_shuffle": "shuffled by sentences", "word_shuffle": "shuffled by words",
+    "negate": "negated", "sentence_shuffle": "shuffled by sentences", "word_shuffle": "shuffled by words"
 }  # fmt: skip
 
 

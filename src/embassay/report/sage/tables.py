@@ -118,7 +118,7 @@ TASKS = (
         "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
         "It is a share of the system's own clean result: a poor retriever can keep all of little.",
         None, "random", "random",
-    ),
+    )
 )  # fmt: skip
 _MANY = 4
 """Edits that are named one by one."""
@@ -274,7 +274,7 @@ def two_decimals(value: float) -> str:
 
 def heat_tables(
     record: Record, board: Board, task: str, columns: Sequence[Wanted], printed: Printed = numbers.percent, *,
-    name: str, title: str,
+    name: str, title: str
 ) -> Iterator[Pane]:  # fmt: skip
     """A heat table per dataset of the task, under how many items it rests on; columns without any row are left out."""
     for i, dataset in enumerate(record.datasets(task)):
@@ -318,7 +318,7 @@ def heat_tables(
         table = Table(
             f"{name}-{i}", title, "System", tuple(Column(column.heading, None, "", column.group) for column in shown),
             tuple(lines), "heat stacked" if is_stacked else "heat", 3, is_titled=False,
-            export="copy" if is_stacked else "yes", caption=f"{title}, {dataset}",
+            export="copy" if is_stacked else "yes", caption=f"{title}, {dataset}"
         )  # fmt: skip
         yield (
             dataset,
@@ -387,7 +387,7 @@ def _widest_interval(results: Sequence[Result], in_percent: bool) -> str:
 PAPER = ("sage_table1", "sage_table2", "sage_table3", "sage_table4", "sage_table5", "sage_table6")
 SCOPES = {
     "Clustering": "clustering", "Human Pref.": "preference", "Robustness": "robustness",
-    "Sensitivity": "sensitivity", "Retrieval": "retrieval", "Overall": OVERALL,
+    "Sensitivity": "sensitivity", "Retrieval": "retrieval", "Overall": OVERALL
 }  # fmt: skip
 MEASURES = {task.headline for task in TASKS} | {OVERALL, "accuracy", "precision", "recall", "f1", "score"}
 """All that tables 1 to 6 are made of; a run has ten times as many rows."""
@@ -484,7 +484,7 @@ def _task_panel(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -
         )  # fmt: skip
         entry = Entry(
             (mark, value.text), style="grey" if value.few else "", bold=value.best and not value.few,
-            title=value.interval or "no interval",
+            title=value.interval or "no interval"
         )  # fmt: skip
         lines.append(Line(row.label, (entry,), row.system.kind, "more" if i >= TOP else "", row.system.name))
     if rest := [value.value or 0.0 for _, value in rows[TOP:]]:
@@ -495,7 +495,7 @@ def _task_panel(record: Record, task: Task, rows: Sequence[tuple[Row, Value]]) -
     return Table(
         "", task.title, "System", (Column((draw_axis(scale, labels=2), "Value"), style="num"),), tuple(lines),
         "marks", 3,
-        is_titled=False, is_sortable=False, export="", foot=tuple(foot),
+        is_titled=False, is_sortable=False, export="", foot=tuple(foot)
     )  # fmt: skip
 
 

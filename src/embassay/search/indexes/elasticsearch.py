@@ -86,7 +86,7 @@ def index_mapping(layout: DenseLayout, dim: int) -> dict[str, Any]:
         options |= {"m": layout.m, "ef_construction": layout.ef_construction}
     field = {
         "type": "dense_vector", "dims": dim, "index": True, "similarity": layout.similarity,
-        "index_options": options,
+        "index_options": options
     }  # fmt: skip
     return {"dynamic": "strict", "_source": {"enabled": False}, "properties": {FIELD: field}}
 
@@ -109,7 +109,7 @@ def knn_request(query: Floats, k: int, ef: int) -> dict[str, Any]:
     if k > MOST:
         raise UsageError(f"Elasticsearch gives back at most {MOST} of a search, not {k}.")
     return {
-        "field": FIELD, "query_vector": query.tolist(), "k": k, "num_candidates": min(MOST, max(ef, k)),
+        "field": FIELD, "query_vector": query.tolist(), "k": k, "num_candidates": min(MOST, max(ef, k))
     }  # fmt: skip
 
 
@@ -175,7 +175,7 @@ class Elastic:
         with self.told():
             self.client = elasticsearch.Elasticsearch(
                 url, request_timeout=_SECONDS, max_retries=1,
-                **{name: value for name, value in options.items() if value is not None},
+                **{name: value for name, value in options.items() if value is not None}
             )  # fmt: skip
 
     @contextmanager
@@ -327,7 +327,7 @@ class ElasticSearch:
                 with self._server.told():
                     answer = self._server.client.search(
                         index=self._index, knn=knn_request(query, k, self._ef), size=k, source=False,
-                        filter_path="timed_out,_shards.failed,hits.hits._id,hits.hits._score",
+                        filter_path="timed_out,_shards.failed,hits.hits._id,hits.hits._score"
                     )  # fmt: skip
                     return read_hits({"hits": {"hits": []}, **answer}, self._layout.similarity)
             except ModelError as error:

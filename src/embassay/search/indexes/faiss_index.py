@@ -340,11 +340,7 @@ def opq(
 
 
 def _open_codes(
-    kind: str,
-    vectors: Vectors,
-    where: tuple[str, str, Path | None],
-    m: int | None,
-    learning: tuple[int, int],
+    kind: str, vectors: Vectors, where: tuple[str, str, Path | None], m: int | None, learning: tuple[int, int]
 ) -> FaissIndex:
     name, digest, folder = where
     n, dim = shape_of(vectors)

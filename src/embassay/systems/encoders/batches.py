@@ -240,7 +240,7 @@ class TokenStates:
         try:
             states = self._model.encode(
                 list(texts), prompt=prompt, batch_size=batch_size, output_value="token_embeddings",
-                show_progress_bar=False, **by_route(self._route),
+                show_progress_bar=False, **by_route(self._route)
             )  # fmt: skip
         except Exception as error:  # transformers and torch have no root in common
             raise ModelError(f"The model failed while encoding tokens: {first_line(error)}") from error

@@ -52,7 +52,7 @@ class MultiVector:
     def __post_init__(self) -> None:
         self._torch = TorchModel(
             "MultiVectorEncoder", self.target, self.revision, system="colbert", device=self.device, dtype=self.dtype,
-            trained=_is_trained, since="6.2",
+            trained=_is_trained, since="6.2"
         )  # fmt: skip
         model = self._torch.model
         if self.max_length is not None:

@@ -60,7 +60,7 @@ class Mteb:
         self.dim = self.encode([" "]).shape[1]
         depends = {
             "task": self.task, "batch": self.batch_size, "device": self.device or card(),
-            "versions": [version(package) for package in ("mteb", "transformers", "torch")],
+            "versions": [version(package) for package in ("mteb", "transformers", "torch")]
         }  # fmt: skip
         self.identity = f"mteb:{meta.name}@{weights}:{json.dumps(depends, separators=(',', ':'))}"
 
@@ -91,7 +91,7 @@ class Mteb:
         return self._model.encode(
             inputs, task_metadata=self._tasks[role], hf_split="test", hf_subset="default",
             prompt_type=None if role is None else PromptType(role),
-            batch_size=self.batch_size, show_progress_bar=False,
+            batch_size=self.batch_size, show_progress_bar=False
         )  # fmt: skip
 
     def _meta(self, library: Any) -> Any:

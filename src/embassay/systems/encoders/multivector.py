@@ -87,7 +87,7 @@ class TorchModel:
 
     def __init__(
         self, kind: str, target: str, revision: str | None, *, system: str, device: str | None, dtype: str,
-        trained: Callable[[Mapping[str, Any], Mapping[str, Any]], bool], since: str,
+        trained: Callable[[Mapping[str, Any], Mapping[str, Any]], bool], since: str
     ) -> None:  # fmt: skip
         what = {"SparseEncoder": "Sparse models", "MultiVectorEncoder": "Multi-vector models"}[kind]
         mend = "Install it: pip install 'embassay[torch]'"
@@ -133,7 +133,7 @@ class TorchModel:
         try:
             model = kind(
                 self.weights.location, revision=self.weights.commit, local_files_only=self.weights.cached,
-                device=device or asked_device(),
+                device=device or asked_device()
             )  # fmt: skip
             model.to(getattr(torch, dtype))
         except Exception as error:  # hub, safetensors, transformers and torch have no root in common

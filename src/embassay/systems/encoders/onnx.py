@@ -132,7 +132,7 @@ class Onnx:
     def _set_prompts(self) -> None:
         shipped, default = self._folder.prompts()
         chosen: dict[Role | None, str | None] = {
-            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
+            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
         known = choose_known(self.family, None)
         self.prompts = choose_prompts(chosen, own=shipped, default=default, known=known, task=self.task)
@@ -170,7 +170,7 @@ class Onnx:
         depends = {
             "file": self.file, "pooling": self._pooling, "max_length": self.max_tokens,
             "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
-            "versions": [VERSION, self._run.version], **({"weights": "int8"} if self.weights == "int8" else {}),
+            "versions": [VERSION, self._run.version], **({"weights": "int8"} if self.weights == "int8" else {})
         }  # fmt: skip
         return f"onnx:{folder_identity(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
 

@@ -174,7 +174,7 @@ class _OpenVino:
         # Left to itself it computes in bfloat16 where the processor can.
         self._compiled = openvino.compile_model(model, "CPU", {
             "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": cores, "INFERENCE_NUM_THREADS": cores,
-            "ENABLE_CPU_PINNING": False,
+            "ENABLE_CPU_PINNING": False
         })  # fmt: skip
         self._free: deque[Any] = deque()
         self.inputs: Mapping[str, np.dtype[Any]] = {
@@ -215,7 +215,7 @@ def _quantize_weights(model: Path | bytes, asked: Computation) -> bytes:
             path = Path(folder) / "int8.onnx"
             quantize_dynamic(
                 whole, path, op_types_to_quantize=["MatMul", "Attention", "Gemm"], weight_type=QuantType.QInt8,
-                per_channel=True, reduce_range=True, extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
+                per_channel=True, reduce_range=True, extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT}
             )  # fmt: skip
             return path.read_bytes()
     except Exception as error:  # the quantiser's errors have no root in common
@@ -267,7 +267,7 @@ class _Graph:
         )
         inputs = [
             "input_ids", "", self._constant("words", words), self._constant("positions", positions), "",
-            *self._norm("embeddings.LayerNorm."),
+            *self._norm("embeddings.LayerNorm.")
         ]  # fmt: skip
         self._node("EmbedLayerNormalization", inputs, ["embedded", "mask_index"], epsilon=_EPSILON)
         return "embedded"
@@ -304,7 +304,7 @@ class _Graph:
     def _project_and_add(self, prefix: str, wide: str, residual: str) -> str:
         inputs = [
             self._matmul(prefix + "dense.", wide), residual, *self._norm(prefix + "LayerNorm."),
-            self._stored(prefix + "dense.bias"),
+            self._stored(prefix + "dense.bias")
         ]  # fmt: skip
         return self._node("SkipLayerNormalization", inputs, [prefix + "out"], epsilon=_EPSILON)
 

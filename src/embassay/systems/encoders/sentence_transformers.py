@@ -227,7 +227,7 @@ class SentenceTransformer:
             model = library.SentenceTransformer(
                 weights.location, revision=weights.commit, local_files_only=weights.cached,
                 device=self.device or asked_device(), backend=self.backend, trust_remote_code=self.trust_remote_code,
-                model_kwargs={**code}, config_kwargs={**code},
+                model_kwargs={**code}, config_kwargs={**code}
             )  # fmt: skip
             if self.backend == "torch":
                 import torch
@@ -266,7 +266,7 @@ class SentenceTransformer:
         listed = known_model(self._weights.location) if self._weights.folder is None else None
         known = choose_known(self.family, listed)
         given: dict[Role | None, str | None] = {
-            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
+            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
         chosen = choose_prompts(
             given,
@@ -314,7 +314,7 @@ class SentenceTransformer:
             "prompts": [self.prompts.query, self.prompts.document, self.prompts.plain],
             "max_length": self.max_tokens, "dims": self.dim, "batch": self._batch, "dtype": self.dtype,
             "device": self._model.device.type, "backend": self.backend, "code": self.code_revision,
-            "versions": [library.__version__, transformers.__version__, torch.__version__],
+            "versions": [library.__version__, transformers.__version__, torch.__version__]
         }  # fmt: skip
         if self.has_routes:
             depends["routes"] = True

@@ -201,7 +201,7 @@ class ServedPrompts:
         """The prompts that are not empty. A warning where the model is of a family that needs some, and nobody says
         which."""
         given: dict[Role | None, str | None] = {
-            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt,
+            "query": self.query_prompt, "document": self.document_prompt, None: self.prompt
         }  # fmt: skip
         known = choose_known(self.family, listed)
         chosen = choose_prompts(given, own={}, known=known)

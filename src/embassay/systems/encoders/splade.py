@@ -115,7 +115,7 @@ class _InTorch:
         self._asked = asked
         self._torch = TorchModel(
             "SparseEncoder", asked.target, asked.revision, system="splade", device=asked.device, dtype=asked.dtype,
-            trained=_is_trained, since="5.0",
+            trained=_is_trained, since="5.0"
         )  # fmt: skip
         model = self._torch.model
         if asked.max_length is not None:
@@ -125,7 +125,7 @@ class _InTorch:
         self.similarity = "cosine" if model.similarity_fn_name == "cosine" else "dot"
         self.identity = self._torch.identity(
             "splade", prompts=[asked.query_prompt, asked.document_prompt], max_length=self.max_tokens,
-            max_active=asked.max_active,
+            max_active=asked.max_active
         )  # fmt: skip
 
     def read(self, texts: list[str], role: Role | None) -> NDArray[np.float32]:
@@ -171,7 +171,7 @@ class _InOnnx:
         self._activation = _ACTIVATIONS[name]
         shipped, default = folder.prompts()
         chosen: dict[Role | None, str | None] = {
-            "query": asked.query_prompt, "document": asked.document_prompt, None: asked.document_prompt,
+            "query": asked.query_prompt, "document": asked.document_prompt, None: asked.document_prompt
         }  # fmt: skip
         self._prompts = choose_prompts(chosen, own=shipped, default=default)
         self.uses_roles = self._prompts.by_role
@@ -179,7 +179,7 @@ class _InOnnx:
         self.similarity = "cosine" if config.get("similarity_fn_name") == "cosine" else "dot"
         depends = {
             "file": asked.file, "max_length": self.max_tokens, "max_active": asked.max_active, "pooling": pooling,
-            "prompts": [self._prompts.query, self._prompts.document], "version": self._run.version,
+            "prompts": [self._prompts.query, self._prompts.document], "version": self._run.version
         }  # fmt: skip
         self.identity = f"splade:{folder_identity(folder.path)}:{json.dumps(depends, separators=(',', ':'))}"
 

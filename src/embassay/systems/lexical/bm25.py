@@ -292,11 +292,7 @@ class Scoring:
 
 
 def search_shards(
-    reading: Reading,
-    weighting: Weighting,
-    shards: Sequence[Sequence[str]],
-    k: int,
-    spread: Spread | None,
+    reading: Reading, weighting: Weighting, shards: Sequence[Sequence[str]], k: int, spread: Spread | None
 ) -> Iterator[Ranked]:
     """The best k of each shard, in order, as if all shards were one collection."""
     with Scratch() as scratch:
@@ -559,12 +555,7 @@ class BM25:
         return next(self.search_shards(queries, [corpus], k))
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: Spread | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order, with the statistics of all shards together."""
         reading = Reading(self.tokenizer, queries, all_terms=self.variant == "okapi")

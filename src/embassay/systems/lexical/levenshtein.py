@@ -70,12 +70,7 @@ class Levenshtein:
         )
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: Spread | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
         return over_shards(partial(self._search_shard, queries, k), shards, spread)

@@ -91,12 +91,7 @@ class OverlapSimilarity:
         return _ShardSearch(self, queries, k)(corpus)
 
     def search_shards(
-        self,
-        queries: Sequence[str],
-        shards: Sequence[Sequence[str]],
-        k: int,
-        *,
-        spread: Spread | None = None,
+        self, queries: Sequence[str], shards: Sequence[Sequence[str]], k: int, *, spread: Spread | None = None
     ) -> Iterator[Ranked]:
         """`search` in each shard, in order."""
         return over_shards(_ShardSearch(self, queries, k), shards, spread)

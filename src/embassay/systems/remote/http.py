@@ -67,7 +67,7 @@ def check_kept(url: str | None) -> None:
         raise UsageError(
             "The path of base_url holds what looks like a key, and a run keeps what its command says.",
             mend="Leave the path out, and let a server of yours add it; or give the whole address to OpenAI's client "
-            "in OPENAI_BASE_URL, which no run keeps.",
+            "in OPENAI_BASE_URL, which no run keeps."
         )  # fmt: skip
 
 

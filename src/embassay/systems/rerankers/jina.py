@@ -34,12 +34,7 @@ class JinaReranker(PostedReranker):
 
     def payload(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """Query and documents; the texts need not come back, and without `top_n` all are scored."""
-        return {
-            "model": self.target,
-            "query": query,
-            "documents": list(documents),
-            "return_documents": False,
-        }
+        return {"model": self.target, "query": query, "documents": list(documents), "return_documents": False}
 
     def read(self, answer: Any) -> tuple[Sequence[Any], int | None]:
         """`results`, and the tokens of all pairs where the server counts them."""

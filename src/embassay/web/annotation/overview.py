@@ -135,11 +135,7 @@ class OwnerRoutes:
         return self._service.options.public_url or str(request.base_url).rstrip("/")
 
 
-COEFFICIENTS = {
-    "fleiss_kappa": "Fleiss’ kappa",
-    "ari": "adjusted Rand index",
-    "spearman": "Spearman’s ρ",
-}
+COEFFICIENTS = {"fleiss_kappa": "Fleiss’ kappa", "ari": "adjusted Rand index", "spearman": "Spearman’s ρ"}
 _MOST_REMARKS = 300
 FEWEST = 10
 """Items below which a value is shown in grey and not called anything in a sentence."""
@@ -165,7 +161,7 @@ def owner_page(
         ],
         writers=writers, adjudication=count_decided(service, found),
         exposures=exposures, at=f"{datetime.now(UTC):%H:%M:%S}", coefficients=COEFFICIENTS, numbers=numbers,
-        when=format_time, width=bar_width, most=_MOST_REMARKS, fewest=FEWEST,
+        when=format_time, width=bar_width, most=_MOST_REMARKS, fewest=FEWEST
     )  # fmt: skip
 
 
@@ -501,5 +497,5 @@ def render_template(template: str, **values: Any) -> str:
 def _template_environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
+        lstrip_blocks=True
     )  # fmt: skip

@@ -35,7 +35,7 @@ from embassay.runs.folder import digest_json
 TASK = "passages"
 QUESTION = "How well does the passage answer the question?"
 ANCHORS = {
-    "1": "no help", "2": "touches it", "3": "partial", "4": "much of the answer", "5": "answers it",
+    "1": "no help", "2": "touches it", "3": "partial", "4": "much of the answer", "5": "answers it"
 }  # fmt: skip
 GUIDELINES = """Grade how useful **one passage** is for answering **one question**.
 
@@ -87,7 +87,7 @@ def decision_folder(path: Path) -> StudyFolder:
     if study.texts is None:
         raise DataError(
             "the passages have no texts to read", path=path / POOL,
-            mend="Make the study with --corpus FILE and --queries FILE.",
+            mend="Make the study with --corpus FILE and --queries FILE."
         )  # fmt: skip
     texts = study.texts
     items = tuple(
@@ -97,12 +97,12 @@ def decision_folder(path: Path) -> StudyFolder:
     )  # fmt: skip
     task = Task(
         name=TASK, family="sts", lang="mixed", title="Passages", question=QUESTION, guidelines=GUIDELINES, n=len(items),
-        scale=Scale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE), source=Source(dataset=path.name),
+        scale=Scale(low=1, high=5, step=1, anchors=ANCHORS), practice=list(PRACTICE), source=Source(dataset=path.name)
     )  # fmt: skip
     content = digest_json([[item.id, dict(item.payload)] for item in items])
     written = StudyFile(
         name=path.resolve().name, seed=study.terms.seed, tasks=[task], content=content,
-        guidelines=digest_json([GUIDELINES, QUESTION, ANCHORS]),
+        guidelines=digest_json([GUIDELINES, QUESTION, ANCHORS])
     )  # fmt: skip
     return StudyFolder(path, written, items)
 

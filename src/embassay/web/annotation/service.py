@@ -124,7 +124,7 @@ def others_shown(task: Task, dispute: Dispute, every: Sequence[Dispute]) -> dict
     values = [value for _, value in dispute.given]
     shown: dict[str, Any] = {
         "people": len(values), "refused": dispute.refused, "remarks": list(dispute.remarks),
-        "simulated": dispute.simulated,
+        "simulated": dispute.simulated
     }  # fmt: skip
     if task.family == "reranking":
         return shown | {"marks": [sum(marks) for marks in zip(*values, strict=True)]}

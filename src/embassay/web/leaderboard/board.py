@@ -281,7 +281,7 @@ def make_board(
         tuple(_run_datasets(newest)), runs, lead,
         tuple(replace(each, reason=tested[each.key].reason) if each.key in tested else each for each in columns),
         tuple(_system_row(joined, member, i, label[member.name]) for i, member in enumerate(members)),
-        part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD,
+        part.cells, part.ranks, part.best, part.top, part.alike, around.older, METHOD
     )  # fmt: skip
     whole = not any(test.reason == LATER for test in tested.values())
     stamp = "" if values_only else stamp_of(board)
@@ -296,7 +296,7 @@ def line_of(joined: Joined, around: Around) -> BoardLine:
         len({name for run in joined.runs for name in run.systems}),
         sum(len(by_system) for run in joined.runs for by_system in run.scores.values()),
         len(runs), around.newer, sum(run.done for run in runs), sum(run.cells for run in runs),
-        around.differs,
+        around.differs
     )  # fmt: skip
 
 
@@ -415,7 +415,7 @@ class Tests:
         pairs = self._pairs.setdefault((board.id, asked), {})
         tested = told_apart(
             [standings[place, name] for name in sorted(behind)],
-            higher=column.higher_is_better, origins=behind, known=pairs,
+            higher=column.higher_is_better, origins=behind, known=pairs
         )  # fmt: skip
         with self._lock:
             self._known[key] = tested

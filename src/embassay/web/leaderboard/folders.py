@@ -196,7 +196,7 @@ def read_run(folder: Folder) -> RunData:
         written = {shown_name(name): name for name in names if shown_name(name) != name}
         return RunData(
             folder, facts, kind, scores, work, langs, _read_stacks(folder.path, manifest), written,
-            _simulated_words(manifest.get("study")), _read_agreement(folder.path / "tables" / "agreement.csv"),
+            _simulated_words(manifest.get("study")), _read_agreement(folder.path / "tables" / "agreement.csv")
         )  # fmt: skip
     except DataError as error:
         raise DataError(_without_place(error, folder)) from None
@@ -293,7 +293,7 @@ def _read_work(run: RunFolder, manifest: Mapping[str, Any]) -> Iterator[Work]:
         yield Work(
             str(cell["task"]), str(cell["dataset"]), shown_name(str(cell["system"])), status, without_paths(reason),
             cell.get("seconds"),
-            int(counts.get("texts_encoded") or 0),
+            int(counts.get("texts_encoded") or 0)
         )  # fmt: skip
 
 
@@ -351,7 +351,7 @@ def shown_name(system: str) -> str:
 
 BOARD_KINDS = {
     "sage": "SAGE", "pteb": "PTEB", "hteb": "HTEB", "score": "RAG", "sweep": "RAG sweep", "names": "Names probe",
-    "noise": "Noise probe", "hume": "HUME", "mteb": "MTEB",
+    "noise": "Noise probe", "hume": "HUME", "mteb": "MTEB"
 }  # fmt: skip
 """What makes a board, in the order of their titles; other runs (golden sets, judges of paraphrases) compare no systems.
 """

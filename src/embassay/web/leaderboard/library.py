@@ -66,7 +66,7 @@ def make_card(library: Library, view: View, made: Made, name: str) -> Card | Non
         board.id, board.title, stamp_of((board.stamp, elsewhere)), row, identity, stands,
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] == 1),
         tuple(stand.column.title for stand in ranked if stand.rank is not None and stand.rank[0] > 1),
-        elsewhere,
+        elsewhere
     )  # fmt: skip
 
 
@@ -174,7 +174,7 @@ def _contrast_row(
     return ContrastRow(
         column.key, column.title, column.task, column.dataset, column.measure, column.unit, column.factor,
         column.decimals, column.higher_is_better, *values, difference, low, high, p, adjusted, smallest,
-        min(cell.n for cell in cells), why,
+        min(cell.n for cell in cells), why
     )  # fmt: skip
 
 

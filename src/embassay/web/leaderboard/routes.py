@@ -34,7 +34,7 @@ from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, addres
 
 FIELDS = (
     "system", "kind", "group", "run", "task", "dataset", "lang", "measure", "value", "ci_low", "ci_high", "n",
-    "rank_low", "rank_high", "state", "reason",
+    "rank_low", "rank_high", "state", "reason"
 )  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def as_tex(made: Made) -> str:
         r"% Needs \usepackage{booktabs,graphicx}.", rf"% {escape(board.title)}, version {board.version}.",
         rf"% {escape(board.method)}", r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
         rf"\begin{{tabular}}{{rl{'r' * len(shown)}}}", r"\toprule",
-        " & ".join(["Rank", "System", *(escape(column.title) for column in shown)]) + r" \\", r"\midrule",
+        " & ".join(["Rank", "System", *(escape(column.title) for column in shown)]) + r" \\", r"\midrule"
     ]  # fmt: skip
     for row in board.systems:
         rank = board.ranks[board.lead][row.index] if board.lead in board.ranks else None
@@ -233,7 +233,7 @@ def _board_difference(old: Board, new: Board, since: str) -> Changes:
         _by_name(old, new, old.cells, new.cells),
         _by_name(old, new, old.ranks, new.ranks),
         _by_name(old, new, old.best, new.best),
-        _top_names(old, new),
+        _top_names(old, new)
     )  # fmt: skip
 
 
@@ -363,7 +363,7 @@ class Service:
         """The page of one system."""
         return self._card(
             name, system, "card page",
-            lambda card, view: pack_body(render_card(card, view.boards, base=BELOW), HTML),
+            lambda card, view: pack_body(render_card(card, view.boards, base=BELOW), HTML)
         )  # fmt: skip
 
     def download(self, name: str, kind: str) -> Packed | None:
@@ -614,7 +614,7 @@ def make_app(library: Library, options: LeaderboardOptions) -> Prefix:
     """The app that serves a folder. It describes itself to nobody: there are no pages of its interface."""
     app = FastAPI(
         openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False,
-        lifespan=partial(_watch_folder, library, options.every),
+        lifespan=partial(_watch_folder, library, options.every)
     )  # fmt: skip
     Routes(Service(library)).add_to(app)
     return Prefix(Guard(app, options, headers_at), options.root_path)

@@ -141,7 +141,7 @@ def _agreed_columns(columns: Sequence[Column]) -> Iterator[Column]:
         if parts:
             yield replace(
                 whole, key=AGREED if task == OVERALL else f"{AGREED}/{task}", title=f"{whole.title}, high agreement",
-                measure=AGREED, overview=False, parts=parts,
+                measure=AGREED, overview=False, parts=parts
             )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def _make_column(kind: str, place: Place, key: str, langs: Mapping[str, str], *,
     unit = unit_of(kind)
     return Column(
         key, _column_title(kind, place, key, alone), task, dataset, langs.get(dataset, ""), measure,
-        "points" if unit is POINTS else "", unit.factor, unit.decimals, _more_is_better(measure), 0, False,
+        "points" if unit is POINTS else "", unit.factor, unit.decimals, _more_is_better(measure), 0, False
     )  # fmt: skip
 
 

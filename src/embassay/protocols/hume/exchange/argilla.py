@@ -218,7 +218,7 @@ def argilla_settings(task: Task, items: Sequence[Item]) -> Plain:
         ],
         "allow_extra_metadata": True,
         "distribution": {"strategy": "overlap", "min_submitted": 1},
-        "mapping": None,
+        "mapping": None
     }  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def _settings_fields(task: Task, most: int) -> Iterable[Plain]:
 def _text_field(name: str, *, required: bool) -> Plain:
     return {
         "name": name, "title": name, "required": required, "description": None,
-        "settings": {"type": "text", "use_markdown": False}, "type": "text",
+        "settings": {"type": "text", "use_markdown": False}, "type": "text"
     }  # fmt: skip
 
 
@@ -277,7 +277,7 @@ def _task_question(task: Task, most: int) -> Plain:
 def _question_of(name: str, task: Task, kind: str, told: Mapping[str, Any]) -> Plain:
     return {
         "name": name, "title": task.question, "description": _anchor_words(task), "required": True,
-        "settings": {"type": kind, **told}, "type": kind,
+        "settings": {"type": kind, **told}, "type": kind
     }  # fmt: skip
 
 
@@ -296,7 +296,7 @@ def _options_of(named: Iterable[tuple[str, str, str]]) -> Plain:
 def _text_question(name: str, title: str) -> Plain:
     return {
         "name": name, "title": title, "description": None, "required": False,
-        "settings": {"type": "text", "use_markdown": False}, "type": "text",
+        "settings": {"type": "text", "use_markdown": False}, "type": "text"
     }  # fmt: skip
 
 

@@ -92,7 +92,7 @@ def read_csv(path: Path) -> Taken:
             if len(cells) != len(header):
                 raise at.fault(
                     "the row has another number of cells than the header", expected=str(len(header)),
-                    found=str(len(cells)), mend=_MEND,
+                    found=str(len(cells)), mend=_MEND
                 )  # fmt: skip
             _take_row(dict(zip(header, map(_unquote_cell, cells), strict=True)), at, taken)
     except csv.Error as error:
@@ -314,7 +314,7 @@ _EXTRAS: Mapping[Family, Mapping[str, str]] = {
     },
     "sts": {
         "pearson": "mean_pairwise_pearson", "absolute_difference": "mean_absolute_difference", "alpha": "alpha",
-    },
+    }
 }  # fmt: skip
 """Our names of the others -> the published ones."""
 

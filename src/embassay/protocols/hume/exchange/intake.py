@@ -99,7 +99,7 @@ def _checked_row(
         ) from None
     return AnnotationRow(
         item_id=answer.item_id, annotator_id=annotator, value=value, ts=answer.ts, seconds=answer.seconds,
-        kind=answer.kind, flag=answer.flag, comment=answer.comment,
+        kind=answer.kind, flag=answer.flag, comment=answer.comment
     )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def _join_faults(faults: Sequence[DataError]) -> DataError:
         return first
     return DataError(
         f"{first.what} (and {more} more such lines)", path=first.path, line=first.line, expected=first.expected,
-        found=first.found, mend=first.mend,
+        found=first.found, mend=first.mend
     )  # fmt: skip
 
 
@@ -255,7 +255,7 @@ def guess_format(path: Path) -> Format:
         return "jsonl"
     raise DataError(
         "The file is of no known format", path=path, expected=", ".join(FORMATS),
-        mend="Name it with --format, or export it again as JSON.",
+        mend="Name it with --format, or export it again as JSON."
     )  # fmt: skip
 
 
@@ -301,7 +301,7 @@ class Imported:
             "written": [str(path) for path in self.written], "answers": rows, "impossible": self.impossible,
             "replaced": self.replaced, "left_out": dict(self.left_out), "remarks": list(self.remarks),
             "new_annotators": list(self.new_annotators),
-            "decisions": [{"adjudicator": who, "task": task, "items": n} for (who, task), n in self.decisions.items()],
+            "decisions": [{"adjudicator": who, "task": task, "items": n} for (who, task), n in self.decisions.items()]
         }  # fmt: skip
 
 
@@ -367,7 +367,7 @@ def import_files(
 
 def _keep_rows(
     folder: StudyFolder, rows: Sequence[AnnotationRow], decided: Sequence[AnnotationRow], before: set[str], *,
-    replace: bool,
+    replace: bool
 ) -> tuple[list[Path], int]:  # fmt: skip
     """Keep answers and decisions; where they are, and how many took the place of others. `before` have annotated."""
     people = before | {row.annotator_id for row in rows}

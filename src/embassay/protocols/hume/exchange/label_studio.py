@@ -74,7 +74,7 @@ def _clustering_view(view: ET.Element, task: Task) -> str:  # noqa: ARG001 - one
     _add_text(view, "text")
     _add_tag(
         view, "TextArea", name=GROUP, toName="text", maxSubmissions="1", editable="true", rows="1", required="true",
-        placeholder="The same word or number for texts of one topic",
+        placeholder="The same word or number for texts of one topic"
     )  # fmt: skip
     return "text"
 
@@ -111,7 +111,7 @@ def _add_text(parent: ET.Element, name: str, value: str = "") -> None:
 def _add_choices(parent: ET.Element, name: str, shown: str, *, required: bool) -> ET.Element:
     return _add_tag(
         parent, "Choices", name=name, toName=shown, choice="single-radio", required=str(required).lower(),
-        showInline="true",
+        showInline="true"
     )  # fmt: skip
 
 
@@ -238,7 +238,7 @@ def _read_annotation(
         item, str(meta.get("annotator") or _user_name(annotation.get("completed_by"))), value, at,
         ts=str(annotation.get("created_at") or ""), seconds=_lead_seconds(annotation.get("lead_time")),
         kind="simulated" if meta.get("kind") == "simulated" else "person",
-        flag=flag or (SKIPPED if value is None and skipped else ""), comment=comment,
+        flag=flag or (SKIPPED if value is None and skipped else ""), comment=comment
     )  # fmt: skip
 
 
@@ -281,7 +281,7 @@ def _document_marks(n: int, answers: Mapping[str, Any], at: Place) -> list[int] 
     if set(places) != set(range(n)) or wrong:
         raise at.fault(
             "not every document is marked", expected=f"{n} times {YES!r} or {NO!r}",
-            found=f"{len(places)} marks" if not wrong else repr(wrong[0])[:60], mend="Finish this task there.",
+            found=f"{len(places)} marks" if not wrong else repr(wrong[0])[:60], mend="Finish this task there."
         )  # fmt: skip
     return [int(places[place] == YES) for place in range(n)]
 
@@ -343,7 +343,7 @@ def _given_annotation(task: Task, row: AnnotationRow) -> Plain:
         key = digest_json([row.item_id, row.annotator_id, name])[:10]
         annotation["result"].append({
             "id": key, "from_name": name, "to_name": shown, "type": kind, "value": value,
-            "meta": {"annotator": row.annotator_id, "kind": row.kind},
+            "meta": {"annotator": row.annotator_id, "kind": row.kind}
         })  # fmt: skip
     if row.seconds is not None:
         annotation["lead_time"] = row.seconds

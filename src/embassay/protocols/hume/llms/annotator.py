@@ -70,7 +70,7 @@ def task_prompt(task: Task, mode: Mode) -> Prompt:
     kind, scale = kind_of(task, mode), task.scale or Scale()
     told = Template(read_prompt("embassay.protocols.hume.llms", kind)).substitute(
         title=task.title, question=task.question, guidelines=task.guidelines.strip(), choices=_choice_lines(task),
-        low=f"{scale.low:g}", high=f"{scale.high:g}",
+        low=f"{scale.low:g}", high=f"{scale.high:g}"
     )  # fmt: skip
     return Prompt(kind, VERSION, told)
 
@@ -236,7 +236,7 @@ class LlmAnnotator:
         return LlmRow(
             model=self.name, item_id=ask.item.id, task=ask.task.name, run=ask.run, mode=self.mode, status=status,
             value=value, text=tried.text, prompt=task_prompt(ask.task, self.mode).identity, reason=reason, usd=usd,
-            tokens_in=used.input_tokens, tokens_out=used.output_tokens,
+            tokens_in=used.input_tokens, tokens_out=used.output_tokens
         )  # fmt: skip
 
 

@@ -78,7 +78,7 @@ def read_llm_answers(folder: StudyFolder, files: Sequence[Path] = ()) -> tuple[L
             if row.item_id not in ids:
                 raise DataError(
                     f"The study has no item {row.item_id}", path=path, line=line,
-                    mend="Give answers to this study.",
+                    mend="Give answers to this study."
                 )  # fmt: skip
             rows.append(row)
         kinds = {(row.model, row.mode) for row in rows}
@@ -153,7 +153,7 @@ class AnswerFile:
             if row.item_id not in self._order:
                 raise DataError(
                     f"The study has no item {row.item_id}", path=self.path, line=number,
-                    mend=_MEND,
+                    mend=_MEND
                 )  # fmt: skip
             rows[row.item_id, row.run] = row
         self._cut = len(lines[-1])
@@ -227,7 +227,7 @@ def score_llm(task: TaskSpec, gold: Gold, rows: Sequence[LlmRow]) -> ScoredLlm:
     reason = _score_reason(task, left_out, len(gold) * len(by_run), runs)
     return ScoredLlm(
         task.family, mode, runs, {} if reason else _mean_scores([run.scores for run in runs if run.items]), answers,
-        {} if task.family == "sts" else _item_values(task.family, gold, answers), len(gold), statuses, missing, reason,
+        {} if task.family == "sts" else _item_values(task.family, gold, answers), len(gold), statuses, missing, reason
     )  # fmt: skip
 
 

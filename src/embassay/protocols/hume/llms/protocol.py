@@ -374,7 +374,7 @@ def _annotation_results(work: Work, annotator: LlmAnnotator, file: AnswerFile) -
         usd = sum(row.usd or 0.0 for row in rows) if priced else None
         statuses = Counter(row.status for row in rows)
         yield Annotated(
-            annotator.name, task.name, task.family, file.path, len(asks), dict(sorted(statuses.items())), tokens, usd,
+            annotator.name, task.name, task.family, file.path, len(asks), dict(sorted(statuses.items())), tokens, usd
         )  # fmt: skip
 
 

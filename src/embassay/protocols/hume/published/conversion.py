@@ -38,7 +38,7 @@ _COUNTS = {"value", "mean_spearman", "n_annotators", "n_items", "total_annotatio
 _EXTRAS = {
     "mean_pairwise_kappa": "cohen_kappa", "mean_percentage_agreement": "percent_agreement",
     "mean_kendall_tau": "kendall", "mean_binary_kappa": "cohen_kappa", "spearman_std": "spearman_sd",
-    "n_comparisons": "comparisons",
+    "n_comparisons": "comparisons"
 }  # fmt: skip
 """What result files call the further coefficients -> their names here."""
 

@@ -367,7 +367,7 @@ def long_frame(evaluations: Iterable[Evaluation]) -> pl.DataFrame:
 
     schema = {
         **dict.fromkeys(("system", "revision", "dataset", "subset", "lang", "kind"), pl.String),
-        "experiment": pl.Int64, "metric": pl.String, "value": pl.Float64,
+        "experiment": pl.Int64, "metric": pl.String, "value": pl.Float64
     }  # fmt: skip
     rows = [row for evaluation in evaluations for row in _long_rows(evaluation)]
     return pl.DataFrame(rows, schema=schema, orient="row")

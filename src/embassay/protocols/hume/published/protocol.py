@@ -86,7 +86,7 @@ def run_published(
         write_finished(
             folder, request=request, command=command or _python_command(request, out),
             rows=list(published_rows(summary)), tables=_published_tables(published, summary, request),
-            systems=_system_records(summary, published.own), datasets=_dataset_records(summary, request), extra={},
+            systems=_system_records(summary, published.own), datasets=_dataset_records(summary, request), extra={}
         )  # fmt: skip
     return Run(out)
 
@@ -139,7 +139,7 @@ def published_summary(found: Published, request: PublishedRequest) -> Summary:
     """The record of published results."""
     pairs = published_pairs(
         found.evaluations, found.study, found.llms,
-        aggregation=request.aggregation, one_annotator=request.one_annotator,
+        aggregation=request.aggregation, one_annotator=request.one_annotator
     )  # fmt: skip
     entered = list_contenders(found)
     matrix = matrix_of(pairs, entered)
@@ -152,7 +152,7 @@ def published_summary(found: Published, request: PublishedRequest) -> Summary:
     return Summary(
         title=TITLE, source="published", seed=request.seed, pairs=pairs,
         places=rank_by_mean(pairs, (*entered, *models), request.seed), wins=count_wins(matrix),
-        agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes,
+        agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p, notes=found.notes
     )  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def _published_tables(
     names = {table.name for table in own}
     every = every_table(
         scored, published.llms, published.study, one_annotator=request.one_annotator, own=published.own.evaluations,
-        apart=[name for name, (kind, _) in published.own.systems.items() if kind == "classical"],
+        apart=[name for name, (kind, _) in published.own.systems.items() if kind == "classical"]
     )  # fmt: skip
     yield from (table for table in every if table.name not in names)
     yield from own
@@ -217,7 +217,7 @@ def _llm_files(given: Sequence[str]) -> list[Path]:
         if not of_path:
             raise DataError(
                 "The folder holds no scores of language models",
-                path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name.",
+                path=entry, expected=f"CSV files that begin with {_HEADER}", mend="Give the files by name."
             )  # fmt: skip
         files += of_path
     if len(set(files)) < len(files):
@@ -273,7 +273,7 @@ def derive_study(evaluations: Sequence[Evaluation], human: str) -> Study:
     if len(revisions) > 1:
         raise DataError(
             f"The results hold people in {len(revisions)} revisions", found=", ".join(revisions),
-            mend="Give the files of one revision.",
+            mend="Give the files of one revision."
         )  # fmt: skip
     names = dict.fromkeys(person.dataset for person in people)
     datasets = tuple(
@@ -301,7 +301,7 @@ def _family_of(name: str, evaluations: Iterable[Evaluation]) -> Family:
     if len(families) != 1:
         raise DataError(
             f"The results of {name} are of no family of HUME", found=", ".join(sorted(metrics)) or "no measures",
-            expected=f"one of {', '.join(MAIN.values())}", mend="Leave the file out.",
+            expected=f"one of {', '.join(MAIN.values())}", mend="Leave the file out."
         )  # fmt: skip
     return families[0]
 

@@ -420,7 +420,7 @@ def quality_table(qualities: Sequence[Quality]) -> ColumnTable:
     )  # fmt: skip
     columns = (
         *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")), Column("iaa"),
-        Column("agreement", "text"), Column("superhuman_on_noise", decimals=0), Column("advice", "text"),
+        Column("agreement", "text"), Column("superhuman_on_noise", decimals=0), Column("advice", "text")
     )  # fmt: skip
     note = "Agreement takes two annotators; it is empty for one."
     return ColumnTable("quality_flags", "HUME: how far scores can be trusted", columns, rows, note)

@@ -109,7 +109,7 @@ def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]
         if len(row) != len(header):
             raise DataError(
                 "A row has another number of cells than the header",
-                path=path, line=line, expected=str(len(header)), found=str(len(row)), mend=_MEND,
+                path=path, line=line, expected=str(len(header)), found=str(len(row)), mend=_MEND
             )  # fmt: skip
     return header, body
 
@@ -119,7 +119,7 @@ def _find_pair(cells: Sequence[str], study: Study, path: Path, line: int) -> Pai
     if pair is None:
         raise DataError(
             "The study has no such pair of dataset and language",
-            path=path, line=line, found=f"{cells[0]}, {cells[1]}", mend=_MEND,
+            path=path, line=line, found=f"{cells[0]}, {cells[1]}", mend=_MEND
         )  # fmt: skip
     return pair
 
@@ -194,7 +194,7 @@ def family_table(scores: LlmScores, matrix: Matrix | None = None) -> ColumnTable
     rows.append((AVERAGE, *_mean_points(scores, lambda _: True), None, None))
     columns = (
         Column("category", "text"), *(Column(name, decimals=1) for name in ("human", *scores.llms)),
-        Column("best_embedding_score", decimals=1), Column("best_embedding_model", "text"),
+        Column("best_embedding_score", decimals=1), Column("best_embedding_model", "text")
     )  # fmt: skip
     note = "The average is the mean over all pairs, not over families. People marked documents, LLMs ranked them."
     return ColumnTable("hume_table2", "HUME table 2: people and LLMs", columns, tuple(rows), note)
@@ -210,7 +210,7 @@ def pair_score_table(scores: LlmScores, family: Family) -> ColumnTable:
     rows.append((AVERAGE, "", *_mean_points(scores, _is_of_family(family))))
     columns = (
         Column("dataset", "text"), Column("lang", "text"),
-        *(Column(name, decimals=1) for name in ("human", *scores.llms)),
+        *(Column(name, decimals=1) for name in ("human", *scores.llms))
     )  # fmt: skip
     number = LLM_TABLES[family]
     name = f"hume_table{number}" if number else f"hume_llm_{family}"
@@ -271,10 +271,7 @@ def column_groups(matrix: Matrix) -> dict[str, Callable[[Pair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
-    return {
-        **{f"{family}_{lang}": _is_in(family, lang) for family, lang in ordered},
-        OVERALL: lambda _: True,
-    }
+    return {**{f"{family}_{lang}": _is_in(family, lang) for family, lang in ordered}, OVERALL: lambda _: True}
 
 
 def _is_in(family: Family, lang: str) -> Callable[[Pair], bool]:
@@ -347,7 +344,7 @@ def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyTy
         *(Column(name, decimals=1) for name in ("human", "ci_low", "ci_high")), Column("ci_method", "text"),
         Column("iaa_metric", "text"), Column("iaa"), Column("best_model", "text"),
         Column("best_model_score", decimals=1), Column("outside_interval", decimals=0),
-        *(column for name in own for column in (Column(name, decimals=1), Column(f"{name} outside", decimals=0))),
+        *(column for name in own for column in (Column(name, decimals=1), Column(f"{name} outside", decimals=0)))
     )  # fmt: skip
     rows = tuple((*_pair_row(summary), *_own_cells(summary, own)) for summary in summaries)
     note = (
@@ -363,7 +360,7 @@ def _pair_row(summary: PairSummary) -> tuple[Value, ...]:
         pair.family, pair.dataset, pair.lang, pair.n_items, len(summary.annotators), summary.total_annotations,
         *(_print_percent(value) for value in (standing.human, interval.low, interval.high)), interval.method,
         summary.agreement_metric, summary.agreement, standing.best_model, percent_first(standing.best),
-        None if summary.outside is None else int(summary.outside),
+        None if summary.outside is None else int(summary.outside)
     )  # fmt: skip
 
 
@@ -407,7 +404,7 @@ def models_table(study: Study | None = None) -> ColumnTable:
 
 def every_table(
     evaluations: Sequence[Evaluation], llms: LlmScores | None = None, study: Study | None = None,
-    *, one_annotator: OneAnnotator = "wilson", own: Sequence[Evaluation] = (), apart: Collection[str] = (),
+    *, one_annotator: OneAnnotator = "wilson", own: Sequence[Evaluation] = (), apart: Collection[str] = ()
 ) -> Iterator[ColumnTable]:  # fmt: skip
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
     `hume_pairs`, `hume_win_rates` and `quality_flags`.
@@ -500,7 +497,7 @@ def overall_table(matrix: Matrix) -> ColumnTable:
     )
     columns = (
         Column("rank", decimals=0), Column("system", "text"), Column("overall", decimals=1),
-        Column("rank_by_dataset", decimals=0), Column("overall_by_dataset", decimals=1),
+        Column("rank_by_dataset", decimals=0), Column("overall_by_dataset", decimals=1)
     )  # fmt: skip
     note = f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset weighs the same instead."
     return ColumnTable("hume_overall", "HUME: overall", columns, rows, note)
@@ -513,7 +510,7 @@ def pair_standing_table(standings: Sequence[PeopleRank]) -> ColumnTable:
         *(Column(name, decimals=1) for name in ("best", "median", "mean", "worst")), Column("best_model", "text"),
         *(Column(f"gap_{name}", "signed", 1) for name in ("best", "median", "mean")),
         Column("human_rank", decimals=0), Column("position"), Column("best_percent_of_human", decimals=1),
-        Column("model_range", decimals=1), Column("model_sd", decimals=1), Column("difficulty", "text"),
+        Column("model_range", decimals=1), Column("model_sd", decimals=1), Column("difficulty", "text")
     )  # fmt: skip
     note = "Gaps are Human minus models. Position is 0 at the worst model and 1 at the best."
     rows = tuple(_standing_row(standing) for standing in standings)
@@ -525,7 +522,7 @@ def _standing_row(rank: PeopleRank) -> tuple[Value, ...]:
     return (
         rank.pair.family, rank.pair.dataset, rank.pair.lang, *(100 * value for value in levels), rank.best_model,
         100 * rank.gap("best"), 100 * rank.gap("median"), 100 * rank.gap("mean"), rank.rank, rank.position,
-        rank.best_percent_of_human, 100 * rank.spread, 100 * rank.sd, rank.difficulty,
+        rank.best_percent_of_human, 100 * rank.spread, 100 * rank.sd, rank.difficulty
     )  # fmt: skip
 
 
@@ -538,6 +535,6 @@ def win_table(standings: Sequence[PeopleRank]) -> ColumnTable:
     )
     columns = (
         Column("by", "text"), Column("group", "text"), Column("against", "text"), Column("wins", decimals=0),
-        Column("pairs", decimals=0), Column("win_rate", decimals=1),
+        Column("pairs", decimals=0), Column("win_rate", decimals=1)
     )  # fmt: skip
     return ColumnTable("hume_win_rates", "HUME: pairs that people win", columns, rows, "A tie is not a win.")

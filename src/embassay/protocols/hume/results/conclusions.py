@@ -55,7 +55,7 @@ FEWEST_PAIRS = 10
 """Pairs from which on a mean over them gets an interval."""
 _BY: Mapping[Literal["all", "family", "lang", "group"], Callable[[Pair], str]] = {
     "all": lambda _: "all", "family": lambda pair: pair.family, "lang": lambda pair: pair.lang,
-    "group": lambda pair: pair.group,
+    "group": lambda pair: pair.group
 }  # fmt: skip
 
 
@@ -215,7 +215,7 @@ def compare_systems(every: Sequence[Standing]) -> dict[str, Any]:
             scopes.setdefault(name, []).append(standing.headline)
     return {
         "alpha": ALPHA, "correction": CORRECTION, "method": METHOD,
-        "scopes": {name: compared(headlines) for name, headlines in scopes.items()},
+        "scopes": {name: compared(headlines) for name, headlines in scopes.items()}
     }  # fmt: skip
 
 

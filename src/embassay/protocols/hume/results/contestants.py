@@ -244,7 +244,7 @@ def of_cell(record: CellRecord, kind: SystemKind, of: Answered, folder: RunFolde
     headline = next(score for score in record.scores if not score.variant and not score.subset)
     score = Bar(
         value=headline.value, low=headline.ci_low, high=headline.ci_high, n=headline.n,
-        method=headline.method, reason=headline.reason,
+        method=headline.method, reason=headline.reason
     )  # fmt: skip
     failed, notes = record.counts.get("texts_failed", 0), _record_notes(record)
     if headline.value is None:
@@ -408,7 +408,7 @@ def _on_counted(counting: Counting, contestant: Contestant) -> Bar:
     return Bar(
         value=nan_to_none(value), low=nan_to_none(estimate.low), high=nan_to_none(estimate.high), n=len(items),
         method=method,
-        reason="" if not math.isnan(value) else estimate.reason or "the value is undefined",
+        reason="" if not math.isnan(value) else estimate.reason or "the value is undefined"
     )  # fmt: skip
 
 
@@ -491,7 +491,7 @@ def make_plan(
         for system in systems:
             job = models.StudyJob(
                 system.spec, request.seed, request.tokenizer, cache, folder.path, folder.study.content,
-                task.name, settings, request.resamples, request.neighbours,
+                task.name, settings, request.resamples, request.neighbours
             )  # fmt: skip
             key = _cell_key(job, system, folder, tokenizer, fingerprint_of(data))
             units = len(texts) if system.kind == "embedding" else 0
@@ -500,7 +500,7 @@ def make_plan(
             )
     return StudyPlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
-        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=answers, llms=llms,
+        tokenizer_identity=tokenizer.identity, cache=cache, folder=folder, answered=answers, llms=llms
     )  # fmt: skip
 
 
@@ -573,6 +573,6 @@ def _cell_forecasts(plan: StudyPlan, *, measure: bool) -> Iterator[Forecast]:
         wanted = Work(
             family, dataset.name, dataset.tasks[0].n, len(texts), tokens, partial(models.rehearse_cell, job), texts,
             kind="distances" if family == "clustering" else "pairs",
-            footprint=partial(need_of, data=data, resamples=job.resamples),
+            footprint=partial(need_of, data=data, resamples=job.resamples)
         )  # fmt: skip
         yield from forecaster.cells(wanted)

@@ -77,7 +77,7 @@ def _pair_row(beside: Beside) -> tuple[str, ...]:
     return (
         escape_markdown(pair.name), str(pair.n), _format_score(pair.human), escape_markdown(_format_agreement(pair)),
         best, gap,
-        _format_score(pair.ceiling) if pair.ceiling else numbers.NONE,
+        _format_score(pair.ceiling) if pair.ceiling else numbers.NONE
     )  # fmt: skip
 
 

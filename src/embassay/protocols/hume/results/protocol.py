@@ -210,7 +210,7 @@ def study_request(request: PublishedRequest, items: Path) -> StudyRequest:
     """The request to evaluate the systems of a published one on the items."""
     return StudyRequest(
         str(items), request.systems, samples_per_label=request.samples_per_label, resamples=request.resamples,
-        seed=request.seed, tokenizer=request.tokenizer, repeats=request.repeats, neighbours=request.neighbours,
+        seed=request.seed, tokenizer=request.tokenizer, repeats=request.repeats, neighbours=request.neighbours
     )  # fmt: skip
 
 

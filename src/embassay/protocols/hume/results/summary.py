@@ -132,7 +132,7 @@ class _Rows:
         method = ", ".join(filter(None, (bar.method, _said_of(kinds) if system == HUMAN else "")))
         return Result(
             PROTOCOL, pair.family, self.dataset, "", pair.lang, variant, system, measure, bar.value, bar.n,
-            bar.low, bar.high, method, self.seed, bar.reason if bar.value is None else "",
+            bar.low, bar.high, method, self.seed, bar.reason if bar.value is None else ""
         )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _overall_rows(summary: Summary) -> Iterator[Result]:
         mean = place.mean
         yield Result(
             PROTOCOL, OVERALL, "", "", "", "", place.system, OVERALL, mean.value, mean.n, mean.low, mean.high,
-            mean.method, summary.seed, mean.reason if mean.value is None else "",
+            mean.method, summary.seed, mean.reason if mean.value is None else ""
         )  # fmt: skip
 
 
@@ -217,7 +217,7 @@ def study_summary(
         title=f"HUME, {plan.folder.study.name}", source="study", seed=plan.request.seed, pairs=pairs,
         places=rank_by_mean(pairs, entered, plan.request.seed), wins=count_wins(matrix),
         agreement_against_gap=correlation_bar(gap), agreement_against_gap_p=gap.p,
-        notes=tuple(_summary_notes(plan, pairs, entered)),
+        notes=tuple(_summary_notes(plan, pairs, entered))
     )  # fmt: skip
     return summary, entered
 
@@ -268,7 +268,7 @@ def study_pair(
         group=name.group, n=len(of.items), human=no_bar(NOBODY),
         flags=_pair_flags(of, who_counts(of.answers, request.min_answered)),
         models=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind != "llm"),
-        llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm"),
+        llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm")
     )  # fmt: skip
     if not any(of.answers.values()):
         return head
@@ -283,7 +283,7 @@ def _complete_pair(
     systems = beside_people(counting, contestants)
     best = max(
         (system for system in systems if system.system in ranked and system.score.value is not None),
-        key=lambda score: score.score.value or 0, default=None,
+        key=lambda score: score.score.value or 0, default=None
     )  # fmt: skip
     return head.model_copy(
         update={
@@ -320,7 +320,7 @@ def _convention_scores(counting: Counting) -> dict[str, float | None]:
     people = counting.people
     scores: dict[str, float | None] = {
         "paper": people.score("paper"), "pooled": None if people.pooled is None else people.score("pooled"),
-        "mean": people.score("mean"), "first": people.score("first"),
+        "mean": people.score("mean"), "first": people.score("first")
     }  # fmt: skip
     if counting.of.task.family == "reranking":
         scores |= {mode: counting.by(mode).score(counting.rule) for mode in AP_MODES}
@@ -337,13 +337,13 @@ def _pair_agreement(counting: Counting) -> Agreement | None:
     value = Bar(
         value=nan_to_none(agreement.value), low=nan_to_none(own.low) if own else None,
         high=nan_to_none(own.high) if own else None,
-        n=agreement.items, method=own.method if own else "", reason=agreement.reason or (own.reason if own else ""),
+        n=agreement.items, method=own.method if own else "", reason=agreement.reason or (own.reason if own else "")
     )  # fmt: skip
     return Agreement(
         coefficient=agreement.coefficient, value=value, band=agreement.band, annotators=agreement.annotators,
         items=agreement.items, annotations=agreement.annotations,
         extras={name: nan_to_none(extra) for name, extra in agreement.extras.items()},
-        intervals={name: as_bar(interval) for name, interval in intervals.items()},
+        intervals={name: as_bar(interval) for name, interval in intervals.items()}
     )  # fmt: skip
 
 
@@ -356,7 +356,7 @@ def _pair_need(
     need = items_needed(counting.counted, values[best.system])
     return Need(
         system=best.system, items=need.items, annotators=need.annotators, smallest=nan_to_none(need.smallest),
-        note=need.note,
+        note=need.note
     )  # fmt: skip
 
 

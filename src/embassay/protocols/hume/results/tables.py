@@ -69,7 +69,7 @@ def conditions_table(tasks: Sequence[Task], llms: Sequence[LlmAnswers], *, give_
     are like for like (spec hume 11, 16)."""
     columns = (
         Column("family", "text"), Column("task", "text"), Column("lang", "text"), Column("scored", "text"),
-        Column("people", "text"), Column("systems", "text"), Column("like_for_like", decimals=0),
+        Column("people", "text"), Column("systems", "text"), Column("like_for_like", decimals=0)
     )  # fmt: skip
     rows = tuple(
         (task.family, task.name, task.lang, who, people, theirs, int(alike))
@@ -147,7 +147,7 @@ def people_table(summary: Summary, ranked: Sequence[str]) -> ColumnTable:
         *(Column(name, decimals=0) for name in ("n_samples", "n_annotators", "total_annotations")),
         *(Column(name, decimals=1) for name in ("human", "ci_low", "ci_high")), Column("ci_method", "text"),
         Column("iaa_metric", "text"), Column("iaa"), Column("best_model", "text"),
-        Column("best_model_score", decimals=1), Column("outside_interval", decimals=0), Column("answered_by", "text"),
+        Column("best_model_score", decimals=1), Column("outside_interval", decimals=0), Column("answered_by", "text")
     )  # fmt: skip
     rows = tuple(_people_row(pair, ranked) for pair in summary.pairs)
     note = (
@@ -161,7 +161,7 @@ def quality_table(summary: Summary) -> ColumnTable:
     """Table `quality_flags` (15): agreement in words, models above people who disagree, other marks, what to do."""
     columns = (
         *PAIR, Column("iaa_metric", "text"), Column("iaa"), Column("agreement", "text"),
-        Column("superhuman_on_noise", decimals=0), Column("advice", "text"), Column("flags", "text"),
+        Column("superhuman_on_noise", decimals=0), Column("advice", "text"), Column("flags", "text")
     )  # fmt: skip
     rows = tuple(_quality_row(pair) for pair in summary.pairs)
     note = "Agreement takes two annotators; it is empty for one."
@@ -177,7 +177,7 @@ def systems_table(summary: Summary) -> ColumnTable:
         Column("percent_of_human", decimals=1), Column("outside_interval", decimals=0),
         Column("minus_human", "signed", 1), Column("diff_low", "signed", 1), Column("diff_high", "signed", 1),
         Column("p", "p"), Column("annotators_below"), Column("against_people", decimals=1),
-        Column("ceiling", decimals=1), Column("failed", decimals=0), Column("method", "text"), Column("reason", "text"),
+        Column("ceiling", decimals=1), Column("failed", decimals=0), Column("method", "text"), Column("reason", "text")
     )  # fmt: skip
     rows = tuple(_system_row(pair, score) for pair in summary.pairs for score in (*pair.models, *pair.llms))
     note = (
@@ -192,7 +192,7 @@ def need_table(summary: Summary) -> ColumnTable:
     columns = (
         *PAIR, Column("system", "text"), Column("n", decimals=0), Column("annotators", decimals=0),
         Column("items_needed", decimals=0), Column("annotators_needed", decimals=0),
-        Column("smallest_difference", decimals=1), Column("note", "text"),
+        Column("smallest_difference", decimals=1), Column("note", "text")
     )  # fmt: skip
     rows = tuple(_need_row(pair) for pair in summary.pairs if pair.need)
     note = "At 80% power and a level of 5%, if the true difference is the one observed: an order of size."
@@ -214,7 +214,7 @@ def _people_row(pair: PairRecord, ranked: Sequence[str]) -> tuple[Value, ...]:
         sum(annotator.items for annotator in pair.annotators), *_bar_cells(pair.human),
         pair.human.method or pair.human.reason, AGREEMENT_METRIC[pair.family] if agreement else "",
         agreement.value.value if agreement else None, best.system if best else "",
-        in_points(best.score.value) if best else None, _outside_flag(best), answered_by(pair.annotators),
+        in_points(best.score.value) if best else None, _outside_flag(best), answered_by(pair.annotators)
     )  # fmt: skip
 
 
@@ -223,7 +223,7 @@ def _quality_row(pair: PairRecord) -> tuple[Value, ...]:
     return (
         pair.family, pair.dataset, pair.lang, AGREEMENT_METRIC[pair.family] if agreement else "",
         agreement.value.value if agreement else None, pair.trust or "", int(pair.superhuman_on_noise), pair.advice,
-        "; ".join(pair.flags),
+        "; ".join(pair.flags)
     )  # fmt: skip
 
 
@@ -233,7 +233,7 @@ def _system_row(pair: PairRecord, score: SystemScore) -> tuple[Value, ...]:
         in_points(pair.human.value), score.percent_of_human, _outside_flag(score), *_bar_cells(score.difference),
         score.p,
         score.among_people, in_points(score.against_people.value) if score.against_people else None,
-        in_points(pair.ceiling.value) if pair.ceiling else None, score.failed, score.score.method, score.score.reason,
+        in_points(pair.ceiling.value) if pair.ceiling else None, score.failed, score.score.method, score.score.reason
     )  # fmt: skip
 
 
@@ -242,7 +242,7 @@ def _need_row(pair: PairRecord) -> tuple[Value, ...]:
     assert need is not None
     return (
         pair.family, pair.dataset, pair.lang, need.system, pair.n, len(pair.annotators), need.items, need.annotators,
-        in_points(need.smallest), need.note,
+        in_points(need.smallest), need.note
     )  # fmt: skip
 
 

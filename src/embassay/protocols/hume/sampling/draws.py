@@ -232,7 +232,7 @@ def draw_pairs(pairs: ScoredPairs, scale: Scale, request: TaskRequest, n: int, s
     pool = [place for place in first_of_each(joined) if compared_text(joined[place]) not in wrong]
     choice = by_bins(
         [pairs.ids[place] for place in pool], [scores[place] for place in pool],
-        [(compared_text(pairs.first[place]), compared_text(pairs.second[place])) for place in pool], n, seed,
+        [(compared_text(pairs.first[place]), compared_text(pairs.second[place])) for place in pool], n, seed
     )  # fmt: skip
     taken = [pool[place] for place in choice.positions]
     low, high = min(scores), max(scores)
@@ -258,7 +258,7 @@ def _rated_item(pairs: ScoredPairs, place: int, score: float) -> Chosen:
 
 def _rated_practice(
     pairs: ScoredPairs, rest: Sequence[int], scores: Sequence[float], scale: Scale,
-    request: TaskRequest, seed: int,
+    request: TaskRequest, seed: int
 ) -> tuple[Practice, ...]:  # fmt: skip
     """Pairs nearest to evenly spaced levels of the scale, one each, in a drawn order."""
     order = [rest[place] for place in seeded_order([pairs.ids[place] for place in rest], seed, "practice")]
@@ -324,7 +324,7 @@ def _labels_of(texts: LabelledTexts) -> dict[str, set[str]]:
 
 def _labelled_practice(
     source: LabelledTexts, places: list[int] | None, shown: set[str], labels: list[str],
-    request: TaskRequest, seed: int,
+    request: TaskRequest, seed: int
 ) -> tuple[Practice, ...]:  # fmt: skip
     """One text each of some labels, from rows that are no items."""
     seen = {compared_text(text) for text in shown}
@@ -443,7 +443,7 @@ def rating_practice(one: str, other: str, score: float, scale: Scale) -> Practic
     near = "" if answer == score else f", which is nearest to {answer:g}"
     return Practice(
         payload={"text1": one, "text2": other}, answer=answer,
-        explanation=f"In the data the rating is {score:g}{near}. {words}".strip(),
+        explanation=f"In the data the rating is {score:g}{near}. {words}".strip()
     )  # fmt: skip
 
 
@@ -454,7 +454,7 @@ def marks_practice(payload: dict[str, Any], marks: Sequence[int]) -> Practice:
     return Practice(
         payload=payload, answer=list(marks),
         explanation=f"In the data {which} relevant. The others have words in common with the query, but do not "
-        "answer it.",
+        "answer it."
     )  # fmt: skip
 
 
@@ -464,7 +464,7 @@ def groups_practice(texts: Sequence[str], groups: Sequence[str]) -> Practice:
     return Practice(
         payload={"texts": list(texts)}, answer=[numbers[group] for group in groups],
         explanation=f"In the data these texts are of {len(numbers)} topics. Other ways to sort them may make sense "
-        "too: how broad a topic is, is up to you.",
+        "too: how broad a topic is, is up to you."
     )  # fmt: skip
 
 

@@ -127,7 +127,7 @@ def read_config(path: Path) -> SampleRequest:
     if not isinstance(content, dict):
         raise DataError(
             "the file is not a mapping", path=path, expected="tasks: ...", found=type(content).__name__,
-            mend="Begin with `tasks:`; see docs/hume_sampling.md.",
+            mend="Begin with `tasks:`; see docs/hume_sampling.md."
         )  # fmt: skip
     content.setdefault("name", path.stem)
     return check_mapping(content, path)
@@ -289,7 +289,7 @@ def make_guidelines(
     return Template(text).substitute(
         labels="\n".join(_list_entry(label.name, label.description) for label in labels),
         levels="\n".join(_level_entry(level, words) for level, words in scale.anchors.items()),
-        low=f"{scale.low:g}", high=f"{scale.high:g}", groups=told_groups(groups),
+        low=f"{scale.low:g}", high=f"{scale.high:g}", groups=told_groups(groups)
     )  # fmt: skip
 
 

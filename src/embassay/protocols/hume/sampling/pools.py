@@ -360,7 +360,7 @@ def _by_language(request: TaskRequest, family: Family, shape: str, dataset: Data
             continue
         trained = _training_texts(request, shape, dataset, own, len(subsets) > 1)
         yield Opened(
-            request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, drawn_from,
+            request, family, shape, lang, "" if len(subsets) == 1 else own, subset.load(shape), trained, drawn_from
         )  # fmt: skip
     if missing := sorted(wanted - {iso_639_3(own) for own in subsets}) if not stated else []:
         raise UsageError(

@@ -288,7 +288,7 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _ig
     if not pools:
         raise NothingAtHand(
             f"nothing of the suite {request.tasks[0].suite!r} is on this machine", found=left_out[0],
-            mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it.",
+            mend=f"`embassay data fetch {request.tasks[0].suite}` fetches it."
         )  # fmt: skip
     names = _name_tasks(pools)
     tasks: list[Task] = []
@@ -312,7 +312,7 @@ def sample(request: SampleRequest, *, limit: int | None = None, hear: Hear = _ig
             gold.append(_gold_row(key, item))
     study = StudyFile(
         name=request.name, seed=request.seed, tasks=tasks, guidelines_version=version_of(tasks),
-        content=content_hash(items, gold), guidelines=told_hash(tasks), profile=request.profile,
+        content=content_hash(items, gold), guidelines=told_hash(tasks), profile=request.profile
     )  # fmt: skip
     return Sampled(study, tuple(items), tuple(gold), about, tuple(left_out))
 
@@ -432,7 +432,7 @@ def _make_task(pool: Opened, name: str, drawn: Drawn) -> Task:
             dataset=request.data, split=request.split, mapping=request.map, grades=request.grades,
             lang=pool.own_lang, fingerprint=pool.data.fingerprint, against=request.against, drawn_from=pool.drawn_from,
         ),
-        notes=list(drawn.notes),
+        notes=list(drawn.notes)
     )  # fmt: skip
 
 

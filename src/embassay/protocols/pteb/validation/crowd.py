@@ -38,7 +38,7 @@ from embassay.runs.folder import slugify_name, write_atomic
 
 Platform = Literal["mturk", "prolific"]
 LEFT_OUT = {
-    "rejected", "returned", "timed-out", "timed out", "partial", "screened out", "reserved", "active", "unpublished",
+    "rejected", "returned", "timed-out", "timed out", "partial", "screened out", "reserved", "active", "unpublished"
 }  # fmt: skip
 """States of a submission whose ratings do not count."""
 COUNTED = {"", "submitted", "approved", "awaiting review", "partially approved", "processing"}
@@ -137,7 +137,7 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
         raise DataError(
             "this is not a table of MTurk or Prolific", path=path, line=1, found=", ".join(columns[:8]),
             expected="WorkerId with Input.pair_1, or Participant id with META_pair_id",
-            mend="Give the batch results as they were downloaded.",
+            mend="Give the batch results as they were downloaded."
         )  # fmt: skip
     rated = (
         any(name.startswith((RATING, TASK_ANSWERS)) for name in columns)
@@ -150,7 +150,7 @@ def _read(path: Path, filters: Filters) -> Iterator[Row]:
         raise DataError(
             "no column holds ratings", path=path, line=1, found=", ".join(columns[-8:]),
             expected=f"{RATING}1 or {TASK_ANSWERS}" if turk else filters.rating,
-            mend=f"Give the results with their answers{named}",
+            mend=f"Give the results with their answers{named}"
         )  # fmt: skip
     yield from source.rows(columns)
 
@@ -166,14 +166,14 @@ def _reported(path: Path, rows: Iterable[Row], filters: Filters) -> Iterator[Row
             raise DataError(
                 "the report does not say which pair a line is of", path=path, line=1,
                 found=", ".join(list(row.cells)[:8]), expected=PAIR[0],
-                mend="Give the report of a batch whose dataset is the file of `validate crowd`.",
+                mend="Give the report of a batch whose dataset is the file of `validate crowd`."
             )  # fmt: skip
         # A report has the questions as lines: with one it is the rating, with several nobody says which.
         asked.setdefault(cell(row, "Question"), row)
         if len(asked) > 1:
             raise DataError(
                 "the report has answers to several questions", path=path, line=row.line, found=" | ".join(asked),
-                mend="Leave the lines of one question, that of the rating.",
+                mend="Leave the lines of one question, that of the rating."
             )  # fmt: skip
         fields = {name: value for name, value in row.cells.items() if not name.startswith("Annotator")}
         for name in row.cells:
@@ -200,14 +200,14 @@ def write_kept(path: Path, kept: Kept) -> None:
         raise DataError(
             "No rating is left", expected="ratings that count",
             found=", ".join(f"{counted(n, 'row')}: {reason}" for reason, n in kept.left_out.items()) or "none",
-            mend="Loosen the filters, or give the files of this study. Nothing was written.",
+            mend="Loosen the filters, or give the files of this study. Nothing was written."
         )  # fmt: skip
     write_ratings(path, kept.rows, columns=("pair_id", "lang", "rater_id", "rating"))
 
 
 def _take(
     row: Row, people: Mapping[str, Submission] | None, items: Mapping[str, Item], filters: Filters, kept: Kept,
-    by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int],
+    by_key: dict[tuple[str, str], dict[str, Any]], sizes: Mapping[str, int]
 ) -> None:  # fmt: skip
     person = unescape_formula(_cell(row, PERSON))
     if not person:
@@ -226,7 +226,7 @@ def _take(
         if before is not None and not item.is_dummy:
             raise DataError(
                 f"{person} rated the pair {item.pair_id} before", path=row.path, line=row.line,
-                mend="Give every result file once.",
+                mend="Give every result file once."
             )  # fmt: skip
         worse = before is None or abs(value - (item.expected or 0)) > abs(
             before["rating"] - (item.expected or 0)
@@ -249,7 +249,7 @@ def _rated(row: Row, items: Mapping[str, Item], filters: Filters) -> Iterator[tu
         if pair not in items:
             raise DataError(
                 f"the pair {pair!r} is not of this study", path=row.path, line=row.line,
-                mend="Name the folder whose files were sent out.",
+                mend="Name the folder whose files were sent out."
             )  # fmt: skip
         value = rating_of(told, rating) if rating in told.cells else None
         if value is not None:
@@ -267,7 +267,7 @@ def _with_task_answers(row: Row) -> Row:
     except (ValueError, TypeError, IndexError):
         raise DataError(
             f"{TASK_ANSWERS} cannot be read", path=row.path, line=row.line, found=text[:60],
-            expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded.",
+            expected='a list of one object, [{"rating_1": 4}]', mend="Give the results as they were downloaded."
         ) from None  # fmt: skip
     cells = {f"Answer.{name}": _scalar(answer) for name, answer in answers.items()}
     return Row(row.path, row.line, {**row.cells, **cells})
@@ -298,7 +298,7 @@ class Submission:
             raise DataError(
                 "the state of the submission is not known", path=row.path, line=row.line, found=status,
                 expected=", ".join(sorted((COUNTED | LEFT_OUT) - {""})),
-                mend="Write APPROVED where it counts, REJECTED where not.",
+                mend="Write APPROVED where it counts, REJECTED where not."
             )  # fmt: skip
         cells = {name.strip(): str(value or "").strip() for name, value in row.cells.items()}
         return cls(status, _seconds(row), cells)
@@ -335,7 +335,7 @@ def _seconds(row: Row) -> float | None:
     if not (math.isfinite(seconds) and seconds >= 0):
         raise DataError(
             "the time taken cannot be read", path=row.path, line=row.line, expected="seconds, or h:mm:ss", found=text,
-            mend="Correct the cell, or leave it empty.",
+            mend="Correct the cell, or leave it empty."
         )  # fmt: skip
     return seconds
 
@@ -351,7 +351,7 @@ def _people(files: Sequence[Path]) -> dict[str, Submission]:
         if _has(columns, PERSON) is None:
             raise DataError(
                 "the submissions do not say whose they are", path=path, line=1, expected=" or ".join(PERSON),
-                found=", ".join(columns[:8]), mend="Give Prolific's export of the study.",
+                found=", ".join(columns[:8]), mend="Give Prolific's export of the study."
             )  # fmt: skip
         for row in source.rows(columns):
             person, number = unescape_formula(_cell(row, PERSON)), _cell(row, SUBMISSION)
@@ -359,7 +359,7 @@ def _people(files: Sequence[Path]) -> dict[str, Submission]:
                 raise DataError(
                     f"the submission {number} is there twice", path=row.path, line=row.line,
                     found=f"before in line {seen[number].line} of {seen[number].path.name}",
-                    mend="Give every export once.",
+                    mend="Give every export once."
                 )  # fmt: skip
             seen |= {number: row} if number else {}
             people[person] = _together(people.get(person), Submission.of(row))

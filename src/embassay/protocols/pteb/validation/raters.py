@@ -252,7 +252,7 @@ class LanguageResult:
 
 def language_results(
     kept: Sequence[Rating], items: Iterable[Item], raters: Sequence[RaterVerdict], rules: Rules, *,
-    per_pair: int, seed: int,
+    per_pair: int, seed: int
 ) -> tuple[LanguageResult, ...]:  # fmt: skip
     """Every language in the order of the study, then all of them. `per_pair` ratings of each pair were asked for."""
     pairs = [item for item in items if not item.is_dummy]
@@ -431,7 +431,7 @@ def rating_of(row: Row, column: str) -> float | None:
     if value is None or not LOWEST <= value <= HIGHEST:
         raise DataError(
             "the rating is not on the scale", path=row.path, line=row.line, expected="a number from 0 to 5",
-            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated.",
+            found=repr(text), mend="Ask the rater, or leave the cell blank: it counts as not rated."
         )  # fmt: skip
     return value
 
@@ -442,7 +442,7 @@ def _rated(row: Row, texts: Sequence[str]) -> Rated:
         if not value:
             raise DataError(
                 f"the row has no {column}.", path=row.path, line=row.line,
-                mend="Fill it in as in the file that was sent out.",
+                mend="Fill it in as in the file that was sent out."
             )  # fmt: skip
     meanings = tuple(unescape_formula(str(row.cells.get(column) or "")) for column in texts)
     return Rated(pair_id, rater_id, rating_of(row, "rating"), meanings, cell(row, "ts"), row.path, row.line)
@@ -466,7 +466,7 @@ def collect(files: Iterable[Path], items: Mapping[str, Item], *, estimates: bool
                 raise DataError(
                     f"{row.rater_id} rated the pair {row.pair_id} before", path=row.path, line=row.line,
                     found=f"the other in {first.path}:{first.line}",
-                    mend="Keep one of the two; raters need ids of their own.",
+                    mend="Keep one of the two; raters need ids of their own."
                 )  # fmt: skip
             by_pair[key] = row
     return [
@@ -497,14 +497,14 @@ def _check_pair(row: Rated, items: Mapping[str, Item], *, estimates: bool) -> No
     if item is None:
         raise DataError(
             f"the study has no pair {row.pair_id!r}.", path=row.path, line=row.line,
-            mend="Is the file of another study, or was the cell changed?",
+            mend="Is the file of another study, or was the cell changed?"
         )  # fmt: skip
     if row.texts and not estimates:
         ours = sorted(map(_plain, (item.text, item.text2)))
         if sorted(map(_plain, row.texts)) != ours[: len(row.texts)] and len(row.texts) == 2:
             raise DataError(
                 f"the texts are not those of the pair {row.pair_id}.", path=row.path, line=row.line,
-                mend="Rows have been moved, or texts edited: get the file from the rater again.",
+                mend="Rows have been moved, or texts edited: get the file from the rater again."
             )  # fmt: skip
 
 
@@ -536,7 +536,7 @@ def read_decisions(path: Path) -> Decisions:
             if inspected.get(pair_id, value) != value:
                 raise DataError(
                     f"the pair {pair_id} was inspected twice, with different ratings.", path=path, line=row.line,
-                    mend="Keep one of them.",
+                    mend="Keep one of them."
                 )  # fmt: skip
             inspected[pair_id] = value
         _decide(row, decided)
@@ -551,12 +551,12 @@ def _decide(row: Row, decided: dict[str, dict[str, str]]) -> None:
         near = nearest_name(decision, DECISIONS)
         raise DataError(
             "the decision is neither clear nor reject", path=row.path, line=row.line, found=repr(decision),
-            mend=f"Did you mean {near}?" if near else "Leave it blank where the rules are to decide.",
+            mend=f"Did you mean {near}?" if near else "Leave it blank where the rules are to decide."
         )  # fmt: skip
     if not (rater and reason):
         raise DataError(
             f"a decision needs a {'reason' if rater else 'rater_id'}.", path=row.path, line=row.line,
-            mend="Every decision is logged with its reason.",
+            mend="Every decision is logged with its reason."
         )  # fmt: skip
     others = decided[DECISIONS[1 - DECISIONS.index(decision)]]
     if rater in others:
@@ -572,7 +572,7 @@ def _decide(row: Row, decided: dict[str, dict[str, str]]) -> None:
 FILE = "inspect.csv"
 INSPECTION_COLUMNS = (
     "pair_id", "rater_id", "lang", "text", "text2", "translation", "translation2", "rating", "why", "estimates",
-    "inspection", "decision", "reason",
+    "inspection", "decision", "reason"
 )  # fmt: skip
 """The inspector fills in `inspection` (a rating of their own); translations are for the inspector; `decision` (clear or
 reject) and `reason` are about the rater."""

@@ -167,7 +167,7 @@ def corrected_rows(found: Sequence[JudgedLanguage], system: str, seed: int) -> I
     for language in found:
         mean = language.mean
         place = (
-            "pteb", TASK, "", language.lang, language.lang or "mul", language.judge, system, "mean_corrected",
+            "pteb", TASK, "", language.lang, language.lang or "mul", language.judge, system, "mean_corrected"
         )  # fmt: skip
         method = f"people's ratings of {mean.n:,} of {mean.total:,} pairs and the judge's of all; {mean.use}"
         yield Result(*place, mean.value, mean.n, mean.low, mean.high, method, seed)
@@ -213,7 +213,7 @@ def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTabl
         Column("raters", decimals=0), Column("raters_rejected", decimals=0),
         Column("mean_similarity"), Column("ci_low"), Column("ci_high"), Column("median_similarity"),
         Column("share_at_threshold"), Column("alpha"), Column("alpha_low"), Column("alpha_high"),
-        Column("verdict", "text"), Column("reason", "text"),
+        Column("verdict", "text"), Column("reason", "text")
     )  # fmt: skip
     body = tuple(
         (
@@ -250,7 +250,7 @@ def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
         Column("rater_id", "text"), Column("lang", "text"), Column("ratings", decimals=0),
         Column("missing", decimals=0), Column("dummies_passed", decimals=0), Column("dummies_failed", decimals=0),
         Column("dummies_missing", decimals=0), Column("flagged", decimals=0), Column("far", decimals=0),
-        Column("fate", "text"), Column("reason", "text"),
+        Column("fate", "text"), Column("reason", "text")
     )  # fmt: skip
     body = tuple(
         (

@@ -146,7 +146,7 @@ def read_study(path: Path) -> Study:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DataError(
             "the study was written by another version of Embassay", path=path, found=str(error),
-            mend="Use the version that wrote it.",
+            mend="Use the version that wrote it."
         ) from error  # fmt: skip
     return Study(path, facts, rules, items)
 
@@ -160,7 +160,7 @@ def _facts(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(
             "there is no study here", path=path, found=str(error),
-            mend="Give the folder that `embassay pteb validate sample` wrote.",
+            mend="Give the folder that `embassay pteb validate sample` wrote."
         ) from error  # fmt: skip
 
 
@@ -173,7 +173,7 @@ def _sealed(path: Path, seal: str) -> str:
         raise DataError(
             "the file was changed after the sample was drawn", path=path, expected=f"sha256 {seal[:16]}…",
             found=f"{_seal(text)[:16]}…",
-            mend="Rules are fixed before anybody rates: restore the file, or draw a new study.",
+            mend="Rules are fixed before anybody rates: restore the file, or draw a new study."
         )  # fmt: skip
     return text
 

@@ -28,7 +28,7 @@ class AnswerRequest:
     k: int = option(10, "Passages per prompt.", name="-k", least=1)
     references: str | None = option(
         None, "People's answers: `query_id`, `answer`. Default: the passages of grade 4 and 5.",
-        value="FILE", group=DATA,
+        value="FILE", group=DATA
     )  # fmt: skip
     distractors: int = option(
         0, "Useless passages to put first, for a second answer to each question.", least=0

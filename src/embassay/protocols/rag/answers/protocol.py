@@ -316,7 +316,7 @@ def _cell_outcome(
     return TaskOutcome(
         tuple(_figure_score(name, estimate) for name, estimate in estimates.items()),
         {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped_questions(collection, kinds[""], outcomes),
-        counts={**calls, "questions": len(kinds[""]), **_count_abstentions(outcomes)},
+        counts={**calls, "questions": len(kinds[""]), **_count_abstentions(outcomes)}
     )  # fmt: skip
 
 
@@ -396,7 +396,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
             "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_], "models": identity,
             "dataset": [collection.name, collection.fingerprint], "k": request.k, "distractors": request.distractors,
             "limit": request.limit, "seed": request.seed, "resamples": request.resamples, **people,
-            **drawn,
+            **drawn
         })  # fmt: skip
         job = AnswerJob(request, run, str(folder), cache)
         units = len(asked) * (2 if request.distractors else 1)
@@ -407,7 +407,7 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
     )
     return AnswerPlan(
         request=request, systems=tuple(systems), datasets=(dataset,), cells=tuple(cells), settings=settings,
-        prices=prices,
+        prices=prices
     )  # fmt: skip
 
 
@@ -493,7 +493,7 @@ class Answering(Protocol):
             Headline.of(cell.system, cell.components[HEADLINE], "bootstrap over questions") for cell in done
         ]
         comparisons = {
-            "alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": {TASK: compared(headlines)},
+            "alpha": ALPHA, "correction": CORRECTION, "method": METHOD, "scopes": {TASK: compared(headlines)}
         }  # fmt: skip
         for record in done:
             self._write_correct(record)
@@ -553,7 +553,7 @@ def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Ite
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     columns = (
         Column("Run", "text"), Column("Measure", "text"), Column("Prompt", "text"), Column("Value", decimals=3),
-        Column("95% low", decimals=3), Column("95% high", decimals=3), Column("n", decimals=0),
+        Column("95% low", decimals=3), Column("95% high", decimals=3), Column("n", decimals=0)
     )  # fmt: skip
     lines = [
         (
@@ -595,6 +595,6 @@ def answer(
     mapping = arguments.pop("mapping", None) or {}
     request = request_of(
         AnswerRequest, answer, arguments, str(dataset), tuple(map(str, runs)), generator, judge,
-        mapping=tuple(sorted(dict(mapping).items())),
+        mapping=tuple(sorted(dict(mapping).items()))
     )  # fmt: skip
     return Answering().carry_out(request, Path(out), cache=cache, listener=listener, max_usd=max_usd)

@@ -255,7 +255,7 @@ class _Replay:
         return Course(
             population, joined(self.parts), tuple(self.drawn), decided, tuple(waiting), tuple(asked),
             tuple(counted),
-            int(population.cost[used].sum()), labelled, unasked,
+            int(population.cost[used].sum()), labelled, unasked
         )  # fmt: skip
 
 

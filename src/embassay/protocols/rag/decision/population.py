@@ -249,7 +249,7 @@ def _first_ranks(frame: pl.DataFrame, k: int) -> pl.DataFrame:
     ordered = frame.select(
         pl.col("query").cast(pl.String), pl.col("doc").cast(pl.String),
         # trec_eval reads scores as float32; + 0.0 makes -0 and 0 one score.
-        score=pl.col("value").cast(pl.Float32, strict=False) + 0.0,
+        score=pl.col("value").cast(pl.Float32, strict=False) + 0.0
     ).sort("query", "score", "doc", descending=[False, True, True])  # fmt: skip
     single = ordered.unique(["query", "doc"], keep="first", maintain_order=True)
     ranked = single.with_columns(rank=pl.int_range(1, pl.len() + 1).over("query"))

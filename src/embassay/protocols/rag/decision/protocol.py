@@ -135,7 +135,7 @@ def _state_standing(standing: Standing, decision: Decision) -> Claim:
     is_kept = standing.better == standing.a
     known = Claim(
         standing.better, "beats", decision.measure, (standing.b if is_kept else standing.a,), standing.value,
-        low=standing.low, high=standing.high,
+        low=standing.low, high=standing.high
     )  # fmt: skip
     if not standing.b:
         return replace(
@@ -168,7 +168,7 @@ def decision_of(course: Course, terms: Terms, price: float | None = None) -> Dec
     decision = Decision(
         population.asked.name, population.runs, len(population.queries), population.bar, terms.alpha, terms.seed,
         why, best, standings, course.used, course.given, course.unasked, len(course.waiting), course.needed, ahead,
-        "", (),
+        "", ()
     )  # fmt: skip
     return Decision(
         **{**vars(decision), "verdict": _decision_verdict(decision), "lede": tuple(_decision_lede(decision))}
@@ -323,7 +323,7 @@ def _make_study(request: DecisionRequest) -> Study:
         raise DataError(
             "no passage of the runs is graded", path=request.guide,
             expected=f"such as query {population.keys[0][0]!r}, document {population.keys[0][1]!r}",
-            mend="Give the judge's grades of these runs' passages.",
+            mend="Give the judge's grades of these runs' passages."
         )  # fmt: skip
     return Study(
         population,
@@ -361,7 +361,7 @@ def _study_texts(request: DecisionRequest, population: Population, known: Known 
         if missing:
             raise DataError(
                 f"{len(missing)} of the runs' {what} ids are not there, such as {min(missing)!r}", path=path,
-                mend="Give the texts that the runs were made from.",
+                mend="Give the texts that the runs were made from."
             )  # fmt: skip
     return Texts(
         {query: known.questions[query] for query in population.queries},
@@ -403,12 +403,12 @@ def read_labels(path: Path, grades: str | None, mapping: Mapping[str, str]) -> d
             raise entries.fault(
                 row, "the grade cannot be used",
                 expected="1, 2, 3, 4 or 5, or 0 where nobody can judge", found=f"{value:g}",
-                mend="Give --grades, such as binary, if the file has other values.",
+                mend="Give --grades, such as binary, if the file has other values."
             )  # fmt: skip
         if labels.setdefault(key, int(value)) != value:
             raise entries.fault(
                 row, f"query {query!r} and document {doc!r} have two grades", expected=f"{labels[key]}, as before",
-                found=f"{value:g}", mend="Keep one.",
+                found=f"{value:g}", mend="Keep one."
             )  # fmt: skip
     return labels
 
@@ -418,7 +418,7 @@ def save_study(out: Path, study: Study) -> None:
     population, terms = study.population, study.terms
     facts = {
         "schema": SAVED, "measure": population.asked.name, "runs": list(population.runs), "bar": population.bar,
-        "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block,
+        "queries": list(population.queries), "alpha": terms.alpha, "seed": terms.seed, "block": terms.block
     }  # fmt: skip
     head = to_json(facts, indent=1) + "\n"
     rows = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in _pool_rows(study))

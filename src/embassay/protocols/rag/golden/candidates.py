@@ -326,7 +326,7 @@ class Fusion:
             yield {
                 "qid": asked.id, "question": asked.text, "query_rewrite": rewrite["text_rewrite"],
                 "doc_id": row["doc_id"], "text": passages.texts[place], "metadata": dict(passages.metadata[place]),
-                **dict.fromkeys(_OWN), "source": f"run {row['run']}", "rrf_score": 0.0, "rank_rrf": len(ids),
+                **dict.fromkeys(_OWN), "source": f"run {row['run']}", "rrf_score": 0.0, "rank_rrf": len(ids)
             }  # fmt: skip
 
     def _with_tokens(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -517,7 +517,7 @@ def read_checks(run: Path) -> tuple[HumanCheck, ...]:
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
             raise DataError(
                 "the human check cannot be read", path=path, found=str(error),
-                mend="Delete it, and score the edited file again.",
+                mend="Delete it, and score the edited file again."
             ) from error  # fmt: skip
         if check.lists == _seal_lists([final for final in lists if final.query_id in checked]):
             checks.append(check)

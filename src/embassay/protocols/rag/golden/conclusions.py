@@ -98,7 +98,7 @@ def _gather_query(state: State, options: GoldenOptions) -> Gathered:
     pruned = read_rows(folder.pruned(options.minimum))
     return Gathered(
         state, rewrite, rows, len(pruned), pruned[0]["cut_stage"] if pruned else 0, list(_logged_calls(state)),
-        checkpoint["stopped"], checkpoint["claims"], checkpoint.get("doubts", ()), tokens,
+        checkpoint["stopped"], checkpoint["claims"], checkpoint.get("doubts", ()), tokens
     )  # fmt: skip
 
 
@@ -150,7 +150,7 @@ def settings_of(work: Work, profile: str) -> summary.Settings:
             },
             "S3": {"rrf_c": options.rrf_c, "tokenizer": request.tokenizer},
             "S4": {"judge_question": options.judge_question, "failed": options.failed},
-        },
+        }
     )  # fmt: skip
 
 
@@ -160,7 +160,7 @@ def stages_of(
     """How each stage went, with sums of what it counted."""
     counted = {
         "S1": (), "S2": ("dense", "sparse"), "S3": ("candidates", "both"), "S4": ("graded", "ungraded", "attempts"),
-        "S5": ("kept",), "S6": ("ranked", "calls"),
+        "S5": ("kept",), "S6": ("ranked", "calls")
     }  # fmt: skip
     stages = []
     for name in STAGES:
@@ -438,7 +438,7 @@ def _labels_table(labels: Mapping[str, float | None]) -> ColumnTable:
 def _stages_table(golden: Golden) -> ColumnTable:
     columns = (
         Column("stage", "text"), Column("does", "text"), Column("done", decimals=0), Column("kept", decimals=0),
-        Column("failed", decimals=0), Column("seconds", decimals=1), Column("counts", "text"),
+        Column("failed", decimals=0), Column("seconds", decimals=1), Column("counts", "text")
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (
@@ -460,7 +460,7 @@ def _queries_table(golden: Golden) -> ColumnTable:
     columns = (
         Column("query_id", "text"), Column("status", "text"),
         *(Column(name, decimals=0) for name in numbers),
-        Column("stopped", "text"), Column("reason", "text"),
+        Column("stopped", "text"), Column("reason", "text")
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = []
     for query in golden.queries:
@@ -485,7 +485,7 @@ def _tokens_table(golden: Golden) -> ColumnTable:
     assert tokens is not None
     columns = (
         Column("tokenizer", "text"), Column("candidates", decimals=0), Column("mean", decimals=1),
-        Column("sd", decimals=1), Column("median", decimals=0), Column("largest", decimals=0),
+        Column("sd", decimals=1), Column("median", decimals=0), Column("largest", decimals=0)
     )  # fmt: skip
     row = (tokens.tokenizer, tokens.n, tokens.mean, tokens.sd, tokens.median, tokens.largest)
     return ColumnTable("rag_table14", "Tokens per candidate, question and passage together", columns, (row,))

@@ -122,7 +122,7 @@ def read_inputs(request: GoldenRequest) -> Read:
     return Read(
         tuple(question for _, question in questions), tuple(document for _, document in documents), tables.name,
         name_language(intake.langs, tables.lang), digest_json([hashes, dict(request.mapping), request.split]), files,
-        tables.skipped + intake.tally.skipped(), tables.notes + intake.tally.warnings(),
+        tables.skipped + intake.tally.skipped(), tables.notes + intake.tally.warnings()
     )  # fmt: skip
 
 
@@ -183,7 +183,7 @@ def _in_folder(folder: Path, part: str) -> Path:
     raise DataError(
         f"the folder has no {part} file", path=folder, expected=f"{part}.jsonl, .csv, .tsv or .parquet",
         found=", ".join(sorted(path.name for path in folder.iterdir())[:8]) or "nothing",
-        mend="Give two files with --corpus and --queries.",
+        mend="Give two files with --corpus and --queries."
     )  # fmt: skip
 
 
@@ -482,7 +482,7 @@ class Encoder:
         SYSTEMS.parse(request.encoder)
         system = opening.CachedSystem(
             request.encoder, tokenizer=open_tokenizer("words"), seed=request.seed, cache=None,
-            advance=advance, ledger=ledger,
+            advance=advance, ledger=ledger
         )  # fmt: skip
         if not system.encoders:
             raise UsageError(

@@ -141,7 +141,7 @@ def _check_whole(
             raise DataError(
                 f"question {final.query_id} lacks a passage", path=path, line=max(lines[item] for item in present),
                 expected=f"all {len(wanted)} rows of the question, {missing} among them", found=str(len(present)),
-                mend="Restore the row; leave place and grade blank where you have nothing to say.",
+                mend="Restore the row; leave place and grade blank where you have nothing to say."
             )  # fmt: skip
 
 
@@ -388,7 +388,7 @@ def _check_id(folder: Path, name: str) -> None:
     if not name.strip() or any(sign in name for sign in "\t\r\n"):
         raise DataError(
             "an id cannot be written to qrels", path=folder, expected="no tab or line break in it",
-            found=repr(name), mend="Give the questions and documents other ids.",
+            found=repr(name), mend="Give the questions and documents other ids."
         )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _RANGES = (
     ("chunk", 1, math.inf), ("overlap", 0, math.inf), ("depth", 1, math.inf), ("bm25_k1", 0, math.inf),
     ("bm25_b", 0, 1), ("rrf_c", 0, math.inf), ("minimum", 1, math.inf), ("top", 1, math.inf), ("batch", 2, 26),
-    ("stability_turns", 1, math.inf), ("confirmations", 1, math.inf), ("repeat", 0, math.inf), ("human", 0, 1),
+    ("stability_turns", 1, math.inf), ("confirmations", 1, math.inf), ("repeat", 0, math.inf), ("human", 0, 1)
 )  # fmt: skip
 """Knob, least and most."""
 
@@ -47,8 +47,7 @@ class GoldenOptions:
     rrf_c: float = option(60.0, "Constant of reciprocal rank fusion.")
     judge_question: Literal["original", "rewrite"] = option("original", "Which question the judge sees.")
     failed: Literal["leave-out", "ungraded"] = option(
-        "ungraded",
-        "Leave out a query with ungraded passages, or keep it without them.",
+        "ungraded", "Leave out a query with ungraded passages, or keep it without them."
     )
     minimum: int = option(35, "Minimum passages to keep, in whole grades.")
     top: int = option(20, "Size of the top whose order matters.")
@@ -103,14 +102,14 @@ class GoldenRequest:
     encoder: str = option(MISSING, "The encoder that finds passages.", name="--system -s", group=SYSTEMS)
     judge: str = option(
         MISSING, "The judge: a chat model (ollama:gemma3:27b), recorded:FILE or simulated:QRELS.",
-        name="--judge -j", group=SYSTEMS,
+        name="--judge -j", group=SYSTEMS
     )  # fmt: skip
     corpus: str = option(
         "", "Documents: a folder of files, or a table with `text`, `id` and `title`.", group=DATA
     )
     queries: str = option(
         "", "Questions: a table with `text`; optional `id`, `rewrite`, `bm25_query`, `tags`.",
-        value="PATH", group=DATA,
+        value="PATH", group=DATA
     )  # fmt: skip
     dataset: str = option(
         "", "A catalogue name or a folder, instead of two files.", name="--dataset -d", group=DATA
@@ -314,7 +313,7 @@ def _read_toml(path: Path, origin: str) -> _File:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise DataError(
             "the file is not TOML", path=path, found=str(error),
-            mend='Write a table [golden] with lines like depth = 30 and judge = "ollama:gemma3:27b".',
+            mend='Write a table [golden] with lines like depth = 30 and judge = "ollama:gemma3:27b".'
         ) from error  # fmt: skip
     table = whole.get("golden", {})
     if not isinstance(table, dict):

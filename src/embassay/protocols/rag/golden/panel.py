@@ -137,10 +137,7 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
             mend="Let them judge the same questions and passages.",
         )
     model = dawid_skene(votes, GRADES)
-    grades = {
-        "median": _by_key(keys, median_votes(votes)),
-        "dawid_skene": _by_key(keys, model.labels),
-    }
+    grades = {"median": _by_key(keys, median_votes(votes)), "dawid_skene": _by_key(keys, model.labels)}
     total = (
         None
         if any(judge.usd is None for judge in judges)
@@ -152,7 +149,7 @@ def panel_of(judges: Sequence[Judged], people: Judged | None = None, *, seed: in
         tuple(_judge_standing(panel, people, seed) for panel in panels),
         tuple(_judge_pair(first, second, seed) for first, second in combinations(judges, 2)),
         panel_alpha(keys, votes, seed=seed),
-        _chance_right(names, model), model.rounds, model.converged, grades, len(keys), len({key[0] for key in keys}),
+        _chance_right(names, model), model.rounds, model.converged, grades, len(keys), len({key[0] for key in keys})
     )  # fmt: skip
 
 
@@ -237,7 +234,7 @@ def panel_tables(panel: Panel) -> Iterator[ColumnTable]:
     columns = (
         Column("Judge", "text"), Column("Kind", "text"), Column("Grades", decimals=0), Column("Mean grade", decimals=2),
         *(_figure_columns() if with_people else ()), Column("Right, by the model", decimals=3),
-        Column("USD", decimals=4), Column("USD per 1,000", decimals=4),
+        Column("USD", decimals=4), Column("USD per 1,000", decimals=4)
     )  # fmt: skip
     kinds = [*((judge, "judge") for judge in panel.judges), *((team, "panel") for team in panel.panels)]
     rows = [

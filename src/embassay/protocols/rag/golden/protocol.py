@@ -261,7 +261,7 @@ def add_run(given: str, work: Work) -> tuple[str, dict[str, int]]:
         raise DataError(
             "the run has no passage of this golden set", path=path,
             expected=f"questions such as {next(iter(folders))!r}, passages such as {work.passages.ids[0]!r}",
-            found=f"{len(hits):,} questions", mend="Check that the run is on the same corpus and questions.",
+            found=f"{len(hits):,} questions", mend="Check that the run is on the same corpus and questions."
         )  # fmt: skip
     return name, counts
 
@@ -388,7 +388,7 @@ def golden(  # noqa: PLR0913 - the arguments of a user
     """
     request = request_of(
         GoldenRequest, golden, arguments, encoder, judge,
-        corpus=str(corpus), queries=str(queries), dataset=str(dataset),
+        corpus=str(corpus), queries=str(queries), dataset=str(dataset)
     )  # fmt: skip
     making = Making(redo="S1" if force else from_stage, add_runs=tuple(map(str, add_runs)))
     return making.carry_out(request, Path(out), listener=listener, max_usd=max_usd)
@@ -454,7 +454,7 @@ class Making(Protocol):
         config = settings_record(self.settings) if self.settings else {}
         return GoldenSession(
             self.folder, plan, self, accounts, command=command, redo=self.redo, config=config,
-            add_runs=self.add_runs,
+            add_runs=self.add_runs
         )  # fmt: skip
 
 
@@ -537,7 +537,7 @@ class GoldenSession(Attempt):
         states = self.states()
         write_conclusions(
             self.folder, self.work, gather_queries(states, self.work.request.options), self.stages,
-            profile=self._profile(), repeated=self.repeated,
+            profile=self._profile(), repeated=self.repeated
         )  # fmt: skip
         for model in (self.work.judge, self.work.rewriter):
             getattr(model, "close", lambda: None)()
@@ -609,5 +609,5 @@ def _state_record(cell: Cell, state: State) -> CellRecord | None:
         return None
     return CellRecord(
         cell.key, cell.task, cell.dataset, cell.system, state.status, state.reason, 0.0, (), {},
-        counts=state.counts, variant=cell.variant,
+        counts=state.counts, variant=cell.variant
     )  # fmt: skip

@@ -199,7 +199,7 @@ def _read_entry(row: dict[str, Any] | None) -> Entry | None:
             return KeptFailure(int(row["round"]), str(row["failed"]))
         return KeptCall(
             int(row["round"]), int(row["place"]), _as_words(row["shown"]), _as_words(row["order"]),
-            int(row["attempts"]), _as_words(row["rejected"]), int(row["missing"]), int(row["unknown"]),
+            int(row["attempts"]), _as_words(row["rejected"]), int(row["missing"]), int(row["unknown"])
         )  # fmt: skip
     except (KeyError, TypeError, ValueError):
         return None
@@ -261,7 +261,7 @@ class Refinement:
         """Everything that the answers about a pool depend on: the first line of its log."""
         return {
             "log": 1, "query": pool.question.id, "engine": self.engine.name, "judge": self.judge.identity,
-            "seed": self.seed, "top": self.top, "draw": self.draw, "pool": pool.digest,
+            "seed": self.seed, "top": self.top, "draw": self.draw, "pool": pool.digest
         }  # fmt: skip
 
     async def order(self, question: Question, passages: Sequence[Passage], before: int) -> Ordering:
@@ -406,7 +406,7 @@ class _Query:
         ids = self.pool.ids
         return KeptCall(
             self._round, place, tuple(ids[i] for i in shown), tuple(ids[i] for i in order),
-            ordering.attempts, ordering.rejected, ordering.missing, ordering.unknown,
+            ordering.attempts, ordering.rejected, ordering.missing, ordering.unknown
         )  # fmt: skip
 
     def keep(self, call: KeptCall) -> None:

@@ -354,7 +354,7 @@ def input_of(path: Path, run: Path) -> Input:
     except OSError as error:
         raise DataError(
             "a file of an earlier stage cannot be read", path=path, found=error.strerror or str(error),
-            mend=f"Redo that stage: --from-stage {_stage_of(path)}.",
+            mend=f"Redo that stage: --from-stage {_stage_of(path)}."
         ) from error  # fmt: skip
 
 
@@ -372,7 +372,7 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
         except ValueError as error:
             raise DataError(
                 "this line of an artefact is not a JSON object", path=path, line=number, found=str(error),
-                mend=f"Redo its stage: --from-stage {_stage_of(path)}.",
+                mend=f"Redo its stage: --from-stage {_stage_of(path)}."
             ) from error  # fmt: skip
         rows.append(row)
     return rows

@@ -125,10 +125,7 @@ def _draw_numbers(draw: int) -> Iterator[int]:
 
 
 def open_recorded(
-    target: str,
-    *,
-    unjudged: int | None = None,
-    orders: Literal["recorded", "grades"] = "recorded",
+    target: str, *, unjudged: int | None = None, orders: Literal["recorded", "grades"] = "recorded"
 ) -> RecordedJudge:
     """`recorded:FILE`, see `read_recording` and `RecordedJudge`; `recorded:sample` is what comes with the package for
     12 questions of the sample, those of `--limit 12`."""
@@ -197,7 +194,7 @@ def _put_answer(answers: dict[Any, Any], key: Any, value: Any, row: Row) -> None
         raise DataError(
             "the same question is answered twice, differently", path=row.path, line=row.line,
             expected=show_value(answers[key]), found=show_value(value),
-            mend="Keep one answer, or number repeats with draw.",
+            mend="Keep one answer, or number repeats with draw."
         )  # fmt: skip
 
 
@@ -233,14 +230,14 @@ def read_known(path: Path, grades: str = "identity", column: str = "") -> Grades
             raise entries.fault(
                 row, "the judgement is not in the grade map",
                 expected=", ".join(f"{level:g}" for level in values), found=f"{value:g}",
-                mend="Name a fitting map with grades=, or write one as value=grade,...",
+                mend="Name a fitting map with grades=, or write one as value=grade,..."
             )  # fmt: skip
         grade = values[value]
         if grade is not None and judged.setdefault(query, {}).setdefault(doc, grade) != grade:
             raise entries.fault(
                 row, f"query {query!r} and document {doc!r} are judged twice, differently",
                 expected=f"grade {judged[query][doc]}, as before", found=f"grade {grade}",
-                mend="Keep one judgement of each query and document.",
+                mend="Keep one judgement of each query and document."
             )  # fmt: skip
     if not judged:
         raise DataError(
@@ -257,7 +254,7 @@ _GUMBEL_SD = math.pi / math.sqrt(6)
 MALFORMED_GRADES = (
     "true", '{"grade": true}', '{"grade": 7}', '{"grade": 3.5}', 'Say {"grade": 4} or {"grade": 5}.',
     '{"rating": 4}', '{"grade": 4, "grade": 2}', "", '{"grade": ', "I cannot help with that.",
-    '{"grade": "4"}', '{"grade": [4, 5]}',
+    '{"grade": "4"}', '{"grade": [4, 5]}'
 )  # fmt: skip
 """Answers that are no grade, each in a way of its own."""
 
@@ -442,7 +439,7 @@ def open_simulated(
     params = {key: value for key, value in arguments.items() if value != _DEFAULTS[key]}
     return SimulatedJudge(
         read_known(Path(target), grades, column), noise, unjudged=unjudged, seed=seed, attempts=attempts,
-        latency=latency, name=QUERY.format(Spec("simulated", target, params)),
+        latency=latency, name=QUERY.format(Spec("simulated", target, params))
     )  # fmt: skip
 
 

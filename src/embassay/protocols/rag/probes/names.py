@@ -358,7 +358,7 @@ def _level_scores(
     sd = None if runs is None or np.isnan(runs.sd) else runs.sd
     yield Score(
         SD, sd, rows.shape[0], variant=variant, method="over run means, ddof 1",
-        reason="" if sd is not None else "there is one run only",
+        reason="" if sd is not None else "there is one run only"
     )  # fmt: skip
 
 
@@ -536,7 +536,7 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
         efforts.append(partial(_cell_effort, request, lang, name))
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
-        tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
+        tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts)
     )  # fmt: skip
 
 
@@ -621,7 +621,7 @@ def _ablations_table(rows: Rows, systems: Sequence[str], dataset: str, lang: str
         Column("SD between runs", decimals=4), Column("change", "signed", 3), Column("change low", "signed", 3),
         Column("change high", "signed", 3), Column("percent", "signed", 1), Column("percent low", "signed", 1),
         Column("percent high", "signed", 1), Column("percent of means", "signed", 1),
-        Column("rows left out", decimals=3),
+        Column("rows left out", decimals=3)
     )  # fmt: skip
     body = []
     for system in systems:
@@ -650,21 +650,13 @@ def _ablations_table(rows: Rows, systems: Sequence[str], dataset: str, lang: str
 def _recall_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     columns: list[Column] = [SYSTEM, LANG, Column("condition", "text"), Column("d_name", decimals=3)]
     for measure in MEASURES:
-        columns += [
-            Column(measure, decimals=3),
-            *(Column(f"{measure} {end}", "signed", 3) for end in CHANGE),
-        ]
+        columns += [Column(measure, decimals=3), *(Column(f"{measure} {end}", "signed", 3) for end in CHANGE)]
     body = []
     for dataset, lang, system in rows.each(systems):
         for name in _list_conditions(rows):
             if rows.find(dataset, system, name, HEADLINE) is None:
                 continue
-            cells: list[Value] = [
-                system,
-                lang,
-                name or "base",
-                rows.value(dataset, system, name, HEADLINE),
-            ]
+            cells: list[Value] = [system, lang, name or "base", rows.value(dataset, system, name, HEADLINE)]
             for measure in MEASURES:
                 cells.append(rows.value(dataset, system, name, measure))
                 cells += rows.with_interval(dataset, system, name, f"{measure} change")

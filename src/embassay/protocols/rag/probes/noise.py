@@ -396,7 +396,7 @@ def _memory_of_wordings(
     sizes = plan.Sizes(asked.places.size, asked.places.size, len(posed), request.resamples)
     return plan.memory_needed(
         system, [*asked.texts, *posed.references], posed.corpus, sizes,
-        "Probe a smaller corpus, or fewer queries (--limit)",
+        "Probe a smaller corpus, or fewer queries (--limit)"
     )  # fmt: skip
 
 
@@ -456,7 +456,7 @@ def plan_noise(
     return ProbePlan(
         request=request, systems=systems, datasets=tuple(datasets), cells=tuple(cells),
         tokenizer_identity=tokenizer.identity, cache=cache, task=TASK, efforts=tuple(efforts),
-        rewriters=tuple(opened),
+        rewriters=tuple(opened)
     )  # fmt: skip
 
 
@@ -543,10 +543,7 @@ def _drops_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
 def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     columns = [SYSTEM, DATASET, LANG, Column("level", decimals=0), Column("wording", "text")]
     for measure in MEASURES:
-        columns += [
-            Column(measure, decimals=3),
-            *(Column(f"{measure} {end}", "signed", 3) for end in CHANGE),
-        ]
+        columns += [Column(measure, decimals=3), *(Column(f"{measure} {end}", "signed", 3) for end in CHANGE)]
         columns.append(Column(f"{measure} p", "p"))
     columns += [Column(OVERLAP, decimals=3), Column(TAU, decimals=3)]
     body: list[tuple[Value, ...]] = []

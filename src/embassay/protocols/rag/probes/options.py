@@ -135,7 +135,7 @@ class NoiseRequest:
     langs: tuple[Lang, ...] = like(NamesRequest, "langs", default=())
     rewriters: tuple[str, ...] = option(
         ("rules",), "Rewriter of noisy questions: rules (default), identity or llm:MODEL.",
-        name="--rewriter", group=SYSTEMS,
+        name="--rewriter", group=SYSTEMS
     )  # fmt: skip
     reference: Reference = option("auto", "Compare with the plain question, or with the best passage.")
     mapping: tuple[tuple[str, str], ...] = like(Request, "mapping", default=(), read=column_pairs)

@@ -46,7 +46,7 @@ def _forecast_rewriting(plan: ProbePlan) -> Iterator[Forecast]:
             yield Forecast(
                 "rewriting", dataset.name, rewriter.name, len(waiting), len(waiting), read + written,
                 requests=len(waiting), usd=None if price is None else price.usd(read, written),
-                seconds=remote_seconds(model, len(waiting), read + written, written), assumed=True,
+                seconds=remote_seconds(model, len(waiting), read + written, written), assumed=True
             )  # fmt: skip
 
 
@@ -203,10 +203,7 @@ class Probe(Protocol):
         return failed
 
     def _redo(
-        self,
-        session: Session,
-        of_dataset: Mapping[str, set[str]],
-        failed: Mapping[str, Mapping[str, str]],
+        self, session: Session, of_dataset: Mapping[str, set[str]], failed: Mapping[str, Mapping[str, str]]
     ) -> None:
         for cell in session.plan.cells:
             missing = sum(text in reasons for reasons in failed.values() for text in of_dataset[cell.dataset])

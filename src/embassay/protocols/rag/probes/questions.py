@@ -176,7 +176,7 @@ def _bundled_questions(request: NoiseRequest, lang: Lang) -> Questions:
     name = f"{'own' if request.people or request.topics else BUNDLED}-{lang}"
     return Questions(
         name, lang, tuple(f"{q:03d}" for q in range(size)), tuple(of_runs[0]), tuple(references),
-        "document" if request.reference == "passage" else "query", tuple(passages), tuple(grades), fingerprint,
+        "document" if request.reference == "passage" else "query", tuple(passages), tuple(grades), fingerprint
     )  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def _of_dataset(request: NoiseRequest, source: str, lang: Lang) -> Questions:
     name = f"{loaded.dataset}-{lang}" if several else loaded.dataset
     return Questions(
         name, lang, ids, texts, tuple(corpus[place] for place in best), "document", corpus, grades,
-        digest_json([loaded.fingerprint, list(ids), request.grades]), loaded.skipped, (*loaded.warnings, note),
+        digest_json([loaded.fingerprint, list(ids), request.grades]), loaded.skipped, (*loaded.warnings, note)
     )  # fmt: skip
 
 

@@ -322,7 +322,7 @@ def link_table(rows: Rows, systems: Sequence[str], name: str, title: str, across
     columns = (
         SYSTEM, DATASET, Column("over", "text"), Column("of", "text"), Column("correlation", "text"),
         Column("value", "signed"), Column("low", "signed"), Column("high", "signed"), Column("n", decimals=0),
-        Column("why none", "text"),
+        Column("why none", "text")
     )  # fmt: skip
     body: list[tuple[Value, ...]] = []
     for dataset, _, system in rows.each(systems):

@@ -8,13 +8,7 @@ from typing import Any
 
 from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, like, option
-from embassay.protocols.questions import (
-    OF_MODELS,
-    QuestionsOptions,
-    check_kinds,
-    check_language,
-    usual_kinds,
-)
+from embassay.protocols.questions import OF_MODELS, QuestionsOptions, check_kinds, check_language, usual_kinds
 
 
 def of_documents() -> tuple[str, ...]:
@@ -80,5 +74,5 @@ class QuestionsRequest:
         """The arguments as saved in the manifest and compared on resume."""
         return {
             **asdict(self), "kinds": list(self.chosen), "mapping": dict(self.mapping),
-            "options": self.options.as_dict(),
+            "options": self.options.as_dict()
         }  # fmt: skip

@@ -201,7 +201,7 @@ def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]
     left_out = Counter(every[place].source for place in repeats)
     return Gathered(
         tuple(question for question in every if question.id not in gone), final, pseudo.passages,
-        {kind: len(drawn) for kind, drawn in plan.drawn.items()}, pseudo.rejected, dict(left_out),
+        {kind: len(drawn) for kind, drawn in plan.drawn.items()}, pseudo.rejected, dict(left_out)
     )  # fmt: skip
 
 
@@ -220,7 +220,7 @@ def _of_draft(plan: QuestionsPlan, draft: Draft, number: int) -> tuple[Asked, Dr
             f"{draft.kind}-{number}", draft.question, draft.kind, by, (draft.passage,), draft.document,
             draft.start, draft.end, draft.evidence, draft.answer, lang,
         ),
-        draft,
+        draft
     )  # fmt: skip
 
 
@@ -317,7 +317,7 @@ def question_tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
         "sources", "Where the questions came from",
         (Column("Source", "text"), Column("Questions", decimals=0), Column("Share (%)", decimals=1),
          Column("Repeats left out", decimals=0)), asked,
-        "Users' questions come first: what repeats one of them is left out.",
+        "Users' questions come first: what repeats one of them is left out."
     )  # fmt: skip
     for name, title, kinds in (
         ("drafts", "Generated questions by outcome", OF_MODELS),
@@ -453,7 +453,7 @@ class QuestionsSession(Attempt):
         reason = f"{counted(len(failed), 'call')} failed; the first: {failed[0]}" if failed else ""
         return CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failed else "done", reason, 0.0, (), {},
-            counts=self.found.counts(cell.variant), variant=cell.variant,
+            counts=self.found.counts(cell.variant), variant=cell.variant
         )  # fmt: skip
 
     def decided(self) -> dict[str, list[Draft]]:
@@ -468,7 +468,7 @@ class QuestionsSession(Attempt):
         prompts = [prompt_for(kind, into).as_dict() for kind in (*kinds, "check")] if kinds else []
         return {
             "kind": "questions", "prompts": prompts, "shares": {} if self.found is None else self.found.shares(),
-            "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()},
+            "failed": {f"{kind} {one}": reason for (kind, one), reason in self.failed.items()}
         }  # fmt: skip
 
     def counted(self) -> dict[str, Any]:

@@ -139,7 +139,7 @@ class Answers:
         repeated = self._wins[order[above], order[below]] + self._wins[order[below], order[above]] > 0
         self._sums += Checks(
             1.0, *_stayed_pairs(chance[before != 0], before[before != 0] > 0), *_order_surprise(chance[repeated]),
-            as_shown=float((np.diff(place) > 0).all()) - self._as_shown(scores[:, np.argsort(place)]),
+            as_shown=float((np.diff(place) > 0).all()) - self._as_shown(scores[:, np.argsort(place)])
         )  # fmt: skip
         self._wins[order[above], order[below]] += 1
 
@@ -328,7 +328,7 @@ class BayesRanker:
         count = min(options.at_once, self._limits.cap - self.calls)
         batches = propose_windows(
             view.best, view.scores, view.order, self._borders, m=options.batch, count=count,
-            border=options.border, rng=self._rng("choice"),
+            border=options.border, rng=self._rng("choice")
         )  # fmt: skip
         return [tuple(int(self._given[i]) for i in batch) for batch in batches]
 

@@ -249,7 +249,7 @@ DOUBTFUL = 0.005
 
 def window_values(
     best: Component, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], windows: Positions, border: float,
-    rng: np.random.Generator,
+    rng: np.random.Generator
 ) -> Floats:  # fmt: skip
     """What an answer to each of `windows` (windows, m) is worth: its information as a share of log m!, and `border`
     times the drop it should bring in wrong pairs across each of the `borders`, places of `order`, on average; `scores`
@@ -285,7 +285,7 @@ def best_disjoint(worth: Floats, m: int, count: int) -> list[int]:
 
 def propose_windows(
     best: Component, scores: Floats, order: NDArray[np.intp], borders: Sequence[int], *, m: int, count: int,
-    border: float, rng: np.random.Generator,
+    border: float, rng: np.random.Generator
 ) -> list[Positions]:  # fmt: skip
     """Up to `count` disjoint windows of m neighbours in `order`, each shuffled, which spreads a bias for places."""
     windows = neighbour_windows(order, m)
@@ -301,7 +301,7 @@ def _some_draws(scores: Floats, count: int) -> Floats:
 
 def drop_in_border_errors(
     mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int,
-    windows: Positions, fisher: Floats,
+    windows: Positions, fisher: Floats
 ) -> Floats:  # fmt: skip
     """For each of `windows` (windows, m) the expected drop in pairs of `order` (n,) on the wrong side of its place
     `top`, were the window judged with Fisher information `fisher` (windows, m, m).
@@ -319,7 +319,7 @@ def drop_in_border_errors(
 @compiled
 def _drop_errors(
     mean: Floats, covariance: Floats, in_top: Floats, order: Positions, top: int,
-    windows: Positions, update: Floats,
+    windows: Positions, update: Floats
 ) -> Floats:  # fmt: skip
     count, m = windows.shape
     drops = np.zeros(count)

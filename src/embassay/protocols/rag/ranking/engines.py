@@ -148,11 +148,11 @@ ENGINES.add("grades", f"{_HERE}.engines:Grades", "The order of the grades; nothi
 ENGINES.add("single_shot", f"{_HERE}.engines:SingleShot", "The whole pool ordered in one answer", calls="1")
 ENGINES.add(
     "locks", f"{_HERE}.locks:Locks", "The published refinement: locked pairs and Plackett-Luce steps",
-    calls="about 3.5 per candidate",
+    calls="about 3.5 per candidate"
 )  # fmt: skip
 ENGINES.add(
     "bayes", f"{_HERE}.bayes:Bayes", "A posterior over all orders, asked where an answer tells most",
-    calls="at most 1.2 per candidate, 0.9 where grades tell them apart",
+    calls="at most 1.2 per candidate, 0.9 where grades tell them apart"
 )  # fmt: skip
 
 

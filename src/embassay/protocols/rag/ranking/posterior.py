@@ -322,7 +322,7 @@ def factor_at(x: Floats, precision: Floats, orders: Positions, places: Floats, r
 @compiled
 def _climb_posterior(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
-    at_x: tuple[float, Floats, Floats],
+    at_x: tuple[float, Floats, Floats]
 ) -> None:  # fmt: skip
     """Newton's method with halved steps. At x, which is overwritten, log posterior, gradient and H are as `here`; of
     these, too, the arrays are overwritten."""
@@ -356,7 +356,7 @@ def _climb_posterior(
 @compiled
 def _ascent_at(
     x: Floats, mean: Floats, precision: Floats, orders: Positions, places: Floats, random: float,
-    slope: Floats, curvature: Floats,
+    slope: Floats, curvature: Floats
 ) -> float:  # fmt: skip
     """The log posterior without its constants; written are its gradient and H."""
     for i in range(len(x)):
@@ -531,7 +531,7 @@ class Posterior:
         self._places = np.concatenate([self._places, place[None]])
         evidence = self._evidence[live] + learn_last(
             modes, self._priors.means[live], self._priors.precisions[live],
-            self._orders, self._places, self._random,
+            self._orders, self._places, self._random
         )  # fmt: skip
         self._modes[live], self._evidence[live] = modes, evidence
         # A point that rests goes on losing to the best at the rate it had.

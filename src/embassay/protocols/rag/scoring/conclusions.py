@@ -129,7 +129,7 @@ def _make_reading(run: Placed, k: int, pool: str, resampled: Resampled) -> Readi
     names = loss_names(k)
     titles = {
         "reached": f"RA-nWG@{k}", "ceiling": f"PROC@{k}", "share": f"%PROC@{k}", "pool": f"lost in the pool@{k}",
-        "ordering": f"lost in the ordering@{k}", "excess": f"ordering less pool@{k}", "total": f"lost in all@{k}",
+        "ordering": f"lost in the ordering@{k}", "excess": f"ordering less pool@{k}", "total": f"lost in all@{k}"
     }  # fmt: skip
     told_by = {name: make_evidence(resampled, titles[name], names[name], run.name) for name in titles}
     facts = {name: fact for name, fact in told_by.items() if fact is not None}
@@ -190,7 +190,7 @@ def _capitalize_first(text: str) -> str:
 
 
 _MEANING = {
-    "holds": "It helps.", "does not hold": "It does not help.", "open": "Undecided on these queries.",
+    "holds": "It helps.", "does not hold": "It does not help.", "open": "Undecided on these queries."
 }  # fmt: skip
 UNTESTED = (
     ("ANN index", "pool", "an HNSW index within 1-2% of a flat one: compare a run from each."),
@@ -198,7 +198,7 @@ UNTESTED = (
     ("near-duplicates", "ordering", "removing near-duplicates and trimming before reranking: compare both runs."),
     ("shorter chunks", "ordering", "shorter chunks and cleaner metadata: they change the documents themselves."),
     ("int8", "cost", "int8 vectors only under hard memory limits, after looking at %PROC again."),
-    ("dimensions", "cost", "1024 dimensions, 2048 only for a deep K: compare a run from each."),
+    ("dimensions", "cost", "1024 dimensions, 2048 only for a deep K: compare a run from each.")
 )  # fmt: skip
 
 
@@ -280,11 +280,9 @@ def _depth_guidance(board: Board, cutoffs: Iterable[int], resampled: Resampled) 
             status = "holds" if high < MARGIN else "does not hold" if low > MARGIN else "open"
             text = (
                 f"{DEPTHS[k]} candidates for @{k}: cutting {run.name} there loses {format_evidence(lost)} of PROC@{k}. "
-                + {
-                    "holds": "Enough.",
-                    "does not hold": "Fetch more.",
-                    "open": "Undecided on these queries.",
-                }[status]
+                + {"holds": "Enough.", "does not hold": "Fetch more.", "open": "Undecided on these queries."}[
+                    status
+                ]
             )
             yield Guidance("depth", "pool", status, text, (lost,))
 

@@ -178,7 +178,7 @@ class Corrector:
             raise DataError(
                 "no passage is graded by people and by the judge", path=inputs.qrels.path,
                 expected=f"such as query {key[0]!r}, document {key[1]!r}",
-                mend="Give grades of the same queries and documents.",
+                mend="Give grades of the same queries and documents."
             )  # fmt: skip
         self.shared = sorted(shared)
         self.labelled = Labelled(self.people, self.judge, inputs.runs, seed)
@@ -293,7 +293,7 @@ class Corrector:
         groups = population.query[used]
         mean = corrected(
             by_people[labelled], by_judge[labelled], by_judge, bounds=(-most if other else 0.0, most),
-            groups=groups[labelled], every_groups=groups, confidence=CONFIDENCE,
+            groups=groups[labelled], every_groups=groups, confidence=CONFIDENCE
         )  # fmt: skip
         queries = len(np.unique(groups[labelled]))
         return _make_correction((run, other, measure.name), "passages", mean, 1.0, queries=queries)
@@ -377,7 +377,7 @@ def _corrected_ratio(
     by_itself = corrected(
         top - alone * under, np.zeros(len(top)), np.zeros(len(top)),
         bounds=_bounds_of(people, alone, is_difference),
-        confidence=CONFIDENCE,
+        confidence=CONFIDENCE
     ).alone  # fmt: skip
     by_judge = float(judge[0].mean() / judge[1].mean()) if judge[1].mean() > 0 else float("nan")
     moved = replace(mean.value, value=ratio)
@@ -412,7 +412,7 @@ def _make_correction(
     return Correction(
         run, other, measure, mean.value.value, low, high, mean.alone.value, alone_low, alone_high, mean.judge,
         mean.slope, unit, mean.n, mean.total, mean.effective, p if np.isfinite(p) else 1.0, queries,
-        error, mean.freedom if np.isfinite(mean.freedom) else None,
+        error, mean.freedom if np.isfinite(mean.freedom) else None
     )  # fmt: skip
 
 
@@ -429,7 +429,7 @@ def corrections_of(made: Corrector, judge: Entries, headline: str) -> Correction
     return Corrections(
         made.inputs.qrels.path, judge.path, len(pairs), queries, None if np.isnan(kappa) else float(kappa),
         float(np.mean([a == b for a, b in pairs])), tuple(made.off()), rows, ahead,
-        _use_sentence(rows, headline), tuple(_correction_notes(made, rows)), _lacking_rows(made, rows),
+        _use_sentence(rows, headline), tuple(_correction_notes(made, rows)), _lacking_rows(made, rows)
     )  # fmt: skip
 
 
@@ -554,7 +554,7 @@ def corrected_record(score: Score, corrections: Corrections) -> Score:
     settings = replace(score.settings, test=CORRECTED_TEST, intervals=BY_PEOPLE)
     return replace(
         score, settings=settings, values=values, comparisons=comparisons, readings=(), guidance=(), sensitivity=(),
-        notes=notes,
+        notes=notes
     )  # fmt: skip
 
 
@@ -572,7 +572,7 @@ def _corrected_value(judge: Value, row: Correction | None, lacking: str) -> Valu
     )
     return replace(
         judge, value=row.value, low=row.low, high=row.high, n=row.n, total=row.total, method=method, reason="",
-        unit=row.unit, error=row.error, df=row.df,
+        unit=row.unit, error=row.error, df=row.df
     )  # fmt: skip
 
 

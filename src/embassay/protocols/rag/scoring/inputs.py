@@ -115,7 +115,7 @@ def file_stem(name: str) -> str:
 
 
 _ENDINGS = {
-    "gz", "trec", "run", "runs", "qrels", "qrel", "res", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "parquet",
+    "gz", "trec", "run", "runs", "qrels", "qrel", "res", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "parquet"
 }  # fmt: skip
 
 
@@ -159,7 +159,7 @@ def map_grades(qrels: Entries, grades: str | None) -> Graded1To5:
         single = frame.unique(["query", "doc"], keep="first", maintain_order=True)
     return Graded1To5(
         single.select("query", "doc", "grade"), grades or "identity",
-        len(qrels.frame) - len(frame), len(frame) - len(single),
+        len(qrels.frame) - len(frame), len(frame) - len(single)
     )  # fmt: skip
 
 
@@ -196,14 +196,14 @@ def _unfitting_map(
     if not unknown:
         return qrels.fault(
             0, "every judgement is 1, the lowest of five grades", expected="grades from 1 to 5", found="only 1",
-            mend="If 1 means relevant, add --grades binary; if they are grades, --grades identity.",
+            mend="If 1 means relevant, add --grades binary; if they are grades, --grades identity."
         )  # fmt: skip
     first = int(qrels.frame["value"].is_in(unknown).arg_true()[0])
     value = qrels.frame["value"][first]
     named = f"the grade map {grades}" if grades else "the grades 1 to 5"
     return qrels.fault(
         first, f"the judgement is not in {named}", expected=", ".join(f"{value_:g}" for value_ in sorted(table)),
-        found=f"{value:g}", mend=map_advice(values),
+        found=f"{value:g}", mend=map_advice(values)
     )  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def _check_repeats(qrels: Entries, frame: pl.DataFrame) -> None:
         raise qrels.fault(
             row["row"], f"query {row['query']!r} and document {row['doc']!r} are judged twice, differently",
             expected=f"{before:g}, as before", found=f"{row['value']:g}",
-            mend="Keep one judgement of each query and document.",
+            mend="Keep one judgement of each query and document."
         )  # fmt: skip
 
 
@@ -252,7 +252,7 @@ def read_answers(path: Path, mapping: Mapping[str, str]) -> dict[str, float]:
         if right.setdefault(query, value) != value:
             raise DataError(
                 f"query {query!r} is answered twice, differently", path=path, line=row.line,
-                expected=f"{right[query]:g}, as before", found=f"{value:g}", mend="Keep one row per query.",
+                expected=f"{right[query]:g}, as before", found=f"{value:g}", mend="Keep one row per query."
             )  # fmt: skip
     return right
 
@@ -265,7 +265,7 @@ def answers_of(answers: Mapping[str, float], queries: Sequence[str], where: str)
     if np.isnan(values).all():
         raise DataError(
             "no answer is to a judged query", path=where, expected=f"queries such as {queries[0]!r}",
-            found=", ".join(map(repr, list(answers)[:3])), mend="Check that answers and qrels belong together.",
+            found=", ".join(map(repr, list(answers)[:3])), mend="Check that answers and qrels belong together."
         )  # fmt: skip
     return values
 
@@ -358,7 +358,7 @@ def describe_runs(
     ]
     dataset = {
         "name": inputs.name, "source": source or inputs.qrels.path, "lang": "",
-        "fingerprint": hash_entries([inputs.qrels]), "tasks": {task: {"n": n, "skipped": [], "warnings": []}},
+        "fingerprint": hash_entries([inputs.qrels]), "tasks": {task: {"n": n, "skipped": [], "warnings": []}}
     }  # fmt: skip
     return systems, [dataset]
 
@@ -436,7 +436,7 @@ def _by_spans(
         if evidence.unplaced == len(run.frame):
             raise DataError(
                 "the judgements are of spans of documents, and the origin of the run's passages is not known",
-                path=run.path, mend="Name the corpus that it was retrieved from: --corpus DIR, or DIR?chunk=100.",
+                path=run.path, mend="Name the corpus that it was retrieved from: --corpus DIR, or DIR?chunk=100."
             )  # fmt: skip
         held.append(evidence.run)
         matched = f"{evidence.matched:,} of {len(run.frame):,} passages hold judged evidence"

@@ -39,12 +39,12 @@ class ScoreRequest:
     )
     runs: tuple[str, ...] = option(
         MISSING, "A run as FILE or NAME=FILE: TREC, JSONL, CSV or Parquet.",
-        name="--run", value="FILE", group=DATA,
+        name="--run", value="FILE", group=DATA
     )  # fmt: skip
     pools: tuple[str, ...] = option(
         (),
         "Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
-        name="--pool", value="FILE", group=DATA,
+        name="--pool", value="FILE", group=DATA
     )  # fmt: skip
     measures: tuple[str, ...] = option(
         (), "A measure from `embassay list measures`. Default: the usual ones.", name="--measure -m"
@@ -54,14 +54,14 @@ class ScoreRequest:
     )
     grades: str | None = option(
         None, "Grade map: identity, binary, trec3, cranfield, or value=grade,... Default: grades 1 to 5.",
-        group=DATA,
+        group=DATA
     )  # fmt: skip
     unjudged: Unjudged = option(
         "zero", "Treat a document without a grade as worth 0, as grade 1, as absent, or as an error."
     )
     answers: str | None = option(
         None, "File of `query_id, correct` (0 to 1), to relate answers to evidence found (Acc|Hit@K).",
-        value="FILE", group=DATA,
+        value="FILE", group=DATA
     )  # fmt: skip
     sensitivity: bool = option(
         False, "Show RA-nWG under 24 settings of its constants.", name="--sensitivity", group=STATISTICS
@@ -75,9 +75,7 @@ class ScoreRequest:
     split: str | None = like(Request, "split")
     mapping: Mapping[str, str] = like(Request, "mapping")
     separator: str = option(
-        "#",
-        "Character that ends the source part of an id, for novelty measures.",
-        name="--source-separator",
+        "#", "Character that ends the source part of an id, for novelty measures.", name="--source-separator"
     )
     """Documents of one source have ids that are equal before the last one of these: chunks are called
     `document#number`."""
@@ -101,7 +99,7 @@ class ScoreRequest:
     """Whether scores are also given by the tags of the questions in `queries`."""
     judge_grades: str | None = option(
         None, "A judge's grades of all passages, corrected by people's few in --qrels.",
-        value="FILE", group=DATA,
+        value="FILE", group=DATA
     )  # fmt: skip
     """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
 
@@ -179,7 +177,7 @@ class DecisionRequest:
     queries: str | None = like(ScoreRequest, "queries", default=None)
     judge: str | None = option(
         None, "With --until-decided: a chat model that writes the grades into --qrels.",
-        name="--judge -j", value="NAME", group=SYSTEMS,
+        name="--judge -j", value="NAME", group=SYSTEMS
     )  # fmt: skip
     price: float | None = label_price()
     mapping: Mapping[str, str] = like(ScoreRequest, "mapping")

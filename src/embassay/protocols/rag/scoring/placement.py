@@ -232,7 +232,7 @@ def _cells_at(board: Board, k: int, unjudged: str) -> Iterable[SensitivityCell]:
     for i, cell in enumerate(grid.cells):
         yield SensitivityCell(
             k, cell.alpha, cell.cap4, cell.cap3, {name: _nan_to_none(value) for name, value in cell.scores.items()},
-            cell.order, _nan_to_none(cell.tau), _largest_change(cell, usual), i == grid.default,
+            cell.order, _nan_to_none(cell.tau), _largest_change(cell, usual), i == grid.default
         )  # fmt: skip
 
 
@@ -321,7 +321,7 @@ def loss_columns(graded: Graded, cutoffs: Iterable[int], unjudged: Any) -> dict[
         names = loss_names(k)
         losses = {
             "reached": reached, "ceiling": ceiling, "pool": 1 - ceiling, "ordering": ceiling - reached,
-            "excess": 2 * ceiling - reached - 1, "total": 1 - reached,
+            "excess": 2 * ceiling - reached - 1, "total": 1 - reached
         }  # fmt: skip
         columns |= {names[name]: Columns(value, (value,)) for name, value in losses.items()}
         columns[names["share"]] = Columns(reached, (reached, ceiling))

@@ -104,7 +104,7 @@ def judgement_facts(
     return Judgements(
         inputs.name, inputs.qrels.path, inputs.qrels.format, judgements.grade_map, len(board.queries),
         len(judgements.frame), counts_by_grade(judgements.frame["grade"].to_numpy()), judgements.dropped,
-        0 if groups is None else int(groups.max()) + 1,
+        0 if groups is None else int(groups.max()) + 1
     )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Settings:
     """How it is done."""
     return Settings(
         request.grades or "identity", request.unjudged, request.seed, request.resamples, TESTS[request.test],
-        "holm", ALPHA, CONFIDENCE, TIES, tuple(cutoffs),
+        "holm", ALPHA, CONFIDENCE, TIES, tuple(cutoffs)
     )  # fmt: skip
 
 
@@ -130,7 +130,7 @@ def _run_facts(run: Placed, path: str, format_: str, pool: str | None) -> RunFac
     listed = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
     return RunFacts(
         run.name, path, format_, run.lines, len(answered), int((run.sizes == 0).sum()), run.unknown,
-        run.repeated, run.tied, depth, listed if pool is None else f"the pool {pool}",
+        run.repeated, run.tied, depth, listed if pool is None else f"the pool {pool}"
     )  # fmt: skip
 
 
@@ -208,7 +208,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
         run_likeness(tested, ks, resamples=request.resamples, seed=request.seed, groups=groups),
         sensitivity_cells(tested, ks, request.unjudged) if request.sensitivity and tested.runs else (),
         readings=make_readings(tested, facts, ks, resampled),
-        guidance=make_guidance(tested, ks, extra, resampled),
+        guidance=make_guidance(tested, ks, extra, resampled)
     )  # fmt: skip
     read = (Note("reading", text) for text in (*inputs.notes, *told))
     own = _of_own_documents(gone, inputs, judgements)
@@ -245,7 +245,7 @@ def _correct_scoring(
     )
     corrector = Corrector(
         inputs, map_grades(inputs.qrels, request.grades or "identity"), map_grades(judge, request.grades or "identity"),
-        by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed,
+        by_judge.measures, by_judge.measured, by_judge.board.queries, request.seed
     )  # fmt: skip
     corrections = corrections_of(corrector, judge, by_judge.record.headline)
     record = corrected_record(by_judge.record, corrections)
@@ -255,7 +255,7 @@ def _correct_scoring(
     )
     return replace(
         by_judge, record=replace(record, verdict=heading, lede=sentences), corrections=corrections,
-        to_grade=to_grade_table(corrector),
+        to_grade=to_grade_table(corrector)
     )  # fmt: skip
 
 
@@ -406,7 +406,7 @@ def _cell_record(score: Score, run: str) -> dict[str, Any]:
     return {
         "key": run, "task": TASK, "dataset": score.judgements.name, "system": run, "status": "done", "reason": "",
         "seconds": None, "counts": {"lines": facts.lines, "queries": facts.queries, "missing": facts.missing},
-        "skipped": [], "warnings": warnings,
+        "skipped": [], "warnings": warnings
     }  # fmt: skip
 
 

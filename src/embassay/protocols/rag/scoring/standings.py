@@ -81,7 +81,7 @@ def contrasts_of(scored: ScoredRuns) -> Iterator[KnownContrast]:
             if pair.error is not None:
                 yield KnownContrast(
                     (TASK, scored.dataset, measure), pair.a, pair.b, pair.difference, pair.low, pair.high, pair.error,
-                    math.inf if pair.df is None else pair.df, pair.p, pair.n, scored.method, pair.judged_less,
+                    math.inf if pair.df is None else pair.df, pair.p, pair.n, scored.method, pair.judged_less
                 )  # fmt: skip
 
 
@@ -113,7 +113,7 @@ class _Items:
         settings = self._score.settings
         means = resample_defined_means(
             np.array(columns).T, n_resamples=settings.resamples, rng=generator(settings.seed, "resample"),
-            groups=self._numbers(),
+            groups=self._numbers()
         )  # fmt: skip
         drawn: dict[str, dict[str, Floats]] = {}
         for (run, measure), column in zip(keys, means.T, strict=True):
@@ -132,7 +132,7 @@ def _make_standing(score: Score, value: Value, draws: Floats) -> Standing:
     replicates = np.empty(0) if value.error is None else draws
     headline = Headline(
         value.run, value.value, value.n, replicates, value.method, value.reason, strata,
-        bounds_of(value.measure), (value.low, value.high),
+        bounds_of(value.measure), (value.low, value.high)
     )  # fmt: skip
     return Standing(TASK, score.judgements.name, value.measure, headline)
 

@@ -257,7 +257,7 @@ def tag_table(
         rows += [(tag, *row) for row in _of_tag(tagged, asked.name, request, groups)]
     columns = (
         Column("Tag", "text"), Column("Run", "text"), Column(asked.name), Column("CI low"), Column("CI high"),
-        Column("Queries", decimals=0), Column(f"Minus {taken[0].run}"), Column("Diff. low"), Column("Diff. high"),
+        Column("Queries", decimals=0), Column(f"Minus {taken[0].run}"), Column("Diff. low"), Column("Diff. high")
     )  # fmt: skip
     title = f"{asked.name} by tag of the questions"
     return ColumnTable(
@@ -311,7 +311,7 @@ def _comparison_scope(comparison: Comparison) -> dict[str, Any]:
             }
             for pair in comparison.pairs
         ],
-        "reason": comparison.reason,
+        "reason": comparison.reason
     }  # fmt: skip
 
 
@@ -330,7 +330,7 @@ def _values_table(score: Score) -> ColumnTable:
         counted = (Column("Labelled", decimals=0), Column("Of", decimals=0), Column("Unit", "text"))
     columns = (
         Column("Run", "text"), Column("Measure", "text"), Column("Value", decimals=3),
-        Column("95% low", decimals=3), Column("95% high", decimals=3), *counted, Column("Reason", "text"),
+        Column("95% low", decimals=3), Column("95% high", decimals=3), *counted, Column("Reason", "text")
     )  # fmt: skip
     rows = [
         (
@@ -353,7 +353,7 @@ def _pairs_table(score: Score) -> ColumnTable:
     columns = (
         Column("Measure", "text"), Column("A", "text"), Column("B", "text"), Column("A - B", "signed", 3),
         Column("95% low", "signed", 3), Column("95% high", "signed", 3), Column("p", "p"),
-        Column("p, Holm", "p"), *counted, Column("Better", "text"),
+        Column("p, Holm", "p"), *counted, Column("Better", "text")
     )  # fmt: skip
     rows = [
         (
@@ -379,7 +379,7 @@ def _overlap_table(score: Score) -> ColumnTable:
     columns = (
         Column("K", decimals=0), Column("A", "text"), Column("B", "text"), Column("Overlap", decimals=3),
         Column("95% low", decimals=3), Column("95% high", decimals=3), Column("tau-b", "signed", 3),
-        Column("tau 95% low", "signed", 3), Column("tau 95% high", "signed", 3), Column("tau queries", decimals=0),
+        Column("tau 95% low", "signed", 3), Column("tau 95% high", "signed", 3), Column("tau queries", decimals=0)
     )  # fmt: skip
     rows = [
         (
@@ -397,7 +397,7 @@ def _sensitivity_table(score: Score) -> ColumnTable:
     columns = (
         Column("K", decimals=0), Column("alpha"), Column("cap4"), Column("cap3"),
         *(Column(name, decimals=3) for name in names), Column("Order", "text"),
-        Column("tau-b", "signed", 3), Column("Largest change", decimals=3),
+        Column("tau-b", "signed", 3), Column("Largest change", decimals=3)
     )  # fmt: skip
     rows: list[tuple[Value, ...]] = [
         (

@@ -72,7 +72,7 @@ def _answered_queries(run: Placed, entries: Entries, queries: tuple[str, ...], c
     good = np.asarray((run.graded.top[:, :cutoff] >= RELEVANT).any(axis=1), dtype=np.bool_)
     return Answered(
         run.name, [queries[row] for row in rows], np.array([best[queries[row]] for row in rows], dtype=np.float64),
-        good[rows], len(queries) - len(rows),
+        good[rows], len(queries) - len(rows)
     )  # fmt: skip
 
 
@@ -114,7 +114,7 @@ def _check_scores(run: Answered, entries: Entries) -> None:
         raise DataError(
             "the run has no scores that a threshold could be set on", path=entries.path,
             expected="the similarity or probability of each passage", found=why,
-            mend="Write the engine's own scores into the run, distances with a minus before each.",
+            mend="Write the engine's own scores into the run, distances with a minus before each."
         )  # fmt: skip
 
 
@@ -179,7 +179,7 @@ def _write_folder(
             name = f"{slugify_name(cell.of.run)}--{slugify_name(inputs.name)}.json"
             Calibration(
                 cell.of.run, "", hash_entries([entries]), inputs.name, hash_entries([inputs.qrels]), "",
-                request.files.seed, None, cell.curve, cell.reference,
+                request.files.seed, None, cell.curve, cell.reference
             ).save(folder.path / "calibrations" / name)  # fmt: skip
     folder.write_results(rows)
     write_atomic(folder.path / "comparisons.json", to_json({"scopes": {}}) + "\n")
@@ -196,7 +196,7 @@ def _write_items(path: Path, cell: _Cell) -> None:
     write_columns(path, {
         "item_id": of.ids * 3, "variant": [""] * 3 * n, "measure": [name for name in columns for _ in range(n)],
         "value": [None if np.isnan(value) else float(value) for column in columns.values() for value in column],
-        "reason": [""] * 3 * n,
+        "reason": [""] * 3 * n
     })  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def _result_rows(dataset: str, cell: _Cell, seed: int) -> Iterator[Result]:
         for score in cell.scores if name else cell.scores[:1]:
             yield Result(
                 PROTOCOL, TASK, name, score.subset, "", score.variant, cell.of.run, score.measure, score.value, score.n,
-                score.ci_low, score.ci_high, score.method, seed, score.reason,
+                score.ci_low, score.ci_high, score.method, seed, score.reason
             )  # fmt: skip
 
 
@@ -225,5 +225,5 @@ def _make_manifest(
                 "skipped": [], "warnings": cell.warnings,
             }
             for cell in cells
-        ),
+        )
     )  # fmt: skip

@@ -102,7 +102,7 @@ def read_collection(entry: DatasetEntry, request: SweepRequest) -> Collection:
     return Collection(
         loaded.dataset, entry.source, loaded.lang, fingerprint, data.corpus.ids, data.corpus.texts, ids,
         tuple(data.queries.texts[place] for place in chosen), grades, tuple(timed),
-        (*loaded.skipped, *alone), (*loaded.warnings, *note), own_rows,
+        (*loaded.skipped, *alone), (*loaded.warnings, *note), own_rows
     )  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def _grade_gains(
         raise DataError(
             f"the judgements of {entry.source!r} may be grades from 1 to 5 or gains from 0 to 4", found=found,
             mend=f"Say which: {{path: {entry.source}, grades: identity}} if they are grades, grades: '{above}' if 4 is "
-            "the best there is.",
+            "the best there is."
         )  # fmt: skip
     raise DataError(
         f"the judgements of {entry.source!r} are not grades from 1 to 5",

@@ -142,7 +142,7 @@ class SweepRequest:
     names: Names | None = None
     base: Path = Path()
     GROWS: ClassVar[tuple[str, ...]] = (
-        "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk",
+        "encoder", "dims", "index", "k", "reranker", "mode", "rewrite", "deduplicate", "boost", "chunk"
     )  # fmt: skip
     """Axes to which a finished sweep takes more values."""
 
@@ -214,7 +214,7 @@ def check_file(file: SweepFile, base: Path, at: At) -> SweepRequest:
         queries=file.queries, depth=file.depth, rrf_c=file.rrf_c, measures=measures,
         latency=Latency(**file.latency.model_dump()), tokenizer=file.tokenizer, seed=file.seed,
         rules=rules, prices=prices, base=base, generator=generator,
-        names=_names_file(file.names, base, at),
+        names=_names_file(file.names, base, at)
     )  # fmt: skip
 
 
@@ -543,7 +543,7 @@ def read_config(path: Path) -> SweepRequest:
     if not isinstance(content, dict):
         raise DataError(
             "the file is not a mapping", path=path, expected="datasets: ... and encoder: ...",
-            found=type(content).__name__, mend="Begin with `datasets:` and `encoder:`; see docs/sweep.md.",
+            found=type(content).__name__, mend="Begin with `datasets:` and `encoder:`; see docs/sweep.md."
         )  # fmt: skip
     return request_of(content, base=path.parent, where=_Where(path))
 
@@ -610,7 +610,7 @@ def _first_fault(error: ValidationError, where: _Where) -> UsageError:
 def _known_keys(place: Sequence[str | int]) -> list[str]:
     inner: Mapping[str, type[BaseModel]] = {
         "datasets": DatasetFile, "latency": LatencyFile, "prices": PricesFile, "rules": RulesFile,
-        "generator": GeneratorFile, "names": NamesFile,
+        "generator": GeneratorFile, "names": NamesFile
     }  # fmt: skip
     model = inner.get(str(place[0]), SweepFile) if place else SweepFile
     return list(model.model_fields)

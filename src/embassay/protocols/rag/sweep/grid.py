@@ -108,7 +108,7 @@ def _all_combinations(
         for k, mode, reranker, deduplicate, boost, reason in tails:
             configuration = Configuration(
                 encoder, cut, index, k, reranker, "hybrid" if mode.startswith("hybrid") else "dense",
-                rewrite, deduplicate, boost, chunk,
+                rewrite, deduplicate, boost, chunk
             )  # fmt: skip
             yield configuration, too_many or reason
 
@@ -179,7 +179,7 @@ def plan_of(parts: Parts) -> SweepPlan:
     datasets = tuple(_plan_dataset(collection) for collection in collections)
     return SweepPlan(
         request=request, systems=(*systems.values(), *rerankers), datasets=datasets, cells=cells,
-        tokenizer_identity=parts.tokenizer.identity, collections=collections, grid=whole,
+        tokenizer_identity=parts.tokenizer.identity, collections=collections, grid=whole
     )  # fmt: skip
 
 
@@ -505,7 +505,7 @@ def forecast_of(request: SweepRequest, ledger: NoCalls) -> SweepForecast:
     senseless = len(plan.grid.senseless) * len(plan.collections)
     disk = (listed + values) * queries * _LISTED_BYTES
     return SweepForecast(combinations, senseless, len(plan.cells), Forecasts(tuple(cells)), disk,
-        {configuration.id: why for configuration, why in plan.grid.senseless.items()},
+        {configuration.id: why for configuration, why in plan.grid.senseless.items()}
     )  # fmt: skip
 
 
@@ -570,7 +570,7 @@ def _forecast_rerank(plan: SweepPlan, parts: Parts, prices: PriceList) -> Iterat
                 "rerank", collection.name, name, len(collection.query_ids), total, round(total * tokens),
                 requests=None if is_free else total // max(request.k),
                 usd=0.0 if is_free else usd, seconds=None if seconds is None else seconds * total,
-                assumed=True,
+                assumed=True
             )  # fmt: skip
 
 

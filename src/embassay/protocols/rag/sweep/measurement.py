@@ -331,7 +331,7 @@ class StackBench(ABC):
             [
                 ([ids[place] for place in ranked], _document_scores(final, ranked, passages.documents))
                 for ranked, final in zip(lists, finals, strict=True)
-            ],
+            ]
         )  # fmt: skip
 
     def _stages(self, configuration: Configuration) -> Names:

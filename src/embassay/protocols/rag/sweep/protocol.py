@@ -75,7 +75,7 @@ def read_sweep(folder: str | Path) -> Sweep:
     if manifest is None or manifest.get("kind") != TASK:
         raise DataError(
             "the folder holds no sweep", path=run.path, expected="a manifest of the kind sweep",
-            mend="Name the --out of `embassay rag sweep`.",
+            mend="Name the --out of `embassay rag sweep`."
         )  # fmt: skip
     queries = {name: tuple(ids) for name, ids in manifest["queries"].items()}
     groups = {name: np.array(labels) for name, labels in manifest.get("groups", {}).items()}
@@ -102,7 +102,7 @@ def read_sweep(folder: str | Path) -> Sweep:
                 measured.append(_measured_stack(stack, cell.dataset, times, prices, rules))
     return Sweep(
         tuple(measured), tuple(skipped), queries, rules, prices.date, dict(prices.tokens),
-        manifest["arguments"]["seed"], _sum_counts(manifest["cells"]), said_generator or {}, groups, *watch.load(),
+        manifest["arguments"]["seed"], _sum_counts(manifest["cells"]), said_generator or {}, groups, *watch.load()
     )  # fmt: skip
 
 
@@ -121,11 +121,11 @@ def is_whole(folder: RunFolder, cell: Cell, watch: Stopwatch) -> bool:
 def _measured_stack(stack: Stack, dataset: str, times: Times, prices: PriceList, rules: Rules) -> Measured:
     usd = prices.usd(
         stack.configuration, reranked=stack.reranked, tokens=stack.tokens[0], query=stack.query_tokens,
-        passage=stack.passage_tokens, passages=rules.passages,
+        passage=stack.passage_tokens, passages=rules.passages
     )  # fmt: skip
     return Measured(
         stack.configuration, dataset, stack.quality, stack.ceiling, times, usd, stack.tokens,
-        stack.passage_tokens, stack.index, stack.recall, stack.signals, stack.ef,
+        stack.passage_tokens, stack.index, stack.recall, stack.signals, stack.ef
     )  # fmt: skip
 
 
@@ -319,7 +319,7 @@ class SweepSession(Attempt):
         failure = next((skipped.reason for skipped in measured.skipped if skipped.failed), "")
         record = CellRecord(
             cell.key, cell.task, cell.dataset, cell.system, "failed" if failure else "done", failure, seconds, (), {},
-            counts={**counts, "configurations": len(measured.stacks)}, peak_bytes=peak, warnings=tuple(warnings),
+            counts={**counts, "configurations": len(measured.stacks)}, peak_bytes=peak, warnings=tuple(warnings)
         )  # fmt: skip
         write_found(self.folder, cell, job.collection.query_ids, measured)
         self.folder.write_cell(cell, record)
@@ -477,5 +477,5 @@ class Sweeping(Protocol):
         del workers
         return SweepSession(
             self.folder, plan, self, accounts,
-            command=command, parts=self.parts, prices=self.prices, force=self.force,
+            command=command, parts=self.parts, prices=self.prices, force=self.force
         )  # fmt: skip

@@ -302,7 +302,7 @@ def _read_stack(plain: Mapping[str, Any], values: Mapping[str, Mapping[str, Floa
     return Stack(
         configuration, quality, part(CEILING), part(SIGNAL), (plain["tokens"][0], plain["tokens"][1]),
         plain["passage_tokens"], plain["query_tokens"], plain["reranked"], IndexFacts(**plain["index"]),
-        {int(k): value for k, value in plain["recall"].items()}, plain["times"], plain["together"], plain.get("ef"),
+        {int(k): value for k, value in plain["recall"].items()}, plain["times"], plain["together"], plain.get("ef")
     )  # fmt: skip
 
 
@@ -344,7 +344,7 @@ def _rankings_file(queries: Sequence[str], stacks: Sequence[Stack]) -> bytes:
         schema={
             "configuration": pl.String, "query_id": pl.String, "documents": pl.List(pl.String),
             "scores": pl.List(pl.Float64),
-        },
+        }
     )  # fmt: skip
     return _write_parquet(frame)
 

@@ -68,7 +68,7 @@ def page_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
     return Environment(
         loader=PackageLoader("embassay.web.annotation.page", "templates"),
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )  # fmt: skip
 
 

@@ -76,12 +76,12 @@ def _template_environment() -> Environment:
     """The template environment: everything is escaped, an unknown name is an error."""
     environment = Environment(
         loader=PackageLoader("embassay.web.leaderboard.page", "templates"),
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )  # fmt: skip
     environment.globals.update(
         numbers=numbers, marks=marks, words=rows, scripts=_script_names, mark=cell_mark, rank_mark=rank_mark,
         sign=kind_sign,
-        place=format_place,
+        place=format_place
     )  # fmt: skip
     environment.filters["parameter"] = lambda text: quote(text, safe="")
     return environment

@@ -195,13 +195,13 @@ def format_place(stand: Stand | Elsewhere) -> str:
 
 STATES = {
     "done": "n/a", "failed": "✕ failed", "running": "◔ running", "partial": "◐ partial", "not run": "not run",
-    "undefined": "n/a", "none": numbers.NONE,
+    "undefined": "n/a", "none": numbers.NONE
 }  # fmt: skip
 """The word of a cell without a value; one that is done and has none is undefined."""
 STATUSES = {"live": "● live", "stale": "◌ no news", "done": "✓ complete"}
 KINDS = {
     "embedding": "embedding model", "classical": "classical metric", "reference": "reference, not ranked",
-    "llm": "language model", "person": "people", "run": "retrieval run or stack",
+    "llm": "language model", "person": "people", "run": "retrieval run or stack"
 }  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def _make_step(ground: Ground, i: int, j: int, measure: str, gain: Figure) -> St
         family=family_of(ground.configurations[i]), less=less.id, more=more.id,
         k=ground.configurations[i].k, next_k=ground.configurations[j].k, measure=measure, gain=gain,
         milliseconds=step.milliseconds, usd=step.usd, per_ms=step.per_ms, kind=step.kind,
-        text=_step_in_words(gain, step.milliseconds, step.usd, ground.jitter_ms),
+        text=_step_in_words(gain, step.milliseconds, step.usd, ground.jitter_ms)
     )  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def _route_figures(
 
 def _make_route(
     ground: Ground, split: Mapping[str, Halves], route: _Route, rate: Figure, quality: Sequence[Quality],
-    against: Sequence[Against],
+    against: Sequence[Against]
 ) -> Route:  # fmt: skip
     shares = np.array([route.escalated[name].mean() for name in ground.datasets])
     costs, times = (
@@ -326,7 +326,7 @@ def axis_effects(ground: Ground) -> Iterator[Effect]:
             yield Effect(
                 axis, axis_value(axis, value), axis_value(axis, other), len(pairs), measure, quality,
                 latency_change(ground, pairs),
-                float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs])),
+                float(np.mean([ground.cost[i] - ground.cost[j] for i, j in pairs]))
             )  # fmt: skip
 
 
@@ -429,7 +429,7 @@ def reached_difference(ground: Ground, measure: str, pairs: Pairs) -> Figure:
     n = sum(int((~np.isnan(column[:, 0])).sum()) for column in above.values())
     return make_figure(
         float((values[first] - values[second]).mean()),
-        (replicates[:, first] - replicates[:, second]).mean(axis=1), n,
+        (replicates[:, first] - replicates[:, second]).mean(axis=1), n
     )  # fmt: skip
 
 
@@ -586,7 +586,7 @@ def _four_ways(ground: Ground, strong: str) -> Mapping[str, Pairs]:
         if configuration.mode != "hybrid" or configuration.reranker != strong:
             continue
         for name, mode, reranker in (
-            ("dense, reranked", "dense", strong), ("hybrid alone", "hybrid", NONE), ("dense alone", "dense", NONE),
+            ("dense, reranked", "dense", strong), ("hybrid alone", "hybrid", NONE), ("dense alone", "dense", NONE)
         ):  # fmt: skip
             other = type(configuration)(**{**vars(configuration), "mode": mode, "reranker": reranker})
             if other in places:
@@ -680,7 +680,7 @@ def ordering_advice(ground: Ground) -> Advice:
 LINES = (
     hnsw_advice, int8_advice, dimension_advice, depth_10, depth_30, half_second,
     default_stack, reranker_advice, rewriting_advice, nfc_advice, dedup_advice, chunk_advice, pool_advice,
-    ordering_advice,
+    ordering_advice
 )  # fmt: skip
 
 

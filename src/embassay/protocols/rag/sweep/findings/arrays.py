@@ -78,7 +78,7 @@ def mean_time(times: list[Time]) -> Time:
     samples = sum(time.samples for time in times)
     return Time(
         times[0].stage, float(np.mean([time.p50 for time in times])), float(np.mean([time.p95 for time in times])),
-        samples, sum(time.queries for time in times), any(time.few for time in times),
+        samples, sum(time.queries for time in times), any(time.few for time in times)
     )  # fmt: skip
 
 

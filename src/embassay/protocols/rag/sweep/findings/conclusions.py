@@ -89,7 +89,7 @@ from embassay.systems import RAGGED
 
 MAIN = "cost, latency"
 AXES: tuple[tuple[str, tuple[Axis, ...]], ...] = (
-    (MAIN, ("cost", "latency")), ("latency", ("latency",)), ("cost", ("cost",)),
+    (MAIN, ("cost", "latency")), ("latency", ("latency",)), ("cost", ("cost",))
 )  # fmt: skip
 STRICT = ", strict"
 
@@ -291,7 +291,7 @@ def _facts_of(
         average=average,
         per_rerank_second=efficiency_of(average, rerank) if average is not None and rerank > 0 else None,
         per_second=efficiency_of(average, total) if average is not None and total > 0 else None,
-        ef=_widest_search(rows),
+        ef=_widest_search(rows)
     )  # fmt: skip
 
 
@@ -355,7 +355,7 @@ def memory_estimate(index: str, facts: IndexFacts) -> tuple[float | None, float 
     whole, is_small = vector_bytes(facts.n, facts.dim), vector_bytes(facts.n, facts.dim, bytes_per_value=1)
     formulas = {
         "flat": (whole, 0.0), "int8": (is_small, 0.0), "hnsw": (whole, None), "hnsw-f32": (whole, None),
-        "hnsw-int8": (is_small, None),
+        "hnsw-int8": (is_small, None)
     }  # fmt: skip
     if spec.name not in formulas:
         return None, None
@@ -448,6 +448,7 @@ def _retrieval_time(ground: Ground, places: list[int]) -> tuple[float, float]:
     samples = [row.times.stages["retrieve"] for row in rows if "retrieve" in row.times.stages]
     if not samples:
         return 0.0, 0.0
+    # Of each stack first: pooled, a stack that was timed more often would weigh more.
     p50, p95 = (float(np.mean([percentile_of(taken, at) for taken in samples])) for at in (50.0, 95.0))
     return p50, p95
 
@@ -474,7 +475,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     if not measured:
         raise DataError(
             "the sweep has measured nothing", found=f"{len(sweep.skipped)} combinations, all skipped or failed",
-            mend="Look at the reasons of what was skipped, and run the sweep again.",
+            mend="Look at the reasons of what was skipped, and run the sweep again."
         )  # fmt: skip
     blank = [name for name in measured if not _is_defined(sweep, name)]
     decided = [name for name in measured if name not in blank] or measured
@@ -490,7 +491,7 @@ def findings_of(sweep: Sweep, *, resamples: int = RESAMPLES) -> Findings:
     rules = {field.name: getattr(sweep.rules, field.name) for field in fields(Rules)}
     asked = Terms(
         **rules, priced_on=sweep.priced_on, prices=dict(sweep.prices), seed=sweep.seed, resamples=resamples,
-        jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores,
+        jitter_measured=measures_jitter and jitter is not None, load=sweep.load, cores=sweep.cores
     )  # fmt: skip
     left = tuple(Left(row.configuration.id, row.dataset, row.reason, row.failed) for row in sweep.skipped)
     first, *others = (
@@ -589,7 +590,7 @@ def _rows_of(findings: Findings, part: Part, stack: StackFacts) -> list[Result]:
             method: str = "", reason: str = "") -> Result:  # fmt: skip
         return Result(
             PROTOCOL, TASK, part.dataset, "", "", "", stack.id, measure, value, n, low, high, method,
-            findings.asked.seed, reason,
+            findings.asked.seed, reason
         )  # fmt: skip
 
     method = f"95% percentile bootstrap over queries, {findings.asked.resamples} resamples"

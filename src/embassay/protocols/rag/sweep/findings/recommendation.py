@@ -74,6 +74,7 @@ def choose_each(
         )
     left = _lowest_of_rows(np.broadcast_to(prompt, defined.shape), tied, 0.0)
     left = _lowest_of_rows(np.broadcast_to(cost, defined.shape), left, ROUNDING, cost_share)
+    # The source's order ends with the time; quality decides only what is as fast.
     for key in (latency, -defined):
         left = _lowest_of_rows(key, left, 0.0)
     # The rank of each id: what is equal in all else goes to the first id, as in `choose`.
@@ -150,7 +151,7 @@ def recommend_stack(ground: Ground) -> Recommendation:
     places = [ground.place[stack.id] for stack in stacks]
     winners = choose_each(
         stacks, ground.quality_replicates(measure)[:, places], ground.latency_replicates[:, places], limits,
-        **ground.equal,
+        **ground.equal
     )  # fmt: skip
     ids, chosen = [stack.id for stack in stacks], choice.stack
     differences = differences_from(ground, measure, choice.nearest.id)
@@ -177,7 +178,7 @@ def recommend_stack(ground: Ground) -> Recommendation:
         runners=runner_shares(winners, ids, chosen.id if chosen else ""),
         by_axis=by_axis(winners, [ground.configurations[i] for i in places]),
         alternatives=tuple(_find_alternatives(ground, stacks, choice, alike, differences)) if chosen else (),
-        undecided=tuple(_nearest_undecided(choice.nearest, alike, differences)) if chosen else (),
+        undecided=tuple(_nearest_undecided(choice.nearest, alike, differences)) if chosen else ()
     )  # fmt: skip
 
 
@@ -266,10 +267,7 @@ def _find_alternatives(
             named.append((kind, choose(group, measure, Limits(), **equal).nearest))
     if better:
         named.append(
-            (
-                "better",
-                choose(better, measure, Limits(limits.sla_ms, limits.budget), **equal).nearest,
-            )
+            ("better", choose(better, measure, Limits(limits.sla_ms, limits.budget), **equal).nearest)
         )
     for kind, key in (("cheapest alike", _by_cost), ("fastest alike", _by_latency)):
         best = min(alike, key=key, default=None)
@@ -281,7 +279,7 @@ def _find_alternatives(
     for kind, stack in named:
         yield Alternative(
             kind, stack.id, differences[stack.id], stack.latency - chosen.latency, stack.cost - chosen.cost,
-            missed_limits(stack, measure, limits),
+            missed_limits(stack, measure, limits)
         )  # fmt: skip
 
 

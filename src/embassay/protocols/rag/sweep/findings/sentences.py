@@ -126,7 +126,7 @@ def sweep_claims(part: Part, asked: Terms) -> Iterator[Claim]:
     yield chosen_claim(part, asked)
     yield Claim(
         stack, "level", recommendation.measure, recommendation.alike,
-        n=len(recommendation.alike), of=len(able) - 1,
+        n=len(recommendation.alike), of=len(able) - 1
     )  # fmt: skip
     for alternative in recommendation.alternatives:
         yield from _alternative_claims(alternative, recommendation, asked)

@@ -15,10 +15,10 @@ Row = tuple[Value, ...]
 ALL = "all"
 STACK = (
     Column("Dataset", "text"), Column("Stack", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0),
-    Column("Index", "text"), Column("K", decimals=0), Column("Reranker", "text"), Column("Mode", "text"),
+    Column("Index", "text"), Column("K", decimals=0), Column("Reranker", "text"), Column("Mode", "text")
 )  # fmt: skip
 MEASURED = (
-    Column("USD per 1,000"), Column("p50 ms", decimals=1), Column("p95 ms", decimals=1), Column("n", decimals=0),
+    Column("USD per 1,000"), Column("p50 ms", decimals=1), Column("p95 ms", decimals=1), Column("n", decimals=0)
 )  # fmt: skip
 
 
@@ -32,7 +32,7 @@ def of_stack(part: Part, stack: StackFacts) -> Row:
     axes = stack.axes
     return (
         part_scope(part), stack.id, axes["encoder"], axes["dims"], axes["index"], axes["k"], axes["reranker"],
-        axes["mode"],
+        axes["mode"]
     )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def _stacks_table(findings: Findings) -> ColumnTable:
     parts = sorted({name for part in findings.parts for stack in part.stacks for name in stack.usd})
     columns = (
         *STACK, *with_measures(findings, MEASURED), *(Column(f"USD {name}", decimals=4) for name in parts),
-        Column("AvgPerf", decimals=3), *TOGETHER, *MEMORY, Column("Frontiers", "text"),
+        Column("AvgPerf", decimals=3), *TOGETHER, *MEMORY, Column("Frontiers", "text")
     )  # fmt: skip
     rows = [
         (
@@ -136,7 +136,7 @@ def _frontiers_table(findings: Findings) -> ColumnTable:
 def _alternatives_table(findings: Findings) -> ColumnTable:
     columns = (
         DATASET, Column("Recommended", "text"), Column("Other", "text"), Column("Stack", "text"),
-        Column("Quality", "signed", 3), *ENDS, Column("ms", "signed", 1), Column("USD per 1,000", "signed", 4),
+        Column("Quality", "signed", 3), *ENDS, Column("ms", "signed", 1), Column("USD per 1,000", "signed", 4)
     )  # fmt: skip
     rows = [
         (
@@ -173,7 +173,7 @@ def _steps_table(findings: Findings) -> ColumnTable:
     columns = (
         DATASET, Column("Family", "text"), Column("K", decimals=0), Column("Next K", decimals=0),
         Column("Measure", "text"), Column("Gain", "signed", 3), *ENDS, Column("ms more", "signed", 1),
-        Column("USD more", "signed", 4), Column("Per ms", "signed", 7), Column("Kind", "text"),
+        Column("USD more", "signed", 4), Column("Per ms", "signed", 7), Column("Kind", "text")
     )  # fmt: skip
     rows = [
         (
@@ -191,7 +191,7 @@ def _effects_table(findings: Findings) -> ColumnTable:
     columns = (
         DATASET, Column("Axis", "text"), Column("Value", "text"), Column("Less", "text"), Column("Pairs", decimals=0),
         Column("Measure", "text"), Column("Difference", "signed", 3), *ENDS, Column("ms", "signed", 1),
-        Column("USD", "signed", 4),
+        Column("USD", "signed", 4)
     )  # fmt: skip
     rows = [
         (
@@ -223,7 +223,7 @@ def _routing_table(findings: Findings) -> ColumnTable:
             for name, k in measures
             for column in (Column(f"{name} minus K {k}", "signed", 3), *(Column(f"{end} ({name}, {k})", "signed", 3)
                 for end in ("low", "high")))
-        ),
+        )
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
@@ -232,7 +232,7 @@ def _routing_table(findings: Findings) -> ColumnTable:
             differences = [value for key in measures for value in _value_cells(by_k[key])]
             rows.append((
                 part_scope(part), way.family, way.signal, way.evaluated, way.escalated.value, way.usd, way.usd_less,
-                way.usd_more, way.milliseconds, way.milliseconds_less, way.milliseconds_more, *differences,
+                way.usd_more, way.milliseconds, way.milliseconds_less, way.milliseconds_more, *differences
             ))  # fmt: skip
     return ColumnTable("rag_routing", "Routing between K 50 and K 100", columns, tuple(rows))
 
@@ -276,7 +276,7 @@ def indexes(findings: Findings) -> ColumnTable:
         Column("Retrieve ms"), Column("Retrieve p95 ms"), Column("Flat ms"), Column("Flat p95 ms"),
         Column("Retrieve %", "signed", 1), Column("Memory bytes", decimals=0),
         Column("Estimated bytes", decimals=0), Column("Build s", decimals=1), Column("Within 2%", "text"),
-        *([Column("ef found", decimals=0)] if has_ef else []),
+        *([Column("ef found", decimals=0)] if has_ef else [])
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
@@ -291,7 +291,7 @@ def indexes(findings: Findings) -> ColumnTable:
                 *(index.changes.get(name) for name in measures), index.retrieve_ms, index.retrieve_p95,
                 index.retrieve_ms_flat, index.retrieve_p95_flat, change,
                 index.memory.memory, estimate, index.build_seconds, "yes" if index.within else "no",
-                *([index.ef] if has_ef else []),
+                *([index.ef] if has_ef else [])
             ))  # fmt: skip
     note = "Changes in percent of the flat index with the same vectors."
     return ColumnTable("rag_table7", "Approximate search and quantisation", columns, tuple(rows), note)
@@ -320,7 +320,7 @@ def efficiency(findings: Findings) -> ColumnTable:
         Column("Rank", decimals=0), *STACK, Column("AvgPerf", decimals=3),
         Column("Per second of reranking", decimals=3),
         *milliseconds("Rerank"), Column("Per second", decimals=3), *milliseconds("Total"),
-        *((*milliseconds("Answer"), *milliseconds("End to end")) if answered else ()),
+        *((*milliseconds("Answer"), *milliseconds("End to end")) if answered else ())
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
@@ -330,7 +330,7 @@ def efficiency(findings: Findings) -> ColumnTable:
             rows.append((
                 place, *of_stack(part, facts), facts.average, facts.per_rerank_second, *percentiles(facts, "rerank"),
                 facts.per_second, *percentiles(facts, "total"),
-                *((*percentiles(facts, GENERATE), *percentiles(facts, WHOLE)) if answered else ()),
+                *((*percentiles(facts, GENERATE), *percentiles(facts, WHOLE)) if answered else ())
             ))  # fmt: skip
     weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
     note = (
@@ -489,7 +489,7 @@ def _reached_table(findings: Findings) -> ColumnTable:
     """Actual, PROC and %PROC of the stacks on the main frontier and of the recommended one."""
     columns = (
         *STACK, Column("Measure", "text"), Column("Actual", decimals=3), Column("PROC", decimals=3),
-        Column("%PROC", decimals=1), Column("95% low", decimals=1), Column("95% high", decimals=1),
+        Column("%PROC", decimals=1), Column("95% low", decimals=1), Column("95% high", decimals=1)
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
@@ -500,7 +500,7 @@ def _reached_table(findings: Findings) -> ColumnTable:
                     shares = (quality.reached.value, quality.reached.low, quality.reached.high)
                     rows.append((
                         *of_stack(part, stack), quality.measure, quality.value.value, quality.ceiling,
-                        *(None if share is None else 100 * share for share in shares),
+                        *(None if share is None else 100 * share for share in shares)
                     ))  # fmt: skip
     return ColumnTable("rag_table4", "Actual, PROC and %PROC on the frontier", columns, tuple(rows))
 
@@ -509,7 +509,7 @@ def _leaderboard_table(findings: Findings, number: int, cutoff: int) -> ColumnTa
     base = findings.asked.measure.partition("@")[0]
     measure = f"{base}@{cutoff}"
     columns = (Column("Rank", decimals=0), *STACK, *(
-        Column(name, decimals=3) for name in (measure, "95% low", "95% high", "PROC")), Column("%PROC", decimals=1),
+        Column(name, decimals=3) for name in (measure, "95% low", "95% high", "PROC")), Column("%PROC", decimals=1)
     )  # fmt: skip
     rows: list[Row] = []
     for part in findings.parts:
