@@ -15,7 +15,7 @@ from pathlib import Path
 from ranking_worlds import DISAGREEMENTS, WORLDS, draw_pool, play
 
 from embassay.protocols.rag.ranking.engines import ENGINES
-from embassay.protocols.rag.ranking.reliability import Repeats, compare_repeats, mean_of
+from embassay.protocols.rag.ranking.reliability import Repeats, compare_repeats, mean_or_none
 
 FRESH = 20_000
 TOKENS = 515
@@ -38,7 +38,7 @@ def repeated(spec: str, world: str, disagreement: float, pools: int, runs: int) 
                 tokens=[TOKENS * sum(len(call.shown) for call in one.calls) for one in played],
             )
         )
-    return mean_of(found)
+    return mean_or_none(found)
 
 
 def table(asked: argparse.Namespace) -> Iterator[str]:

@@ -213,7 +213,7 @@ def test_ten_calls_from_a_command_to_the_task(tmp_path: Path, monkeypatch: pytes
 
 
 LIFE = (
-    (1, "cli/session.py", "do"),
+    (1, "cli/session.py", "run_session"),
     (2, "protocols/kernel/protocol.py", "carry_out"),
     (2, "runs/folder.py", "read_manifest"),
     (2, "runs/spending.py", "__init__"),
@@ -227,9 +227,9 @@ LIFE = (
     (7, "protocols/sage/robustness.py", "evaluate"),
     (8, "protocols/kernel/estimates.py", "estimate"),
     (8, "stats/resampling.py", "resample_means"),
-    (9, "runs/execution.py", "keep"),
+    (9, "runs/execution.py", "keep_cell"),
     (10, "protocols/kernel/comparisons.py", "summarise"),
-    (10, "report/html.py", "write"),
+    (10, "report/html.py", "write_page"),
 )
 """What a cell goes through, with the step of docs/architecture.md that names it."""
 

@@ -166,7 +166,7 @@ def test_a_full_disk_and_on_when_there_is_room(tmp_path):
 WAITING = """
 import sys, time
 from pathlib import Path
-from embassay.cli.progress import listener
+from embassay.cli.progress import make_listener
 from embassay.runs.folder import Cell
 from embassay.runs.execution import Crew
 from embassay.runs.folder import RunFolder
@@ -179,5 +179,5 @@ if __name__ == "__main__":
     folder = RunFolder(Path(sys.argv[1]))
     folder.path.mkdir()
     cells = [Cell("t", "d", "s", name, 1, str(folder.path / name)) for name in "ab"]
-    list(Crew(2, folder).do(cells, work, listener()))
+    list(Crew(2, folder).do(cells, work, make_listener()))
 """

@@ -29,7 +29,7 @@ def test_the_page_is_that_of_the_figures(pages: ModuleType) -> None:
 
 def test_every_difference_has_a_reason_and_every_reason_a_difference(pages: ModuleType) -> None:
     """Nothing differs without a word, and no word is left from a difference that is gone."""
-    figures = pages.read(pages.FIGURES)
+    figures = pages.read_figures(pages.FIGURES)
     papers, tables, reasons = pages.notes()
     differing = [one for one in figures if one.verdict == "differs"]
     assert all(pages.why(one, reasons) for one in differing)
@@ -68,7 +68,7 @@ def test_ours_are_what_the_code_gives(pages: ModuleType) -> None:
         *sage.headlines(tables), *pteb.figures(REFERENCE, DATA), *rag.figures(REFERENCE), *hume.figures(REFERENCE)
     ]  # fmt: skip
     measured = {("SAGE", f"table {number}") for number in (4, 5, 6)} | {("mteb", "all-MiniLM-L6-v2")}
-    kept = [one for one in pages.read(pages.FIGURES) if (one.paper, one.table) not in measured]
+    kept = [one for one in pages.read_figures(pages.FIGURES) if (one.paper, one.table) not in measured]
     assert [one.published for one in kept] == [one.published for one in made]
     for old, new in zip(kept, made, strict=True):
         assert (old.paper, old.table, old.row, old.column) == (new.paper, new.table, new.row, new.column)
@@ -79,4 +79,4 @@ def test_figures_read_back(pages: ModuleType) -> None:
     """What is written is what was read."""
     from embassay.interchange.reproduction import write_figures
 
-    assert write_figures(pages.read(pages.FIGURES)) == pages.FIGURES.read_text("utf-8")
+    assert write_figures(pages.read_figures(pages.FIGURES)) == pages.FIGURES.read_text("utf-8")

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 
 from claims import Tables, Tested
 from embassay.data.judged_runs import entries_of
-from embassay.document.blocks import Verdict, plain
+from embassay.document.blocks import Verdict, plain_text
 from embassay.protocols.choose.belief import Belief
 from embassay.protocols.choose.conclusions import Answers, choice_record, concluded_rows, make_standing
 from embassay.protocols.choose.questions import FITTED
@@ -255,7 +255,7 @@ def of_questions(seed: int) -> Made:
     }
     own = {"source": lambda claim: (claim.n, claim.of) == (per_source[claim.subject], len(asked))}
     verdict = questions_verdict(asked, statuses)
-    text = " ".join(map(plain, verdict.lede))
+    text = " ".join(map(plain_text, verdict.lede))
     for name, n in per_source.items():
         said = f"{100 * n / len(asked):.0f}% from " if n else ""
         assert said in text, f"{name}: {said}"

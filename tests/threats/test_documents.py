@@ -269,7 +269,8 @@ def test_a_conversion_that_never_ends_is_ended(folder: Path, monkeypatch: pytest
     program.write_text("import sys, time\nprint('ready', flush=True)\nsys.stdin.readline()\ntime.sleep(60)\n")
     monkeypatch.setattr(conversion, "_PROGRAM", program)
     monkeypatch.setattr(conversion, "_IMPATIENT", 0.1)
-    conversion._end_idle()
+    while conversion._idle:
+        conversion._idle.pop().close()
     (folder / "page.html").write_text("<p>Text.")
     with pytest.raises(Unread, match="more memory or time"):
         convert_document(folder / "page.html", "HTML")

@@ -132,11 +132,11 @@ def test_a_table_on_a_terminal(tmp_path: Path) -> None:
     pty = pytest.importorskip("pty")
     program = (
         "from embassay.cli.terminal import only_visible\n"
-        "from embassay.cli.terminal import show, show_table, progress_bars\n"
+        "from embassay.cli.terminal import print_rendered, show_table, progress_bars\n"
         f"evil = {EVIL!r}\n"
         "with only_visible():\n"
         "    show_table(['a', evil], [[evil, evil]], wide=True)\n"
-        "    show(evil); print(evil)\n"
+        "    print_rendered(evil); print(evil)\n"
         "    bars = progress_bars(); bars.start(); bars.add_task(evil, state=evil)\n"
         "    bars.console.print(evil); print(evil); bars.refresh(); bars.stop()\n"
     )

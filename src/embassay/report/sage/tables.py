@@ -307,13 +307,9 @@ def heat_tables(
             if not any(entry.exact for entry in entries):
                 entries = [replace(entries[0], span=len(shown))]
             lines.append(line_of(row, tuple(entries), place, rows))
-        contending = {row.system.name for row in rows if row.system.ranked}
-        results = [
-            result
-            for (system, _), stack in values.items()
-            for result in stack
-            if system in contending and result is not None and result.value is not None
-        ]
+        ranked = {row.system.name for row in rows if row.system.ranked}
+        stacks = [stack for (system, _), stack in values.items() if system in ranked]
+        results = [result for stack in stacks for result in stack if result and result.value is not None]
         is_stacked = any(column.below for column in shown)
         table = Table(
             f"{name}-{i}", title, "System", tuple(Column(column.heading, None, "", column.group) for column in shown),

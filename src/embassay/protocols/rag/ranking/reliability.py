@@ -70,9 +70,9 @@ def compare_repeats(
         float(np.mean(discordances)),
         float(np.mean(overlaps)),
         tau,
-        _mean_or_none([len(batches) for batches in shown]) or 0.0,
-        _mean_or_none([sum(batches) for batches in shown]) or 0.0,
-        _mean_or_none(tokens),
+        mean_or_none([len(batches) for batches in shown]) or 0.0,
+        mean_or_none([sum(batches) for batches in shown]) or 0.0,
+        mean_or_none(tokens),
     )
 
 
@@ -91,7 +91,8 @@ def _order_tau(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
     return float(agree.sum() / (n * (n - 1)))
 
 
-def _mean_or_none(values: Sequence[float]) -> float | None:
+def mean_or_none(values: Sequence[float]) -> float | None:
+    """Their mean; None where there are none."""
     return float(np.mean(values)) if len(values) else None
 
 
