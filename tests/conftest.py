@@ -22,6 +22,7 @@ from _pytest.assertion import rewrite
 from hypothesis import settings
 
 import chromium
+from tiers import is_listed, read_places
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -68,26 +69,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [
             item for item in items if item.get_closest_marker("slow") or not is_listed(item.nodeid, quick)
         ]
-
-
-def read_places(name: str) -> tuple[str, ...]:
-    """The places that a file beside this one lists, one a line; lines that begin with # are comments."""
-    lines = (HERE / name).read_text("utf-8").splitlines()
-    return tuple(line for line in lines if line and not line.startswith("#"))
-
-
-def is_listed(test: str, places: tuple[str, ...]) -> bool:
-    """Whether a test lies at one of the places: folders, files, tests, or the beginning of a test's parameters.
-
-    >>> is_listed("tests/text/test_words.py::test_it[x-1]", ("tests/text/test_words.py::test_it[x", "tests/web"))
-    True
-    """
-    return any(
-        test == place
-        or test.startswith((f"{place}/", f"{place}::", f"{place}["))
-        or ("[" in place and test.startswith((f"{place}-", f"{place} ", f"{place}]")))
-        for place in places
-    )
 
 
 def _shared(item: pytest.Item) -> str | None:

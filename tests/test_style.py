@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from source import on_one_worker, parsed
+from tiers import HERE, read_places
 
 ROOT = Path(__file__).parents[1]
 MODULES = sorted((ROOT / "src").rglob("*.py"))
@@ -85,14 +86,10 @@ def test_modules_are_named_by_a_noun() -> None:
 @pytest.mark.parametrize("name", ["quick.txt", "nightly.txt"])
 def test_every_place_of_a_tier_exists(name: str) -> None:
     """A test that was renamed would silently move to another tier."""
-    here = Path(__file__).parent
-    lines = (here / name).read_text("utf-8").splitlines()
     gone = []
-    for place in filter(None, lines):
+    for place in read_places(name):
         file, *parts = place.partition("[")[0].split("::")
-        path = here.parent / file
-        if file.startswith("#"):
-            continue
+        path = HERE.parent / file
         written = path.read_text("utf-8") if path.is_file() else ""
         if not path.exists() or not all(re.search(rf"(def|class) {part}\b", written) for part in parts):
             gone.append(place)

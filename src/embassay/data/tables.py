@@ -41,19 +41,14 @@ class OneFile:
         """The file."""
         return (File(self.path),)
 
-    def columns(self) -> tuple[str, ...]:
-        """Their names."""
-        return self._columns
-
-    @cached_property
-    def _columns(self) -> tuple[str, ...]:
-        raise NotImplementedError
-
 
 @dataclass(frozen=True)
 class JsonLines(OneFile):
-    """One JSON object per line, blank lines passed over; its columns are the keys of the first 1,000 rows, in order of
-    first appearance."""
+    """One JSON object per line, blank lines passed over; its columns are the keys of the first 1,000 rows."""
+
+    def columns(self) -> tuple[str, ...]:
+        """The keys, in order of first appearance."""
+        return self._columns
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:
@@ -124,7 +119,11 @@ _OPENINGS = ("[", "[{", "{")
 
 @dataclass(frozen=True)
 class Parquet(OneFile):
-    """A Parquet file with the columns of its schema; its rows count from 1."""
+    """A Parquet file; its rows count from 1."""
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its schema."""
+        return self._columns
 
     @cached_property
     def _columns(self) -> tuple[str, ...]:

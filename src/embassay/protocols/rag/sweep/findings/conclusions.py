@@ -414,8 +414,8 @@ def _index_quality(ground: Ground, index: str, pairs: Pairs) -> IndexQuality:
     first, second = pairs[0]
     rows = [ground.rows[name][first] for name in ground.datasets]
     flat = [ground.rows[name][second] for name in ground.datasets]
-    p50, p95 = _retrieval_time(ground, [i for i, _ in pairs])
-    flat_p50, flat_p95 = _retrieval_time(ground, [j for _, j in pairs])
+    p50, p95 = _retrieval_times(ground, [i for i, _ in pairs])
+    flat_p50, flat_p95 = _retrieval_times(ground, [j for _, j in pairs])
     return IndexQuality(
         encoder=rows[0].configuration.encoder,
         dims=rows[0].configuration.dims,
@@ -442,7 +442,7 @@ def _percent_change(ground: Ground, measure: str, pairs: Pairs) -> float | None:
     return 100 * (now / before - 1) if before > 0 else None
 
 
-def _retrieval_time(ground: Ground, places: list[int]) -> tuple[float, float]:
+def _retrieval_times(ground: Ground, places: list[int]) -> tuple[float, float]:
     """p50 and p95 of retrieval in ms, each the mean over stacks; 0 where nothing was timed."""
     rows: list[Measured] = [ground.rows[name][i] for name in ground.datasets for i in places]
     samples = [row.times.stages["retrieve"] for row in rows if "retrieve" in row.times.stages]

@@ -44,8 +44,13 @@ def with_measures(findings: Findings, columns: Sequence[Column]) -> tuple[Column
 def measured_cells(findings: Findings, stack: StackFacts) -> Row:
     """Under MEASURED and the measures."""
     total = stack.time("total")
-    times: Row = (None, None, None) if total is None else (total.p50, total.p95, total.samples)
-    return stack.cost, *times, *(stack.value(name) for name in findings.measures)
+    samples = None if total is None else total.samples
+    return (
+        stack.cost,
+        *percentiles(stack, "total"),
+        samples,
+        *(stack.value(name) for name in findings.measures),
+    )
 
 
 def is_reranked(stack: StackFacts) -> bool:
