@@ -6,9 +6,10 @@ import csv
 import io
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -404,6 +405,16 @@ class ColumnTable(RunTable):
                     f"{counted(len(self.columns), 'column')}"
                 )
 
+    @classmethod
+    def of(cls, name: str, title: str, items: Iterable[Any], *fields: Field, note: str = "") -> ColumnTable:
+        """A row for each item, a column for each field.
+
+        >>> ColumnTable.of("t", "T", ["ab", "c"], text("Word", str), whole("Letters", len)).as_csv()
+        'Word,Letters\\nab,2\\nc,1\\n'
+        """
+        rows = tuple(tuple(field.find(item) for field in fields) for item in items)
+        return cls(name, title, tuple(field.column for field in fields), rows, note)
+
     def as_csv(self) -> str:
         """Full precision, empty where there is no value."""
         return csv_text([[column.name for column in self.columns], *self.rows])
@@ -419,6 +430,60 @@ class ColumnTable(RunTable):
         return Printed(self.title, [column.name for column in self.columns], aligns, body, self.note)
 
 
+Find = str | Callable[[Any], Any]
+"""How a value is found in an item: by a function, or by a path of attributes and keys (`mean.low`)."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """A column, and how its value is found in the item of a row."""
+
+    column: Column
+    find: Callable[[Any], Value]
+
+
+def number(name: str, find: Find = "", decimals: int = 2, style: Style = "number", factor: int = 1) -> Field:
+    """A number times `factor`; by default the attribute that is called like the column. None where there is none."""
+    path = find or name
+    value = path if callable(path) else partial(_follow_path, path.split("."))
+    return Field(Column(name, style, decimals), partial(_scale, value, factor))
+
+
+def text(name: str, find: Find = "") -> Field:
+    """Words."""
+    return number(name, find, style="text")
+
+
+def whole(name: str, find: Find = "") -> Field:
+    """A count, a rank, or whether something is so (0 or 1)."""
+    return number(name, find, 0)
+
+
+def points(name: str, find: Find = "", style: Style = "number") -> Field:
+    """A fraction in points of 100."""
+    return number(name, find, 1, style, 100)
+
+
+def interval_fields(find: str, names: Sequence[str], style: Style = "number") -> tuple[Field, ...]:
+    """A fraction and its interval in points: columns of these three `names`."""
+    ends = zip(names, ("value", "low", "high"), strict=True)
+    return tuple(points(name, f"{find}.{end}", style) for name, end in ends)
+
+
+def _follow_path(path: Sequence[str], item: Any) -> Any:
+    for name in path:
+        if item is not None:
+            item = item.get(name) if isinstance(item, Mapping) else getattr(item, name)
+    return item
+
+
+def _scale(find: Callable[[Any], Any], factor: int, item: Any) -> Value:
+    value: Value = find(item)
+    if isinstance(value, bool):
+        return int(value)
+    return value if value is None or isinstance(value, str) or factor == 1 else factor * value
+
+
 def csv_text(rows: Iterable[Sequence[Value]]) -> str:
     """Lines of values, numbers with every digit, empty for None."""
     return "".join(",".join(_exact(value) for value in row) + "\n" for row in rows)
@@ -430,7 +495,7 @@ _MARKS = {
     "×": r"$\times$", "[": "{[}", "]": "{]}",  # a row that begins with a bracket would be read as an option of the last
     **{mark: "\\" + mark for mark in "&%$#_{}"}
 }  # fmt: skip
-_PLAIN_LATIN = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
+_PLAIN_LATIN = "ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ"
 
 
 def escape(text: str) -> str:
@@ -439,20 +504,18 @@ def escape(text: str) -> str:
     >>> escape("st:a_b & 100%"), escape(r"\input{x}"), escape("é中")
     ('st:a\\_b \\& 100\\%', '\\textbackslash{}input\\{x\\}', 'é{[}U+4E2D{]}')
     """
-    plain = " ".join(text.split())
-    # Two hyphens side by side would print as one dash.
-    apart = ["{}" if pair == "--" else "" for pair in map("".join, zip(" " + plain, plain, strict=False))]
-    return "".join(gap + _letter(letter) for gap, letter in zip(apart, plain, strict=True))
+    return _UNSAFE.sub(_safe, " ".join(text.split()))
 
 
-def _letter(letter: str) -> str:
-    if letter in _MARKS:
-        return _MARKS[letter]
-    return (
-        letter
-        if " " <= letter <= "~" or letter in _PLAIN_LATIN
-        else _MARKS["["] + f"U+{ord(letter):04X}" + _MARKS["]"]
-    )
+def _safe(found: re.Match[str]) -> str:
+    letter = found[0]
+    if letter == "-":
+        return "{}-"
+    return _MARKS.get(letter) or _MARKS["["] + f"U+{ord(letter):04X}" + _MARKS["]"]
+
+
+# Two hyphens side by side would print as one dash.
+_UNSAFE = re.compile(rf"(?<=-)-|[{re.escape(''.join(_MARKS))}]|[^ -~{_PLAIN_LATIN}]")
 
 
 def _exact(value: Value) -> str:
