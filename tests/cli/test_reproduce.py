@@ -63,3 +63,24 @@ def test_run_and_compare(embassay, mirror, tmp_path):
 )  # fmt: skip
 def test_mistakes(embassay, words, said):
     assert said in embassay("reproduce", *words, check_code=2).stderr
+
+
+@pytest.mark.slow
+def test_a_run_stands_where_the_paper_has_nothing_of_its_data(embassay, tmp_path):
+    words = (
+        "-d",
+        "sample",
+        "--transformer",
+        "recorded",
+        "-s",
+        "jaccard",
+        "-t",
+        "sts",
+        "--limit",
+        "14",
+        "--runs",
+        "1",
+    )
+    done = embassay("reproduce", "hteb", "--step", "texts", *words, *FEW, "--run", "--out", tmp_path / "run")
+    assert "No table of HTEB can be made" in done.stdout
+    assert (tmp_path / "run" / "report.html").exists()

@@ -166,6 +166,27 @@ def test_a_sweep_has_the_papers_stacks(tmp_path: Path) -> None:
     }  # fmt: skip
 
 
+HTEB_TEXTS = """\
+transformation,dataset,seed,texts,unchanged %,failed %,retried %
+backtranslation,banking77,1337,13069,12.059071083,0.0,0.5
+backtranslation,banking77,1338,50,12.0,0.0,0.0
+backtranslation,sample,1337,13069,12.0,0.0,0.0
+"""
+
+
+def test_of_hteb_the_whole_texts_of_banking77_compare(tmp_path: Path) -> None:
+    """Shares of the published counts: 1,576 of 13,069. A draw of 50, and other data, are not set beside them."""
+    (table,) = compare_tables("HTEB", [written(tmp_path / "run", "hteb", hteb_texts=HTEB_TEXTS)])
+    found = {one.column: (one.row, one.published, one.verdict) for _, one in table.figures()}
+    row = "backtranslation, seed 1337"
+    assert found == {
+        "texts": (row, "13069", "exact"),
+        "unchanged %": (row, f"{100 * 1576 / 13069:.4f}", "exact"),
+        "failed %": (row, "0.0000", "exact"),
+        "retried %": (row, "0.0000", "differs"),
+    }
+
+
 def test_several_runs_stand_beside_one_another(tmp_path: Path) -> None:
     """Each with its name, and what each has of its suites."""
     runs = [written(tmp_path / name, "sage", sage_table4=SAGE_4) for name in ("one", "two")]

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 class Reproduction:
     """A paper, what of it is carried out, and with which tables its own are compared."""
 
-    paper: Literal["sage", "pteb", "rag", "hume"] = option(MISSING, "sage, pteb, rag or hume.", name="PAPER")
+    paper: Literal["sage", "pteb", "hteb", "rag", "hume"] = option(
+        MISSING, "sage, pteb, hteb, rag or hume.", name="PAPER"
+    )
     more: tuple[str, ...] = option(
         (), "Options of that command, replacing the paper's: -s minilm --limit 100.", name="OPTIONS"
     )
@@ -69,9 +71,14 @@ def reproduce(asked: Reproduction) -> None:
         _show_recipe(recipe, chosen, more, json=json, wide=wide)
         return
     folder = _carry_out(recipe, chosen, more, asked.out, json=json, wide=wide)
-    if not json:
-        typer.echo("")
+    if json:
+        return
+    typer.echo("")
+    try:
         _show_tables(recipe, [folder], json=False, markdown=markdown, wide=wide)
+    except UsageError as error:
+        # The run stands, also where the paper prints nothing of its data.
+        typer.echo(error.message)
 
 
 def _show_recipe(recipe: Recipe, step: Step, more: Sequence[str], *, json: bool, wide: bool) -> None:

@@ -1,8 +1,8 @@
 """The papers' experiments by name: the commands that repeat them, and their printed tables beside those of a run.
 
 The folder `published` has the numbers of the papers' tables, one a line, transcribed from Goel et al. (SAGE, 2025),
-the authors of PTEB and HUME, and Dallaire (2025, arXiv 2511.09545). They are as printed, also where a paper contradicts
-itself (docs/published.md lists where); `benchmarks/reproducing/printed.py` renews them.
+the authors of PTEB, HTEB and HUME, and Dallaire (2025, arXiv 2511.09545). They are as printed, also where a paper
+contradicts itself (docs/published.md lists where); `benchmarks/reproducing/printed.py` renews them.
 """
 
 from __future__ import annotations
@@ -154,6 +154,20 @@ PTEB = Recipe(
     "The paper's prompts and its paraphrases are not published; table 10 of the paper pools languages. Table 11 is of "
     "people: `embassay pteb validate`."
 )  # fmt: skip
+_HTEB_SYSTEMS = {"-s": "a system: the names of the paper's 16 models are in tables that could not be read"}
+_HTEB_STEPS = tuple(
+    Step(name, ("hteb", "run", "--reference"), (("-d", suite), ("--transformer", transformer)), tables, _HTEB_SYSTEMS)
+    for name, suite, transformer, tables in (
+        ("english", "hteb-en", "ollama:gemma3:27b", "scores of the English sets"),
+        ("multilingual", "hteb-multi", "ollama:gemma3:27b", "scores of the multilingual sets"),
+        ("texts", "banking77", "stored:TEXTS", "outcomes of the published texts of Banking77"),
+    )
+)  # fmt: skip
+HTEB = Recipe(
+    "HTEB", "Frank, Afli: HTEB, EMNLP 2026, arXiv 2605.28190", "hteb", _HTEB_STEPS,
+    "Its tables of scores could not be read. What compares are the counts in the authors' files of Banking77, which "
+    "Gemma 4 31B wrote: `embassay hteb import FOLDER --out TEXTS` reads these files."
+)  # fmt: skip
 RAG = Recipe(
     "RAG", "Dallaire: Practical RAG Evaluation, arXiv 2511.09545, 2025", "",
     (
@@ -172,7 +186,7 @@ HUME = Recipe(
     "Add -s MODEL to place your own among people and the published models."
 )  # fmt: skip
 
-RECIPES: Mapping[str, Recipe] = {"sage": SAGE, "pteb": PTEB, "rag": RAG, "hume": HUME}
+RECIPES: Mapping[str, Recipe] = {"sage": SAGE, "pteb": PTEB, "hteb": HTEB, "rag": RAG, "hume": HUME}
 
 
 Verdict = Literal["exact", "within rounding", "differs"]
@@ -199,7 +213,7 @@ class Printed:
 
 @cache
 def printed_figures(paper: str) -> tuple[Printed, ...]:
-    """The figures of `SAGE`, `PTEB`, `RAG` or `HUME`, in the order of its tables."""
+    """The figures of `SAGE`, `PTEB`, `HTEB`, `RAG` or `HUME`, in the order of its tables."""
     path = Path(__file__).parent / "published" / f"{paper.lower()}.csv"
     with path.open(encoding="utf-8", newline="") as stream:
         return tuple(Printed(**row) for row in csv.DictReader(stream))
