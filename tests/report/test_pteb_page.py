@@ -276,7 +276,7 @@ def test_a_run_over_the_limit_of_failures_has_no_score_and_the_reason(make_pteb:
     """A done cell without a value is told with its reason, once for all systems."""
     run = make_pteb(items=False)
     folder = RunFolder(run)
-    reason = "7 of 80 texts (8.8%) have no usable paraphrase"
+    reason = "7 of 80 texts (8.8%) could not be rewritten"
     rows = [
         type(row)(**{**row.as_dict(), "value": None, "ci_low": None, "ci_high": None, "reason": reason})
         if (row.dataset, row.variant, row.measure) == ("manuals", "paraphrase:seed=1338", "ndcg@10")

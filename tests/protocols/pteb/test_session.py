@@ -304,7 +304,7 @@ class TestWithAModel:
         assert rows.filter(pl.col("variant") == "original")["value"].null_count() == 0
         scores = rows.filter(pl.col("variant").str.starts_with("paraphrase"))
         assert scores["value"].null_count() == len(scores)
-        assert all("no usable paraphrase" in reason and "over 5%" in reason for reason in scores["reason"])
+        assert all("could not be rewritten" in reason and "over 5%" in reason for reason in scores["reason"])
 
     def test_original_in_place_of_failures_is_an_option(self, rewording, by, tmp_path):
         """`on_failure` as in the authors' code: all items stay, and the failures are still counted."""

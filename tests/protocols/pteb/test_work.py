@@ -69,7 +69,7 @@ def test_the_reason_counts_each_kind():
     outcomes = ["refused"] * 3 + ["too long"] * 2 + ["ok"] * 35
     reason = in_other_words(task("sts"), data, "en", known(data, outcomes)).reason
     assert reason == (
-        "5 of 40 texts (12.5%) have no usable paraphrase: 3 refused, 2 too long (over 5%, so no score)"
+        "5 of 40 texts (12.5%) could not be rewritten: 3 refused, 2 too long (over 5%, so no score)"
     )
 
 

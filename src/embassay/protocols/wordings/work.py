@@ -189,7 +189,7 @@ def _too_many(failed: list[Paraphrase], asked: int, most: float) -> tuple[str, s
     kinds = Counter(paraphrase.outcome for paraphrase in failed)
     told = ", ".join(f"{count} {name}" for name, count in kinds.most_common())
     share = len(failed) / asked
-    happened = f"{len(failed)} of {asked} texts ({share:.1%}) have no usable paraphrase: {told}"
+    happened = f"{len(failed)} of {asked} texts ({share:.1%}) could not be rewritten: {told}"
     if asked < SMALL and len(failed) <= min(ALLOWANCE, asked / 2):
         return "", f"{happened} (over {most:.0%}, let pass because the texts are few)"
     return f"{happened} (over {most:.0%}, so no score)", ""
