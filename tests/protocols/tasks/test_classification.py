@@ -120,6 +120,6 @@ def test_training_rows_are_lost_apart_from_test_rows(sample):
     )
     assert result.original.test.ids == data.test.ids[1:]
     assert [(left.reason, left.count, left.examples) for left in result.lost] == [
-        ("training texts without a usable paraphrase", 1, (data.train.ids[3],)),
-        ("test texts without a usable paraphrase", 1, (data.test.ids[0],)),
+        ("training texts that could not be rewritten", 1, (data.train.ids[3],)),
+        ("test texts that could not be rewritten", 1, (data.test.ids[0],)),
     ]

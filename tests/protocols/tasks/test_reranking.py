@@ -117,8 +117,8 @@ def test_lost_wordings():
     assert result.original.candidates[places["q7"]] == data.candidates[7][:2]
     assert result.paraphrased.queries[places["q3"]] == ("WORD3 APPLE",)
     assert [(left.reason, left.count, left.examples) for left in result.lost] == [
-        ("query texts without a usable paraphrase", 3, ("q3:1", "q5:0", "q5:1")),
-        ("candidates without a usable paraphrase", 2, ("q7:2", "q9:0")),
+        ("query texts that could not be rewritten", 3, ("q3:1", "q5:0", "q5:1")),
+        ("candidates that could not be rewritten", 2, ("q7:2", "q9:0")),
         (reranking.ONE_SIDED, 2, ("q5", "q9")),
     ]
 

@@ -99,8 +99,8 @@ def test_lost_encodings(how, bag, context):
         (summarization.BARE, 1),
     ]
     assert [(left.reason, left.count) for left in rest.lost] == [
-        ("references without a usable paraphrase", 4),
-        ("summaries without a usable paraphrase", 1),
+        ("references that could not be rewritten", 4),
+        ("summaries that could not be rewritten", 1),
         (summarization.BARE, 1),
     ]
     assert (rest.kept, rest.items, len(rest.paraphrased.summaries[3])) == (39, 40, 3)

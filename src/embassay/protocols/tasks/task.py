@@ -125,7 +125,7 @@ class Task:
 
 
 T = TypeVar("T")
-WITHOUT_WORDING = "without a usable paraphrase"
+WITHOUT_WORDING = "that could not be rewritten"
 _EXAMPLES = 5
 
 Place = tuple[str, str]
