@@ -43,6 +43,13 @@ def test_every_run_has_figures(real_runs: Path, name: str) -> None:
         assert {f"hume_figure{i}" for i in range(1, 9)} - set(found) <= {"hume_figure8"}
 
 
+@pytest.mark.slow
+def test_a_figure_goes_by_its_number_too(real_runs: Path) -> None:
+    """As the paper has it."""
+    assert plot_figure(real_runs / "pteb", "pteb_figure7").name == "scores_by_dataset"
+    assert {one.number for one in DRAWINGS} >= {f"pteb_figure{number}" for number in (3, 4, 6, 7, 8)}
+
+
 def test_names_are_text_and_both_forms_are_what_they_say(real_runs: Path) -> None:
     """A reader of the SVG finds every system by its name; a PDF is one."""
     one = plot_figure(real_runs / "sage")

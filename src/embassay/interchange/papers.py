@@ -202,6 +202,16 @@ class Drawing:
     zero: bool = False
     is_log: bool = False
 
+    @property
+    def number(self) -> str:
+        """What the figure is called after its paper, such as `pteb_figure7`; empty for one of ours.
+
+        >>> Drawing("judge_by_words", "lines", "PTEB, figure 4: by words", "", ()).number
+        'pteb_figure4'
+        """
+        paper, _, place = self.title.partition(", figure ")
+        return f"{paper.lower()}_figure{place.partition(':')[0]}" if place else ""
+
 
 WITHOUT_SCORES = ("golden", "sweep")
 """Runs whose rows are counts, or too many stacks for a figure."""
@@ -214,10 +224,14 @@ DRAWINGS = (
         "mean absolute error", ("Judge",)),
     Drawing("judge_by_words", "lines", "PTEB, figure 4: Spearman correlation by words of a pair", POINTS,
         ("Dataset",)),
+    Drawing("rating_distribution", "lines", "PTEB, figure 6: ratings by people", "ratings, or pairs by their mean",
+        ("lang", "of")),
     Drawing("scores_by_dataset", "intervals", "PTEB, figure 7: change under paraphrase", POINTS,
         ("task", "dataset", "system"), "delta", "delta_low", "delta_high", zero=True),
     Drawing("drop_by_edit_distance", "scatter", "PTEB, figure 8: change against edit distance",
         "mean edit distance", ("system",), "edit_distance", y="delta", up=POINTS),
+    Drawing("hteb_profiles", "intervals", "HTEB: axis profiles, change from the original", POINTS, ("system", "axis"),
+        "change", "low", "high", zero=True),
     Drawing("hume_figure1", "intervals", "HUME, figure 1: overall scores", POINTS, ("system",), "mean", "low", "high"),
     Drawing("hume_figure2", "intervals", "HUME, figure 2: models (range) and people by dataset", POINTS,
         ("dataset", "lang"), "median", "min", "max", also=("human", "human_low", "human_high")),
@@ -292,7 +306,8 @@ def plot_figure(folder: Path, name: str = "scores") -> Drawn:
 def _of_tables(run: RunTables, only: str) -> Iterator[Drawn]:
     for drawing in DRAWINGS:
         path = run.path / "tables" / f"{drawing.table}.csv"
-        if only in ("", drawing.table, drawing.table.removeprefix("rag_")) and path.is_file():
+        names = ("", drawing.table, drawing.table.removeprefix("rag_"), drawing.number)
+        if only in names and path.is_file():
             rows = list(csv.DictReader(io.StringIO(read_bounded(path).decode("utf-8"))))
             yield from _draw_figure(drawing, rows, _kinds_of_systems(run))
 
