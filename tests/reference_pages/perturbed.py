@@ -6,7 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from embassay.registry import Entry
-from embassay.text import PERTURBATIONS, TOKENIZERS, open_tokenizer, perturb, perturbations, semantics
+from embassay.text import (
+    PERTURBATIONS,
+    TOKENIZERS,
+    channels,
+    open_tokenizer,
+    perturb,
+    perturbations,
+    semantics,
+)
 from embassay.text import perturbations as spans
 from embassay.text.semantics import negate, negation_rules
 from reference_pages.markdown import MADE, brief, names, options, plain
@@ -16,6 +24,7 @@ EDITS: Mapping[str, Callable[..., Any]] = {
     "negate": negate,
     "sentence_shuffle": perturbations.shuffle_sentences, "word_shuffle": perturbations.shuffle_words,
     "synonyms": semantics.replace_synonyms, "facts": semantics.change_facts,
+    "typos": channels.damage_letters, "ocr": channels.damage_letters, "speech": channels.transcribe_speech,
     "insertion": spans.insert_needle, "removal": spans.remove_span,
 }  # fmt: skip
 """Perturbation -> the function that edits, whose docstring defines it."""
@@ -23,6 +32,9 @@ SPELLED: Mapping[str, tuple[str, ...]] = {
     "capitalize": ("capitalize", "capitalize:exact=true"),
     "delete10": ("delete10", "delete10:spaces=next"),
     "numerize": ("numerize", "numerize:both_cases=true"),
+    "typos": ("typos", "typos:p=0.3"),
+    "ocr": ("ocr", "ocr:p=0.3"),
+    "speech": ("speech", "speech:p=1"),
     "insertion": ("insertion:p=0.15,q=0", "insertion:p=0.5,q=0.5"),
     "removal": ("removal:p=0.15,q=0", "removal:p=0.9,q=1"),
 }

@@ -127,15 +127,16 @@ def test_lines_have_the_hue_of_their_kind_and_strokes_of_their_place() -> None:
 
 
 def test_columns_cover_what_the_protocol_measures() -> None:
-    """Eighteen positions, eighteen perturbed corpora and two summaries of them, six edits."""
+    """Eighteen positions, eighteen perturbed corpora and two summaries of them, six edits; and the further ones."""
     from embassay.protocols.sage.tasks import INSERTIONS, REMOVALS, RETRIEVAL_EDITS
+    from embassay.text import FURTHER
 
     shown = [variant for column in by_position(False) for variant in (column.variant, *column.below)]
     assert shown == [*INSERTIONS, *REMOVALS]
     assert {variant for column in RETAINED for variant in (column.variant, *column.below)} == {
-        "augmented", "replaced", *(f"replaced:{edit}" for edit in RETRIEVAL_EDITS),
+        "augmented", "replaced", *(f"replaced:{edit}" for edit in (*RETRIEVAL_EDITS, *FURTHER)),
     }  # fmt: skip
-    assert len(SIDES) == 6
+    assert len(SIDES) == 6 + len(FURTHER)
 
 
 @pytest.mark.parametrize("linear", [False, True])

@@ -156,7 +156,7 @@ def test_lists() -> None:
     assert {build(name).kind for name in removal_variants([0.15, 0.5, 0.9])} == {"removal"}
     assert len(insertion_variants([0.15, 0.5, 1.0])) == len(removal_variants([0.15, 0.5, 0.9])) == 9
     assert len(set(retrieval_variants())) == 18
-    assert [build(name).kind for name in FURTHER] == ["superficial", "semantic"]
+    assert [build(name).kind for name in FURTHER] == ["superficial"] * 4 + ["semantic"]
     known = {*SUPERFICIAL, *SEMANTIC, *FURTHER, "insertion", "removal"}
     assert {entry.name for entry in PERTURBATIONS} == known
 

@@ -27,7 +27,8 @@ SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
 EDIT_WORDS = {
     "capitalize": "capitals", "delete10": "10th letter deleted", "numerize": "digits for letters",
     "negate": "negated", "sentence_shuffle": "sentences shuffled", "word_shuffle": "words shuffled",
-    "summary": "summary"
+    "summary": "summary", "synonyms": "synonyms", "typos": "typing errors", "ocr": "scanning errors",
+    "speech": "as spoken", "facts": "other facts"
 }  # fmt: skip
 POSITIONS = ("0", "0.5", "1")
 """At the start, in the middle, at the end."""

@@ -27,6 +27,7 @@ from embassay.errors import DataError, UsageError
 from embassay.randomness import random_bytes
 from embassay.registry import Registry
 from embassay.spec import COLON, Spec, Value
+from embassay.text.channels import CHANNELS_VERSION, damage_letters, transcribe_speech
 from embassay.text.semantics import (
     FACTS_VERSION,
     RULES_VERSION,
@@ -384,8 +385,8 @@ Kind = Literal["superficial", "semantic", "insertion", "removal"]
 
 SUPERFICIAL = ("capitalize", "delete10", "numerize")
 SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
-FURTHER = ("synonyms", "facts")
-"""Edits beside the paper's six: the first keeps the meaning, the second changes it."""
+FURTHER = ("synonyms", "typos", "ocr", "speech", "facts")
+"""Edits beside the paper's six: the last changes the meaning, the others keep it."""
 POSITIONS = (0.0, 0.5, 1.0)
 
 
@@ -511,6 +512,34 @@ def _word_shuffle(split: Literal["whitespace", "spaces"] = "whitespace") -> Pert
 )
 def _synonyms() -> Perturbation:
     return Perturbation("synonyms", "superficial", f"synonyms/{SYNONYMS_VERSION}", replace_synonyms)
+
+
+_SOME, _ALIKE = 0.05, 0.1
+"""The share of letters, or of words that sound alike, that go wrong where none is given."""
+
+
+@PERTURBATIONS.register("typos", "a share p of the letters typed wrongly", kind="superficial")
+def _typos(p: float = _SOME) -> Perturbation:
+    return _channel("typos", p, _SOME, partial(damage_letters, channel="typos"))
+
+
+@PERTURBATIONS.register("ocr", "a share p of the characters read wrongly in a scan", kind="superficial")
+def _ocr(p: float = _SOME) -> Perturbation:
+    return _channel("ocr", p, _SOME, partial(damage_letters, channel="ocr"))
+
+
+@PERTURBATIONS.register(
+    "speech",
+    "as a recogniser writes it; words that sound alike exchanged with probability p",
+    kind="superficial",
+)
+def _speech(p: float = _ALIKE) -> Perturbation:
+    return _channel("speech", p, _ALIKE, transcribe_speech)
+
+
+def _channel(edit: str, p: float, usual: float, damage: Callable[..., str]) -> Perturbation:
+    name = edit if p == usual else _spell_name(edit, p=_check_share(edit, "p", p, 1))
+    return Perturbation(name, "superficial", f"{name}/{CHANNELS_VERSION}", partial(damage, share=p))
 
 
 @PERTURBATIONS.register("facts", "numbers, dates and names by others", kind="semantic")

@@ -60,10 +60,11 @@ class SageOptions:
     exclude_self: bool = option(False, "Leave a query's own document and its copies out of retrieval.")
     resamples: int = option(2_000, "Bootstrap resamples per interval.", most=MOST_RESAMPLES, group=STATISTICS)
     retrieval_edits: str = option(
-        ALL, "Edits of the retrieval corpora: capitalize,delete10. The paper's score needs all 18."
+        ALL, "Edits of the retrieval corpora: capitalize,typos. The paper's score needs all 18 of its own."
     )
     further_edits: str = option(
-        "", "Edits of robustness beside the paper's: synonyms,facts. They do not count in the score."
+        "",
+        "Edits of robustness beside the paper's: synonyms,typos,ocr,speech,facts. They do not count in the score.",
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
 

@@ -197,7 +197,11 @@ class _OverQueries:
     @property
     def of_edits(self) -> str:
         """Which edits a number rests on, where they are not all."""
-        return "" if self.edits == RETRIEVAL_EDITS else f"{len(self.edits)} of {len(RETRIEVAL_EDITS)} edits, "
+        if self.edits == RETRIEVAL_EDITS:
+            return ""
+        own = [edit for edit in self.edits if edit in RETRIEVAL_EDITS]
+        further = "".join(f"{edit}, " for edit in self.edits if edit not in own)
+        return f"{len(own)} of {len(RETRIEVAL_EDITS)} edits, {further}"
 
     def share(self, columns: NDArray[np.float64], statistic: Statistic, prefix: str = "") -> Estimate:
         """`statistic` of the means of columns (queries, m)."""

@@ -18,12 +18,12 @@ from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.sage.options import further_edits
 from embassay.protocols.sage.tasks import EDITS, Context, edited, left_as_they_were, unchanged
 from embassay.records import Documents, Score, Skipped, TaskOutcome
-from embassay.text import SEMANTIC, SUPERFICIAL
+from embassay.text import FURTHER, SEMANTIC, SUPERFICIAL
 
 HEADLINE = "robustness"
 RELATIONS = ("summary_over_semantic", "superficial_over_summary", "superficial_over_semantic")
 JOINT = "all_three"
-ABOVE = (*SUPERFICIAL, "synonyms")
+ABOVE = (*SUPERFICIAL, *(name for name in FURTHER if name != "facts"))
 """Edits that leave the meaning as it was, and so belong above the summary."""
 
 

@@ -220,7 +220,11 @@ def _retrieval(look: _Rows, table: Make) -> Iterator[Table]:
         "nDCG@10 on the clean corpus",
         [(name, _on(look, "retrieval", "ndcg@10", name, "original")) for name in names],
     )
-    columns = [(edit, _mean(look, "retrieval", "retention", f"replaced:{edit}")) for edit in RETRIEVAL_EDITS]
+    edits = (
+        *RETRIEVAL_EDITS,
+        *(edit for edit in FURTHER if look.datasets("retrieval", "retention", f"replaced:{edit}")),
+    )
+    columns = [(edit, _mean(look, "retrieval", "retention", f"replaced:{edit}")) for edit in edits]
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
 
 

@@ -31,6 +31,7 @@ from embassay.registry import Registry
 from embassay.runs.memory import Footprint
 from embassay.search.exact import SHARD
 from embassay.text import (
+    FURTHER,
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
@@ -138,25 +139,25 @@ def retrieval_edits(context: Context) -> tuple[str, ...]:
 
 
 def chosen_edits(names: str) -> tuple[str, ...]:
-    """The edits of a list such as `capitalize,insertion:p=0.15,q=0`, each once, in the order of the paper; `insertion`
-    and `removal` alone are their six. UsageError for an empty list and a name that is none of the 18.
+    """The edits of a list such as `capitalize,insertion:p=0.15,q=0`, each once, in the order of the paper, further ones
+    behind; `insertion` and `removal` alone are their six. UsageError for an empty list and for another name.
 
     >>> chosen_edits("removal:p=0.5,q=1, capitalize")
     ('capitalize', 'removal:p=0.5,q=1')
     """
+    known = (*RETRIEVAL_EDITS, *FURTHER)
     chosen: set[str] = set()
     # A comma stands before the next edit, or before the next parameter of the same.
     for name in re.split(r",(?!\s*[pq]\s*=)", names):
-        edits = [edit for edit in RETRIEVAL_EDITS if name.strip() in (edit, edit.partition(":")[0])]
+        edits = [edit for edit in known if name.strip() in (edit, edit.partition(":")[0])]
         if not edits:
-            near = get_close_matches(name.strip(), RETRIEVAL_EDITS, n=1)
+            near = get_close_matches(name.strip(), known, n=1)
             raise UsageError(
                 f"There is no edit {name.strip()!r} of retrieval corpora.",
-                mend=(f"Did you mean {near[0]}? " if near else "")
-                + f"Known are {', '.join(RETRIEVAL_EDITS)}.",
+                mend=(f"Did you mean {near[0]}? " if near else "") + f"Known are {', '.join(known)}.",
             )
         chosen.update(edits)
-    return tuple(edit for edit in RETRIEVAL_EDITS if edit in chosen)
+    return tuple(edit for edit in known if edit in chosen)
 
 
 def corpora_length(context: Context) -> float:

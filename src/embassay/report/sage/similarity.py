@@ -28,8 +28,12 @@ from embassay.report.sage.tables import (
     task_panels,
     two_decimals,
 )
+from embassay.text import FURTHER
 
 KINDS = {"insertion": "inserted", "removal": "removed"}
+NOISE = (*SUPERFICIAL, *(edit for edit in FURTHER if edit != "facts"))
+CHANGED = (*SEMANTIC, "facts")
+"""Edits that keep and that change the meaning; a column that a run has not is left out."""
 SHARES = tuple(
     Wanted(heading, "share", variant, ideal=1.0)
     for heading, variant in (
@@ -40,16 +44,13 @@ SHARES = tuple(
     )
 )
 SIMILARITIES = (
-    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "noise", ideal="above") for edit in SUPERFICIAL),
+    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "noise", ideal="above") for edit in NOISE),
     Wanted("summary", "similarity", "summary", "shorter"),
-    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "meaning changed", ideal="below") for edit in SEMANTIC),
+    *(Wanted(EDIT_WORDS[edit], "similarity", edit, "meaning changed", ideal="below") for edit in CHANGED),
 )
 SIDES = (
-    *(
-        Wanted(EDIT_WORDS[edit], "above_summary", edit, "above the summary", ideal=1.0)
-        for edit in SUPERFICIAL
-    ),
-    *(Wanted(EDIT_WORDS[edit], "below_summary", edit, "below the summary", ideal=1.0) for edit in SEMANTIC),
+    *(Wanted(EDIT_WORDS[edit], "above_summary", edit, "above the summary", ideal=1.0) for edit in NOISE),
+    *(Wanted(EDIT_WORDS[edit], "below_summary", edit, "below the summary", ideal=1.0) for edit in CHANGED),
 )
 
 
@@ -100,10 +101,10 @@ def by_position(linear: bool) -> tuple[Wanted, ...]:
 RETAINED = (
     Wanted("with all copies", "retention", "augmented", "kept", ideal=1.0),
     Wanted("harmonic mean", "retention", "replaced", "kept", ideal=1.0),
-    *(Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "noise", ideal=1.0) for edit in SUPERFICIAL),
+    *(Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "noise", ideal=1.0) for edit in NOISE),
     *(
         Wanted(EDIT_WORDS[edit], "retention", f"replaced:{edit}", "meaning changed", ideal=1.0)
-        for edit in SEMANTIC
+        for edit in CHANGED
     ),
     *span_columns("retention", "replaced:", 2, lambda _: 1.0),
 )

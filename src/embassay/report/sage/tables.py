@@ -135,10 +135,12 @@ def count_copies(record: Record) -> str:
     rows = (row.variant for row in record.rows.values() if row.task == "retrieval")
     edits = dict.fromkeys(row.removeprefix("replaced:") for row in rows if row.startswith("replaced:"))
     every = len(RETRIEVAL_EDITS)
-    if not edits or len(edits) == every:
+    if not edits or set(edits) == set(RETRIEVAL_EDITS):
         return f"{every} perturbed copies"
     named = f" ({', '.join(edits)})" if len(edits) <= _MANY else ""
-    return f"{len(edits)} of the paper's {every} perturbed copies{named}"
+    own = sum(edit in RETRIEVAL_EDITS for edit in edits)
+    more = f" and {len(edits) - own} more" if own < len(edits) else ""
+    return f"{own} of the paper's {every} perturbed copies{more}{named}"
 
 
 BY_NAME = {task.name: task for task in TASKS}
