@@ -1,0 +1,54 @@
+"""docs/papers.md, made from docs/papers.csv: what each paper has, and the command that makes it here.
+
+python benchmarks/papers_page.py --write     renew it after the table has changed
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+
+from made_page import put
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGE, TABLE = DOCS / "papers.md", DOCS / "papers.csv"
+HEAD = """# The papers, item by item
+
+{items} items of the four papers and HTEB, each with its command. The file is that of the run which `embassay demo`
+makes of the item; where there is none, the item needs a language model, people or data that the demo lacks.
+[Published figures](published.md) says which printed numbers come out the same.
+
+*Made from `docs/papers.csv` by `benchmarks/papers_page.py --write`.*
+"""
+
+
+def read_items() -> list[dict[str, str]]:
+    """The rows of the table."""
+    with TABLE.open(encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def page() -> str:
+    """The whole page."""
+    items = read_items()
+    return "\n".join([HEAD.format(items=len(items)), *_sections(items)])
+
+
+def _sections(items: list[dict[str, str]]) -> Iterator[str]:
+    for paper, rows in groupby(items, lambda row: row["paper"]):
+        yield f"## {paper}\n"
+        yield "| Where | What | Command | In the demo |"
+        yield "|---|---|---|---|"
+        yield from map(_line, rows)
+        yield ""
+
+
+def _line(row: Mapping[str, str]) -> str:
+    made = f"`{row['made']}`" if row["made"] else "–"
+    return f"| {row['place']} | {row['item']} | `{row['command']}` | {made} |"
+
+
+if __name__ == "__main__":
+    put(page(), PAGE)
