@@ -136,8 +136,16 @@ def _usage_mistake(error: Any) -> UsageError:
     path = error.ctx.command_path if getattr(error, "ctx", None) else "embassay"
     mends = (mend for pattern, mend in MENDS.items() if re.search(pattern, message))
     mend = next(mends, "").format(path=path, said=_last_word(message)) or _say_near(message, error)
+    mend = mend or (_show_example(error) if message.startswith("Missing") else "")
     message = message if message.endswith("?") else f"{message.rstrip('.')}."
     return UsageError(message, mend=f"{mend}`{path} -h` shows all.")
+
+
+def _show_example(error: Any) -> str:
+    """The example of a command, as its help has it; empty for one that has none."""
+    text = getattr(error.ctx.command, "help", None) or ""
+    example = " ".join(text.partition("Example: ")[2].split())
+    return f"For example `{example}`. " if example else ""
 
 
 def _say_near(message: str, error: Any) -> str:

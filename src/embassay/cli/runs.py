@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import Server, Shown, of_records
+from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, OUTPUT, SERVER, STATISTICS, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
@@ -48,6 +49,11 @@ def compare(
     from embassay.protocols import compare as comparing
     from embassay.report.terminal import fields_view, pair_view
 
+    if not any(folder.exists() for folder in folders) and len(folders) == 2:
+        raise UsageError(
+            f"{folders[0]} and {folders[1]} are no folders of runs.",
+            mend=f"Two systems are named behind their run: embassay compare RUN -a {folders[0]} -b {folders[1]}.",
+        )
     comparison = comparing.compare(*folders, **vars(asked))
     if comparison.pair is None:
         if shown.json:
@@ -95,6 +101,16 @@ class Bars:
     no_worse_than: Path | None = option(
         None, "An earlier run that no system may fall behind.", group=STATISTICS
     )
+    names: tuple[str, ...] = option(
+        (),
+        "A system that has another name in the earlier run.",
+        name="--as",
+        value="NEW=OLD",
+        group=STATISTICS,
+    )
+    listed: bool = option(
+        False, "List the scores that a threshold can be on, and end.", name="--list", group=OUTPUT
+    )
     alpha: float = option(
         0.05, "Chance of a false alarm over all tests of --no-worse-than.", group=STATISTICS
     )
@@ -127,8 +143,12 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
     from embassay.report.terminal import gate_view
     from embassay.runs.folder import to_json, write_atomic
 
+    if asked.listed:
+        _print_scores(folder, asked, shown)
+        return
     outcome = gating.gate(
-        folder, *asked.bars, no_worse_than=asked.no_worse_than, alpha=asked.alpha, margin=asked.margin,
+        folder, *asked.bars, no_worse_than=asked.no_worse_than, names=gating.read_names(asked.names),
+        alpha=asked.alpha, margin=asked.margin,
         systems=asked.systems, tasks=asked.tasks, measures=asked.measures
     )  # fmt: skip
     if asked.junit is not None:
@@ -145,6 +165,22 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
         show_blocks(gate_view(outcome.verdicts, outcome.judge), shown.wide)
     if not outcome.passed:
         raise typer.Exit(1)
+
+
+def _print_scores(folder: Path, asked: Bars, shown: Shown) -> None:
+    from embassay.cli.terminal import show_blocks
+    from embassay.protocols.gate import list_scores
+    from embassay.report.terminal import scores_view
+
+    found = list_scores(folder, systems=asked.systems, tasks=asked.tasks, measures=asked.measures)
+    if shown.json:
+        facts = {
+            name: {"value": row.value, "low": row.ci_low, "high": row.ci_high, "n": row.n}
+            for name, row in found
+        }
+        _print_records({"scores": facts})
+        return
+    show_blocks(scores_view(found), shown.wide)
 
 
 @dataclass(frozen=True)

@@ -190,6 +190,10 @@ class Rows:
     results: tuple[Result, ...]
     headlines: frozenset[tuple[str, str, str]]
 
+    def is_headline(self, row: Result) -> bool:
+        """Whether a threshold that names no measure is on this one."""
+        return (row.protocol, row.task, row.measure) in self.headlines or row.measure == row.task
+
     def find(self, bar: Bar) -> Result:
         """The row that a bar means. Raises UsageError where there is none, or more than one."""
         rows: Sequence[Result] = self.results
@@ -216,12 +220,7 @@ class Rows:
 
     def _headline(self, rows: Sequence[Result], bar: Bar) -> Sequence[Result]:
         measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
-        known = [
-            measure
-            for measure in measures
-            if (bar.protocol, bar.task, measure) in self.headlines or measure == bar.task
-        ]
-        chosen = known or measures
+        chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline(row))) or measures
         if len(chosen) != 1:
             some = ", ".join(chosen[:8])
             raise UsageError(
@@ -613,10 +612,61 @@ class Gate:
         return in_words("gate_view", self.verdicts, self.judge)
 
 
+def list_scores(
+    run: str | Path | InFolder,
+    *,
+    systems: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+) -> tuple[tuple[str, Result], ...]:
+    """What a threshold can be on: the name of each score over all data, as a threshold begins, and the score. Headlines
+    alone, unless `tasks` or `measures` are given; `systems` keeps these alone. What has no value is left out.
+
+    DataError for a folder without a run.
+    """
+    rows = read_rows(folder_of(run))
+    asked = [
+        row
+        for row in rows.results
+        if (not systems or row.system in systems)
+        and wanted((row.task, row.dataset, row.measure), tasks, measures)
+    ]
+    if not (tasks or measures):
+        # A run of one task may have no headline: then all that is over everything.
+        plain = [row for row in asked if not (row.variant or row.subset)]
+        asked = [row for row in plain if rows.is_headline(row)] or plain
+    # Of each task what is over all its datasets, or over each where nothing is.
+    whole = {(row.protocol, row.task) for row in asked if not row.dataset}
+    kept = (row for row in asked if not row.dataset or (row.protocol, row.task) not in whole)
+    return tuple((_score_name(row, rows), row) for row in kept if row.value is not None)
+
+
+def _score_name(row: Result, rows: Rows) -> str:
+    where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
+    measure = "" if rows.is_headline(row) else row.measure
+    return Bar(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix("0")
+
+
+def read_names(pairs: Sequence[str]) -> dict[str, str]:
+    """Old name of a system -> its new one, of pairs NEW=OLD. UsageError for what is none.
+
+    >>> read_names(["st:./new=st:./released"])
+    {'st:./released': 'st:./new'}
+    """
+    names = {}
+    for pair in pairs:
+        new, sign, old = pair.rpartition("=")
+        if not (new and sign and old):
+            raise UsageError(f"{pair!r} names no two systems.", mend="Write NEW=OLD.")
+        names[old] = new
+    return names
+
+
 def gate(
     run: str | Path | InFolder,
     *bars: str,
     no_worse_than: str | Path | InFolder | None = None,
+    names: Mapping[str, str] = {},
     alpha: float = 0.05,
     margin: float = 0.0,
     systems: Sequence[str] = (),
@@ -627,7 +677,8 @@ def gate(
 
     A bar is on a score, or with @lower or @upper on an end of its 95% interval. `no_worse_than` asks by paired tests
     whether any system became worse by more than `margin`, in the measure's unit; `alpha` is the chance of a false alarm
-    over all of them; `systems`, `tasks` and `measures` keep these alone. A score without a value, or without the
+    over all of them; `systems`, `tasks` and `measures` keep these alone; `names` are systems that were called otherwise
+    in the earlier run, old -> new. A score without a value, or without the
     interval that a test needs, is not tested: neither met nor missed.
 
     Raises UsageError without a bar, or for one that cannot be read or means no score; DataError for a folder without a
@@ -644,7 +695,7 @@ def gate(
     verdicts = list(judged_bars(read, read_rows(folder))) if read else []
     if no_worse_than is not None:
         verdicts += judged_against(
-            read_values(folder), read_values(folder_of(no_worse_than)), alpha=alpha, margin=margin,
+            read_values(folder), read_values(folder_of(no_worse_than)).rename(names), alpha=alpha, margin=margin,
             systems=systems, tasks=tasks, measures=measures
         )  # fmt: skip
     return Gate(tuple(verdicts), tuple(judge_off(folder)))
@@ -660,6 +711,8 @@ __all__ = [
     "gate",
     "judged_against",
     "judged_bars",
+    "list_scores",
     "read_bar",
+    "read_names",
     "read_rows",
 ]

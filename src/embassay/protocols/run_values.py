@@ -188,6 +188,16 @@ class RunValues:
             for test, is_spared in zip(tests, spared, strict=True)
         )
 
+    def rename(self, names: Mapping[str, str]) -> RunValues:
+        """The run with other names of some systems, old -> new; what has a new name already gives way. UsageError for
+        an old one that it has not."""
+        self.check(tuple(names))
+        staying = (own for own in self.standings if own.system in names or own.system not in names.values())
+        headlines = (
+            (own, replace(own.headline, system=names.get(own.system, own.system))) for own in staying
+        )
+        return replace(self, standings=tuple(replace(own, headline=new) for own, new in headlines))
+
     def check(self, systems: Sequence[str]) -> None:
         """UsageError for a system that the run has not."""
         for name in systems:

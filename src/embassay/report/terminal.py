@@ -43,6 +43,7 @@ from embassay.protocols.gate import UNPAIRED, Verdict, more, state_verdicts, sum
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import LOWER, MISSING_LABELS, VERBS
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL
+from embassay.records import Result
 
 if TYPE_CHECKING:
     from rich.text import Text as Styled
@@ -541,6 +542,20 @@ def gate_view(verdicts: Sequence[Verdict], judge: Sequence[str] = ()) -> Iterato
     ]
     yield Table.of("gate", heads, rows)
     yield Bullets((*_gate_notes(verdicts), *judge))
+
+
+def scores_view(scores: Sequence[tuple[str, Result]]) -> Iterator[Block]:
+    """What a threshold can be on, a row each."""
+    rows: list[list[Said | Entry]] = []
+    for name, row in scores:
+        unit = numbers.unit_of(row.protocol)
+        value = "n/a" if row.value is None else unit.text(row.value)
+        ends = ""
+        if row.ci_low is not None and row.ci_high is not None:
+            ends = f" {unit.interval(row.ci_low, row.ci_high)}"
+        rows.append([name, f"{value}{ends}", numbers.count(row.n)])
+    yield Table.of("gate", ["Threshold on", *number_columns("Value, 95%", "n")], rows)
+    yield Text(("Behind the name: >=0.45, <=0.3@upper. Other measures and tasks: -m, -t.",))
 
 
 def _gate_notes(verdicts: Sequence[Verdict]) -> Iterator[str]:

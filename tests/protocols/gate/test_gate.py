@@ -16,9 +16,12 @@ from embassay.protocols.gate import (
     Verdict,
     as_junit,
     as_markdown,
+    gate,
     judged_against,
     judged_bars,
+    list_scores,
     read_bar,
+    read_names,
     read_rows,
     summary,
     word,
@@ -167,6 +170,33 @@ def test_no_worse(tmp_path: Path) -> None:
     }  # fmt: skip
     assert all(one.met for one in judged_against(now, base, margin=0.03))
     assert len(judged_against(now, base, systems=["b"], tasks=[TASK])) == 1
+
+
+def test_a_system_may_have_had_another_name(tmp_path: Path) -> None:
+    """The verdicts are those of equal names, under the new one; a name that the earlier run lacks is refused."""
+    noise = np.random.default_rng(6).normal(0, 0.02, 300)
+    old = write_run(tmp_path / "old", {"released": ITEMS, "b": ITEMS})
+    now = write_run(tmp_path / "now", {"candidate": ITEMS - 0.02 + noise, "b": ITEMS})
+    alike = write_run(tmp_path / "alike", {"candidate": ITEMS, "b": ITEMS})
+    found = gate(now, no_worse_than=old, names=read_names(["candidate=released"]))
+    assert found.verdicts == gate(now, no_worse_than=alike).verdicts
+    assert not found.passed
+    with pytest.raises(UsageError, match="no system 'relased'"):
+        gate(now, no_worse_than=old, names={"relased": "candidate"})
+    with pytest.raises(UsageError, match="NEW=OLD"):
+        read_names(["candidate"])
+
+
+def test_what_is_listed_can_be_a_threshold(tmp_path: Path) -> None:
+    """Each name with a sign and a number behind it is read, and means the score that is listed."""
+    run = write_run(tmp_path / "run", {"a": ITEMS, "b": ITEMS})
+    listed = list_scores(run)
+    assert {name for name, _ in listed} == {
+        f"sage.{task}[{system}]" for task in (TASK, "overall") for system in ("a", "b")
+    }
+    for name, row in listed:
+        assert verdict(run, f"{name}>=0").value == row.value
+    assert {row.system for _, row in list_scores(run, systems=["b"])} == {"b"}
 
 
 def test_what_is_gone_is_not_tested_and_stops(tmp_path: Path) -> None:

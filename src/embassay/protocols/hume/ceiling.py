@@ -429,16 +429,38 @@ def against_people(people: People, system: SystemAnswers, draws: Draws = DRAWS) 
     >>> round(found.estimate, 4)
     0.8333
     """
+    held = people.taking_part
+    others = [[said for key, said in held.items() if key != name] for name in held]
+    return _score_against(people, system, others, draws)
+
+
+def soft_score(people: People, system: SystemAnswers, draws: Draws = DRAWS) -> Resampled:
+    """A system's score against one annotator drawn at random: the mean over annotators of its score with that one's
+    answers as gold, 0 to 1 (STS: -1 to 1).
+
+    Disagreement stays: for a classification it is, per item, the share of annotators who gave the system's label, where
+    a vote makes one label right. No system can reach 1 where people differ. NaN, intervals and items as for
+    `against_people`.
+    Source: HUME 5.3, which asks to preserve disagreement.
+
+    >>> from embassay.protocols.hume.study import TaskSpec
+    >>> votes = {"ann": dict(a="x", b="y"), "bob": dict(a="x", b="z"), "eve": dict(a="x", b="z")}
+    >>> found = soft_score(People(TaskSpec("t", "classification", "eng"), {}, votes), dict(a="x", b="z"))
+    >>> round(found.estimate, 4)
+    0.8333
+    """
+    return _score_against(people, system, [[said] for said in people.taking_part.values()], draws)
+
+
+def _score_against(people: People, system: SystemAnswers, golds: Sequence[Held], draws: Draws) -> Resampled:
+    """The mean of a system's scores against each of the golds, which are annotators put together."""
     taking_part: Answers = people.taking_part
     shared = [item for item in people.items if sum(item in said for said in taking_part.values()) > 1]
     items = [item for item in shared if item in system]
     if len(taking_part) < 2 or not items:
         reason = ONE if len(taking_part) < 2 else "no item has two annotators and an answer of the system"
         return no_interval(float("nan"), len(items), reason)
-    parts = [
-        scorer_against(people, system, [said for key, said in taking_part.items() if key != name], items)
-        for name in taking_part
-    ]
+    parts = [scorer_against(people, system, gold, items) for gold in golds]
 
     def mean(counts: Floats) -> Floats:
         return np.asarray(np.mean([part(counts) for part in parts], axis=0))
