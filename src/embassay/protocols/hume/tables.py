@@ -220,11 +220,6 @@ def agreement_metric(pair: PairRecord) -> str:
     return AGREEMENT_METRIC[pair.family] if pair.agreement else ""
 
 
-def in_points(value: float | None) -> float | None:
-    """A fraction in points of 100; None stays."""
-    return None if value is None else 100 * value
-
-
 def _order_names(known: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
     names = set(known)
     return (*(name for name in order if name in names), *sorted(names - set(order)))

@@ -48,7 +48,7 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.record import By
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.hume.tables import OF_PAIR, OwnScores, in_points, printed_people_table, quality_table
+from embassay.protocols.hume.tables import OF_PAIR, OwnScores, printed_people_table, quality_table
 from embassay.protocols.kernel.tables import ColumnTable, Field, Value, number, points, text, whole
 
 AVERAGE = "Average"
@@ -248,7 +248,7 @@ _DIFFERS = (
 def main_table(matrix: Matrix, *, rounded: bool = True) -> ColumnTable:
     """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
     or exact."""
-    show = fraction_first if rounded else in_points
+    show = fraction_first if rounded else _exact_points
     columns = {name: _main_column(matrix, wanted, show) for name, wanted in column_groups(matrix).items()}
     note = "Overall is the mean over all pairs of dataset and language."
     note += " Fractions were rounded to four decimals first." if rounded else ""
@@ -258,8 +258,12 @@ def main_table(matrix: Matrix, *, rounded: bool = True) -> ColumnTable:
     )  # fmt: skip
 
 
+def _exact_points(score: float) -> float:
+    return 100 * score
+
+
 def _main_column(
-    matrix: Matrix, wanted: Callable[[AnyPair], bool], show: Callable[[float], float | None]
+    matrix: Matrix, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
 ) -> dict[str, Value]:
     means = {system: show(mean) for system, mean in matrix.means(wanted).items()}
     return {COUNTS: str(len(matrix.where(wanted))), **means}
