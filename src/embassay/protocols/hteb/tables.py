@@ -78,11 +78,13 @@ def shares_of(texts: Sequence[Texts]) -> Shares:
     for row in texts:
         for dataset in (row.dataset, ""):
             groups.setdefault((row.transformation, dataset), []).append(row)
-    return {
-        key: (sum(row.unchanged for row in own) / total, sum(row.texts - row.usable for row in own) / total)
-        for key, own in groups.items()
-        if (total := sum(row.texts for row in own))
-    }
+    return {key: _both_shares(own) for key, own in groups.items() if any(row.texts for row in own)}
+
+
+def _both_shares(texts: Sequence[Texts]) -> tuple[float, float]:
+    total = sum(row.texts for row in texts)
+    unchanged, usable = sum(row.unchanged for row in texts), sum(row.usable for row in texts)
+    return unchanged / total, (total - usable) / total
 
 
 def title_of(part: str) -> str:
@@ -126,6 +128,7 @@ def _find_part(what: str, part: str, row: ScopeLevels) -> float | None:
 
 def _mean_shares(shares: Shares, transformations: Sequence[str], row: ScopeLevels) -> Sequence[float | None]:
     """The means over transformations of the shares of unchanged and of failed texts, in percent."""
+    # Of transformations alone: an axis has no texts of its own.
     drops = [shares[name, row.dataset] for name in transformations if (name, row.dataset) in shares]
     return [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else (None, None)
 
@@ -221,6 +224,7 @@ def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
     for family in families:
         rows += [{**member, "family": family["family"]} for member in family["members"]]
         shift = {name: family[name] for name in ("family", "ci_low", "ci_high", "slope")}
+        # A family has a shift, and neither a size nor a total: these cells stay empty.
         rows.append({**shift, "system": "largest minus smallest", "change": family["shift"]})
     return ColumnTable.of(
         "hteb_families", "HTEB: does the gap shrink with size?", rows, text("family"), text("system"),

@@ -172,6 +172,7 @@ def profile_table(
     others and the total tell of, the next smallest is withheld with it.
     """
     questions = asked_of(study)
+    # Behind the colon of a key is the language that the question is about.
     groups = [
         group
         for pair in pairs

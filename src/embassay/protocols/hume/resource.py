@@ -122,17 +122,20 @@ def _level_rows(models: Sequence[Beside], seed: int) -> Iterator[LevelMeans]:
 def _level_means(level: Level, resource_class: str, models: Sequence[Beside], seed: int) -> LevelMeans:
     ranks = [model.standing for model in models if model.standing]
     shares = [rank.best_percent_of_human for rank in ranks]
+    people = [model.pair.human.value or 0.0 for model in models]
+    # Not by `rank.wins`: here a lead of less than rounding counts.
+    wins = [rank.human > rank.best for rank in ranks]
     return LevelMeans(
         level=level,
         resource_class=resource_class,
         languages=", ".join(sorted({model.pair.lang for model in models})),
         pairs=len(models),
-        human=_mean_bar([model.pair.human.value or 0.0 for model in models], seed),
+        human=_mean_bar(people, seed),
         best=_mean_or_none([rank.best for rank in ranks]),
         median=_mean_or_none([rank.median for rank in ranks]),
         percent=_mean_or_none([share for share in shares if share is not None]),
         gap=_mean_bar([rank.gap() for rank in ranks], seed),
-        wins=sum(rank.human > rank.best for rank in ranks) if ranks else None,
+        wins=sum(wins) if wins else None,
     )
 
 

@@ -92,16 +92,17 @@ def _find_extra(name: str, pair: PairRecord) -> float | None:
 
 
 def _find_extra_end(name: str, end: str, pair: PairRecord) -> float | None:
+    # Of a pair whose agreement lacks this coefficient there is no interval either.
     return getattr(pair.agreement.intervals.get(name), end, None) if pair.agreement else None
 
 
 def annotators_table(summary: Summary) -> ColumnTable:
     """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
     names = _order_names((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
+    rows = [Answerer(pair, who) for pair in summary.pairs for who in (*pair.annotators, *pair.left_out)]
     return ColumnTable.of(
-        "annotators", "HUME: annotators and conventions",
-        [Answerer(pair, who) for pair in summary.pairs for who in (*pair.annotators, *pair.left_out)],
-        *OF_PAIR, text("measure", "pair.measure"), text("annotator", "annotator.id"),
+        "annotators", "HUME: annotators and conventions", rows, *OF_PAIR,
+        text("measure", "pair.measure"), text("annotator", "annotator.id"),
         text("answered_by", lambda row: answered_by([row.annotator])), whole("items", "annotator.items"),
         points("score", "annotator.score"), points("human", "pair.human.value"),
         *(points(f"by_{name}", f"pair.conventions.{name}") for name in names),
@@ -157,6 +158,7 @@ def printed_people_table(
 def _make_table_8(
     pairs: Sequence[PairRecord], ranked: Collection[str], *fields: Field, note: str
 ) -> ColumnTable:
+    # The paper prints `outside_interval` as p < .05; it is no test (spec hume, ambiguity 13).
     rows = [PairBest(pair, _best_model(pair, ranked)) for pair in pairs]
     return ColumnTable.of("hume_table8", "HUME table 8: people and the best model", rows, *fields, note=note)
 
@@ -439,6 +441,7 @@ def agreement_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
         8, "agreement of people and lead of the best model",
         [rank for rank in ranks if rank.agreement is not None], *OF_PAIR,
         text("coefficient", "pair.agreement.coefficient"), number("agreement"),
+        # The models' lead, not people's, so that the correlation falls where agreement is low.
         points("best_minus_human", lambda rank: -rank.gap(), "signed"), text("band", "pair.agreement.band"),
         text("trust", "pair.trust"), note=note,
     )  # fmt: skip

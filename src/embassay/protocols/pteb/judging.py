@@ -482,15 +482,15 @@ def billions(name: str) -> float | None:
     return None if size is None else float(size[1]) / (1 if size[2] == "b" else 1000)
 
 
-class Scope(NamedTuple):
+class JudgedScope(NamedTuple):
     """A dataset or the mean over them, and what tables call it."""
 
     label: str
     dataset: str
 
 
-def _scopes(look: Rows) -> list[Scope]:
-    return [*(Scope(name, name) for name in look.datasets), Scope("Average", "")]
+def _scopes(look: Rows) -> list[JudgedScope]:
+    return [*(JudgedScope(name, name) for name in look.datasets), JudgedScope("Average", "")]
 
 
 def _table_2(look: Rows) -> ColumnTable:
@@ -499,7 +499,7 @@ def _table_2(look: Rows) -> ColumnTable:
     return ColumnTable.of("pteb_table2", title, _scopes(look), text("Dataset", "label"), *judges)
 
 
-def _find_agreement(look: Rows, judge: str, scope: Scope) -> float | None:
+def _find_agreement(look: Rows, judge: str, scope: JudgedScope) -> float | None:
     return look.value(judge, scope.dataset, HEADLINE)
 
 
@@ -532,6 +532,7 @@ def _bin_fields(look: Rows, measure: str, find: Callable[[Any], tuple[str, str]]
     says."""
     bins = {label: label.partition("=")[2] for label in look.bins(measure)}
     factor = 100 if measure == HEADLINE else 1
+    # The variant of all pairs is the empty one.
     for label, name in {**bins, "": "all"}.items():
         yield number(name, partial(_find_in_bin, look.value, measure, label, find), factor=factor)
     for label, name in bins.items():

@@ -290,7 +290,9 @@ def _resources(given: Given) -> ColumnTable:
         number("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
         number("pteb_sts", lambda row: given.points("sts", "", row.system, measure)),
         number("runtime_s", lambda row: given.seconds.get(row.system), 1),
-        number("peak_rss_gib", partial(_peak_gib, given)), number("vram_gib", lambda _: None),
+        number("peak_rss_gib", partial(_peak_gib, given)),
+        # The paper has it; nothing here measures it.
+        number("vram_gib", lambda _: None),
         note="Seconds for one run of the STS datasets, texts that were encoded before not again. Memory is the most "
         "that the process held, with all that was loaded before; that of a GPU is not measured.",
     )  # fmt: skip

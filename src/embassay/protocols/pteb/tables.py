@@ -68,6 +68,7 @@ def _shifts(baseline: Mapping[str, Any], analysis: str, caution: str) -> Iterato
     """What came of an analysis, scope by scope and system by system; where it was not made its method says why."""
     for scope, compared in sorted(baseline["scopes"].items(), key=lambda item: item[0] != "sts"):
         for system in compared["systems"]:
+            # None where the test could not be made, for the system's reason.
             found = system[analysis]
             method = found.get("method", system["reason"]) + caution if found else system["reason"]
             names = {"scope": scope, "baseline": baseline["system"], "system": system["system"]}
@@ -168,7 +169,7 @@ _GROUPED = (
 )  # fmt: skip
 
 
-class Difference(NamedTuple):
+class DropDifference(NamedTuple):
     """The difference of two groups, as a row below them."""
 
     name: str
@@ -203,7 +204,7 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
 
 def _languages(rows: Sequence[Result]) -> ColumnTable:
     language = by_language(drops(rows, by_language=True).rows)
-    groups: list[Group | Difference] = [
+    groups: list[Group | DropDifference] = [
         *language.languages, *language.groups,
         *_contrast(language.difference, "English less other languages"),
         *_contrast(language.same_datasets, "the same within datasets that have both")
@@ -231,9 +232,9 @@ def _lengths(given: Given) -> ColumnTable:
     )  # fmt: skip
 
 
-def _contrast(contrast: Contrast, name: str) -> Iterator[Difference]:
+def _contrast(contrast: Contrast, name: str) -> Iterator[DropDifference]:
     if contrast.difference is not None:
-        yield Difference(name, contrast.difference)
+        yield DropDifference(name, contrast.difference)
 
 
 __all__ = ["Given", "tables"]

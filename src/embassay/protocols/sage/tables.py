@@ -267,6 +267,7 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     present = {task for task, _ in known}
     rows = []
     for title, task in TABLE_1:
+        # A run may be of some of the tasks.
         if task in present:
             both = [_mean_of([known[task, name] for name in names]) for names in members.values()]
             shown = (*both, _difference(*both))

@@ -48,4 +48,5 @@ def sequence_fields(
 def _place_field(
     name: str, find: Callable[[Any], Sequence[Any]], place: int, style: Style, factor: int
 ) -> Field:
+    # A function of its own: in a loop the lambda would see the last place alone.
     return number(name, lambda item: find(item)[place], style=style, factor=factor)

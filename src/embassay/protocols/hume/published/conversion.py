@@ -57,6 +57,7 @@ def published_pairs(
     for pair, human in zip(study.pairs, matrix.human.tolist(), strict=True):
         key = pair.dataset, pair.lang
         people = _people_record(study, pair, files[key], human, one_annotator)
+        # Language models may lack a pair, models never do: the paper has none on clustering.
         records.append(_with_systems(people, of_models[key], of_llms.get(key, {})))
     return tuple(records)
 
@@ -76,13 +77,14 @@ def _people_record(
     # A file lists annotators only where there are several.
     scores = file.per_experiment if len(file.per_experiment) > 1 else (human,)
     dataset, trust = study.dataset(pair.dataset), trust_level(pair.family, file.headline_agreement)
+    task = dataset.task if dataset else pair.dataset
     kind: Who = "simulated" if file.simulated else "person"
     annotators = tuple(
         Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
         for number, score in enumerate(scores, start=1)
     )
     return PairRecord(
-        task=dataset.task if dataset else pair.dataset,
+        task=task,
         dataset=pair.dataset,
         lang=pair.lang,
         family=pair.family,

@@ -124,6 +124,7 @@ def beside_models(summary: Summary) -> tuple[Beside, ...]:
 
 
 def _pair_rank(pair: PairRecord, ranked: Collection[str]) -> PeopleRank | None:
+    # Who has no rank stands beside: people are not held against it.
     entered = [row for row in pair.system_scores if row.system in ranked] if ranked else pair.models
     scores = {row.system: row.score.value for row in entered if row.score.value is not None}
     human = pair.human.value
@@ -138,11 +139,12 @@ def win_rates(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[Wins, ...]:
     groups: dict[str, list[PeopleRank]] = {}
     for rank in ranks:
         groups.setdefault("all" if by == "all" else getattr(rank.pair, by), []).append(rank)
-    return tuple(
-        Wins(by=by, group=group, reference=name, wins=sum(rank.wins(name) for rank in own), pairs=len(own))
-        for group, own in groups.items()
-        for name in REFERENCES
-    )
+    rates = []
+    for group, own in groups.items():
+        for reference in REFERENCES:
+            wins = sum(rank.wins(reference) for rank in own)
+            rates.append(Wins(by=by, group=group, reference=reference, wins=wins, pairs=len(own)))
+    return tuple(rates)
 
 
 def rank_places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[MeanRank, ...]:

@@ -216,6 +216,7 @@ def pair_score_table(llms: Matrix, family: Family) -> ColumnTable:
         for pair, scores in columns
         if pair.family == family
     ]
+    # A family without a pair has no mean, not one of 0.
     rows.append(ScoreRow(AVERAGE, llms.means(_is_of_family(family)) if rows else {}))
     table = LLM_TABLES[family]
     name = f"hume_table{table}" if table else f"hume_llm_{family}"
@@ -265,6 +266,7 @@ def _exact_points(score: float) -> float:
 def _main_column(
     matrix: Matrix, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
 ) -> dict[str, Value]:
+    # A count is a text, so that it has no decimals in a column of scores.
     means = {system: show(mean) for system, mean in matrix.means(wanted).items()}
     return {COUNTS: str(len(matrix.where(wanted))), **means}
 

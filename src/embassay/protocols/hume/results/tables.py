@@ -123,6 +123,7 @@ def _as_the_paper(summary: Summary, contenders: Sequence[Contender]) -> Iterator
     for family in FAMILIES:
         if any(dataset.family == family for dataset in study.datasets):
             table = dataset_table(family, evaluations, study, every_subset=True)
+            # The note is of the French in the paper's files.
             yield replace(table, note="")
     yield replace(models_table(study), note="") if study.models else models_table(study)
     if llms:
