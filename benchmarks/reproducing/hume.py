@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from embassay.interchange.reproduction import Figure, make_figure
-from embassay.protocols.hume.published.paper import Evaluation, read_results
+from embassay.protocols.hume.published.conversion import published_pairs
+from embassay.protocols.hume.published.paper import paper_study, read_results
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
-    pair_summaries,
     people_ranks,
     rank_places,
     score_matrix,
@@ -18,15 +18,14 @@ from embassay.protocols.hume.published.standings import (
 )
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
-    LlmScores,
     dataset_table,
     family_table,
     human_leads,
     main_table,
-    pair_table,
     read_llm_scores,
     same_difficulty,
 )
+from embassay.protocols.hume.tables import printed_people_table
 from embassay.protocols.kernel.tables import ColumnTable
 from reproducing.printed import rows
 
@@ -44,9 +43,10 @@ def figures(reference: Path) -> Iterator[Figure]:
     for family, number in DATASET_TABLES.items():
         table = dataset_table(family, published, every_subset=True)
         yield from _cells(f"table {number}", table, folder / f"table{number}.csv")
-    yield from _pairs(folder, published)
+    people = _written(printed_people_table(published_pairs(published, paper_study()), matrix.models))
+    yield from _pairs(folder, people)
     yield from _difficulty(folder, llms)
-    yield from _text(folder, matrix, published)
+    yield from _text(folder, matrix, people)
 
 
 def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[Figure]:
@@ -58,7 +58,7 @@ def _cells(name: str, table: ColumnTable, path: Path) -> Iterator[Figure]:
                 yield make_figure("HUME", name, row["model"], column, value, ours[row["model"]][column])
 
 
-def _families(folder: Path, llms: LlmScores, matrix: Matrix) -> Iterator[Figure]:
+def _families(folder: Path, llms: Matrix, matrix: Matrix) -> Iterator[Figure]:
     table = family_table(llms, matrix)
     names = [column.name for column in table.columns]
     for values, row in zip(table.rows, rows(folder / "table2.csv"), strict=True):
@@ -68,9 +68,8 @@ def _families(folder: Path, llms: LlmScores, matrix: Matrix) -> Iterator[Figure]
                 yield make_figure("HUME", "table 2", row["category"], column, value, float(ours[column] or 0))
 
 
-def _pairs(folder: Path, published: tuple[Evaluation, ...]) -> Iterator[Figure]:
-    ours = _written(pair_table(pair_summaries(published)))
-    for mine, row in zip(ours, rows(folder / "table8.csv"), strict=True):
+def _pairs(folder: Path, people: Sequence[Mapping[str, str]]) -> Iterator[Figure]:
+    for mine, row in zip(people, rows(folder / "table8.csv"), strict=True):
         where = f"{row['task']} ({row['lang']})"
         for column in IN_TABLE_8:
             if row[column]:
@@ -80,15 +79,15 @@ def _pairs(folder: Path, published: tuple[Evaluation, ...]) -> Iterator[Figure]:
         )
 
 
-def _difficulty(folder: Path, llms: LlmScores) -> Iterator[Figure]:
+def _difficulty(folder: Path, llms: Matrix) -> Iterator[Figure]:
     for one, row in zip(same_difficulty(llms), rows(folder / "table13.csv"), strict=True):
         found = {"spearman_rho": one.correlation.rho, "p_value": one.correlation.p}
         for column, value in found.items():
             yield make_figure("HUME", "table 13", row["llm"], column, row[column], float(value or 0))
 
 
-def _text(folder: Path, matrix: Matrix, published: tuple[Evaluation, ...]) -> Iterator[Figure]:
-    ours = _said(matrix, published)
+def _text(folder: Path, matrix: Matrix, people: Sequence[Mapping[str, str]]) -> Iterator[Figure]:
+    ours = _said(matrix, people)
     for row in rows(folder / "figure_stats.csv"):
         if row["quantity"] in ours:
             said = row["quantity"].replace("_", " ")
@@ -97,21 +96,23 @@ def _text(folder: Path, matrix: Matrix, published: tuple[Evaluation, ...]) -> It
             )
 
 
-def _said(matrix: Matrix, published: tuple[Evaluation, ...]) -> Mapping[str, float]:
+def _said(matrix: Matrix, people: Sequence[Mapping[str, str]]) -> Mapping[str, float]:
     """What abstract, text and captions say in numbers."""
     order = rank_places(matrix)
     human = next(one for one in order if one.system == HUMAN)
     every = people_ranks(matrix)
     best, median, mean = win_rates(every)
-    by_lang = {(one.group, one.against): one for one in win_rates(every, lambda pair: pair.lang)}
-    groups = {(one.group, one.against): one for one in win_rates(every, lambda pair: str(pair.group))}
+    by_lang = {(one.group, one.reference): one for one in win_rates(every, "lang")}
+    groups = {(one.group, one.reference): one for one in win_rates(every, "group")}
     (multilingual,) = (
-        one for (group, against), one in groups.items() if against == best.against and "English" not in group
+        one
+        for (group, against), one in groups.items()
+        if against == best.reference and "English" not in group
     )
     (english,) = (
-        one for (group, against), one in groups.items() if against == best.against and "English" in group
+        one for (group, against), one in groups.items() if against == best.reference and "English" in group
     )
-    outside = sum(int(row["outside_interval"]) for row in _written(pair_table(pair_summaries(published))))
+    outside = sum(int(row["outside_interval"]) for row in people)
     hard = sum(one.difficulty == "hard" for one in every)
     return {
         "human_overall": 100 * human.overall,
@@ -127,8 +128,8 @@ def _said(matrix: Matrix, published: tuple[Evaluation, ...]) -> Mapping[str, flo
         "win_rate_mean_percent": 100 * mean.rate,
         "win_rate_best_multilingual_percent": 100 * multilingual.rate,
         "win_rate_best_english_percent": 100 * english.rate,
-        "win_rate_best_arabic_percent": 100 * by_lang["ara", best.against].rate,
-        "win_rate_mean_arabic_percent": 100 * by_lang["ara", mean.against].rate,
+        "win_rate_best_arabic_percent": 100 * by_lang["ara", best.reference].rate,
+        "win_rate_mean_arabic_percent": 100 * by_lang["ara", mean.reference].rate,
         "tasks_human_beats_best": best.wins,
         "tasks_total": best.pairs,
         "tasks_below_0.5": hard,

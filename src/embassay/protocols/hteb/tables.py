@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from embassay.protocols.hteb.options import AXES, TRANSFORMATIONS
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, axis_part
-from embassay.protocols.kernel.tables import Column, ColumnTable, Style, Value
+from embassay.protocols.kernel.tables import ColumnTable, Field, Style, number, text, whole
 from embassay.protocols.wordings.scores import OVERALL, Level
+from embassay.protocols.wordings.tables import POINTS, fine_points, sequence_fields, signed_points
 
 MACRO = "mean over datasets"
 
@@ -61,7 +64,7 @@ def tables(
         yield _groups(comparisons["groups"])
     if texts:
         yield _texts(texts)
-        if any(text.languages for text in texts):
+        if any(row.languages for row in texts):
             yield _languages(texts)
 
 
@@ -72,14 +75,16 @@ Shares = Mapping[tuple[str, str], tuple[float, float]]
 def shares_of(texts: Sequence[Texts]) -> Shares:
     """Of every transformation on every dataset, and with the dataset "" on all."""
     groups: dict[tuple[str, str], list[Texts]] = {}
-    for text in texts:
-        for dataset in (text.dataset, ""):
-            groups.setdefault((text.transformation, dataset), []).append(text)
-    return {
-        key: (sum(row.unchanged for row in own) / total, sum(row.texts - row.usable for row in own) / total)
-        for key, own in groups.items()
-        if (total := sum(row.texts for row in own))
-    }
+    for row in texts:
+        for dataset in (row.dataset, ""):
+            groups.setdefault((row.transformation, dataset), []).append(row)
+    return {key: _both_shares(own) for key, own in groups.items() if any(row.texts for row in own)}
+
+
+def _both_shares(texts: Sequence[Texts]) -> tuple[float, float]:
+    total = sum(row.texts for row in texts)
+    unchanged, usable = sum(row.unchanged for row in texts), sum(row.usable for row in texts)
+    return unchanged / total, (total - usable) / total
 
 
 def title_of(part: str) -> str:
@@ -89,93 +94,104 @@ def title_of(part: str) -> str:
     return part if part in TRANSFORMATIONS else AXES[part.removeprefix("axis:")].lower()
 
 
-def points(value: float | None) -> float | None:
-    """A fraction in points."""
-    return None if value is None else 100 * value
+class ScopeLevels(NamedTuple):
+    """A system on a dataset, or over all of a task where that is empty: its level by part."""
+
+    task: str
+    dataset: str
+    system: str
+    levels: Mapping[str, Level]
+
+
+_SCOPE = (text("task"), text("dataset", lambda row: row.dataset or MACRO), text("system"))
 
 
 def _grid(profiles: Profiles, name: str, title: str, what: str, shares: Shares) -> ColumnTable:
     """A row for every system on every dataset, over each task, and over all; beside it how many texts were unchanged,
     and how many failed."""
-    rows: list[tuple[Value, ...]] = []
-    for task, dataset, system, levels in _levels(profiles):
-        first = levels[TOTAL]
-        values = [getattr(levels[part], what).value for part in profiles.parts]
-        drops = [shares[name, dataset] for name in profiles.transformations if (name, dataset) in shares]
-        beside = (
-            [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else [None, None]
-        )
-        rows.append((task, dataset or MACRO, system, points(first.original.value), *map(points, values), *beside,
-                     first.score.reason))  # fmt: skip
     style: Style = "signed" if what == "delta" else "number"
-    columns = (
-        *(Column(name, "text") for name in ("task", "dataset", "system")), Column("original"),
-        *(Column(title_of(part), style) for part in profiles.parts), Column("unchanged %"), Column("failed %"),
-        Column("reason", "text")
+    mean_shares = partial(_mean_shares, shares, profiles.transformations)
+    return ColumnTable.of(
+        name, title, _levels(profiles), *_SCOPE, fine_points("original", lambda row: row.levels[TOTAL].original.value),
+        *(fine_points(title_of(part), partial(_find_part, what, part), style) for part in profiles.parts),
+        *sequence_fields(("unchanged %", "failed %"), mean_shares),
+        text("reason", lambda row: row.levels[TOTAL].score.reason),
+        note="A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets weigh "
+        "equally. The original stands on the items that have a transformed text, and does not count in the total.",
     )  # fmt: skip
-    note = (
-        "A dataset's axis is the mean of its transformations, its total the mean of its axes; datasets weigh equally. "
-        "The original stands on the items that have a transformed text, and does not count in the total."
-    )
-    return ColumnTable(name, title, columns, tuple(rows), note)
 
 
-def _levels(profiles: Profiles) -> Iterator[tuple[str, str, str, Mapping[str, Level]]]:
-    """(task, dataset, system, part -> level)."""
+def _find_part(what: str, part: str, row: ScopeLevels) -> float | None:
+    value: float | None = getattr(row.levels[part], what).value
+    return value
+
+
+def _mean_shares(shares: Shares, transformations: Sequence[str], row: ScopeLevels) -> Sequence[float | None]:
+    """The means over transformations of the shares of unchanged and of failed texts, in percent."""
+    # Of transformations alone: an axis has no texts of its own.
+    drops = [shares[name, row.dataset] for name in transformations if (name, row.dataset) in shares]
+    return [100 * sum(column) / len(drops) for column in zip(*drops, strict=True)] if drops else (None, None)
+
+
+def _levels(profiles: Profiles) -> Iterator[ScopeLevels]:
     for task, dataset in profiles.layout.places(OVERALL):
         for system in profiles.layout.systems:
-            yield (
-                task, dataset.name, system.name,
-                {part: profiles.on_dataset(task, dataset.name, system.name, part) for part in profiles.parts}
-            )  # fmt: skip
+            find = partial(profiles.on_dataset, task, dataset.name, system.name)
+            yield ScopeLevels(task, dataset.name, system.name, {part: find(part) for part in profiles.parts})
     tasks = [run_task.name for run_task in profiles.layout.tasks]
     for task in (*(tasks if len(tasks) > 1 else ()), OVERALL):
         for system in profiles.layout.systems:
-            yield (
-                task, "", system.name,
-                {part: profiles.in_scope(task, system.name, part) for part in profiles.parts}
-            )  # fmt: skip
+            find = partial(profiles.in_scope, task, system.name)
+            yield ScopeLevels(task, "", system.name, {part: find(part) for part in profiles.parts})
+
+
+class PartLevel(NamedTuple):
+    """A system at one part: a transformation, an axis or the total; with the intervals of its score and its change,
+    and the shares of unchanged and of failed texts."""
+
+    task: str
+    dataset: str
+    system: str
+    part: str
+    level: Level
+    score_ends: tuple[float | None, float | None]
+    change_ends: tuple[float | None, float | None]
+    shares: tuple[float | None, float | None]
 
 
 def _long(profiles: Profiles, shares: Shares) -> ColumnTable:
     """Every cell with its intervals, spread, and what was unchanged and failed."""
-    rows: list[tuple[Value, ...]] = []
+    rows = []
     for task, dataset, system, levels in _levels(profiles):
         for part, level in levels.items():
-            unchanged, failed = shares.get((part, dataset), (None, None))
-            rows.append((
-                task, dataset or MACRO, system, title_of(part), points(level.original.value), points(level.score.value),
-                *map(points, level.score.interval), points(level.delta.value), *map(points, level.delta.interval),
-                points(level.sd), points(level.delta_sd), level.score.n, points(unchanged), points(failed),
-                level.delta.method, level.score.reason
-            ))  # fmt: skip
-    columns = (
-        *(Column(name, "text") for name in ("task", "dataset", "system", "part")), Column("original"), Column("score"),
-        Column("score_low"), Column("score_high"), Column("change", "signed"), Column("change_low", "signed"),
-        Column("change_high", "signed"), Column("sd"), Column("change_sd"), Column("n", decimals=0),
-        Column("unchanged %"), Column("failed %"), Column("method", "text"), Column("reason", "text")
+            share = shares.get((part, dataset), (None, None))
+            ends = level.score.interval, level.delta.interval
+            rows.append(PartLevel(task, dataset, system, part, level, *ends, share))
+    score_ends, change_ends = ("score_low", "score_high"), ("change_low", "change_high")
+    return ColumnTable.of(
+        "hteb_cells", "HTEB: every score and change with its 95% interval", rows, *_SCOPE,
+        text("part", lambda row: title_of(row.part)), fine_points("original", "level.original.value"),
+        fine_points("score", "level.score.value"),
+        *sequence_fields(score_ends, attrgetter("score_ends"), factor=POINTS),
+        signed_points("change", "level.delta.value"),
+        *sequence_fields(change_ends, attrgetter("change_ends"), "signed", POINTS), fine_points("sd", "level.sd"),
+        fine_points("change_sd", "level.delta_sd"), whole("n", "level.score.n"),
+        *sequence_fields(("unchanged %", "failed %"), attrgetter("shares"), factor=POINTS),
+        text("method", "level.delta.method"), text("reason", "level.score.reason"),
     )  # fmt: skip
-    return ColumnTable(
-        "hteb_cells", "HTEB: every score and change with its 95% interval", columns, tuple(rows)
-    )
+
+
+_PART = text("part", lambda row: title_of(row["part"]))
+_ENDS = (signed_points("low", "ci_low"), signed_points("high", "ci_high"))
 
 
 def _tests(tests: Sequence[Mapping[str, Any]]) -> ColumnTable:
-    rows = tuple(
-        (title_of(test["part"]), test["system"], points(test["shift"]), points(test["ci_low"]), points(test["ci_high"]),
-         test["p"], test["p_holm"], test["n"], test["method"], test["reason"])
-        for test in tests
+    return ColumnTable.of(
+        "hteb_tests", "HTEB: changes over datasets", tests, _PART, text("system"), signed_points("shift"), *_ENDS,
+        number("p", style="p"), number("p_holm", style="p"), whole("datasets", "n"), text("method"), text("reason"),
+        note="Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, "
+        "Holm over systems within a part. The paper's own choice of tests could not be read: this one is ours.",
     )  # fmt: skip
-    columns = (
-        Column("part", "text"), Column("system", "text"), Column("shift", "signed"), Column("low", "signed"),
-        Column("high", "signed"), Column("p", "p"), Column("p_holm", "p"), Column("datasets", decimals=0),
-        Column("method", "text"), Column("reason", "text")
-    )  # fmt: skip
-    note = (
-        "Hodges-Lehmann shift of the change over datasets, bootstrap over datasets; Wilcoxon's signed-rank test, Holm "
-        "over systems within a part. The paper's own choice of tests could not be read: this one is ours."
-    )
-    return ColumnTable("hteb_tests", "HTEB: changes over datasets", columns, rows, note)
 
 
 def _axes(axes: Mapping[str, Any]) -> ColumnTable:
@@ -183,110 +199,87 @@ def _axes(axes: Mapping[str, Any]) -> ColumnTable:
     for system in axes["systems"]:
         for axis in axes["axes"]:
             low, high = system["interval"][axis]
-            rows.append((system["system"], AXES[axis], points(system["change"][axis]), points(low), points(high),
-                         points(system["relative"][axis]), system["rank"][axis]))  # fmt: skip
-    columns = (
-        Column("system", "text"), Column("axis", "text"), Column("change", "signed"), Column("low", "signed"),
-        Column("high", "signed"), Column("relative", "signed"), Column("rank", decimals=0)
+            values = {name: system[name][axis] for name in ("change", "relative", "rank")}
+            rows.append(
+                {"system": system["system"], "axis": AXES[axis], "ci_low": low, "ci_high": high, **values}
+            )
+    return ColumnTable.of(
+        "hteb_profiles", "HTEB: the profile of every system", rows, text("system"), text("axis"),
+        signed_points("change"), *_ENDS, signed_points("relative"), whole("rank"),
+        note="Relative: less the system's mean over its axes. Rank 1 keeps most on the axis; it is not a test.",
     )  # fmt: skip
-    note = "Relative: less the system's mean over its axes. Rank 1 keeps most on the axis; it is not a test."
-    return ColumnTable("hteb_profiles", "HTEB: the profile of every system", columns, tuple(rows), note)
 
 
 def _coupling(pairs: Sequence[Mapping[str, Any]]) -> ColumnTable:
-    rows = tuple((AXES[pair["a"]], AXES[pair["b"]], pair["rho"], pair["n"]) for pair in pairs)
-    columns = (
-        Column("axis", "text"),
-        Column("other", "text"),
-        Column("spearman"),
-        Column("systems", decimals=0),
-    )
-    note = (
-        "Spearman's correlation over systems of the changes on two axes; low means that the axes are apart."
-    )
-    return ColumnTable("hteb_axes", "HTEB: how far the axes go together", columns, rows, note)
+    return ColumnTable.of(
+        "hteb_axes", "HTEB: how far the axes go together", pairs, text("axis", lambda pair: AXES[pair["a"]]),
+        text("other", lambda pair: AXES[pair["b"]]), number("spearman", "rho"), whole("systems", "n"),
+        note="Spearman's correlation over systems of the changes on two axes; low means that the axes are apart.",
+    )  # fmt: skip
 
 
 def _families(families: Sequence[Mapping[str, Any]]) -> ColumnTable:
     axes = [axis for axis in AXES if axis in families[0]["members"][0]["axes"]]
-    rows: list[tuple[Value, ...]] = []
+    rows: list[dict[str, Any]] = []
     for family in families:
-        for member in family["members"]:
-            rows.append(
-                (
-                    family["family"], member["system"], member["billions"], points(member["total"]),
-                    points(member["change"]), *(points(member["axes"][axis]) for axis in axes), None, None, None,
-                )
-            )  # fmt: skip
-        rows.append((family["family"], "largest minus smallest", None, None, points(family["shift"]),
-                     *(None for _ in axes), points(family["ci_low"]), points(family["ci_high"]),
-                     points(family["slope"])))  # fmt: skip
-    columns = (
-        Column("family", "text"), Column("system", "text"), Column("billions", decimals=3), Column("total"),
-        Column("change", "signed"), *(Column(AXES[axis].lower(), "signed") for axis in axes),
-        Column("low", "signed"), Column("high", "signed"), Column("per doubling", "signed")
+        rows += [{**member, "family": family["family"]} for member in family["members"]]
+        shift = {name: family[name] for name in ("family", "ci_low", "ci_high", "slope")}
+        # A family has a shift, and neither a size nor a total: these cells stay empty.
+        rows.append({**shift, "system": "largest minus smallest", "change": family["shift"]})
+    return ColumnTable.of(
+        "hteb_families", "HTEB: does the gap shrink with size?", rows, text("family"), text("system"),
+        number("billions", decimals=3), fine_points("total"), signed_points("change"),
+        *(signed_points(AXES[axis].lower(), f"axes.{axis}") for axis in axes), *_ENDS,
+        signed_points("per doubling", "slope"),
+        note="Above 0, the largest member loses less. Hodges-Lehmann shift over datasets with its bootstrap interval.",
     )  # fmt: skip
-    note = "Above 0, the largest member loses less. Hodges-Lehmann shift over datasets with its bootstrap interval."
-    return ColumnTable("hteb_families", "HTEB: does the gap shrink with size?", columns, tuple(rows), note)
 
 
 def _groups(groups: Sequence[Mapping[str, Any]]) -> ColumnTable:
-    rows = tuple(
-        (group["group"], title_of(group["part"]), group["datasets"], points(group["change"]), points(group["ci_low"]),
-         points(group["ci_high"]))
-        for group in groups
+    return ColumnTable.of(
+        "hteb_groups", "HTEB: English and multilingual datasets", groups, text("group"), _PART, whole("datasets"),
+        signed_points("change"), *_ENDS,
+        note="Mean over systems of each dataset's change; two groups of datasets side by side, not a paired test.",
     )  # fmt: skip
-    columns = (
-        Column("group", "text"), Column("part", "text"), Column("datasets", decimals=0), Column("change", "signed"),
-        Column("low", "signed"), Column("high", "signed")
-    )  # fmt: skip
-    note = (
-        "Mean over systems of each dataset's change; two groups of datasets side by side, not a paired test."
-    )
-    return ColumnTable("hteb_groups", "HTEB: English and multilingual datasets", columns, rows, note)
+
+
+_TEXTS = (text("transformation"), text("dataset"), whole("seed"))
 
 
 def _texts(texts: Sequence[Texts]) -> ColumnTable:
-    kinds = list(
-        dict.fromkeys(kind for text in texts for kind in text.outcomes if kind not in ("ok", "copied"))
-    )
-    rows = tuple(
-        (
-            text.transformation, text.dataset, text.seed, text.texts, _share(text.unchanged, text.texts),
-            _share(text.texts - text.usable, text.texts), _share(text.retried, text.texts), text.ratio,
-            _share(text.wrong_way, text.usable) if TRANSFORMATIONS[text.transformation].length else None,
-            _share(text.no_question, text.questions), text.distance,
-            *(text.outcomes.get(kind, 0) for kind in kinds),
-        )
-        for text in texts
+    kinds = dict.fromkeys(kind for row in texts for kind in row.outcomes if kind not in ("ok", "copied"))
+    return ColumnTable.of(
+        "hteb_texts", "HTEB: texts by outcome", texts, *_TEXTS, whole("texts"),
+        number("unchanged %", lambda row: _share(row.unchanged, row.texts)),
+        number("failed %", lambda row: _share(row.texts - row.usable, row.texts)),
+        number("retried %", lambda row: _share(row.retried, row.texts)), number("length ratio", "ratio"),
+        number("wrong way %", _wrong_way_share),
+        number("questions lost %", lambda row: _share(row.no_question, row.questions)),
+        number("edit distance", "distance"), *(_count_field(kind, attrgetter("outcomes")) for kind in kinds),
+        note="Of distinct texts. Length ratio: the median. Wrong way: not longer, or not shorter, as intended.",
     )  # fmt: skip
-    columns = (
-        Column("transformation", "text"), Column("dataset", "text"), Column("seed", decimals=0),
-        Column("texts", decimals=0), Column("unchanged %"), Column("failed %"), Column("retried %"),
-        Column("length ratio"), Column("wrong way %"), Column("questions lost %"), Column("edit distance"),
-        *(Column(kind, decimals=0) for kind in kinds)
-    )  # fmt: skip
-    note = "Of distinct texts. Length ratio: the median. Wrong way: not longer, or not shorter, as intended."
-    return ColumnTable("hteb_texts", "HTEB: texts by outcome", columns, rows, note)
 
 
 def _share(part: int, n: int) -> float | None:
     return 100 * part / n if n else None
 
 
+def _wrong_way_share(row: Texts) -> float | None:
+    return _share(row.wrong_way, row.usable) if TRANSFORMATIONS[row.transformation].length else None
+
+
+def _count_field(name: str, find: Callable[[Any], Mapping[str, int]]) -> Field:
+    return whole(name, lambda row: find(row).get(name, 0))
+
+
 def _languages(texts: Sequence[Texts]) -> ColumnTable:
-    names = list(dict.fromkeys(name for text in texts for name in text.languages))
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (text.transformation, text.dataset, text.seed, *(text.languages.get(name, 0) for name in names))
-        for text in texts
-        if text.languages
-    )
-    columns = (
-        Column("transformation", "text"), Column("dataset", "text"), Column("seed", decimals=0),
-        *(Column(name, decimals=0) for name in names)
+    drawn = [row for row in texts if row.languages]
+    names = dict.fromkeys(name for row in drawn for name in row.languages)
+    return ColumnTable.of(
+        "hteb_languages", "HTEB: languages drawn", drawn, *_TEXTS,
+        *(_count_field(name, attrgetter("languages")) for name in names),
+        note="Texts by the language that they went to; of backtranslation through.",
     )  # fmt: skip
-    note = "Texts by the language that they went to; of backtranslation through."
-    return ColumnTable("hteb_languages", "HTEB: languages drawn", columns, rows, note)
 
 
-__all__ = ["Texts", "axis_part", "points", "shares_of", "tables", "title_of"]
+__all__ = ["Texts", "axis_part", "shares_of", "tables", "title_of"]

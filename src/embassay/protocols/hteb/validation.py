@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +24,7 @@ from embassay.limits import bounded_json, read_bounded
 from embassay.measures import gwet_ac2, spearman
 from embassay.measures.agreement import percent_agreement
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
+from embassay.protocols.kernel.tables import ColumnTable, number, text, whole, write_tables
 from embassay.protocols.wordings.pairs import (
     Candidate,
     Item,
@@ -36,6 +37,7 @@ from embassay.protocols.wordings.pairs import (
     write_ratings,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.tables import sequence_fields
 from embassay.randomness import generator
 from embassay.runs.folder import slugify_name, to_json, write_atomic
 from embassay.stats import percentile_interval, resample_means, wilson
@@ -107,8 +109,8 @@ def draw(
     )
     for name in chosen:
         of_lang = [item for item in items if item.lang == name]
-        for number in range(1, size.raters + 1):
-            rater = f"{name}-rater{number}"
+        for place in range(1, size.raters + 1):
+            rater = f"{name}-rater{place}"
             rows = sheet(of_lang, rater, size.seed)
             write_ratings(target / RATERS / f"{slugify_name(rater)}.csv", rows, columns=COLUMNS)
     write_atomic(target / RATERS / "instructions.md", INSTRUCTIONS)
@@ -169,14 +171,23 @@ class Outcome:
     equal: float | None
 
 
+class Drift(NamedTuple):
+    """Spearman's correlation, over `pairs`, of a system's similarity and people's adequacy; `transformation` is empty
+    for all."""
+
+    system: str
+    transformation: str
+    rho: float | None
+    pairs: int
+
+
 @dataclass(frozen=True)
 class Scored:
     """What came of a study; `rejected` are raters with the dummies that they rated wrong."""
 
     outcomes: tuple[Outcome, ...]
     rejected: Mapping[str, tuple[str, ...]]
-    drift: tuple[tuple[str, str, float | None, int], ...] = ()
-    """(system, transformation, Spearman of similarity and adequacy, pairs)."""
+    drift: tuple[Drift, ...] = ()
 
 
 def read_study(path: Path) -> tuple[dict[str, Any], tuple[Item, ...]]:
@@ -329,9 +340,7 @@ def _defined(value: Any) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _drift(
-    systems: Sequence[str], kept: Sequence[Rating], items: Sequence[Item]
-) -> Iterator[tuple[str, str, float | None, int]]:
+def _drift(systems: Sequence[str], kept: Sequence[Rating], items: Sequence[Item]) -> Iterator[Drift]:
     """How a system's similarity of original and transformed text goes with people's adequacy, on pairs rated."""
     from embassay.systems import open_system
     from embassay.text import open_tokenizer
@@ -352,35 +361,26 @@ def _drift(
             chosen = np.array([name in ("", item.lang) for item in own])
             both = chosen & np.isfinite(similar)
             rho = float(spearman(similar[both], adequate[both])) if both.sum() > 2 else float("nan")
-            yield system.name, name, _defined(rho), int(both.sum())
+            yield Drift(system.name, name, _defined(rho), int(both.sum()))
 
 
 def tables(scored: Scored) -> Iterator[ColumnTable]:
     """Ratings by transformation and criterion, and the drift check where systems were asked."""
-    rows: list[tuple[Value, ...]] = [
-        (
-            outcome.transformation, outcome.criterion, outcome.pairs, outcome.ratings,
-            f"{outcome.rejected} of {outcome.raters}", outcome.mean, *outcome.mean_ends, outcome.median, outcome.share,
-            *outcome.share_ends, outcome.quadratic, *outcome.quadratic_ends, outcome.linear, outcome.equal,
-        )
-        for outcome in scored.outcomes
-    ]  # fmt: skip
-    columns = (
-        Column("transformation", "text"), Column("criterion", "text"), Column("pairs", decimals=0),
-        Column("ratings", decimals=0), Column("rejected", "text"), Column("mean"), Column("mean_low"),
-        Column("mean_high"), Column("median", decimals=1), Column("share_3_or_more"), Column("share_low"),
-        Column("share_high"), Column("ac2_quadratic"), Column("ac2_low"), Column("ac2_high"), Column("ac2_linear"),
-        Column("equal")
+    yield ColumnTable.of(
+        "hteb_ratings", "HTEB: what people say of the texts", scored.outcomes, text("transformation"),
+        text("criterion"), whole("pairs"), whole("ratings"),
+        text("rejected", lambda outcome: f"{outcome.rejected} of {outcome.raters}"), number("mean"),
+        *sequence_fields(("mean_low", "mean_high"), attrgetter("mean_ends")), number("median", decimals=1),
+        number("share_3_or_more", "share"), *sequence_fields(("share_low", "share_high"), attrgetter("share_ends")),
+        number("ac2_quadratic", "quadratic"),
+        *sequence_fields(("ac2_low", "ac2_high"), attrgetter("quadratic_ends")), number("ac2_linear", "linear"),
+        number("equal"),
+        note="Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal "
+        "ratings.",
     )  # fmt: skip
-    note = "Ratings from 1 to 5. AC2 is Gwet's, with quadratic and linear weights; `equal` the share of equal ratings."
-    yield ColumnTable("hteb_ratings", "HTEB: what people say of the texts", columns, tuple(rows), note)
     if scored.drift:
-        heads = (
-            Column("system", "text"),
-            Column("transformation", "text"),
-            Column("rho"),
-            Column("pairs", decimals=0),
-        )
-        said = tuple((system, name or "all", rho, n) for system, name, rho, n in scored.drift)
-        note = "Spearman of similarity and adequacy. A strong one would say that drops come from bad texts."
-        yield ColumnTable("hteb_drift", "HTEB: does a drop come from bad texts?", heads, said, note)
+        yield ColumnTable.of(
+            "hteb_drift", "HTEB: does a drop come from bad texts?", scored.drift, text("system"),
+            text("transformation", lambda drift: drift.transformation or "all"), number("rho"), whole("pairs"),
+            note="Spearman of similarity and adequacy. A strong one would say that drops come from bad texts.",
+        )  # fmt: skip

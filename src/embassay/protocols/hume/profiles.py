@@ -12,18 +12,18 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
 from embassay.errors import DataError
 from embassay.protocols.hume.options import StudyRequest
-from embassay.protocols.hume.record import PairRecord
+from embassay.protocols.hume.record import Annotator, Bar, PairRecord
 from embassay.protocols.hume.resource import language_name
 from embassay.protocols.hume.store import has_store, open_store
 from embassay.protocols.hume.study import Question, StudyFile, StudyFolder, read_rows
-from embassay.protocols.hume.tables import PAIR, in_points
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.hume.tables import OF_PAIR
+from embassay.protocols.kernel.tables import ColumnTable, interval_fields, text, whole
 from embassay.runs.folder import to_json, write_atomic
 from embassay.stats.intervals import t_quantile
 
@@ -149,6 +149,16 @@ def write_profiles(path: Path, profiles: Profiles) -> Path:
     return path / FILE
 
 
+class ProfileGroup(NamedTuple):
+    """The people of a pair who gave the same answer to a question; of a withheld group the score has a reason alone."""
+
+    pair: PairRecord
+    question: str
+    answer: str
+    people: Sequence[Annotator]
+    score: Bar
+
+
 def profile_table(
     study: StudyFile,
     pairs: Iterable[PairRecord],
@@ -161,33 +171,30 @@ def profile_table(
     Groups of fewer than `smallest` people are one row without a score. Where that would be a single group, which the
     others and the total tell of, the next smallest is withheld with it.
     """
-    columns = (
-        *PAIR, Column("question", "text"), Column("group", "text"), Column("annotators", decimals=0),
-        Column("answers", decimals=0), *(Column(name, decimals=1) for name in ("score", "low", "high")),
-        Column("reason", "text")
-    )  # fmt: skip
     questions = asked_of(study)
-    rows = tuple(
-        (pair.family, pair.dataset, pair.lang, asked.key, *row)
+    # Behind the colon of a key is the language that the question is about.
+    groups = [
+        group
         for pair in pairs
         for asked in questions
         if asked.key.partition(":")[2] in ("", pair.lang)
-        for row in _profile_rows(pair, asked, profiles, smallest)
-    )
-    note = (
-        "Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
-        f"Groups of fewer than {smallest} people are withheld together."
-    )
-    return ColumnTable(
-        "hume_profiles", "HUME: annotators by what they said of themselves", columns, rows, note
-    )
+        for group in _profile_groups(pair, asked, profiles, smallest)
+    ]
+    return ColumnTable.of(
+        "hume_profiles", "HUME: annotators by what they said of themselves", groups, *OF_PAIR, text("question"),
+        text("group", "answer"), whole("annotators", lambda group: len(group.people)),
+        whole("answers", lambda group: sum(annotator.items for annotator in group.people)),
+        *interval_fields("score", ("score", "low", "high")), text("reason", "score.reason"),
+        note="Score is the mean of the annotators' own scores; low and high are 95% Student intervals over annotators. "
+        f"Groups of fewer than {smallest} people are withheld together.",
+    )  # fmt: skip
 
 
-def _profile_rows(
+def _profile_groups(
     pair: PairRecord, asked: Asked, profiles: Profiles, smallest: int
-) -> Iterator[tuple[Value, ...]]:
+) -> Iterator[ProfileGroup]:
     order = [*(value for value, _ in asked.choices if value != REFUSED[0]), UNSAID]
-    groups: dict[str, list[Any]] = {value: [] for value in order}
+    groups: dict[str, list[Annotator]] = {value: [] for value in order}
     for annotator in pair.annotators:
         said = profiles.get(annotator.id, {}).get(asked.key, "")
         groups[said if said in groups else UNSAID].append(annotator)
@@ -195,12 +202,12 @@ def _profile_rows(
     hidden = withheld_groups({value: len(people) for value, people in groups.items()}, smallest)
     for value, people in groups.items():
         if value not in hidden:
-            scores = [annotator.score for annotator in people]
-            yield value, len(people), sum(annotator.items for annotator in people), *_group_interval(scores)
+            score = _group_score([annotator.score for annotator in people])
+            yield ProfileGroup(pair, asked.key, value, people, score)
     if hidden:
         people = [annotator for value in hidden for annotator in groups[value]]
         reason = f"groups of fewer than {smallest} people, and what would tell of them"
-        yield "withheld", len(people), sum(annotator.items for annotator in people), None, None, None, reason
+        yield ProfileGroup(pair, asked.key, "withheld", people, Bar(value=None, reason=reason))
 
 
 def withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
@@ -216,9 +223,9 @@ def withheld_groups(sizes: Mapping[str, int], smallest: int) -> tuple[str, ...]:
     return tuple(name for name in sizes if name in small)
 
 
-def _group_interval(scores: Sequence[float]) -> tuple[float | None, float | None, float | None, str]:
+def _group_score(scores: Sequence[float]) -> Bar:
     mean, n = math.fsum(scores) / len(scores), len(scores)
     if n < 2:
-        return in_points(mean), None, None, "one annotator has no interval over annotators"
+        return Bar(value=mean, reason="one annotator has no interval over annotators")
     half = t_quantile(0.975, n - 1) * statistics.stdev(scores) / math.sqrt(n)
-    return in_points(mean), in_points(mean - half), in_points(mean + half), ""
+    return Bar(value=mean, low=mean - half, high=mean + half)

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from embassay.errors import DataError
 from embassay.limits import read_bounded
-from embassay.protocols.hume.published.paper import Pair
-from embassay.protocols.hume.published.standings import ROUNDING, PeopleRank
 from embassay.protocols.hume.study import Family, Who
 from embassay.runs.folder import write_atomic
+from embassay.stats import Estimate, wilson
 
 FILE = "summary.json"
 SCHEMA = 1
 Trust = Literal["low", "medium", "high"]
 Difficulty = Literal["easy", "moderate", "hard"]
 SystemKind = Literal["embedding", "classical", "llm"]
+By = Literal["all", "family", "lang", "group"]
+Reference = Literal["best", "median", "mean"]
 
 
 class _Frozen(BaseModel):
@@ -39,6 +38,12 @@ class Bar(_Frozen):
     n: int = 0
     method: str = ""
     reason: str = ""
+
+    def excludes_value(self, value: float | None) -> bool | None:
+        """Whether a value lies strictly outside the interval; None where there is no value or no interval."""
+        if value is None or self.low is None or self.high is None:
+            return None
+        return not self.low <= value <= self.high
 
 
 class SystemScore(_Frozen):
@@ -148,6 +153,20 @@ class PairRecord(_Frozen):
         return f"{self.dataset} ({self.lang})"
 
     @property
+    def system_scores(self) -> tuple[SystemScore, ...]:
+        """Models, and then language models."""
+        return (*self.models, *self.llms)
+
+    @property
+    def agreement_value(self) -> float | None:
+        """How well people agree; None where that is not known."""
+        return self.agreement.value.value if self.agreement else None
+
+    def find_score(self, system: str) -> SystemScore | None:
+        """The score of a system; None where it is not among these."""
+        return next((score for score in self.system_scores if score.system == system), None)
+
+    @property
     def simulated(self) -> bool:
         """Whether any annotator is a script that stands in for a person."""
         return any(annotator.kind == "simulated" for annotator in self.annotators)
@@ -166,11 +185,21 @@ class Place(_Frozen):
 class Wins(_Frozen):
     """In how many of `pairs` people score strictly above the models' best, median or mean, in a group of pairs."""
 
-    by: Literal["all", "family", "lang", "group"]
+    by: By
     group: str
-    reference: Literal["best", "median", "mean"]
+    reference: Reference
     wins: int
     pairs: int
+
+    @property
+    def rate(self) -> float:
+        """Share of the pairs won."""
+        return self.wins / self.pairs
+
+    @property
+    def rate_interval(self) -> Estimate | None:
+        """The 95% Wilson interval of that share; None without a pair."""
+        return wilson(self.rate, self.pairs) if self.pairs else None
 
 
 class Summary(_Frozen):
@@ -267,41 +296,3 @@ def read_summary(folder: Path) -> Summary:
             f"{where} cannot be read", path=path, expected=str(first["msg"]), found=repr(first.get("input"))[:80],
             mend="Run `embassay hume score` again."
         ) from None  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Beside:
-    """A pair of the record and people among its models; `standing` is None where people or all models lack a score."""
-
-    pair: PairRecord
-    standing: PeopleRank | None
-
-
-def beside_models(summary: Summary) -> tuple[Beside, ...]:
-    """Every pair, in the order of the record.
-
-    The models are those that have a rank among the places of the record, which are also those that its wins are
-    counted against; all of a pair where the record ranks none.
-    """
-    ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
-    return tuple(Beside(pair, _pair_rank(pair, _ranked_scores(pair, ranked))) for pair in summary.pairs)
-
-
-def _ranked_scores(pair: PairRecord, ranked: set[str]) -> dict[str, float]:
-    every = {row.system: row.score.value for row in (*pair.models, *pair.llms) if row.system in ranked}
-    if not ranked:
-        every = {model.system: model.score.value for model in pair.models}
-    return {system: value for system, value in every.items() if value is not None}
-
-
-def _pair_rank(pair: PairRecord, scores: Mapping[str, float]) -> PeopleRank | None:
-    human = pair.human.value
-    if human is None or not scores:
-        return None
-    x, names = np.array(list(scores.values())), list(scores)
-    return PeopleRank(
-        pair=Pair(pair.dataset, pair.lang, pair.family, pair.n, len(pair.annotators), pair.group),
-        human=human, best=float(x.max()), best_model=names[int(x.argmax())], median=float(np.median(x)),
-        mean=float(x.mean()), worst=float(x.min()), sd=float(x.std()), n_models=len(x),
-        rank=1 + int((x > human + ROUNDING).sum())
-    )  # fmt: skip

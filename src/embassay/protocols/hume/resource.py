@@ -11,16 +11,16 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Literal
 
 import numpy as np
 
-from embassay.protocols.hume.published.standings import percent_of_human
-from embassay.protocols.hume.record import Beside, Summary, beside_models
-from embassay.protocols.hume.tables import in_points
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.hume.published.standings import Beside, beside_models
+from embassay.protocols.hume.record import Bar, Summary
+from embassay.protocols.kernel.tables import ColumnTable, interval_fields, number, points, text, whole
 from embassay.stats import bootstrap_ci
 
 Level = Literal["high", "mid", "low", "not classified"]
@@ -66,63 +66,89 @@ def language_name(lang: str) -> str:
     return row[1] if row else lang
 
 
+@dataclass(frozen=True)
+class LevelMeans:
+    """Means over the pairs of a resource level, or of a class of it, that have people and a model, fractions; `gap` is
+    people minus the best model, `percent` the best model's share of people's score."""
+
+    level: Level
+    resource_class: str
+    languages: str
+    pairs: int
+    human: Bar
+    best: float | None
+    median: float | None
+    percent: float | None
+    gap: Bar
+    wins: int | None
+
+    @property
+    def why_no_interval(self) -> str:
+        """Empty where there is one."""
+        few = f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
+        return few if self.pairs < FEWEST_PAIRS else ""
+
+
 def resource_table(summary: Summary, seed: int) -> ColumnTable:
     """Table `hume_resources`: people and models by resource level, and by class within it.
 
     Means over the pairs of a level that have people and a model, with bootstrap intervals over pairs from ten on.
     """
-    columns = (
-        Column("level", "text"), Column("class", "text"), Column("languages", "text"), Column("pairs", decimals=0),
-        Column("human", decimals=1), Column("human_low", decimals=1), Column("human_high", decimals=1),
-        *(Column(name, decimals=1) for name in ("best", "median", "best_percent_of_human")),
-        Column("gap", "signed", 1), Column("gap_low", "signed", 1), Column("gap_high", "signed", 1),
-        Column("wins", decimals=0), Column("reason", "text")
-    )  # fmt: skip
     models = [model for model in beside_models(summary) if model.pair.human.value is not None]
-    note = (
-        "Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of the ranked models "
-        "of a pair; gap is people minus best, and wins are the pairs that people win against it."
-    )
-    return ColumnTable(
-        "hume_resources", "HUME: people and models by the resources of a language", columns,
-        tuple(_level_rows(models, seed)), note
+    return ColumnTable.of(
+        "hume_resources", "HUME: people and models by the resources of a language", _level_rows(models, seed),
+        text("level"), text("class", "resource_class"), text("languages"), whole("pairs"),
+        *interval_fields("human", ("human", "human_low", "human_high")), points("best"), points("median"),
+        number("best_percent_of_human", "percent", 1),
+        *interval_fields("gap", ("gap", "gap_low", "gap_high"), "signed"), whole("wins"),
+        text("reason", "why_no_interval"),
+        note="Classes of Joshi et al. (2020): high is 4 and 5, mid 3, low 0 to 2. Best and median are of the ranked "
+        "models of a pair; gap is people minus best, and wins are the pairs that people win against it.",
     )  # fmt: skip
 
 
-def _level_rows(models: Sequence[Beside], seed: int) -> Iterator[tuple[Value, ...]]:
+def _level_rows(models: Sequence[Beside], seed: int) -> Iterator[LevelMeans]:
     for level in LEVELS:
         of_level = [model for model in models if resource_level(model.pair.lang) == level]
         if not of_level:
             continue
-        yield level, "all", *_level_means(of_level, seed)
+        yield _level_means(level, "all", of_level, seed)
         classes = {resource_class(model.pair.lang) for model in of_level}
-        for number in sorted((number for number in classes if number is not None), reverse=True):
-            of_class = [model for model in of_level if resource_class(model.pair.lang) == number]
-            yield level, str(number), *_level_means(of_class, seed)
+        for place in sorted((place for place in classes if place is not None), reverse=True):
+            of_class = [model for model in of_level if resource_class(model.pair.lang) == place]
+            yield _level_means(level, str(place), of_class, seed)
 
 
-def _level_means(models: Sequence[Beside], seed: int) -> tuple[Value, ...]:
-    human = [model.pair.human.value or 0.0 for model in models]
-    beside = [model.standing for model in models if model.standing]
-    gaps = [rank.gap() for rank in beside]
-    best, median = [rank.best for rank in beside], [rank.median for rank in beside]
-    few = "" if len(models) >= FEWEST_PAIRS else f"fewer than {FEWEST_PAIRS} pairs: no interval over pairs"
-    shares = [percent_of_human(rank.best, rank.human) for rank in beside if rank.human > 0]
-    return (
-        ", ".join(sorted({model.pair.lang for model in models})), len(models), in_points(_mean_or_none(human)),
-        *_mean_ends(human, seed), in_points(_mean_or_none(best)), in_points(_mean_or_none(median)),
-        _mean_or_none([share for share in shares if share is not None]), in_points(_mean_or_none(gaps)),
-        *_mean_ends(gaps, seed),
-        sum(rank.human > rank.best for rank in beside) if beside else None, few
-    )  # fmt: skip
+def _level_means(level: Level, resource_class: str, models: Sequence[Beside], seed: int) -> LevelMeans:
+    ranks = [model.standing for model in models if model.standing]
+    shares = [rank.best_percent_of_human for rank in ranks]
+    people = [model.pair.human.value or 0.0 for model in models]
+    # Not by `rank.wins`: here a lead of less than rounding counts.
+    wins = [rank.human > rank.best for rank in ranks]
+    return LevelMeans(
+        level=level,
+        resource_class=resource_class,
+        languages=", ".join(sorted({model.pair.lang for model in models})),
+        pairs=len(models),
+        human=_mean_bar(people, seed),
+        best=_mean_or_none([rank.best for rank in ranks]),
+        median=_mean_or_none([rank.median for rank in ranks]),
+        percent=_mean_or_none([share for share in shares if share is not None]),
+        gap=_mean_bar([rank.gap() for rank in ranks], seed),
+        wins=sum(wins) if wins else None,
+    )
 
 
 def _mean_or_none(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _mean_ends(values: Sequence[float], seed: int) -> tuple[float | None, float | None]:
+def _mean_bar(values: Sequence[float], seed: int) -> Bar:
+    """The mean, with an interval over pairs where there are enough."""
+    mean = _mean_or_none(values)
     if len(values) < FEWEST_PAIRS:
-        return None, None
+        return Bar(value=mean)
     estimate = bootstrap_ci(list(values), seed=seed)
-    return (None, None) if math.isnan(estimate.low) else (in_points(estimate.low), in_points(estimate.high))
+    if math.isnan(estimate.low):
+        return Bar(value=mean)
+    return Bar(value=mean, low=estimate.low, high=estimate.high)

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
 
-from embassay.protocols.hume.published.standings import PeopleRank, correlate_series
-from embassay.protocols.hume.record import (
-    Agreement,
-    Annotator,
-    Disputed,
-    PairRecord,
-    Summary,
-    Wins,
+from embassay.protocols.hume.published.paper import percent_first
+from embassay.protocols.hume.published.standings import (
+    AGREEMENT_METRIC,
+    PeopleRank,
+    agreement_against_gap,
     beside_models,
 )
+from embassay.protocols.hume.record import Agreement, Annotator, Disputed, PairRecord, Summary, SystemScore
 from embassay.protocols.hume.study import Answers, Family, Gold, Item
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
-from embassay.stats import wilson
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    Field,
+    Find,
+    interval_fields,
+    number,
+    points,
+    text,
+    whole,
+)
 
-PAIR = tuple(Column(name, "text") for name in ("family", "dataset", "lang"))
-Cells = tuple[tuple[str, str], ...]
-"""Columns of further coefficients: the name, and `_low` or `_high` for an end of its interval."""
+PAIR = tuple(text(name) for name in ("family", "dataset", "lang"))
+OF_PAIR = tuple(text(name, f"pair.{name}") for name in ("family", "dataset", "lang"))
+"""The same of an item that has a `pair`."""
 ONE_ANNOTATOR = "one annotator"
 _EXTRAS = (
     "fleiss_kappa", "cohen_kappa", "percent_agreement", "alpha", "ari", "v_measure", "spearman", "kendall", "pearson",
@@ -32,43 +40,78 @@ _CONVENTIONS = ("paper", "pooled", "mean", "first", "tie_aware", "display_order"
 _WHOLE = frozenset({"comparisons", "skipped", "dropped"})
 
 
+class Answerer(NamedTuple):
+    """Somebody who answered a pair."""
+
+    pair: PairRecord
+    annotator: Annotator
+
+
 def agreement_table(summary: Summary) -> ColumnTable:
     """Table `agreement`: per pair the coefficient of its family with interval and band, and all others known."""
-    cells = _coefficient_cells([pair.agreement for pair in summary.pairs if pair.agreement])
-    columns = (
-        *PAIR, Column("annotators", decimals=0), Column("items", decimals=0), Column("annotations", decimals=0),
-        Column("coefficient", "text"), Column("value", decimals=3), Column("low", decimals=3),
-        Column("high", decimals=3), Column("band", "text"), Column("trust", "text"),
-        *(Column(name + end, decimals=0 if name in _WHOLE else 3) for name, end in cells),
-        Column("answered_by", "text"), Column("reason", "text")
-    )  # fmt: skip
-    rows = tuple(_agreement_row(pair, cells) for pair in summary.pairs)
+    every = [pair.agreement for pair in summary.pairs if pair.agreement]
     note = "Agreement takes two annotators. The coefficient's own value stands under value, the others beside it."
-    if any(pair.agreement and pair.agreement.value.low is not None for pair in summary.pairs):
+    if any(agreement.value.low is not None for agreement in every):
         note += " Intervals are bootstrap over items, with these annotators."
-    return ColumnTable("agreement", "HUME: how well annotators agree", columns, rows, note)
+    return ColumnTable.of(
+        "agreement", "HUME: how well annotators agree", summary.pairs, *PAIR,
+        whole("annotators", _count_annotators), whole("items", _count_items),
+        whole("annotations", "agreement.annotations"), text("coefficient", "agreement.coefficient"),
+        *(number(name, f"agreement.value.{name}", 3) for name in ("value", "low", "high")),
+        text("band", "agreement.band"), text("trust"), *_coefficient_fields(every),
+        text("answered_by", lambda pair: answered_by(pair.annotators)), text("reason", _why_no_agreement), note=note,
+    )  # fmt: skip
+
+
+def _count_annotators(pair: PairRecord) -> int:
+    return pair.agreement.annotators if pair.agreement else len(pair.annotators)
+
+
+def _count_items(pair: PairRecord) -> int:
+    return pair.agreement.items if pair.agreement else pair.n
+
+
+def _why_no_agreement(pair: PairRecord) -> str:
+    if pair.agreement:
+        return pair.agreement.value.reason
+    return ONE_ANNOTATOR if len(pair.annotators) == 1 else ""
+
+
+def _coefficient_fields(every: Sequence[Agreement]) -> Iterator[Field]:
+    """Every further coefficient, and the ends of its interval where any pair has one."""
+    sure = {name for agreement in every for name, bar in agreement.intervals.items() if bar.low is not None}
+    for name in _order_names((name for agreement in every for name in agreement.extras), _EXTRAS):
+        decimals = 0 if name in _WHOLE else 3
+        yield number(name, partial(_find_extra, name), decimals)
+        for end in ("low", "high") if name in sure else ():
+            yield number(f"{name}_{end}", partial(_find_extra_end, name, end), decimals)
+
+
+def _find_extra(name: str, pair: PairRecord) -> float | None:
+    return pair.agreement.extras.get(name) if pair.agreement else None
+
+
+def _find_extra_end(name: str, end: str, pair: PairRecord) -> float | None:
+    # Of a pair whose agreement lacks this coefficient there is no interval either.
+    return getattr(pair.agreement.intervals.get(name), end, None) if pair.agreement else None
 
 
 def annotators_table(summary: Summary) -> ColumnTable:
     """Table `annotators`: a row per annotator and pair, with the human scores that every convention makes of them."""
     names = _order_names((name for pair in summary.pairs for name in pair.conventions), _CONVENTIONS)
-    columns = (
-        *PAIR, Column("measure", "text"), Column("annotator", "text"), Column("answered_by", "text"),
-        Column("items", decimals=0), Column("score", decimals=1), Column("human", decimals=1),
-        *(Column(f"by_{name}", decimals=1) for name in names), Column("seconds_per_item", decimals=1),
-        Column("flagged", decimals=0), Column("counts", decimals=0)
+    rows = [Answerer(pair, who) for pair in summary.pairs for who in (*pair.annotators, *pair.left_out)]
+    return ColumnTable.of(
+        "annotators", "HUME: annotators and conventions", rows, *OF_PAIR,
+        text("measure", "pair.measure"), text("annotator", "annotator.id"),
+        text("answered_by", lambda row: answered_by([row.annotator])), whole("items", "annotator.items"),
+        points("score", "annotator.score"), points("human", "pair.human.value"),
+        *(points(f"by_{name}", f"pair.conventions.{name}") for name in names),
+        number("seconds_per_item", "annotator.seconds", 1), whole("flagged", "annotator.flagged"),
+        whole("counts", lambda row: row.annotator in row.pair.annotators),
+        note="Score is the annotator's own; human is the pair's score, by the paper's rule unless the run chose "
+        "another. by_pooled scores the answers put together, by_mean averages the scores of annotators. Who answered "
+        "too few items does not count (0).",
     )  # fmt: skip
-    rows = tuple(
-        _annotator_row(pair, annotator, names)
-        for pair in summary.pairs
-        for annotator in (*pair.annotators, *pair.left_out)
-    )
-    note = (
-        "Score is the annotator's own; human is the pair's score, by the paper's rule unless the run chose another. "
-        "by_pooled scores the answers put together, by_mean averages the scores of annotators. Who answered too "
-        "few items does not count (0)."
-    )
-    return ColumnTable("annotators", "HUME: annotators and conventions", columns, rows, note)
 
 
 def answered_by(annotators: Iterable[Annotator]) -> str:
@@ -79,50 +122,104 @@ def answered_by(annotators: Iterable[Annotator]) -> str:
     )
 
 
-def _agreement_row(pair: PairRecord, cells: Cells) -> tuple[Value, ...]:
-    agreement = pair.agreement
-    who = answered_by(pair.annotators)
-    if agreement is None:
-        empty: tuple[Value, ...] = (None,) * len(cells)
-        return (
-            *_pair_names(pair), len(pair.annotators), pair.n, None, "", None, None, None, "", "", *empty, who,
-            ONE_ANNOTATOR if len(pair.annotators) == 1 else ""
-        )  # fmt: skip
-    bar = agreement.value
+OwnScores = Mapping[str, Mapping[tuple[str, str], float]]
+"""System -> its score by dataset and language."""
+
+
+class PairBest(NamedTuple):
+    """A pair and the best of its ranked models, the first of equals; None where none has a score."""
+
+    pair: PairRecord
+    best: SystemScore | None
+
+
+def people_table(pairs: Sequence[PairRecord], ranked: Collection[str]) -> ColumnTable:
+    """Table 8 of a study: people with interval and agreement, the best of the ranked models, whether it is outside."""
+    note = (
+        "The range of the annotators is not a 95% interval, and a model outside one is not a test: the model's own "
+        "uncertainty plays no part. For that see hume_systems."
+    )
+    answered = text("answered_by", lambda row: answered_by(row.pair.annotators))
+    return _make_table_8(pairs, ranked, *_people_fields(points), answered, note=note)
+
+
+def printed_people_table(
+    pairs: Sequence[PairRecord], ranked: Collection[str], own: OwnScores | None = None
+) -> ColumnTable:
+    """Table 8, rounded as there; agreement is exact. `outside_interval` is its star. `own` systems have a column each,
+    and one that says whether they lie outside of people's interval."""
+    note = (
+        "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
+        "outside an interval is not a test: the model's own uncertainty is ignored."
+    )
+    return _make_table_8(pairs, ranked, *_people_fields(_printed_points), *_own_fields(own or {}), note=note)
+
+
+def _make_table_8(
+    pairs: Sequence[PairRecord], ranked: Collection[str], *fields: Field, note: str
+) -> ColumnTable:
+    # The paper prints `outside_interval` as p < .05; it is no test (spec hume, ambiguity 13).
+    rows = [PairBest(pair, _best_model(pair, ranked)) for pair in pairs]
+    return ColumnTable.of("hume_table8", "HUME table 8: people and the best model", rows, *fields, note=note)
+
+
+def _best_model(pair: PairRecord, ranked: Collection[str]) -> SystemScore | None:
+    scored = [model for model in pair.models if model.system in ranked and model.score.value is not None]
+    return max(scored, key=lambda model: model.score.value or 0.0, default=None)
+
+
+def _people_fields(show: Callable[[str, str], Field]) -> tuple[Field, ...]:
+    """The columns of table 8; `show` makes those that are in points."""
     return (
-        *_pair_names(pair), agreement.annotators, agreement.items, agreement.annotations, agreement.coefficient,
-        bar.value, bar.low, bar.high, agreement.band, pair.trust or "",
-        *(_extra_value(agreement, *cell) for cell in cells), who, bar.reason
+        text("category", "pair.family"), text("task", "pair.dataset"), text("lang", "pair.lang"),
+        whole("n_samples", lambda row: row.pair.human.n or row.pair.n),
+        whole("n_annotators", lambda row: len(row.pair.annotators)),
+        whole("total_annotations", lambda row: sum(who.items for who in row.pair.annotators)),
+        show("human", "pair.human.value"), show("ci_low", "pair.human.low"), show("ci_high", "pair.human.high"),
+        text("ci_method", lambda row: row.pair.human.method or row.pair.human.reason),
+        text("iaa_metric", lambda row: agreement_metric(row.pair)), number("iaa", "pair.agreement_value"),
+        text("best_model", "best.system"), show("best_model_score", "best.score.value"),
+        whole("outside_interval", "best.outside"),
     )  # fmt: skip
 
 
-def _coefficient_cells(every: Sequence[Agreement]) -> Cells:
-    """Every further coefficient, and the ends of its interval where any pair has one."""
-    sure = {name for agreement in every for name, bar in agreement.intervals.items() if bar.low is not None}
-    names = _order_names((name for agreement in every for name in agreement.extras), _EXTRAS)
-    return tuple((name, end) for name in names for end in (("", "_low", "_high") if name in sure else ("",)))
+def _printed_points(name: str, find: Find) -> Field:
+    """A fraction in points, rounded as the paper does."""
+    exact = number(name, find, 1)
+    return replace(exact, find=lambda row: _round_percent(exact.find(row)))
 
 
-def _extra_value(agreement: Agreement, name: str, end: str) -> float | None:
-    if not end:
-        return agreement.extras.get(name)
-    bar = agreement.intervals.get(name)
-    return None if bar is None else bar.low if end == "_low" else bar.high
+def _round_percent(value: Any) -> float | None:
+    return None if value is None else percent_first(value)
 
 
-def _annotator_row(pair: PairRecord, annotator: Annotator, names: tuple[str, ...]) -> tuple[Value, ...]:
-    conventions = (pair.conventions.get(name) for name in names)
-    return (
-        *_pair_names(pair), pair.measure, annotator.id, answered_by([annotator]), annotator.items,
-        100 * annotator.score,
-        in_points(pair.human.value), *(in_points(value) for value in conventions), annotator.seconds, annotator.flagged,
-        int(annotator in pair.annotators)
+def _own_fields(own: OwnScores) -> Iterator[Field]:
+    for name, scores in own.items():
+        yield _printed_points(name, partial(_find_own, scores))
+        yield whole(f"{name} outside", partial(_is_own_outside, scores))
+
+
+def _find_own(scores: Mapping[tuple[str, str], float], row: PairBest) -> float | None:
+    return scores.get((row.pair.dataset, row.pair.lang))
+
+
+def _is_own_outside(scores: Mapping[tuple[str, str], float], row: PairBest) -> bool | None:
+    return row.pair.human.excludes_value(_find_own(scores, row))
+
+
+def quality_table(pairs: Sequence[PairRecord]) -> ColumnTable:
+    """Table `quality_flags` (15): agreement in words, models above people who disagree, other marks, what to do."""
+    return ColumnTable.of(
+        "quality_flags", "HUME: how far scores can be trusted", pairs, *PAIR, text("iaa_metric", agreement_metric),
+        number("iaa", "agreement_value"), text("agreement", "trust"), whole("superhuman_on_noise"), text("advice"),
+        text("flags", lambda pair: "; ".join(pair.flags)),
+        note="Agreement takes two annotators; it is empty for one.",
     )  # fmt: skip
 
 
-def in_points(value: float | None) -> float | None:
-    """A fraction in points of 100; None stays."""
-    return None if value is None else 100 * value
+def agreement_metric(pair: PairRecord) -> str:
+    """What the paper calls the coefficient of a pair's agreement; empty where there is none."""
+    return AGREEMENT_METRIC[pair.family] if pair.agreement else ""
 
 
 def _order_names(known: Iterable[str], order: tuple[str, ...]) -> tuple[str, ...]:
@@ -238,199 +335,113 @@ def _say_answer(value: Any) -> str:
 
 PANELS = {"family": "family", "group": "group", "all": "reference", "lang": "lang"}
 """The panels of figure 3 in order, by the grouping of the record: over all pairs it is the reference that differs."""
-Known = tuple[PairRecord, PeopleRank]
 
 
 def every_figure(summary: Summary) -> Iterator[ColumnTable]:
     """`hume_figure1` to `hume_figure8`, each also where it has no row."""
-    pairs = [(model.pair, model.standing) for model in beside_models(summary) if model.standing]
+    ranks = [beside.standing for beside in beside_models(summary) if beside.standing]
     yield overall_figure(summary)
-    yield spread_figure(pairs)
+    yield spread_figure(ranks)
     yield wins_figure(summary)
-    yield best_gap_figure(pairs)
-    yield median_gap_figure(pairs)
+    yield best_gap_figure(ranks)
+    yield median_gap_figure(ranks)
     yield difficulty_figure(summary)
-    yield range_figure(pairs)
-    yield agreement_figure(pairs)
+    yield range_figure(ranks)
+    yield agreement_figure(ranks)
+
+
+def _make_figure(place: int, title: str, items: Iterable[Any], *fields: Field, note: str) -> ColumnTable:
+    return ColumnTable.of(f"hume_figure{place}", f"HUME figure {place}: {title}", items, *fields, note=note)
 
 
 def overall_figure(summary: Summary) -> ColumnTable:
     """F1: means over pairs, best first."""
-    rows = tuple(
-        (
-            place.rank, place.system, place.kind, in_points(place.mean.value), in_points(place.mean.low),
-            in_points(place.mean.high), place.mean.n, place.parameters_millions, int(place.kind == "human"),
-        )
-        for place in sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0))
+    return _make_figure(
+        1, "overall", sorted(summary.places, key=lambda place: (place.rank is None, place.rank or 0)),
+        whole("rank"), text("system"), text("kind"), *interval_fields("mean", ("mean", "low", "high")),
+        whole("pairs", "mean.n"), number("parameters_millions", decimals=1),
+        whole("human", lambda place: place.kind == "human"),
+        note="Mean over all pairs.",
     )  # fmt: skip
-    columns = (
-        Column("rank", decimals=0), Column("system", "text"), Column("kind", "text"), Column("mean", decimals=1),
-        Column("low", decimals=1), Column("high", decimals=1), Column("pairs", decimals=0),
-        Column("parameters_millions", decimals=1), Column("human", decimals=0)
-    )  # fmt: skip
-    return ColumnTable("hume_figure1", "HUME figure 1: overall", columns, rows, "Mean over all pairs.")
 
 
-def spread_figure(known: list[Known]) -> ColumnTable:
+def spread_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F2: the range of the models per pair and where people are, by language."""
-    columns = (
-        Column("lang", "text"), Column("family", "text"), Column("dataset", "text"), Column("models", decimals=0),
-        *(Column(name, decimals=1) for name in ("min", "median", "max", "human", "human_low", "human_high")),
-        Column("position"), Column("human_rank", decimals=0)
+    family, dataset, lang = OF_PAIR
+    return _make_figure(
+        2, "people among the models, by pair", sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.human)),
+        lang, family, dataset, whole("models", "n_models"), points("min", "worst"), points("median"),
+        points("max", "best"), *interval_fields("pair.human", ("human", "human_low", "human_high")),
+        number("position"), whole("human_rank", "rank"),
+        note="Position is 0 at the lowest model and 1 at the best.",
     )  # fmt: skip
-    rows = tuple(
-        (
-            pair.lang, pair.family, pair.dataset, rank.n_models,
-            *(100 * value for value in (rank.worst, rank.median, rank.best, rank.human)),
-            in_points(pair.human.low), in_points(pair.human.high), rank.position, rank.rank,
-        )
-        for pair, rank in sorted(known, key=lambda item: (item[0].lang, -item[1].human))
-    )  # fmt: skip
-    note = "Position is 0 at the lowest model and 1 at the best."
-    return ColumnTable("hume_figure2", "HUME figure 2: people among the models, by pair", columns, rows, note)
 
 
 def wins_figure(summary: Summary) -> ColumnTable:
     """F3: in what share of the pairs people are above the models, four panels, with Wilson intervals."""
-    rows = tuple(
-        (
-            panel,
-            wins.reference if by == "all" else wins.group,
-            wins.reference,
-            wins.wins,
-            wins.pairs,
-            *_win_rate(wins),
-        )
-        for by, panel in PANELS.items()
-        for wins in summary.wins
-        if wins.by == by
-    )
-    columns = (
-        *(Column(name, "text") for name in ("panel", "group", "against")), Column("wins", decimals=0),
-        Column("pairs", decimals=0), *(Column(name, decimals=1) for name in ("win_rate", "low", "high"))
+    return _make_figure(
+        3, "pairs that people win", [wins for by in PANELS for wins in summary.wins if wins.by == by],
+        text("panel", lambda wins: PANELS[wins.by]),
+        text("group", lambda wins: wins.reference if wins.by == "all" else wins.group), text("against", "reference"),
+        whole("wins"), whole("pairs"), points("win_rate", "rate_interval.estimate"),
+        points("low", "rate_interval.low"), points("high", "rate_interval.high"),
+        note="A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share "
+        "datasets and annotators, so they are too narrow.",
     )  # fmt: skip
-    note = (
-        "A tie is not a win. Intervals are 95% Wilson, as if the pairs were drawn independently; pairs share datasets "
-        "and annotators, so they are too narrow."
-    )
-    return ColumnTable("hume_figure3", "HUME figure 3: pairs that people win", columns, rows, note)
 
 
-def best_gap_figure(known: list[Known]) -> ColumnTable:
+def best_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F4: people minus the best model, from their largest lead to their largest deficit."""
-    columns = (
-        *PAIR, Column("gap", "signed", 1), Column("human", decimals=1), Column("best", decimals=1),
-        Column("best_model", "text"), Column("outside_interval", decimals=0), Column("agreement", "text")
+    return _make_figure(
+        4, "gap to the best model", sorted(ranks, key=lambda rank: -rank.gap()), *OF_PAIR,
+        points("gap", PeopleRank.gap, "signed"), points("human"), points("best"), text("best_model"),
+        whole("outside_interval", lambda rank: rank.pair.find_score(rank.best_model).outside),
+        text("agreement", "pair.trust"),
+        note="Human minus best model: above 0 people are better.",
     )  # fmt: skip
-    rows = tuple(
-        (
-            *_pair_names(pair), 100 * rank.gap(), 100 * rank.human, 100 * rank.best, rank.best_model,
-            _outside_flag(pair, rank.best_model), pair.trust or "",
-        )
-        for pair, rank in sorted(known, key=lambda item: -item[1].gap())
-    )  # fmt: skip
-    note = "Human minus best model: above 0 people are better."
-    return ColumnTable("hume_figure4", "HUME figure 4: gap to the best model", columns, rows, note)
 
 
-def median_gap_figure(known: list[Known]) -> ColumnTable:
+def median_gap_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F5: people minus the median model, by language and in it from the largest lead."""
-    columns = (*PAIR, Column("gap", "signed", 1), Column("human", decimals=1), Column("median", decimals=1))
-    rows = tuple(
-        (*_pair_names(pair), 100 * rank.gap("median"), 100 * rank.human, 100 * rank.median)
-        for pair, rank in sorted(known, key=lambda item: (item[0].lang, -item[1].gap("median")))
-    )
-    note = "Human minus median model: above 0 people are better."
-    return ColumnTable(
-        "hume_figure5", "HUME figure 5: gap to the median model, by language", columns, rows, note
-    )
+    return _make_figure(
+        5, "gap to the median model, by language",
+        sorted(ranks, key=lambda rank: (rank.pair.lang, -rank.gap("median"))), *OF_PAIR,
+        points("gap", lambda rank: rank.gap("median"), "signed"), points("human"), points("median"),
+        note="Human minus median model: above 0 people are better.",
+    )  # fmt: skip
 
 
 def difficulty_figure(summary: Summary) -> ColumnTable:
     """F6: how people do, from the easiest pair to the hardest."""
-    scored = [(pair, pair.human.value) for pair in summary.pairs if pair.human.value is not None]
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (
-            *_pair_names(pair),
-            100 * value,
-            in_points(pair.human.low),
-            in_points(pair.human.high),
-            pair.difficulty or "",
-        )
-        for pair, value in sorted(scored, key=lambda item: -item[1])
-    )
-    columns = (
-        *PAIR, Column("human", decimals=1), Column("low", decimals=1), Column("high", decimals=1),
-        Column("difficulty", "text")
+    scored = [pair for pair in summary.pairs if pair.human.value is not None]
+    return _make_figure(
+        6, "how hard pairs are for people", sorted(scored, key=lambda pair: -(pair.human.value or 0.0)), *PAIR,
+        *interval_fields("human", ("human", "low", "high")), text("difficulty"),
+        note="Easy from 70, hard below 50.",
     )  # fmt: skip
-    return ColumnTable(
-        "hume_figure6",
-        "HUME figure 6: how hard pairs are for people",
-        columns,
-        rows,
-        "Easy from 70, hard below 50.",
-    )
 
 
-def range_figure(known: list[Known]) -> ColumnTable:
+def range_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F7: best minus lowest model, from the least consistent pair on."""
-    columns = (
-        *PAIR, *(Column(name, decimals=1) for name in ("range", "best", "lowest", "sd")), Column("models", decimals=0)
+    return _make_figure(
+        7, "range of the models", sorted(ranks, key=lambda rank: -rank.spread), *OF_PAIR,
+        points("range", "spread"), points("best"), points("lowest", "worst"), points("sd"), whole("models", "n_models"),
+        note="Best minus lowest model: the higher, the less consistent the models are.",
     )  # fmt: skip
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (
-            *_pair_names(pair),
-            *(100 * value for value in (rank.spread, rank.best, rank.worst, rank.sd)),
-            rank.n_models,
-        )
-        for pair, rank in sorted(known, key=lambda item: -item[1].spread)
-    )
-    note = "Best minus lowest model: the higher, the less consistent the models are."
-    return ColumnTable("hume_figure7", "HUME figure 7: range of the models", columns, rows, note)
 
 
-def agreement_figure(known: list[Known]) -> ColumnTable:
+def agreement_figure(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """F8, ours: agreement of people against best model minus people, over the pairs that have an agreement."""
-    both = [
-        (pair, rank, pair.agreement, pair.agreement.value.value)
-        for pair, rank in known
-        if pair.agreement and pair.agreement.value.value is not None
-    ]
-    columns = (
-        *PAIR, Column("coefficient", "text"), Column("agreement"), Column("best_minus_human", "signed", 1),
-        Column("band", "text"), Column("trust", "text")
-    )  # fmt: skip
-    rows = tuple(
-        (
-            *_pair_names(pair),
-            agreement.coefficient,
-            value,
-            -100 * rank.gap(),
-            agreement.band,
-            pair.trust or "",
-        )
-        for pair, rank, agreement, value in both
-    )
-    correlation = correlate_series([value for *_, value in both], [-rank.gap() for _, rank, *_ in both])
+    correlation = agreement_against_gap(ranks)
     note = "Fewer than three pairs, or no variation: no correlation."
     if correlation.rho is not None and correlation.p is not None:
         note = f"Spearman {correlation.rho:.2f} over {correlation.n} pairs (p = {correlation.p:.3g}): below 0, models "
         note += "stand above people where people agree least."
-    title = "HUME figure 8: agreement of people and lead of the best model"
-    return ColumnTable("hume_figure8", title, columns, rows, note)
-
-
-def _pair_names(pair: PairRecord) -> tuple[str, str, str]:
-    return pair.family, pair.dataset, pair.lang
-
-
-def _outside_flag(pair: PairRecord, system: str) -> Value:
-    outside = next((score.outside for score in (*pair.models, *pair.llms) if score.system == system), None)
-    return None if outside is None else int(outside)
-
-
-def _win_rate(wins: Wins) -> tuple[float | None, float | None, float | None]:
-    if not wins.pairs:
-        return None, None, None
-    estimate = wilson(wins.wins / wins.pairs, wins.pairs)
-    return 100 * estimate.estimate, 100 * estimate.low, 100 * estimate.high
+    return _make_figure(
+        8, "agreement of people and lead of the best model",
+        [rank for rank in ranks if rank.agreement is not None], *OF_PAIR,
+        text("coefficient", "pair.agreement.coefficient"), number("agreement"),
+        # The models' lead, not people's, so that the correlation falls where agreement is low.
+        points("best_minus_human", lambda rank: -rank.gap(), "signed"), text("band", "pair.agreement.band"),
+        text("trust", "pair.trust"), note=note,
+    )  # fmt: skip

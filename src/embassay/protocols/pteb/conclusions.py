@@ -22,10 +22,9 @@ from embassay.protocols.kernel.comparisons import (
 )
 from embassay.protocols.kernel.estimates import interval
 from embassay.protocols.kernel.session import Conclusion, kinds
-from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable, text, whole
 from embassay.protocols.pteb.drops import SCORES, LengthBin, by_length, item_words, word_counts
 from embassay.protocols.pteb.plan import PtebPlan, Source
-from embassay.protocols.pteb.scores import points
 from embassay.protocols.pteb.tables import Given, tables
 from embassay.protocols.wordings.protocol import (
     PARAPHRASES,
@@ -52,6 +51,7 @@ from embassay.protocols.wordings.scores import (
     scopes,
 )
 from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.tables import fine_points
 from embassay.protocols.wordings.work import task as task_named
 from embassay.records import Result
 from embassay.runs.folder import CellRecord, RunFolder, slugify_name
@@ -389,18 +389,12 @@ def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Co
     """That of a run without paraphrases: scores, intervals and ranks, and one table of them."""
     rows, comparisons, standing = summarise_originals(layout_of(plan, (), {}), records)
     kind = kinds(plan)
-    columns = (
-        *(Column(name, "text") for name in ("task", "dataset", "kind", "system")), Column("orig"), Column("low"),
-        Column("high"), Column("n", decimals=0), Column("method", "text"), Column("reason", "text")
+    table = ColumnTable.of(
+        "scores", "Scores on the texts as they are, x 100, with 95% intervals", rows, text("task"),
+        text("dataset", lambda row: row.dataset or "all"), text("kind", lambda row: kind[row.system]), text("system"),
+        fine_points("orig", "value"), fine_points("low", "ci_low"), fine_points("high", "ci_high"), whole("n"),
+        text("method"), text("reason"),
     )  # fmt: skip
-    lines = tuple(
-        (row.task, row.dataset or "all", kind[row.system], row.system, points(row.value), points(row.ci_low),
-         points(row.ci_high), row.n, row.method, row.reason)
-        for row in rows
-    )  # fmt: skip
-    table = ColumnTable(
-        "scores", "Scores on the texts as they are, x 100, with 95% intervals", columns, lines
-    )
     return Conclusion(rows, comparisons, (table,), tuple(standing))
 
 
@@ -564,9 +558,9 @@ def _words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str
     texts: dict[tuple[str, str], list[str]] = {}
     for part in parts:
         lang = part.lang if len(parts) > 1 else ""
-        for place, text in task_named(name).texts(part.data):
+        for place, written in task_named(name).texts(part.data):
             for item in _items_of(place):
-                texts.setdefault((lang, item), []).append(text)
+                texts.setdefault((lang, item), []).append(written)
     return dict(zip(texts, item_words(list(texts.values())).tolist(), strict=True))
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ from embassay.protocols.kernel.plan import (
 )
 from embassay.protocols.kernel.request import DatasetRequest, request_of
 from embassay.protocols.kernel.session import Conclusion, Silent
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.pteb.options import JUDGE_VERSION, JudgeOptions, JudgeRequest
 from embassay.protocols.pteb.paraphrasing import Prompt, judge_prompt
 from embassay.protocols.pteb.ratings import (
@@ -73,6 +73,7 @@ from embassay.protocols.pteb.ratings import (
     share_interval,
     shown,
 )
+from embassay.protocols.wordings.tables import fine_points
 from embassay.records import Component, Loaded, Result, ScoredPairs, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.folder import Cell, CellRecord, digest_json
@@ -443,10 +444,10 @@ class Rows:
         self.datasets = list(dict.fromkeys(row.dataset for row in rows if row.dataset))
         self.judges = list(dict.fromkeys(row.system for row in rows if row.system != MEAN_OF_JUDGES))
 
-    def value(self, system: str, dataset: str, measure: str, variant: str = "", factor: float = 1.0) -> Value:
-        """The value, times a factor."""
+    def value(self, system: str, dataset: str, measure: str, variant: str = "") -> float | None:
+        """The value; None where there is none."""
         row = self._rows.get((system, dataset, measure, variant))
-        return None if row is None or row.value is None else factor * row.value
+        return None if row is None else row.value
 
     def n(self, system: str, dataset: str, measure: str, variant: str) -> int:
         """How many pairs are behind it."""
@@ -481,28 +482,39 @@ def billions(name: str) -> float | None:
     return None if size is None else float(size[1]) / (1 if size[2] == "b" else 1000)
 
 
+class JudgedScope(NamedTuple):
+    """A dataset or the mean over them, and what tables call it."""
+
+    label: str
+    dataset: str
+
+
+def _scopes(look: Rows) -> list[JudgedScope]:
+    return [*(JudgedScope(name, name) for name in look.datasets), JudgedScope("Average", "")]
+
+
 def _table_2(look: Rows) -> ColumnTable:
-    rows = [
-        (label, *(look.value(judge, dataset, HEADLINE, factor=100) for judge in look.judges))
-        for label, dataset in _places(look)
-    ]
     title = "PTEB table 2: Spearman correlation of a judge's ratings and gold scores, x 100"
-    columns = (Column("Dataset", "text"), *map(Column, look.judges))
-    return ColumnTable("pteb_table2", title, columns, tuple(rows))
+    judges = (fine_points(judge, partial(_find_agreement, look, judge)) for judge in look.judges)
+    return ColumnTable.of("pteb_table2", title, _scopes(look), text("Dataset", "label"), *judges)
+
+
+def _find_agreement(look: Rows, judge: str, scope: JudgedScope) -> float | None:
+    return look.value(judge, scope.dataset, HEADLINE)
 
 
 def _table_3(look: Rows, sizes: dict[str, float]) -> ColumnTable:
-    ordered = sorted(sizes, key=lambda judge: (sizes[judge], judge))
-    rows = [(judge, sizes[judge], look.value(judge, "", HEADLINE, factor=100)) for judge in ordered]
-    title = "PTEB table 3: judges by size, mean Spearman correlation x 100"
-    columns = (Column("Judge", "text"), Column("Parameters (billions)"), Column("Score"))
-    return ColumnTable("pteb_table3", title, columns, tuple(rows))
+    return ColumnTable.of(
+        "pteb_table3", "PTEB table 3: judges by size, mean Spearman correlation x 100",
+        sorted(sizes, key=lambda judge: (sizes[judge], judge)), text("Judge", str),
+        number("Parameters (billions)", sizes.get), fine_points("Score", lambda judge: look.value(judge, "", HEADLINE)),
+    )  # fmt: skip
 
 
 def _figure_3(look: Rows) -> ColumnTable:
     title = "PTEB figure 3: mean absolute error of ratings by gold score, both on 0 to 5, all datasets"
-    rows = [(judge, *_by_bin(look, judge, "", ERROR)) for judge in look.judges]
-    return ColumnTable("judge_error_by_gold", title, _columns("Judge", look.bins(ERROR)), tuple(rows))
+    columns = _bin_fields(look, ERROR, lambda judge: (judge, ""))
+    return ColumnTable.of("judge_error_by_gold", title, look.judges, text("Judge", str), *columns)
 
 
 def _figure_4(look: Rows) -> ColumnTable:
@@ -511,27 +523,26 @@ def _figure_4(look: Rows) -> ColumnTable:
         f"PTEB figure 4: Spearman correlation x 100 by mean words of a pair, averaged over {len(look.judges)} "
         f"judge{'s' if len(look.judges) != 1 else ''}"
     )
-    rows = [(label, *_by_bin(look, system, dataset, HEADLINE)) for label, dataset in _places(look)]
-    return ColumnTable("judge_by_words", title, _columns("Dataset", look.bins(HEADLINE)), tuple(rows))
+    columns = _bin_fields(look, HEADLINE, lambda scope: (system, scope.dataset))
+    return ColumnTable.of("judge_by_words", title, _scopes(look), text("Dataset", "label"), *columns)
 
 
-def _places(look: Rows) -> list[tuple[str, str]]:
-    """Every dataset and the mean over them, as tables and rows call them."""
-    return [*((name, name) for name in look.datasets), ("Average", "")]
-
-
-def _by_bin(look: Rows, system: str, dataset: str, measure: str) -> tuple[Value, ...]:
-    """The value of every bin and of all of them, and the pairs in every bin."""
+def _bin_fields(look: Rows, measure: str, find: Callable[[Any], tuple[str, str]]) -> Iterator[Field]:
+    """The value of every bin and of all of them, and the pairs in every bin, of the system and the dataset that `find`
+    says."""
+    bins = {label: label.partition("=")[2] for label in look.bins(measure)}
     factor = 100 if measure == HEADLINE else 1
-    bins = look.bins(measure)
-    values = (look.value(system, dataset, measure, label, factor) for label in (*bins, ""))
-    return (*values, *(look.n(system, dataset, measure, label) for label in bins))
+    # The variant of all pairs is the empty one.
+    for label, name in {**bins, "": "all"}.items():
+        yield number(name, partial(_find_in_bin, look.value, measure, label, find), factor=factor)
+    for label, name in bins.items():
+        yield whole(f"n {name}", partial(_find_in_bin, look.n, measure, label, find))
 
 
-def _columns(heading: str, bins: Sequence[str]) -> tuple[Column, ...]:
-    labels = [label.partition("=")[2] for label in bins]
-    counts = (Column(f"n {label}", decimals=0) for label in labels)
-    return (Column(heading, "text"), *map(Column, labels), Column("all"), *counts)
+def _find_in_bin(
+    read: Callable[..., Any], measure: str, label: str, find: Callable[[Any], tuple[str, str]], item: Any
+) -> Any:
+    return read(*find(item), measure, label)
 
 
 def judge(

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from math import sqrt
 from statistics import fmean, variance
-from typing import Any
+from typing import Any, NamedTuple
 
 from embassay.contracts import Kind
-from embassay.protocols.kernel.tables import Column, ColumnTable, First, Printed, RunTable, Value, csv_text
+from embassay.protocols.kernel.tables import (
+    Column,
+    ColumnTable,
+    Field,
+    First,
+    Printed,
+    RunTable,
+    Value,
+    csv_text,
+    number,
+    text,
+    whole,
+)
 from embassay.protocols.pteb.drops import (
     BOTH,
     ENGLISH,
@@ -27,11 +39,10 @@ from embassay.protocols.pteb.drops import (
     source_of,
 )
 from embassay.protocols.wordings.scores import CONTROLS, OVERALL
+from embassay.protocols.wordings.tables import fine_points, in_points, signed_points
 from embassay.records import Result
 
 ORIGINAL = "original"
-POINTS = 100
-"""Scores are shown in points: 0.7543 is 75.43."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +94,7 @@ class Given:
     ) -> float | None:
         """Its value in points, None where there is no row or no value."""
         row = self.find(task, dataset, system, measure, variant, lang=lang)
-        return None if row is None else points(row.value)
+        return None if row is None else in_points(row.value)
 
     def runs(self, used: DatasetUsed, system: str, lang: str, measure: str = "") -> dict[str, list[float]]:
         """The scores of the runs, or their values of another measure, by source, controls beside others left out; of a
@@ -111,9 +122,16 @@ class Given:
             dict.fromkeys(row.variant for row in self.rows if row.variant.startswith(("by=", "prompt=")))
         )
 
-    def systems(self) -> Iterator[tuple[Kind, str]]:
-        """Kind and name of every system, in display order."""
-        return ((kind, name) for name, kind in self.kinds.items())
+    def systems(self) -> Iterator[NamedSystem]:
+        """Every system, in display order."""
+        return (NamedSystem(kind, name) for name, kind in self.kinds.items())
+
+
+class NamedSystem(NamedTuple):
+    """A system and its kind."""
+
+    kind: Kind
+    system: str
 
 
 def is_control(variant: str) -> bool:
@@ -138,11 +156,6 @@ def headline(task: str) -> str:
     return HEADLINES.get(task, task)
 
 
-def points(value: float | None) -> float | None:
-    """A fraction in points."""
-    return None if value is None else POINTS * value
-
-
 def mean(values: Sequence[float | None]) -> float | None:
     """The plain mean; None if any is missing or there are none."""
     numbers = [value for value in values if value is not None]
@@ -151,10 +164,18 @@ def mean(values: Sequence[float | None]) -> float | None:
 
 AVERAGE = "Average"
 ORIG, PTEB, DELTA, SD = Column("orig"), Column("pteb"), Column("delta", "signed"), Column("sd")
-VALUES = (ORIG, PTEB, DELTA, SD, Column("delta_sd"), Column("orig_all"))
-Values = tuple[float | None, ...]
-"""Of `VALUES`, in points. The first three stand on the items that have a wording; `sd` is that of `pteb` over runs, as
-in the paper, `delta_sd` that of `delta`, and `orig_all` the original score of all items."""
+
+
+class Values(NamedTuple):
+    """In points. The first three stand on the items that have a wording; `sd` is that of `pteb` over runs, as in the
+    paper, `delta_sd` that of `delta`, and `orig_all` the original score of all items."""
+
+    orig: float | None
+    pteb: float | None
+    delta: float | None
+    sd: float | None
+    delta_sd: float | None
+    orig_all: float | None
 
 
 @dataclass(frozen=True)
@@ -182,7 +203,7 @@ class Grid(RunTable):
 
     def as_csv(self) -> str:
         """Full precision, in points."""
-        lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *(column.name for column in VALUES)]]
+        lines: list[Sequence[Value]] = [[*self.labels, "kind", "system", *Values._fields]]
         for label in self._rows:
             of_row = self._of(label)
             lines += [[*label, entry.kind, entry.system, *entry.values] for entry in of_row]
@@ -214,7 +235,7 @@ def average_delta(entries: Sequence[Entry]) -> float | None:
     """The mean difference over the embeddings, or over all ranked systems where there are none."""
     ranked = [entry for entry in entries if entry.kind != "reference"]
     embeddings = [entry for entry in ranked if entry.kind == "embedding"]
-    return mean([embedding.values[2] for embedding in embeddings or ranked])
+    return mean([embedding.values.delta for embedding in embeddings or ranked])
 
 
 def average_entries(entries: Sequence[Entry], label: tuple[str, ...]) -> list[Entry]:
@@ -222,15 +243,21 @@ def average_entries(entries: Sequence[Entry], label: tuple[str, ...]) -> list[En
     averages = []
     for system in dict.fromkeys(entry.system for entry in entries):
         mine = [entry for entry in entries if entry.system == system]
-        orig, pteb, delta, whole = (mean([entry.values[place] for entry in mine]) for place in (0, 1, 2, 5))
-        averages.append(Entry(label, mine[0].kind, system, (orig, pteb, delta, None, None, whole)))
+        means = _mean_values([entry.values for entry in mine])
+        averages.append(Entry(label, mine[0].kind, system, means._replace(sd=None, delta_sd=None)))
     return averages
 
 
+def _mean_values(rows: Sequence[Values]) -> Values:
+    return Values(*map(mean, zip(*rows, strict=True)))
+
+
 def _written(entry: Entry) -> str:
-    orig, pteb, delta, sd = entry.values[:4]
-    spread = "" if sd is None else f" / ±{SD.written(sd)}"
-    return f"{ORIG.written(orig)} | {PTEB.written(pteb)}<br>{DELTA.written(delta)}{spread}"
+    values = entry.values
+    spread = "" if values.sd is None else f" / ±{SD.written(values.sd)}"
+    return (
+        f"{ORIG.written(values.orig)} | {PTEB.written(values.pteb)}<br>{DELTA.written(values.delta)}{spread}"
+    )
 
 
 PARAPHRASES = "paraphrases"
@@ -248,60 +275,71 @@ def described_tables(given: Given) -> Iterator[ColumnTable]:
 
 
 def _words(given: Given) -> ColumnTable:
-    rows: list[tuple[Value, ...]] = [
-        (word.dataset, word.mean, word.median, word.most, word.texts) for word in given.words
-    ]
-    rows.append((AVERAGE, average(given.words), None, None, None))
-    columns = (
-        Column("dataset", "text"), Column("word_count", decimals=1), Column("median", decimals=1),
-        Column("most", decimals=0), Column("texts", decimals=0)
+    return ColumnTable.of(
+        "pteb_table1", "PTEB table 1: words per text",
+        [*given.words, {"dataset": AVERAGE, "mean": average(given.words)}], text("dataset"),
+        number("word_count", "mean", 1), number("median", decimals=1), whole("most"), whole("texts"),
     )  # fmt: skip
-    return ColumnTable("pteb_table1", "PTEB table 1: words per text", columns, tuple(rows))
 
 
 def _resources(given: Given) -> ColumnTable:
     """Table 8: what a better score costs."""
-    rows = tuple(
-        (
-            kind, system, given.points("sts", "", system, headline("sts"), ORIGINAL),
-            given.points("sts", "", system, headline("sts")), given.seconds.get(system),
-            None if system not in given.peaks else given.peaks[system] / 2**30, None,
-        )
-        for kind, system in given.systems()
+    measure = headline("sts")
+    return ColumnTable.of(
+        "pteb_table8", "PTEB table 8: score and time", given.systems(), text("kind"), text("system"),
+        number("orig_sts", lambda row: given.points("sts", "", row.system, measure, ORIGINAL)),
+        number("pteb_sts", lambda row: given.points("sts", "", row.system, measure)),
+        number("runtime_s", lambda row: given.seconds.get(row.system), 1),
+        number("peak_rss_gib", partial(_peak_gib, given)),
+        # The paper has it; nothing here measures it.
+        number("vram_gib", lambda _: None),
+        note="Seconds for one run of the STS datasets, texts that were encoded before not again. Memory is the most "
+        "that the process held, with all that was loaded before; that of a GPU is not measured.",
     )  # fmt: skip
-    columns = (
-        Column("kind", "text"), Column("system", "text"), Column("orig_sts"), Column("pteb_sts"),
-        Column("runtime_s", decimals=1), Column("peak_rss_gib", decimals=2), Column("vram_gib", decimals=2)
-    )  # fmt: skip
-    note = (
-        "Seconds for one run of the STS datasets, texts that were encoded before not again. Memory is the most that "
-        "the process held, with all that was loaded before; that of a GPU is not measured."
-    )
-    return ColumnTable("pteb_table8", "PTEB table 8: score and time", columns, rows, note)
+
+
+def _peak_gib(given: Given, row: NamedSystem) -> float | None:
+    peak = given.peaks.get(row.system)
+    return None if peak is None else peak / 2**30
 
 
 def _datasets(given: Given) -> ColumnTable:
-    rows = tuple(
-        (used.task, used.dataset, "; ".join(used.languages), used.measure) for used in given.datasets
-    )
-    columns = tuple(Column(name, "text") for name in ("task", "dataset", "languages", "metric"))
-    return ColumnTable("pteb_table13", "PTEB table 13: datasets", columns, rows)
+    return ColumnTable.of(
+        "pteb_table13", "PTEB table 13: datasets", given.datasets, text("task"), text("dataset"),
+        text("languages", lambda used: "; ".join(used.languages)), text("metric", "measure"),
+    )  # fmt: skip
+
+
+class QualityRow(NamedTuple):
+    """What came of the texts of a dataset and language in one run of a paraphraser, by measure."""
+
+    paraphraser: str
+    run: str
+    dataset: str
+    lang: str
+    results: dict[str, Result]
 
 
 def _quality(given: Given) -> ColumnTable:
     """What came of the texts of every dataset, language, paraphraser and run."""
-    quality = [row for row in given.rows if row.task == PARAPHRASES]
-    measures = list(dict.fromkeys(row.measure for row in quality))
-    results = {(row.system, row.variant, row.dataset, row.lang, row.measure): row for row in quality}
-    rows: list[tuple[Value, ...]] = []
-    for key in dict.fromkeys(key[:-1] for key in results):
-        values = [results.get((*key, measure)) for measure in measures]
-        n = max(row.n for row in values if row is not None)
-        rows.append((*key, n, *(None if row is None else row.value for row in values)))
-    sources = [Column(name, "text") for name in ("paraphraser", "run", "dataset", "lang")]
-    figures = [Column(measure, decimals=3) for measure in measures]
-    columns = (*sources, Column("texts", decimals=0), *figures)
-    return ColumnTable("paraphrase_quality", "What came of the texts", columns, tuple(rows))
+    rows: dict[tuple[str, ...], QualityRow] = {}
+    measures: dict[str, Field] = {}
+    for result in given.rows:
+        if result.task == PARAPHRASES:
+            key = result.system, result.variant, result.dataset, result.lang
+            rows.setdefault(key, QualityRow(*key, {})).results[result.measure] = result
+            find = partial(_find_quality, result.measure)
+            measures[result.measure] = number(result.measure, find, 3)
+    return ColumnTable.of(
+        "paraphrase_quality", "What came of the texts", rows.values(), text("paraphraser"), text("run"),
+        text("dataset"), text("lang"), whole("texts", lambda row: max(result.n for result in row.results.values())),
+        *measures.values(),
+    )  # fmt: skip
+
+
+def _find_quality(measure: str, row: QualityRow) -> float | None:
+    result = row.results.get(measure)
+    return None if result is None else result.value
 
 
 OTHER_METHOD = (
@@ -391,13 +429,12 @@ def _called(used: DatasetUsed, lang: str) -> str:
 
 def _mean(given: Given, used: Sequence[tuple[DatasetUsed, str]], system: str) -> Values:
     """The mean over these parts of datasets, and the standard deviations of it and of its change over runs."""
-    parts = [_values(given, dataset, system, lang) for dataset, lang in used]
-    orig, pteb, delta, whole = (mean([part[place] for part in parts]) for place in (0, 1, 2, 5))
+    means = _mean_values([_values(given, dataset, system, lang) for dataset, lang in used])
     sd, delta_sd = (
-        points(_spread([given.runs(dataset, system, lang, measure) for dataset, lang in used]))
+        in_points(_spread([given.runs(dataset, system, lang, measure) for dataset, lang in used]))
         for measure in ("", "delta")
     )
-    return orig, pteb, delta, sd, delta_sd, whole
+    return means._replace(sd=sd, delta_sd=delta_sd)
 
 
 def _spread(parts: Sequence[Mapping[str, Sequence[float]]]) -> float | None:
@@ -423,7 +460,7 @@ def _entries(given: Given, used: DatasetUsed, label: tuple[str, ...], lang: str 
 
 def _values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Values:
     where = (used.task, used.dataset, system)
-    return (
+    return Values(
         given.points(*where, "original", lang=lang),
         given.points(*where, used.measure, lang=lang),
         given.points(*where, "delta", lang=lang),
@@ -433,43 +470,75 @@ def _values(given: Given, used: DatasetUsed, system: str, lang: str = "") -> Val
     )
 
 
+class DatasetScore(NamedTuple):
+    """A system on a dataset: its `values`, and the results behind its score and its drop."""
+
+    used: DatasetUsed
+    kind: Kind
+    system: str
+    values: Values
+    score: Result | None
+    drop: Result | None
+
+
 def _by_dataset(given: Given) -> ColumnTable:
     """Every dataset of every task with the intervals, one line per system."""
-    rows: list[tuple[Value, ...]] = []
-    for dataset in given.datasets:
+    rows = []
+    for used in given.datasets:
         for kind, system in given.systems():
-            orig, pteb, delta, sd, delta_sd, whole = _values(given, dataset, system)
-            score = given.find(dataset.task, dataset.dataset, system, dataset.measure)
-            rows.append(
-                (dataset.task, dataset.dataset, kind, system, orig, pteb, *_ends(score), delta,
-                 *_ends(given.find(dataset.task, dataset.dataset, system, "delta")), sd, delta_sd, whole,
-                 score.method if score else "", score.reason if score else "")
-            )  # fmt: skip
-    columns = (
-        *(Column(name, "text") for name in ("task", "dataset", "kind", "system")),
-        Column("orig"), Column("pteb"), Column("pteb_low"), Column("pteb_high"), Column("delta", "signed"),
-        Column("delta_low", "signed"), Column("delta_high", "signed"), Column("sd"), Column("delta_sd"),
-        Column("orig_all"),
-        Column("method", "text"), Column("reason", "text")
+            where = used.task, used.dataset, system
+            score, drop = (given.find(*where, measure) for measure in (used.measure, "delta"))
+            rows.append(DatasetScore(used, kind, system, _values(given, used, system), score, drop))
+    return ColumnTable.of(
+        "scores_by_dataset", "Every dataset, x 100, with 95% intervals", rows,
+        text("task", "used.task"), text("dataset", "used.dataset"), text("kind"), text("system"),
+        number("orig", "values.orig"), number("pteb", "values.pteb"), fine_points("pteb_low", "score.ci_low"),
+        fine_points("pteb_high", "score.ci_high"), number("delta", "values.delta", style="signed"),
+        signed_points("delta_low", "drop.ci_low"), signed_points("delta_high", "drop.ci_high"),
+        number("sd", "values.sd"), number("delta_sd", "values.delta_sd"), number("orig_all", "values.orig_all"),
+        text("method", "score.method"), text("reason", "score.reason"),
     )  # fmt: skip
-    return ColumnTable("scores_by_dataset", "Every dataset, x 100, with 95% intervals", columns, tuple(rows))
 
 
-def _ends(row: Result | None) -> tuple[float | None, float | None]:
-    return (points(row.ci_low), points(row.ci_high)) if row else (None, None)
+class SourceScore(NamedTuple):
+    """A system on a task in the wordings of a source, with the `measure` of its score."""
+
+    label: str
+    task: str
+    measure: str
+    kind: Kind
+    system: str
 
 
 def _by_source(given: Given) -> ColumnTable:
     """Paraphrasers and prompts crossed: every task in the wordings of each."""
-    rows: list[tuple[Value, ...]] = []
-    for label in ("", *given.labels):
-        for task, measure in [*((task, headline(task)) for task in given.tasks), (OVERALL, OVERALL)]:
-            for kind, system in given.systems():
-                values = (given.points(task, "", system, name, label) for name in (measure, "delta", "sd"))
-                rows.append((label or "all but controls", task, kind, system, *values))
-    names = [Column(name, "text") for name in ("source", "task", "kind", "system")]
-    own = (Column("pteb"), Column("delta", "signed"), Column("sd"))
-    return ColumnTable("scores_by_source", "By paraphraser and prompt, x 100", (*names, *own), tuple(rows))
+    tasks = [*((task, headline(task)) for task in given.tasks), (OVERALL, OVERALL)]
+    rows = [
+        SourceScore(label, *task, *system)
+        for label in ("", *given.labels)
+        for task in tasks
+        for system in given.systems()
+    ]
+
+    def find(row: SourceScore, measure: str) -> float | None:
+        return given.points(row.task, "", row.system, measure, row.label)
+
+    return ColumnTable.of(
+        "scores_by_source", "By paraphraser and prompt, x 100", rows,
+        text("source", lambda row: row.label or "all but controls"), text("task"), text("kind"), text("system"),
+        number("pteb", lambda row: find(row, row.measure)),
+        number("delta", lambda row: find(row, "delta"), style="signed"), number("sd", lambda row: find(row, "sd")),
+    )  # fmt: skip
+
+
+class PromptScore(NamedTuple):
+    """A system in the wordings of a prompt, or its range over prompts."""
+
+    prompt: str
+    kind: Kind
+    system: str
+    score: float | None
+    edit_distance: float | None = None
 
 
 def _prompts(given: Given) -> ColumnTable:
@@ -480,17 +549,18 @@ def _prompts(given: Given) -> ColumnTable:
     labels = [label for label in given.labels if "prompt=" in label]
     names = [dataset.dataset for dataset in given.datasets if dataset.task == "sts"]
     edits = {label: mean([distances.get(label, {}).get(name) for name in names]) for label in labels}
-    rows: list[tuple[Value, ...]] = []
+    rows: list[PromptScore] = []
     for kind, system in given.systems():
-        scores = [given.points("sts", "", system, headline("sts"), label) for label in labels]
-        rows += [
-            (label, kind, system, score, edits[label]) for label, score in zip(labels, scores, strict=True)
-        ]
-        numbers = [score for score in scores if score is not None]
-        whole = len(numbers) == len(scores)
-        rows.append(("range", kind, system, max(numbers) - min(numbers) if whole else None, None))
-    columns = (
-        Column("prompt", "text"), Column("kind", "text"), Column("system", "text"), Column("pteb_sts_score"),
-        Column("edit_distance")
+        scores = {label: given.points("sts", "", system, headline("sts"), label) for label in labels}
+        rows += [PromptScore(label, kind, system, score, edits[label]) for label, score in scores.items()]
+        rows.append(PromptScore("range", kind, system, _range_of(list(scores.values()))))
+    return ColumnTable.of(
+        "pteb_table12", "PTEB table 12: prompts, STS score x 100", rows, text("prompt"), text("kind"), text("system"),
+        number("pteb_sts_score", "score"), number("edit_distance"),
     )  # fmt: skip
-    return ColumnTable("pteb_table12", "PTEB table 12: prompts, STS score x 100", columns, tuple(rows))
+
+
+def _range_of(scores: Sequence[float | None]) -> float | None:
+    """The highest minus the lowest; None if any is missing."""
+    numbers = [score for score in scores if score is not None]
+    return max(numbers) - min(numbers) if len(numbers) == len(scores) else None

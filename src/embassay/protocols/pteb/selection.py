@@ -25,7 +25,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -41,7 +41,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.pteb.candidates import (
     HEADLINE,
     TASK,
@@ -205,12 +205,13 @@ def _row(plan: SelectionPlan, candidate: str, variant: str, measure: str, headli
 
 
 _SHOWN = {
-    HEADLINE: Column("Similarity"),
-    "edit_distance": Column("Edit distance"),
-    "seconds": Column("Runtime (s)"),
-    "copied": Column("Copied", decimals=4),
-    "failed": Column("Failed", decimals=4),
+    HEADLINE: ("Similarity", 2),
+    "edit_distance": ("Edit distance", 2),
+    "seconds": ("Runtime (s)", 2),
+    "copied": ("Copied", 4),
+    "failed": ("Failed", 4),
 }
+"""The criteria with their headings and decimals."""
 
 
 def tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[ColumnTable]:
@@ -225,28 +226,45 @@ def tables(rows: Sequence[Result], selection: Mapping[str, Any]) -> Iterator[Col
 Found = Mapping[tuple[str, str, str, str], Result]
 
 
+class CandidateScope(NamedTuple):
+    """A paraphraser on a dataset, or over all."""
+
+    name: str
+    dataset: str = ""
+
+
+def _criteria_fields(results: Found) -> Iterator[Field]:
+    for measure, (heading, decimals) in _SHOWN.items():
+        yield number(heading, partial(_find_criterion, results, measure, "value"), decimals)
+
+
+def _find_criterion(results: Found, measure: str, field: str, candidate: CandidateScope) -> Any:
+    return getattr(results.get((candidate.name, candidate.dataset, "", measure)), field, None)
+
+
 def _table_4(results: Found, candidates: Sequence[str], selection: Mapping[str, Any]) -> ColumnTable:
-    rows = [
-        (
-            name,
-            *_values(results, name, ""),
-            "yes" if name in selection["front"] else "no",
-            "yes" if name == selection["selected"] else selection["rejected"].get(name, "no"),
-        )
-        for name in candidates
-    ]
-    columns = (
-        Column("Paraphraser", "text"),
-        *_SHOWN.values(),
-        Column("Pareto front", "text"),
-        Column("Selected", "text"),
-    )
-    title = f"PTEB table 4: paraphrasers, means over datasets; similarity as {selection['judge']} rates it"
-    told = (
-        f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} "
-        "Runtime is that of the answers as they came, many at once; a candidate with concurrency=1 is timed alone."
-    )
-    return ColumnTable("pteb_table4", title, columns, tuple(rows), told)
+    def say_selected(candidate: CandidateScope) -> str:
+        selected = candidate.name == selection["selected"]
+        return "yes" if selected else selection["rejected"].get(candidate.name, "no")
+
+    return ColumnTable.of(
+        "pteb_table4",
+        f"PTEB table 4: paraphrasers, means over datasets; similarity as {selection['judge']} rates it",
+        map(CandidateScope, candidates), text("Paraphraser", "name"), *_criteria_fields(results),
+        text("Pareto front", lambda candidate: "yes" if candidate.name in selection["front"] else "no"),
+        text("Selected", say_selected),
+        note=f"Selected: {selection['selected'] or 'none'}, {selection['because']}. {selection['rule']} Runtime is "
+        "that of the answers as they came, many at once; a candidate with concurrency=1 is timed alone.",
+    )  # fmt: skip
+
+
+class CrossRating(NamedTuple):
+    """What a judge says of a paraphraser: the mean over datasets, and its Hodges-Lehmann estimate."""
+
+    name: str
+    judge: str
+    mean: Result
+    shift: Result
 
 
 def _table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
@@ -256,16 +274,14 @@ def _table_5(results: Found, selection: Mapping[str, Any]) -> ColumnTable:
             variant = "" if judge == selection["judge"] else f"judge={judge}"
             mean, shift = (results.get((name, "", variant, measure)) for measure in (HEADLINE, SHIFT))
             if mean is not None and shift is not None and _cross_checked(results, name, selection):
-                rows.append((name, judge, mean.value, shift.value, shift.ci_low, shift.ci_high, shift.n))
-    columns = (
-        Column("Paraphraser", "text"),
-        Column("Judge", "text"),
-        *map(Column, ("Average", "HL", "CI low", "CI high")),
-        Column("Datasets", decimals=0),
-    )
-    title = "PTEB table 5: the selected paraphraser as every judge rates it"
-    note = "HL: Hodges-Lehmann estimate over the dataset means, with its 95% bootstrap interval."
-    return ColumnTable("pteb_table5", title, columns, tuple(rows), note)
+                rows.append(CrossRating(name, judge, mean, shift))
+    return ColumnTable.of(
+        "pteb_table5", "PTEB table 5: the selected paraphraser as every judge rates it", rows,
+        text("Paraphraser", "name"), text("Judge", "judge"), number("Average", "mean.value"),
+        number("HL", "shift.value"), number("CI low", "shift.ci_low"), number("CI high", "shift.ci_high"),
+        whole("Datasets", "shift.n"),
+        note="HL: Hodges-Lehmann estimate over the dataset means, with its 95% bootstrap interval.",
+    )  # fmt: skip
 
 
 def _cross_checked(results: Found, name: str, selection: Mapping[str, Any]) -> bool:
@@ -276,23 +292,12 @@ def _cross_checked(results: Found, name: str, selection: Mapping[str, Any]) -> b
 
 def _by_dataset(results: Found, candidates: Sequence[str]) -> ColumnTable:
     datasets = list(dict.fromkeys(dataset for _, dataset, _, _ in results if dataset))
-    rows = []
-    for name in candidates:
-        for dataset in datasets:
-            row = results.get((name, dataset, "", "failed"))
-            rows.append((name, dataset, *_values(results, name, dataset), row.n if row is not None else None))
-    columns = (
-        Column("Paraphraser", "text"),
-        Column("Dataset", "text"),
-        *_SHOWN.values(),
-        Column("Texts", decimals=0),
-    )
-    return ColumnTable("paraphrasers_by_dataset", "Paraphrasers on every dataset", columns, tuple(rows))
-
-
-def _values(results: Found, name: str, dataset: str) -> tuple[Value, ...]:
-    rows = (results.get((name, dataset, "", measure)) for measure in _SHOWN)
-    return tuple(None if row is None else row.value for row in rows)
+    return ColumnTable.of(
+        "paraphrasers_by_dataset", "Paraphrasers on every dataset",
+        [CandidateScope(name, dataset) for name in candidates for dataset in datasets],
+        text("Paraphraser", "name"), text("Dataset", "dataset"), *_criteria_fields(results),
+        whole("Texts", partial(_find_criterion, results, "failed", "n")),
+    )  # fmt: skip
 
 
 def paraphrasers(

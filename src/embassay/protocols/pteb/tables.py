@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.contracts import Kind
+from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.pteb.drops import (
     Contrast,
     Group,
+    LengthBin,
     against_distance,
     against_original,
     by_language,
     drops,
 )
-from embassay.protocols.pteb.scores import Given, Grid, described_tables, is_control, points, score_tables
+from embassay.protocols.pteb.scores import Given, Grid, described_tables, is_control, score_tables
 from embassay.protocols.wordings.scores import MEASURE, OVERALL, SPREADS
+from embassay.protocols.wordings.tables import fine_points, signed_points, where_known
 from embassay.records import Result
 from embassay.stats import Estimate
 
@@ -51,23 +55,24 @@ def _against(
     baseline: Mapping[str, Any], analysis: str, name: str, title: str, note: str = ""
 ) -> ColumnTable:
     """The Hodges-Lehmann shift in points (positive: baseline better) and the test; STS first, as in the paper."""
-    rows: list[tuple[Value, ...]] = []
-    scopes = sorted(baseline["scopes"].items(), key=lambda item: item[0] != "sts")
-    for scope, compared in scopes:
-        for system in compared["systems"]:
-            found = system[analysis] or {}
-            shift = [points(found.get(key)) for key in ("shift", "ci_low", "ci_high")]
-            test = [found.get(key) for key in ("p_holm", "p", "statistic", "n")]
-            method = found.get("method", system["reason"])
-            if found and note:
-                method += "; optimistic"
-            rows.append((scope, baseline["system"], system["system"], *shift, *test, method))
-    columns = (
-        Column("scope", "text"), Column("baseline", "text"), Column("system", "text"),
-        Column("hl_shift", "signed"), Column("ci_low", "signed"), Column("ci_high", "signed"), Column("p_holm", "p"),
-        Column("p", "p"), Column("statistic", decimals=1), Column("n", decimals=0), Column("method", "text")
+    caution = "; optimistic" if note else ""
+    return ColumnTable.of(
+        name, title, _shifts(baseline, analysis, caution), text("scope"), text("baseline"), text("system"),
+        signed_points("hl_shift", "shift"), signed_points("ci_low"), signed_points("ci_high"),
+        number("p_holm", style="p"), number("p", style="p"), number("statistic", decimals=1), whole("n"),
+        text("method"), note=note,
     )  # fmt: skip
-    return ColumnTable(name, title, columns, tuple(rows), note)
+
+
+def _shifts(baseline: Mapping[str, Any], analysis: str, caution: str) -> Iterator[dict[str, Any]]:
+    """What came of an analysis, scope by scope and system by system; where it was not made its method says why."""
+    for scope, compared in sorted(baseline["scopes"].items(), key=lambda item: item[0] != "sts"):
+        for system in compared["systems"]:
+            # None where the test could not be made, for the system's reason.
+            found = system[analysis]
+            method = found.get("method", system["reason"]) + caution if found else system["reason"]
+            names = {"scope": scope, "baseline": baseline["system"], "system": system["system"]}
+            yield {**(found or {}), **names, "method": method}
 
 
 def _orders(stability: Mapping[str, Any]) -> ColumnTable:
@@ -81,61 +86,95 @@ def _orders(stability: Mapping[str, Any]) -> ColumnTable:
         "tau_sources",
         "tau_sources_min",
     )
-    rows = tuple(
-        (scope, len(ranks["systems"]), *(ranks.get(key) for key in keys), ranks["reason"])
-        for scope, ranks in stability.items()
-    )
-    columns = (
-        Column("scope", "text"), Column("systems", decimals=0), *(Column(key) for key in keys), Column("reason", "text")
+    return ColumnTable.of(
+        "rank_stability", "Kendall's tau-b of orders of the systems",
+        [{**ranks, "scope": scope} for scope, ranks in stability.items()],
+        text("scope"), whole("systems", lambda ranks: len(ranks["systems"])), *map(number, keys), text("reason"),
     )  # fmt: skip
-    return ColumnTable("rank_stability", "Kendall's tau-b of orders of the systems", columns, rows)
+
+
+class RankedSystem(NamedTuple):
+    """The system at a place of the `ranks` of a scope."""
+
+    scope: str
+    ranks: Mapping[str, Any]
+    place: int
 
 
 def _ranks(stability: Mapping[str, Any]) -> ColumnTable:
     """Rank before and after, the ranks that 95% of the replicates give, and the chance to be above the next system."""
-    rows: list[tuple[Value, ...]] = []
-    for scope, stable in stability.items():
-        for place, system in enumerate(stable["systems"] if not stable["reason"] else ()):
-            last = place + 1 == len(stable["systems"])
-            above = stable["beats"][place][place + 1] if stable["beats"] and not last else None
-            ends = [stable[key][place] if stable[key] else None for key in ("rank_low", "rank_high")]
-            rows.append(
-                (scope, system, points(stable["original"][place]), points(stable["pteb"][place]),
-                 stable["original_rank"][place], stable["rank"][place], *ends, above)
-            )  # fmt: skip
-    whole = [Column(key, decimals=0) for key in ("original_rank", "rank", "rank_low", "rank_high")]
-    columns = (
-        Column("scope", "text"), Column("system", "text"), Column("orig"), Column("pteb"), *whole,
-        Column("p_above_next")
+    rows = [
+        RankedSystem(scope, ranks, place)
+        for scope, ranks in stability.items()
+        for place in range(0 if ranks["reason"] else len(ranks["systems"]))
+    ]
+    return ColumnTable.of(
+        "rank_intervals", "Ranks on original and paraphrased texts", rows,
+        text("scope"), text("system", partial(_find_at_place, "systems")),
+        fine_points("orig", partial(_find_at_place, "original")), fine_points("pteb", partial(_find_at_place, "pteb")),
+        *(whole(key, partial(_find_at_place, key)) for key in ("original_rank", "rank", "rank_low", "rank_high")),
+        number("p_above_next", _chance_above_next),
     )  # fmt: skip
-    return ColumnTable("rank_intervals", "Ranks on original and paraphrased texts", columns, tuple(rows))
+
+
+def _find_at_place(key: str, row: RankedSystem) -> Any:
+    values = row.ranks[key]
+    return values[row.place] if values else None
+
+
+def _chance_above_next(row: RankedSystem) -> float | None:
+    beats, below = row.ranks["beats"], row.place + 1
+    return beats[row.place][below] if beats and below < len(row.ranks["systems"]) else None
+
+
+class MixedDrop(NamedTuple):
+    """The drop of a system on a task, datasets and runs as random effects."""
+
+    task: str
+    kind: Kind
+    system: str
+    drop: Result
 
 
 def _mixed(given: Given) -> ColumnTable:
     """The drop in points with an interval for other datasets and runs, and how much these differ."""
-    rows: list[tuple[Value, ...]] = []
-    for task in (*given.tasks, OVERALL):
-        for kind, system in given.systems():
-            row = given.find(task, "", system, MEASURE)
-            if row is None:
-                continue
-            sds = [given.points(task, "", system, f"delta_sd:{name}") for name in SPREADS]
-            ends = [points(end) for end in (row.value, row.ci_low, row.ci_high)]
-            rows.append((task, kind, system, *ends, *sds, row.n, row.method or row.reason))
-    signed = [Column(name, "signed") for name in ("delta", "ci_low", "ci_high")]
-    columns = (
-        *(Column(name, "text") for name in ("task", "kind", "system")), *signed,
-        *(Column(f"sd_{name}") for name in SPREADS), Column("n", decimals=0), Column("method", "text")
+    rows = [
+        MixedDrop(task, kind, system, drop)
+        for task in (*given.tasks, OVERALL)
+        for kind, system in given.systems()
+        if (drop := given.find(task, "", system, MEASURE))
+    ]
+    return ColumnTable.of(
+        "drop_mixed", "Drop in points, datasets and runs as random effects", rows,
+        text("task"), text("kind"), text("system"), signed_points("delta", "drop.value"),
+        signed_points("ci_low", "drop.ci_low"), signed_points("ci_high", "drop.ci_high"),
+        *(number(f"sd_{name}", partial(_find_spread, given, name)) for name in SPREADS), whole("n", "drop.n"),
+        text("method", lambda row: row.drop.method or row.drop.reason),
     )  # fmt: skip
-    return ColumnTable(
-        "drop_mixed", "Drop in points, datasets and runs as random effects", columns, tuple(rows)
-    )
+
+
+def _find_spread(given: Given, name: str, row: MixedDrop) -> float | None:
+    return given.points(row.task, "", row.system, f"delta_sd:{name}")
+
+
+def _delta_fields(*ends: str) -> Iterator[Field]:
+    """A change and its interval in points, which stand at these three places; NaN is none."""
+    for name, find in zip(("delta", "ci_low", "ci_high"), ends, strict=True):
+        yield where_known(signed_points(name, find))
 
 
 _GROUPED = (
-    Column("group", "text"), Column("delta", "signed"), Column("ci_low", "signed"), Column("ci_high", "signed"),
-    Column("cells", decimals=0), Column("datasets", decimals=0)
+    text("group", "name"), *_delta_fields("delta.estimate", "delta.low", "delta.high"), whole("cells", "delta.n"),
+    whole("datasets")
 )  # fmt: skip
+
+
+class DropDifference(NamedTuple):
+    """The difference of two groups, as a row below them."""
+
+    name: str
+    delta: Estimate
+    datasets: None = None
 
 
 def relation_tables(given: Given) -> Iterator[ColumnTable]:
@@ -146,84 +185,56 @@ def relation_tables(given: Given) -> Iterator[ColumnTable]:
     if not (measured := drops(rows).rows):
         return
     original = against_original(measured)
-    lines = [
-        *_groups(original.bins),
-        *_contrast(original.above, f"above {points(original.high):g} minus the others"),
-    ]
     related = "" if math.isnan(original.correlation) else f"Spearman of the two: {original.correlation:.2f}. "
-    note = related + original.caution
-    yield ColumnTable("drop_by_score", "Drop in points by original score", _GROUPED, tuple(lines), note)
+    above = _contrast(original.above, f"above {100 * original.high:g} minus the others")
+    yield ColumnTable.of(
+        "drop_by_score", "Drop in points by original score", [*original.bins, *above], *_GROUPED,
+        note=related + original.caution,
+    )  # fmt: skip
     yield _languages(rows)
     if (distances := against_distance(every)).points:
-        lines = [
-            (
-                point.source,
-                point.task,
-                point.dataset,
-                point.system,
-                point.edit_distance,
-                *_points(point.delta, point.ci_low, point.ci_high),
-            )
-            for point in distances.points
-        ]
-        columns = (
-            *(Column(name, "text") for name in ("source", "task", "dataset", "system")), Column("edit_distance"),
-            *_GROUPED[1:4]
+        yield ColumnTable.of(
+            "drop_by_edit_distance", "Drop in points and edit distance", distances.points,
+            text("source"), text("task"), text("dataset"), text("system"), number("edit_distance"),
+            *_delta_fields("delta", "ci_low", "ci_high"),
         )  # fmt: skip
-        yield ColumnTable("drop_by_edit_distance", "Drop in points and edit distance", columns, tuple(lines))
     if given.lengths:
         yield _lengths(given)
 
 
 def _languages(rows: Sequence[Result]) -> ColumnTable:
     language = by_language(drops(rows, by_language=True).rows)
-    lines = [
-        *_groups(language.languages), *_groups(language.groups),
+    groups: list[Group | DropDifference] = [
+        *language.languages, *language.groups,
         *_contrast(language.difference, "English less other languages"),
         *_contrast(language.same_datasets, "the same within datasets that have both")
     ]  # fmt: skip
-    return ColumnTable("drop_by_language", "Drop in points by language", _GROUPED, tuple(lines))
+    return ColumnTable.of("drop_by_language", "Drop in points by language", groups, *_GROUPED)
+
+
+class LengthDrop(NamedTuple):
+    """The drop of a system on the texts of a length."""
+
+    task: str
+    dataset: str
+    system: str
+    bin: LengthBin
 
 
 def _lengths(given: Given) -> ColumnTable:
-    rows: list[tuple[Value, ...]] = []
-    for where, bins in given.lengths.items():
-        for length_bin in bins:
-            scores = (points(length_bin.original), points(length_bin.paraphrased))
-            rows.append(
-                (
-                    *where,
-                    length_bin.label,
-                    length_bin.n,
-                    *scores,
-                    *_estimate(length_bin.delta),
-                    length_bin.lost,
-                    length_bin.reason,
-                )
-            )
-    columns = (
-        *(Column(name, "text") for name in ("task", "dataset", "system", "words")), Column("n", decimals=0),
-        Column("orig"), Column("pteb"), *_GROUPED[1:4], Column("lost", decimals=0), Column("reason", "text")
+    rows = [LengthDrop(*where, length) for where, bins in given.lengths.items() for length in bins]
+    return ColumnTable.of(
+        "drop_by_length", "Drop in points by length in words", rows,
+        text("task"), text("dataset"), text("system"), text("words", "bin.label"), whole("n", "bin.n"),
+        fine_points("orig", "bin.original"), fine_points("pteb", "bin.paraphrased"),
+        *_delta_fields("bin.delta.estimate", "bin.delta.low", "bin.delta.high"),
+        whole("lost", "bin.lost"), text("reason", "bin.reason"),
     )  # fmt: skip
-    return ColumnTable("drop_by_length", "Drop in points by length in words", columns, tuple(rows))
 
 
-def _groups(groups: Sequence[Group]) -> Iterator[tuple[Value, ...]]:
-    for group in groups:
-        yield (group.name, *_estimate(group.delta), group.delta.n, group.datasets)
-
-
-def _contrast(contrast: Contrast, name: str) -> Iterator[tuple[Value, ...]]:
+def _contrast(contrast: Contrast, name: str) -> Iterator[DropDifference]:
     if contrast.difference is not None:
-        yield (name, *_estimate(contrast.difference), contrast.difference.n, None)
-
-
-def _estimate(estimate: Estimate | None) -> tuple[float | None, ...]:
-    return _points(estimate.estimate, estimate.low, estimate.high) if estimate else (None, None, None)
-
-
-def _points(*values: float | None) -> tuple[float | None, ...]:
-    return tuple(None if value is None or math.isnan(value) else points(value) for value in values)
+        yield DropDifference(name, contrast.difference)
 
 
 __all__ = ["Given", "tables"]

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from embassay.contracts import Kind
 from embassay.protocols.kernel.comparisons import Headline, Standing
-from embassay.protocols.kernel.tables import Column, ColumnTable, First, Printed, RunTable, Style, csv_text
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    Field,
+    First,
+    Printed,
+    RunTable,
+    Style,
+    csv_text,
+    number,
+    text,
+)
 from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
 from embassay.protocols.sage.tasks import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
@@ -186,11 +198,11 @@ def _robustness(look: _Rows, table: Make) -> Iterator[Table]:
 
 
 def _sensitivity(look: _Rows, table: Make) -> Iterator[Table]:
-    for number, kind in ((5, "insertion"), (6, "removal")):
+    for place, kind in ((5, "insertion"), (6, "removal")):
         names = look.datasets("sensitivity", "sensitivity", kind)
         yield table(
-            f"sage_table{number}",
-            f"SAGE table {number}: sensitivity to {kind}",
+            f"sage_table{place}",
+            f"SAGE table {place}: sensitivity to {kind}",
             [(name, _on(look, "sensitivity", "sensitivity", name, kind)) for name in names],
         )
     variants = (*INSERTIONS, *REMOVALS)
@@ -240,7 +252,11 @@ def _mean(look: _Rows, task: str, measure: str, variant: str = "") -> Cell:
     return lambda system: look.mean(system, task, measure, variant)
 
 
-_ENDS = ("low", "high")
+class TaskGroups(NamedTuple):
+    """Value and interval of each group and of their difference on a task."""
+
+    task: str
+    values: tuple[tuple[float | None, ...], ...]
 
 
 def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
@@ -252,22 +268,40 @@ def group_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterat
     if not all(members.values()):
         return
     known = {(row.task, row.system): row.headline for row in standings if not row.dataset}
+    present = {task for task, _ in known}
     rows = []
     for title, task in TABLE_1:
-        if not any(where == task for where, _ in known):
-            continue
-        both = [_mean_of([known[task, name] for name in names]) for names in members.values()]
-        shown = (*both, _difference(*both))
-        rows.append((title, *(value for headline in shown for value in (headline.value, *headline.interval))))
-    names = [f"{kind} ({len(own)})" for kind, own in members.items()]
-    columns = [Column("task", "text")]
-    for name in (*names, "difference"):
-        style: Style = "signed" if name == "difference" else "number"
-        columns += [Column(name, style, 3), *(Column(f"{name} {end}", style, 3) for end in _ENDS)]
-    yield ColumnTable(
-        "sage_groups", "Embedding models and classical metrics as groups", tuple(columns), tuple(rows),
-        "Means over the systems of a group with 95% intervals; a task that one of them has no value of has none."
+        # A run may be of some of the tasks.
+        if task in present:
+            both = [_mean_of([known[task, name] for name in names]) for names in members.values()]
+            shown = (*both, _difference(*both))
+            rows.append(TaskGroups(title, tuple((mean.value, *mean.interval) for mean in shown)))
+    first, second = (f"{kind} ({len(own)})" for kind, own in members.items())
+    yield ColumnTable.of(
+        "sage_groups", "Embedding models and classical metrics as groups", rows, text("task"),
+        *_group_fields(first, 0), *_group_fields(second, 1), *_group_fields("difference", 2, "signed"),
+        note="Means over the systems of a group with 95% intervals; a task that one of them has no value of has none.",
     )  # fmt: skip
+
+
+def _group_fields(name: str, group: int, style: Style = "number") -> Iterator[Field]:
+    for place, end in enumerate(("", " low", " high")):
+        yield number(name + end, partial(_find_in_group, group, place), 3, style)
+
+
+def _find_in_group(group: int, place: int, row: TaskGroups) -> float | None:
+    return row.values[group][place]
+
+
+class BestPair(NamedTuple):
+    """The best system of each group on a task; the first divided by the second, with its interval."""
+
+    task: str
+    embedding: Headline
+    classical: Headline
+    times: float | None
+    low: float | None
+    high: float | None
 
 
 def best_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterator[ColumnTable]:
@@ -277,27 +311,25 @@ def best_table(standings: Sequence[Standing], kinds: dict[str, Kind]) -> Iterato
     # Worst first, so that of each place the best one stays.
     rising = sorted(whole, key=lambda row: row.headline.value or 0.0)
     best = {(row.task, kinds.get(row.system)): row.headline for row in rising}
-    pairs = [
-        (title, best[task, "embedding"], best[task, "classical"])
-        for title, task in TABLE_1
-        if (task, "embedding") in best and (task, "classical") in best
-    ]
     rows = []
-    for title, one, other in pairs:
-        times, low, high = _ratio(one, other)
-        percent = None if times is None else 100 * (times - 1)
-        rows.append((title, one.system, one.value, other.system, other.value, times, low, high, percent))
-    columns = [
-        Column("task", "text"), Column("embedding", "text"), Column("value", decimals=3), Column("classical", "text"),
-        Column("classical value", decimals=3), *(Column(f"times{end}", decimals=2) for end in ("", " low", " high")),
-        Column("percent higher", "signed", 1)
-    ]  # fmt: skip
+    for title, task in TABLE_1:
+        embedding, classical = best.get((task, "embedding")), best.get((task, "classical"))
+        if embedding and classical:
+            rows.append(BestPair(title, embedding, classical, *_ratio(embedding, classical)))
     if rows:
-        yield ColumnTable(
-            "sage_best", "The best embedding model and the best classical metric", tuple(columns), tuple(rows),
-            "Times: the first divided by the second, with the 95% interval of paired draws. Both were chosen as the "
-            "best on these items, so each is a little too high."
+        yield ColumnTable.of(
+            "sage_best", "The best embedding model and the best classical metric", rows, text("task"),
+            text("embedding", "embedding.system"), number("value", "embedding.value", 3),
+            text("classical", "classical.system"), number("classical value", "classical.value", 3), number("times"),
+            number("times low", "low"), number("times high", "high"),
+            number("percent higher", _percent_higher, 1, "signed"),
+            note="Times: the first divided by the second, with the 95% interval of paired draws. Both were chosen as "
+            "the best on these items, so each is a little too high.",
         )  # fmt: skip
+
+
+def _percent_higher(row: BestPair) -> float | None:
+    return None if row.times is None else 100 * (row.times - 1)
 
 
 def _ratio(one: Headline, other: Headline) -> tuple[float | None, float | None, float | None]:

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from embassay.errors import DataError
-from embassay.protocols.hume.published.standings import correlate_series
+from embassay.protocols.hume.published.standings import Matrix, correlate_series
 from embassay.protocols.hume.published.tables import (
-    LlmScores,
     best_embedding,
     difficulty_table,
     family_table,
@@ -22,7 +21,7 @@ HEADER = "dataset,lang,human,first,second\n"
 
 
 @pytest.fixture
-def scores(tmp_path: Path) -> LlmScores:
+def scores(tmp_path: Path) -> Matrix:
     (tmp_path / "a.csv").write_text(
         "\ufeff" + HEADER + "Emotion,eng,50,30,40\nMultilingual Sentiment,no,90,80,40\nAverage,,1,1,1\n",
         encoding="utf-8",
@@ -31,17 +30,17 @@ def scores(tmp_path: Path) -> LlmScores:
     return read_llm_scores([tmp_path / "a.csv", tmp_path / "b.csv"])
 
 
-def test_read_from_several_files(scores: LlmScores) -> None:
+def test_read_from_several_files(scores: Matrix) -> None:
     """Any name of a dataset, any code of a language; the row of averages is left out."""
     assert [pair.name for pair in scores.pairs] == [
         "EmotionClassification (eng)", "MultilingualSentiment (nob)", "STS12 (eng)"
     ]  # fmt: skip
-    assert scores.llms == ("first", "second")
+    assert scores.models == ("first", "second")
     assert scores.human.tolist() == pytest.approx([0.5, 0.9, 0.7])
     assert scores.values[0].tolist() == pytest.approx([0.3, 0.8, 0.6])
 
 
-def test_the_average_is_over_pairs_not_families(scores: LlmScores) -> None:
+def test_the_average_is_over_pairs_not_families(scores: Matrix) -> None:
     rows = {str(row[0]): row for row in family_table(scores).rows}
     assert list(rows) == ["classification", "sts", "Average"]
     assert rows["classification"][1:4] == pytest.approx((70, 55, 40))
@@ -50,7 +49,7 @@ def test_the_average_is_over_pairs_not_families(scores: LlmScores) -> None:
     assert best_embedding(None, "sts") == (None, None)
 
 
-def test_same_difficulty(scores: LlmScores) -> None:
+def test_same_difficulty(scores: Matrix) -> None:
     """`second` scores the same everywhere: no correlation, and not 0."""
     first, second, average = same_difficulty(scores)
     assert first.correlation.rho == pytest.approx(1)
@@ -60,7 +59,7 @@ def test_same_difficulty(scores: LlmScores) -> None:
     assert correlate_series([1, 2], [1, 2]).rho is None
 
 
-def test_tables_by_family(scores: LlmScores) -> None:
+def test_tables_by_family(scores: Matrix) -> None:
     table = pair_score_table(scores, "classification")
     assert table.name == "hume_table10"
     assert table.rows[-1] == ("Average", "", *(pytest.approx(x) for x in (70, 55, 40)))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     Evaluation,
@@ -18,10 +19,7 @@ from embassay.protocols.hume.published.paper import (
 from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
-    agreement_against_gap,
     other_systems,
-    pair_qualities,
-    pair_summaries,
     people_ranks,
     rank_places,
     score_matrix,
@@ -30,18 +28,19 @@ from embassay.protocols.hume.published.standings import (
 from embassay.protocols.hume.published.tables import (
     DATASET_TABLES,
     LLM_TABLES,
-    LlmScores,
     dataset_table,
     every_table,
     family_table,
     human_leads,
     main_table,
     pair_score_table,
-    pair_table,
     read_llm_scores,
     same_difficulty,
 )
+from embassay.protocols.hume.record import By, PairRecord
+from embassay.protocols.hume.results.conclusions import Contender, against_gap, matrix_of
 from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.tables import printed_people_table
 from embassay.protocols.kernel.tables import ColumnTable
 
 pytestmark = pytest.mark.shared
@@ -57,7 +56,12 @@ def matrix(published: tuple[Evaluation, ...]) -> Matrix:
 
 
 @pytest.fixture(scope="module")
-def llms(reference: Path) -> LlmScores:
+def records(published: tuple[Evaluation, ...]) -> tuple[PairRecord, ...]:
+    return published_pairs(published, paper_study())
+
+
+@pytest.fixture(scope="module")
+def llms(reference: Path) -> Matrix:
     return read_llm_scores([reference / f"table{number}.csv" for number in (10, 11, 12)])
 
 
@@ -120,9 +124,11 @@ def test_corrected_values(
     assert tuple(float(row[dataset]) for row in ours) == expected
 
 
-def test_table8_has_all_26_rows_and_14_stars(published: tuple[Evaluation, ...], reference: Path) -> None:
+def test_table8_has_all_26_rows_and_14_stars(
+    records: tuple[PairRecord, ...], matrix: Matrix, reference: Path
+) -> None:
     paper = printed(reference, 8)
-    ours = written(pair_table(pair_summaries(published)))
+    ours = written(printed_people_table(records, matrix.models))
     assert len(ours) == len(paper) == 26
     same = ("task", "lang", "n_samples", "n_annotators", "total_annotations", "human", "ci_low", "ci_high",
             "iaa_metric", "best_model_score")  # fmt: skip
@@ -147,8 +153,8 @@ def test_wins(matrix: Matrix) -> None:
     every = people_ranks(matrix)
     assert [one.wins for one in win_rates(every)] == [4, 16, 16]
 
-    def wins(by: str) -> dict[str, list[int]]:
-        rates = win_rates(every, lambda pair: str(getattr(pair, by)))
+    def wins(by: By) -> dict[str, list[int]]:
+        rates = win_rates(every, by)
         groups = dict.fromkeys(one.group for one in rates)
         return {
             g: [x.wins for x in rates if x.group == g] + [x.pairs for x in rates if x.group == g][:1]
@@ -192,12 +198,12 @@ def test_gaps_ranks_and_ranges(matrix: Matrix) -> None:
     assert at["ArxivClusteringP2P", "eng"].best_percent_of_human == pytest.approx(171.9290, abs=1e-4)
 
 
-def test_low_agreement_goes_with_models_above_people(published: tuple[Evaluation, ...]) -> None:
-    found = agreement_against_gap(pair_summaries(published))
+def test_low_agreement_goes_with_models_above_people(records: tuple[PairRecord, ...], matrix: Matrix) -> None:
+    found = against_gap(matrix_of(records, [Contender(name, "embedding") for name in matrix.models]))
     assert (found.n, round(found.rho or 0, 4), round(found.p or 0, 5)) == (16, -0.7353, 0.00117)
 
 
-def test_every_table(published: tuple[Evaluation, ...], llms: LlmScores) -> None:
+def test_every_table(published: tuple[Evaluation, ...], llms: Matrix) -> None:
     """All of the paper's thirteen, four of them corrected, and four of ours; each can be written both ways."""
     tables = list(every_table(published, llms))
     names = [table.name for table in tables]
@@ -218,13 +224,9 @@ def test_every_table(published: tuple[Evaluation, ...], llms: LlmScores) -> None
     }  # fmt: skip
 
 
-def test_low_and_high_agreement(published: tuple[Evaluation, ...]) -> None:
+def test_low_and_high_agreement(records: tuple[PairRecord, ...]) -> None:
     """The sixteen pairs of two annotators (spec hume 10.2); models are above people wherever these disagree."""
-    found = pair_qualities(pair_summaries(published))
-    names = {
-        level: [one.summary.pair.name for one in found if one.trust == level]
-        for level in ("low", "high", None)
-    }
+    names = {level: [pair.name for pair in records if pair.trust == level] for level in ("low", "high", None)}
     assert names["low"] == [
         "EmotionClassification (eng)", "MultilingualSentiment (eng)", "ArxivClusteringP2P (eng)",
         "SIB200ClusteringS2S (eng)", "STSBenchmark (eng)",
@@ -234,7 +236,7 @@ def test_low_and_high_agreement(published: tuple[Evaluation, ...]) -> None:
         "Robust04Instruction (eng)", "STS12 (eng)", "STS22 (eng)",
     ]  # fmt: skip
     assert len(names[None]) == 10
-    assert [one.summary.pair.name for one in found if one.superhuman_on_noise] == names["low"]
+    assert [pair.name for pair in records if pair.superhuman_on_noise] == names["low"]
 
 
 def test_other_systems_take_no_part(published: tuple[Evaluation, ...], matrix: Matrix) -> None:
@@ -254,7 +256,7 @@ def test_the_long_frame_holds_annotators_and_agreement(published: tuple[Evaluati
 
 
 @pytest.mark.parametrize("family", ["classification", "reranking", "sts"])
-def test_tables_10_to_12(llms: LlmScores, matrix: Matrix, reference: Path, family: Family) -> None:
+def test_tables_10_to_12(llms: Matrix, matrix: Matrix, reference: Path, family: Family) -> None:
     """Every cell; averages within the rounding of their inputs; the human column is that of the result files."""
     ours, paper = written(pair_score_table(llms, family)), printed(reference, LLM_TABLES[family])
     assert len(ours) == len(paper)
@@ -267,7 +269,7 @@ def test_tables_10_to_12(llms: LlmScores, matrix: Matrix, reference: Path, famil
         assert round_once(value) == exact[pair]
 
 
-def test_table2(llms: LlmScores, matrix: Matrix, reference: Path) -> None:
+def test_table2(llms: Matrix, matrix: Matrix, reference: Path) -> None:
     table, paper = family_table(llms, matrix), printed(reference, 2)
     names = [column.name for column in table.columns]
     for values, theirs in zip(table.rows, paper, strict=True):
@@ -285,7 +287,7 @@ def test_table2(llms: LlmScores, matrix: Matrix, reference: Path) -> None:
     ]  # fmt: skip
 
 
-def test_table13(llms: LlmScores, reference: Path) -> None:
+def test_table13(llms: Matrix, reference: Path) -> None:
     """Nine of ten rows; Gemini's differs by a tie of two scores that rounding made equal."""
     ours, paper = same_difficulty(llms), printed(reference, 13)
     wrong = [

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import DataError, UsageError
+from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
     MULTILINGUAL,
     Evaluation,
@@ -31,11 +32,8 @@ from embassay.protocols.hume.published.standings import (
     HUMAN,
     Matrix,
     other_systems,
-    pair_qualities,
-    pair_summaries,
     people_ranks,
     percent_of_human,
-    quality_table,
     rank_places,
     score_matrix,
     trust_level,
@@ -48,9 +46,9 @@ from embassay.protocols.hume.published.tables import (
     human_leads,
     main_table,
     models_table,
-    pair_table,
 )
 from embassay.protocols.hume.study import Family
+from embassay.protocols.hume.tables import printed_people_table, quality_table
 
 
 def test_codes_of_languages() -> None:
@@ -159,10 +157,10 @@ def test_standings_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> 
     assert [(one.best_model, one.best) for one in every] == [
         ("alpha", 0.9), ("alpha", 0.4), ("alpha", 0.6), ("beta", 0.3), ("alpha", 0.8)
     ]  # fmt: skip
-    assert [(one.against, one.wins, one.pairs) for one in win_rates(every)] == [
+    assert [(one.reference, one.wins, one.pairs) for one in win_rates(every)] == [
         ("best", 2, 5), ("median", 2, 5), ("mean", 2, 5)
     ]  # fmt: skip
-    by_group = {(one.group, one.against): one.rate for one in win_rates(every, lambda pair: pair.lang)}
+    by_group = {(one.group, one.reference): one.rate for one in win_rates(every, "lang")}
     assert by_group["eng", "best"] == 0
     assert by_group["ara", "best"] == 1
     assert every[0].position == pytest.approx(0.5)
@@ -235,9 +233,10 @@ def test_too_few_items_have_no_interval(small: tuple[Evaluation, ...], small_stu
         replace(one, pairs=tuple(replace(pair, n_items=3) for pair in one.pairs))
         for one in small_study.datasets
     )
-    summaries = pair_summaries(small, replace(small_study, datasets=datasets))
-    assert [one.outside for one in summaries[3:]] == [None, None]
-    assert pair_table(summaries).as_csv().splitlines()[4].startswith("sts,Likeness,ara,3,1,3,60.0,,,none")
+    pairs = published_pairs(small, replace(small_study, datasets=datasets))
+    assert [score.outside for pair in pairs[3:] for score in pair.models] == [None] * 4
+    lines = printed_people_table(pairs, ("alpha", "beta")).as_csv().splitlines()
+    assert lines[4].startswith("sts,Likeness,ara,3,1,3,60.0,,,none")
 
 
 @pytest.mark.parametrize(("score", "expected"), [
@@ -273,14 +272,16 @@ def test_french_counts_only_as_printed(small: tuple[Evaluation, ...], small_stud
 
 
 def test_table8_by_eye(small: tuple[Evaluation, ...], small_study: Study) -> None:
-    every = pair_summaries(small, small_study)
-    assert [one.interval.method for one in every] == [
+    every = published_pairs(small, small_study)
+    assert [pair.human.method for pair in every] == [
         "95% Wilson", "95% Wilson", "range of 2 annotators", "95% Fisher z", "95% Fisher z"
     ]  # fmt: skip
-    assert [one.annotators for one in every] == [(0.75, 0.8), (0.5,), (0.45, 0.55), (0.6,), (0.7, 0.6)]
-    assert [one.agreement for one in every] == [0.5, None, 0.2, None, 0.65]
-    assert [one.outside for one in every] == [False, False, True, False, False]
-    text = pair_table(every).as_csv().splitlines()
+    scores = [[annotator.score for annotator in pair.annotators] for pair in every]
+    assert scores == [[0.75, 0.8], [0.5], [0.45, 0.55], [0.6], [0.7, 0.6]]
+    assert [pair.agreement_value for pair in every] == [0.5, None, 0.2, None, 0.65]
+    table = printed_people_table(every, ("alpha", "beta"))
+    assert [row[-1] for row in table.rows] == [0, 0, 1, 0, 0]
+    text = table.as_csv().splitlines()
     assert text[3] == (
         "clustering,Topics,eng,10,2,20,50.0,45.0,55.0,range of 2 annotators,ARI,0.2,alpha,60.0,1"
     )
@@ -302,11 +303,10 @@ def test_tables_without_language_models(small: tuple[Evaluation, ...], small_stu
 
 def test_quality(small: tuple[Evaluation, ...], small_study: Study) -> None:
     """Topics (eng): agreement 0.2 and a model above everybody."""
-    found = pair_qualities(pair_summaries(small, small_study))
+    found = published_pairs(small, small_study)
     assert [one.trust for one in found] == ["medium", None, "low", None, "medium"]
     assert [one.superhuman_on_noise for one in found] == [False, False, True, False, False]
-    rows = quality_table(found).rows
-    assert [bool(row[-1]) for row in rows] == [False, False, True, False, False]
+    assert [bool(row[-2]) for row in quality_table(found).rows] == [False, False, True, False, False]
 
 
 @pytest.mark.parametrize(("family", "agreement", "expected"), [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from embassay.protocols.hume.record import Bar, Place, Summary, beside_models
+from embassay.protocols.hume.published.standings import beside_models
+from embassay.protocols.hume.record import Bar, Place, Summary
 from embassay.protocols.hume.tables import every_figure
 from embassay.protocols.kernel.tables import ColumnTable
 

@@ -12,26 +12,24 @@ import numpy as np
 from embassay.errors import DataError, UsageError
 from embassay.measures import agreement_band
 from embassay.protocols.hume.options import Aggregation, Models, OneAnnotator
-from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Study, of_human
+from embassay.protocols.hume.published.paper import Dataset, Evaluation, Model, Pair, Study, of_human
 from embassay.protocols.hume.published.standings import (
     ADVICE,
     HUMAN,
     Matrix,
-    PairSummary,
-    Quality,
     by_pair,
     other_systems,
-    pair_qualities,
-    pair_summaries,
+    pair_difficulty,
     percent_of_human,
     score_matrix,
+    trust_level,
 )
-from embassay.protocols.hume.published.tables import LlmScores
-from embassay.protocols.hume.record import Agreement, Annotator, Bar, PairRecord, SystemScore
-from embassay.protocols.hume.results.conclusions import Contender, is_complete, published_pair, scored_pairs
+from embassay.protocols.hume.record import Agreement, Annotator, Bar, PairRecord, SystemKind, SystemScore
+from embassay.protocols.hume.results.conclusions import Contender, is_complete, scored_pairs
 from embassay.protocols.hume.results.contestants import as_bar
-from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, is_outside
+from embassay.protocols.hume.scoring import BANDS, COEFFICIENT, MAIN, POOLED_FIRST, human_interval
 from embassay.protocols.hume.study import Family, Who
+from embassay.stats.intervals import Estimate
 
 PUBLISHED = "published, no items"
 _COUNTS = {"value", "mean_spearman", "n_annotators", "n_items", "total_annotations"}
@@ -46,102 +44,118 @@ _EXTRAS = {
 def published_pairs(
     evaluations: Sequence[Evaluation],
     study: Study,
-    llms: LlmScores | None = None,
+    llms: Matrix | None = None,
     *,
     aggregation: Aggregation = "paper",
     one_annotator: OneAnnotator = "wilson",
 ) -> tuple[PairRecord, ...]:
     """Every pair of the study, in its order. DataError as `score_matrix`, UsageError as `merge_people`."""
-    human = by_pair(of_human(evaluations, study))
-    scored = merge_people(evaluations, study, aggregation)
-    matrix = score_matrix(scored, study)
-    pairs = pair_qualities(pair_summaries(scored, study, one_annotator=one_annotator))
-    return tuple(
-        _pair_record(
-            quality, human[quality.summary.pair.dataset, quality.summary.pair.lang], study, matrix, llms
-        )
-        for quality in pairs
-    )
+    files = by_pair(of_human(evaluations, study))
+    matrix = score_matrix(merge_people(evaluations, study, aggregation), study)
+    of_models, of_llms = _scores_by_pair(matrix), _scores_by_pair(llms) if llms else {}
+    records = []
+    for pair, human in zip(study.pairs, matrix.human.tolist(), strict=True):
+        key = pair.dataset, pair.lang
+        people = _people_record(study, pair, files[key], human, one_annotator)
+        # Language models may lack a pair, models never do: the paper has none on clustering.
+        records.append(_with_systems(people, of_models[key], of_llms.get(key, {})))
+    return tuple(records)
 
 
-def _pair_record(
-    quality: Quality, human: Evaluation, study: Study, matrix: Matrix, llms: LlmScores | None
+def _scores_by_pair(matrix: Matrix) -> dict[tuple[str, str], dict[str, float]]:
+    """The score of every system, by dataset and language."""
+    columns = zip(matrix.pairs, matrix.values.T.tolist(), strict=True)
+    return {
+        (pair.dataset, pair.lang): dict(zip(matrix.models, scores, strict=True)) for pair, scores in columns
+    }
+
+
+def _people_record(
+    study: Study, pair: Pair, file: Evaluation, human: float, one_annotator: OneAnnotator
 ) -> PairRecord:
-    summary = quality.summary
-    pair, dataset = summary.pair, study.dataset(summary.pair.dataset)
-    at = matrix.pairs.index(pair)
-    kind: Who = "simulated" if human.simulated else "person"
-    models = tuple(
-        _published_score(summary, name, "embedding", float(value))
-        for name, value in zip(matrix.models, matrix.values[:, at], strict=True)
+    """A pair with its people, from their `file` and their score."""
+    # A file lists annotators only where there are several.
+    scores = file.per_experiment if len(file.per_experiment) > 1 else (human,)
+    dataset, trust = study.dataset(pair.dataset), trust_level(pair.family, file.headline_agreement)
+    task = dataset.task if dataset else pair.dataset
+    kind: Who = "simulated" if file.simulated else "person"
+    annotators = tuple(
+        Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
+        for number, score in enumerate(scores, start=1)
     )
     return PairRecord(
-        task=dataset.task if dataset else pair.dataset,
+        task=task,
         dataset=pair.dataset,
         lang=pair.lang,
         family=pair.family,
         measure=MAIN[pair.family],
         group=pair.group,
         n=pair.n_items,
-        human=as_bar(summary.interval),
-        annotators=tuple(
-            Annotator(id=f"annotator {number}", kind=kind, score=score, items=pair.n_items)
-            for number, score in enumerate(summary.annotators, start=1)
-        ),
-        conventions=_file_conventions(summary, human.main_score),
-        agreement=_file_agreement(summary, human),
-        models=models,
-        llms=_llm_scores(summary, llms),
-        difficulty=summary.standing.difficulty,
-        trust=quality.trust,
-        superhuman_on_noise=quality.superhuman_on_noise,
+        human=as_bar(_people_interval(pair, human, scores, one_annotator)),
+        annotators=annotators,
+        conventions=_file_conventions(pair.family, file.main_score, scores),
+        agreement=_file_agreement(pair, file, len(scores)),
+        difficulty=pair_difficulty(human),
+        trust=trust,
         flags=pair.flags,
-        advice=ADVICE if quality.trust == "low" else "",
+        advice=ADVICE if trust == "low" else "",
     )
 
 
-def _published_score(summary: PairSummary, name: str, kind: str, value: float) -> SystemScore:
-    return SystemScore(
-        system=name,
-        kind=kind,  # type: ignore[arg-type]
-        score=Bar(value=value, n=summary.pair.n_items, method=PUBLISHED),
-        outside=is_outside(value, summary.interval),
-        percent_of_human=percent_of_human(value, summary.standing.human),
-    )
+def _people_interval(
+    pair: Pair, human: float, annotators: Sequence[float], one_annotator: OneAnnotator
+) -> Estimate:
+    if pair.n_items < 1:
+        return Estimate(human, math.nan, math.nan, 0, "none: the number of items is not known")
+    return human_interval(pair.family, human, annotators, pair.n_items, one_annotator=one_annotator)
 
 
-def _llm_scores(summary: PairSummary, llms: LlmScores | None) -> tuple[SystemScore, ...]:
-    keys = [(pair.dataset, pair.lang) for pair in llms.pairs] if llms else []
-    if llms is None or (summary.pair.dataset, summary.pair.lang) not in keys:
-        return ()
-    values = llms.values[:, keys.index((summary.pair.dataset, summary.pair.lang))]
-    return tuple(
-        _published_score(summary, name, "llm", float(value))
-        for name, value in zip(llms.llms, values, strict=True)
-    )
-
-
-def _file_conventions(summary: PairSummary, paper: float) -> dict[str, float | None]:
+def _file_conventions(family: Family, paper: float, annotators: Sequence[float]) -> dict[str, float | None]:
     """What a file tells: its own score, the mean of its annotators' and the first's."""
     # The paper's own rule pools in these families: a file's main score is then the pooled one.
-    pooled = paper if summary.pair.family in POOLED_FIRST else None
-    mean = math.fsum(summary.annotators) / len(summary.annotators)
-    return {"paper": paper, "pooled": pooled, "mean": mean, "first": summary.annotators[0]}
+    pooled = paper if family in POOLED_FIRST else None
+    mean = math.fsum(annotators) / len(annotators)
+    return {"paper": paper, "pooled": pooled, "mean": mean, "first": annotators[0]}
 
 
-def _file_agreement(summary: PairSummary, human: Evaluation) -> Agreement | None:
-    if summary.agreement is None:
+def _file_agreement(pair: Pair, file: Evaluation, annotators: int) -> Agreement | None:
+    agreement, coefficient = file.headline_agreement, COEFFICIENT[pair.family]
+    if agreement is None:
         return None
-    coefficient, n = COEFFICIENT[summary.pair.family], summary.pair.n_items
     return Agreement(
         coefficient=coefficient,
-        value=Bar(value=summary.agreement, n=n, method=PUBLISHED),
-        band=agreement_band(summary.agreement, BANDS[coefficient]),
-        annotators=len(summary.annotators),
-        items=n,
-        annotations=summary.total_annotations,
-        extras={_EXTRAS.get(k, k): v for k, v in human.agreement.items() if k not in _COUNTS},
+        value=Bar(value=agreement, n=pair.n_items, method=PUBLISHED),
+        band=agreement_band(agreement, BANDS[coefficient]),
+        annotators=annotators,
+        items=pair.n_items,
+        annotations=pair.n_items * annotators,
+        extras={_EXTRAS.get(k, k): v for k, v in file.agreement.items() if k not in _COUNTS},
     )
+
+
+def _with_systems(record: PairRecord, models: Mapping[str, float], llms: Mapping[str, float]) -> PairRecord:
+    """The record of people with the scores of the systems. Where agreement is low and the best model is above the
+    interval of people, it may have learned labels that people do not share."""
+    high = record.human.high
+    above = high is not None and max(models.values()) > high
+    systems = {
+        "models": _published_scores(record, models, "embedding"), "llms": _published_scores(record, llms, "llm"),
+        "superhuman_on_noise": record.trust == "low" and above,
+    }  # fmt: skip
+    return record.model_copy(update=systems)
+
+
+def _published_scores(
+    record: PairRecord, scores: Mapping[str, float], kind: SystemKind
+) -> tuple[SystemScore, ...]:
+    human = record.human.value or 0.0
+    return tuple(
+        SystemScore(
+            system=name, kind=kind, score=Bar(value=value, n=record.n, method=PUBLISHED),
+            outside=record.human.excludes_value(value), percent_of_human=percent_of_human(value, human),
+        )
+        for name, value in scores.items()
+    )  # fmt: skip
 
 
 _MEND = "Give the HUME results of the MTEB results repository, those of its baseline/Human with them."
@@ -266,7 +280,7 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
     for record in held:
         by_dataset.setdefault(record.dataset, []).append(record)
     datasets = tuple(
-        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(published_pair, own)))
+        Dataset(name, name, own[0].family, METRICS[own[0].family], tuple(map(_published_pair, own)))
         for name, own in by_dataset.items()
     )
     models = tuple(
@@ -275,6 +289,13 @@ def as_study(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> St
         if contender.kind != "llm" and is_complete(pairs, contender.system)
     )
     return Study(datasets, models, HUMAN, "", "this study")
+
+
+def _published_pair(record: PairRecord) -> Pair:
+    """A pair of the record as result files have it."""
+    return Pair(
+        record.dataset, record.lang, record.family, record.n, len(record.annotators), record.group, record.flags
+    )  # fmt: skip
 
 
 def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
@@ -290,7 +311,7 @@ def as_evaluations(pairs: Sequence[PairRecord]) -> tuple[Evaluation, ...]:
     return tuple(evaluations)
 
 
-def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> LlmScores | None:
+def llm_matrix(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> Matrix | None:
     """Language models on the pairs that people and every one of them have a score on; None where there are none."""
     names = tuple(contender.system for contender in contenders if contender.kind == "llm")
     held = [
@@ -303,4 +324,4 @@ def as_llm_scores(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) 
         return None
     values = np.array([[own[name] for _, own in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair, _ in held], dtype=np.float64)
-    return LlmScores(tuple(published_pair(pair) for pair, _ in held), names, values, human)
+    return Matrix(tuple(pair for pair, _ in held), names, values, human)

@@ -21,8 +21,8 @@ from embassay.protocols.hume.published.paper import (
     paper_study,
     read_results,
 )
-from embassay.protocols.hume.published.standings import other_systems, percent_of_human
-from embassay.protocols.hume.published.tables import LlmScores, every_table, read_llm_scores
+from embassay.protocols.hume.published.standings import Matrix, other_systems, percent_of_human
+from embassay.protocols.hume.published.tables import every_table, read_llm_scores
 from embassay.protocols.hume.record import Bar, PairRecord, Summary, SystemKind, SystemScore, write_summary
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import (
@@ -35,7 +35,7 @@ from embassay.protocols.hume.results.conclusions import (
 )
 from embassay.protocols.hume.results.markdown import write_markdown
 from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished
-from embassay.protocols.hume.results.tables import quality_table, study_tables
+from embassay.protocols.hume.results.tables import study_tables
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES, Family
 from embassay.protocols.hume.tables import agreement_table, annotators_table, every_figure
@@ -66,7 +66,7 @@ class Published:
 
     study: Study
     evaluations: tuple[Evaluation, ...]
-    llms: LlmScores | None
+    llms: Matrix | None
     notes: tuple[str, ...]
     own: Entrants = Entrants()
 
@@ -143,7 +143,7 @@ def published_summary(found: Published, request: PublishedRequest) -> Summary:
     )  # fmt: skip
     entered = list_contenders(found)
     matrix = matrix_of(pairs, entered)
-    gap = against_gap(pairs, matrix)
+    gap = against_gap(matrix)
     pairs = tuple(_with_own(pair, found.own) for pair in pairs)
     models = [
         Contender(name, kind, None, kind != "classical", APART if kind == "classical" else "")
@@ -158,12 +158,12 @@ def published_summary(found: Published, request: PublishedRequest) -> Summary:
 
 def _with_own(pair: PairRecord, own: Entrants) -> PairRecord:
     """A pair with the scores of the systems that were evaluated here; they are no part of best, median and mean."""
-    low, high, human = pair.human.low, pair.human.high, pair.human.value
+    human = pair.human.value
     scores = [
         SystemScore(
             system=evaluation.system, kind=own.systems[evaluation.system][0],
             score=Bar(value=evaluation.main_score, n=pair.n, method="evaluated here, on the same items"),
-            outside=None if low is None or high is None else not low <= evaluation.main_score <= high,
+            outside=pair.human.excludes_value(evaluation.main_score),
             percent_of_human=None if human is None else percent_of_human(evaluation.main_score, human),
         )
         for evaluation in own.evaluations
@@ -175,7 +175,7 @@ def _with_own(pair: PairRecord, own: Entrants) -> PairRecord:
 def list_contenders(found: Published) -> tuple[Contender, ...]:
     """The models, and language models, which have no scores on clustering."""
     models = [Contender(model.short, "embedding", model.parameters_millions) for model in found.study.models]
-    names = found.llms.llms if found.llms else ()
+    names = found.llms.models if found.llms else ()
     return (*models, *(Contender(name, "llm", None, False, LLM) for name in names))
 
 
@@ -187,20 +187,14 @@ def _published_tables(
         yield from study_tables(summary, list_contenders(published))
         return
     scored = merge_people(published.evaluations, published.study, request.aggregation)
-    own = (
-        quality_table(summary),
-        agreement_table(summary),
-        annotators_table(summary),
-        resource_table(summary, summary.seed),
-        *every_figure(summary),
-    )
-    names = {table.name for table in own}
-    every = every_table(
+    yield from every_table(
         scored, published.llms, published.study, one_annotator=request.one_annotator, own=published.own.evaluations,
         apart=[name for name, (kind, _) in published.own.systems.items() if kind == "classical"]
     )  # fmt: skip
-    yield from (table for table in every if table.name not in names)
-    yield from own
+    yield agreement_table(summary)
+    yield annotators_table(summary)
+    yield resource_table(summary, summary.seed)
+    yield from every_figure(summary)
 
 
 def _llm_files(given: Sequence[str]) -> list[Path]:

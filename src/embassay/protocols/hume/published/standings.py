@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.errors import DataError, UsageError
-from embassay.protocols.hume.options import OneAnnotator
 from embassay.protocols.hume.published.paper import Evaluation, Pair, Study, of_human, paper_study
-from embassay.protocols.hume.scoring import human_interval, is_outside
+from embassay.protocols.hume.record import By, Difficulty, PairRecord, Reference, Summary, Trust, Wins
 from embassay.protocols.hume.study import Family
-from embassay.protocols.kernel.tables import Column, ColumnTable
-from embassay.stats.intervals import Estimate
 
-Reference = Literal["best", "median", "mean"]
+AnyPair = Pair | PairRecord
+"""A dataset in one language, as result files or as a record have it."""
 REFERENCES: tuple[Reference, ...] = ("best", "median", "mean")
 Weighting = Literal["pairs", "datasets"]
-Difficulty = Literal["easy", "moderate", "hard"]
 EASY, HARD = 0.7, 0.5
 ROUNDING = 1e-12
 """What the mean of equal scores can differ by from each of them: less is a tie."""
@@ -29,10 +26,10 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class PeopleRank:
-    """People beside the models on one pair, all fractions. `rank` is 1 + the models strictly above; `sd` is the
-    models' standard deviation (population)."""
+    """People beside the models on one pair, all fractions. `best_model` is the first of equals in the study's order,
+    `rank` is 1 + the models strictly above; `sd` is the models' standard deviation (population)."""
 
-    pair: Pair
+    pair: AnyPair
     human: float
     best: float
     best_model: str
@@ -43,17 +40,13 @@ class PeopleRank:
     rank: int
     n_models: int
 
-    def reference(self, name: Reference) -> float:
-        """The models' best, median or mean."""
-        return {"best": self.best, "median": self.median, "mean": self.mean}[name]
+    def gap(self, reference: Reference = "best") -> float:
+        """Human minus the models' best, median or mean: above 0 people are better."""
+        return self.human - float(getattr(self, reference))
 
-    def gap(self, name: Reference = "best") -> float:
-        """Human minus the reference: above 0 people are better."""
-        return self.human - self.reference(name)
-
-    def wins(self, name: Reference = "best") -> bool:
+    def wins(self, reference: Reference = "best") -> bool:
         """Whether people are strictly better; a tie is no win."""
-        return self.gap(name) > ROUNDING
+        return self.gap(reference) > ROUNDING
 
     @property
     def spread(self) -> float:
@@ -75,24 +68,14 @@ class PeopleRank:
         """For people: see `pair_difficulty`."""
         return pair_difficulty(self.human)
 
-
-@dataclass(frozen=True)
-class Wins:
-    """How many of `pairs` pairs of a group people win against a reference."""
-
-    group: str
-    against: Reference
-    wins: int
-    pairs: int
-
     @property
-    def rate(self) -> float:
-        """Share of the pairs won."""
-        return self.wins / self.pairs
+    def agreement(self) -> float | None:
+        """How well people agree, by the record of the pair; None where that is not known."""
+        return self.pair.agreement_value if isinstance(self.pair, PairRecord) else None
 
 
 @dataclass(frozen=True)
-class Place:
+class MeanRank:
     """A system, or Human, by its mean over pairs or datasets; `rank` is 1 + those strictly above."""
 
     system: str
@@ -101,47 +84,70 @@ class Place:
 
 
 def people_ranks(matrix: Matrix) -> tuple[PeopleRank, ...]:
-    """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8.
-
-    The best model is the first of equals in the study's order.
-    """
+    """People beside the models, pair by pair. UsageError for no model. Source: spec hume, section 8."""
     if not matrix.models:
         raise UsageError("There is no model to compare people with.", mend="Give results of a model.")
+    columns = zip(matrix.pairs, matrix.human.tolist(), matrix.values.T.tolist(), strict=True)
     return tuple(
-        PeopleRank(
-            pair=pair,
-            human=float(human),
-            best=float(x.max()),
-            # `argmax` takes the first of equals, which is in the study's order.
-            best_model=matrix.models[int(x.argmax())],
-            median=float(np.median(x)),
-            mean=float(x.mean()),
-            worst=float(x.min()),
-            sd=float(x.std()),
-            rank=1 + int((x > human + ROUNDING).sum()),
-            n_models=len(x),
-        )
-        for pair, human, x in zip(matrix.pairs, matrix.human, matrix.values.T, strict=True)
+        rank_people(pair, human, dict(zip(matrix.models, scores, strict=True)))
+        for pair, human, scores in columns
     )
 
 
-def win_rates(
-    standings: Sequence[PeopleRank], by: Callable[[Pair], str] = lambda _: "all"
-) -> tuple[Wins, ...]:
-    """Wins against best, median and mean in every group that `by` makes of the pairs, groups as first met.
+def rank_people(pair: AnyPair, human: float, scores: Mapping[str, float]) -> PeopleRank:
+    """People beside the `scores` of the models on a pair."""
+    x = np.array(list(scores.values()))
+    return PeopleRank(
+        pair=pair, human=human, best=float(x.max()),
+        # `max` takes the first of equals, which is in the study's order.
+        best_model=max(scores, key=scores.__getitem__), median=float(np.median(x)), mean=float(x.mean()),
+        worst=float(x.min()), sd=float(x.std()), rank=1 + int((x > human + ROUNDING).sum()), n_models=len(x),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A pair of the record and people among its models; `standing` is None where people or all models lack a score."""
+
+    pair: PairRecord
+    standing: PeopleRank | None
+
+
+def beside_models(summary: Summary) -> tuple[Beside, ...]:
+    """Every pair, in the order of the record.
+
+    The models are those that have a rank among the places of the record, which are also those that its wins are
+    counted against; all of a pair where the record ranks none.
+    """
+    ranked = {place.system for place in summary.places if place.rank is not None and place.kind != "human"}
+    return tuple(Beside(pair, _pair_rank(pair, ranked)) for pair in summary.pairs)
+
+
+def _pair_rank(pair: PairRecord, ranked: Collection[str]) -> PeopleRank | None:
+    # Who has no rank stands beside: people are not held against it.
+    entered = [row for row in pair.system_scores if row.system in ranked] if ranked else pair.models
+    scores = {row.system: row.score.value for row in entered if row.score.value is not None}
+    human = pair.human.value
+    return rank_people(pair, human, scores) if scores and human is not None else None
+
+
+def win_rates(ranks: Sequence[PeopleRank], by: By = "all") -> tuple[Wins, ...]:
+    """Wins against best, median and mean in every group of the pairs, groups as first met.
 
     Source: spec hume, section 8; figure 12.
     """
-    groups = dict.fromkeys(by(standing.pair) for standing in standings)
-    return tuple(
-        Wins(group, name, sum(rank.wins(name) for rank in of_group), len(of_group))
-        for group in groups
-        for of_group in ([standing for standing in standings if by(standing.pair) == group],)
-        for name in REFERENCES
-    )
+    groups: dict[str, list[PeopleRank]] = {}
+    for rank in ranks:
+        groups.setdefault("all" if by == "all" else getattr(rank.pair, by), []).append(rank)
+    rates = []
+    for group, own in groups.items():
+        for reference in REFERENCES:
+            wins = sum(rank.wins(reference) for rank in own)
+            rates.append(Wins(by=by, group=group, reference=reference, wins=wins, pairs=len(own)))
+    return tuple(rates)
 
 
-def rank_places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, ...]:
+def rank_places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[MeanRank, ...]:
     """Models and Human by their mean, best first; equals share a rank.
 
     Over all `pairs`, as the paper; or over `datasets`, each first over its languages, which ranks people lower.
@@ -150,7 +156,7 @@ def rank_places(matrix: Matrix, weighting: Weighting = "pairs") -> tuple[Place, 
     means = matrix.means() if weighting == "pairs" else _means_of_datasets(matrix)
     ranked = sorted(means.items(), key=lambda item: -item[1])
     return tuple(
-        Place(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
+        MeanRank(system, mean, 1 + sum(other > mean + ROUNDING for other in means.values()))
         for system, mean in ranked
     )
 
@@ -161,7 +167,7 @@ def _means_of_datasets(matrix: Matrix) -> dict[str, float]:
     return {system: float(np.mean([means[system] for means in by_dataset])) for system in by_dataset[0]}
 
 
-def _of_dataset(name: str) -> Callable[[Pair], bool]:
+def _of_dataset(name: str) -> Callable[[AnyPair], bool]:
     return lambda pair: pair.dataset == name
 
 
@@ -190,16 +196,16 @@ HUMAN = "Human"
 class Matrix:
     """`values` (models, pairs) and `human` (pairs,), fractions. Models go by short names; people are none of them."""
 
-    pairs: tuple[Pair, ...]
+    pairs: Sequence[AnyPair]
     models: tuple[str, ...]
     values: NDArray[np.float64]
     human: NDArray[np.float64]
 
-    def where(self, wanted: Callable[[Pair], bool]) -> NDArray[np.int64]:
+    def where(self, wanted: Callable[[AnyPair], bool]) -> NDArray[np.int64]:
         """The positions of the pairs that are wanted."""
         return np.array([i for i, pair in enumerate(self.pairs) if wanted(pair)], dtype=np.int64)
 
-    def means(self, wanted: Callable[[Pair], bool] = lambda _: True) -> dict[str, float]:
+    def means(self, wanted: Callable[[AnyPair], bool] = lambda _: True) -> dict[str, float]:
         """The unweighted mean over the wanted pairs of every model, and of Human last; NaN over none."""
         # A mean over no pair is not 0.
         at = self.where(wanted)
@@ -207,6 +213,11 @@ class Matrix:
             return dict.fromkeys((*self.models, HUMAN), math.nan)
         every = np.vstack([self.values, self.human])[:, at].mean(axis=1)
         return dict(zip((*self.models, HUMAN), every.tolist(), strict=True))
+
+    def with_rows(self, rows: Mapping[str, Sequence[float]]) -> Matrix:
+        """The same with the scores of further models."""
+        values = np.vstack([self.values, *(np.array([row]) for row in rows.values())])
+        return replace(self, models=(*self.models, *rows), values=values)
 
 
 def score_matrix(evaluations: Iterable[Evaluation], study: Study | None = None) -> Matrix:
@@ -286,101 +297,23 @@ def correlate_series(
     return Correlation(float(test.statistic), float(test.pvalue), len(x))
 
 
-AGREEMENT_METRIC: dict[Family, str] = {
-    "classification": "kappa", "clustering": "ARI", "reranking": "rho", "sts": "rho"
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class PairSummary:
-    """`annotators` are the scores of single people (one: the pair's own score), `agreement` None for one annotator.
-
-    `outside` says whether the best model lies outside the interval, on unrounded values; None without an interval. The
-    paper prints it as p < .05; it is not a test: the model's uncertainty plays no part (spec hume, ambiguity 13).
-    """
-
-    standing: PeopleRank
-    interval: Estimate
-    annotators: tuple[float, ...]
-    agreement: float | None
-    agreement_metric: str
-    outside: bool | None
-
-    @property
-    def pair(self) -> Pair:
-        """The pair it is of."""
-        return self.standing.pair
-
-    @property
-    def total_annotations(self) -> int:
-        """Items times annotators."""
-        return self.pair.n_items * len(self.annotators)
-
-
-def pair_summaries(
-    evaluations: Iterable[Evaluation], study: Study | None = None, *, one_annotator: OneAnnotator = "wilson"
-) -> tuple[PairSummary, ...]:
-    """The rows of table 8, in its order; `one_annotator` as `human_interval` takes it.
-
-    DataError as `score_matrix`. Source: spec hume 7; FINDINGS, HUME 5 and 6.
-    """
-    study, every = study or paper_study(), list(evaluations)
-    human = by_pair(of_human(every, study))
-    return tuple(
-        _summarize_pair(standing, human[standing.pair.dataset, standing.pair.lang], one_annotator)
-        for standing in people_ranks(score_matrix(every, study))
-    )
-
-
-def agreement_against_gap(summaries: Sequence[PairSummary]) -> Correlation:
+def agreement_against_gap(ranks: Sequence[PeopleRank]) -> Correlation:
     """Agreement of people against best model minus people, over the pairs that have an agreement.
 
     Below 0: models stand above people where people agree least. Ours, not the paper's. Source: spec hume, section 8.
     """
-    known = [(row.agreement, -row.standing.gap()) for row in summaries if row.agreement is not None]
+    known = [(rank.agreement, -rank.gap()) for rank in ranks if rank.agreement is not None]
     return correlate_series([agreement for agreement, _ in known], [lead for _, lead in known])
 
 
-def _summarize_pair(standing: PeopleRank, human: Evaluation, one_annotator: OneAnnotator) -> PairSummary:
-    # A file lists annotators only where there are several.
-    annotators = human.per_experiment if len(human.per_experiment) > 1 else (standing.human,)
-    interval = _pair_interval(standing, annotators, one_annotator)
-    agreement = human.headline_agreement
-    return PairSummary(
-        standing=standing,
-        interval=interval,
-        annotators=annotators,
-        agreement=agreement,
-        agreement_metric=AGREEMENT_METRIC[standing.pair.family] if agreement is not None else "",
-        outside=is_outside(standing.best, interval),
-    )
-
-
-def _pair_interval(
-    standing: PeopleRank, annotators: Sequence[float], one_annotator: OneAnnotator
-) -> Estimate:
-    pair = standing.pair
-    if pair.n_items < 1:
-        return Estimate(standing.human, math.nan, math.nan, 0, "none: the number of items is not known")
-    return human_interval(pair.family, standing.human, annotators, pair.n_items, one_annotator=one_annotator)
-
-
-Trust = Literal["low", "medium", "high"]
+AGREEMENT_METRIC: dict[Family, str] = {
+    "classification": "kappa", "clustering": "ARI", "reranking": "rho", "sts": "rho"
+}  # fmt: skip
 _LIMITS: dict[Family, tuple[float, float]] = {
     "classification": (0.4, 0.6), "clustering": (0.4, 0.6), "reranking": (0.6, 0.7), "sts": (0.6, 0.7)
 }  # fmt: skip
 """Below the first agreement is low, above the second high. Those of ARI are ours (spec hume, section 8)."""
 ADVICE = "Improve the task or drop it."
-
-
-@dataclass(frozen=True)
-class Quality:
-    """`trust` is None for one annotator. `superhuman_on_noise`: agreement is low and the best model is above the
-    interval of people, so that it may have learned labels that people do not share."""
-
-    summary: PairSummary
-    trust: Trust | None
-    superhuman_on_noise: bool
 
 
 def trust_level(family: Family, agreement: float | None) -> Trust | None:
@@ -396,31 +329,3 @@ def trust_level(family: Family, agreement: float | None) -> Trust | None:
         return None
     low, high = _LIMITS[family]
     return "low" if agreement < low else "high" if agreement > high else "medium"
-
-
-def pair_qualities(summaries: Sequence[PairSummary]) -> tuple[Quality, ...]:
-    """The quality of every pair, in order."""
-    return tuple(_pair_quality(summary) for summary in summaries)
-
-
-def _pair_quality(summary: PairSummary) -> Quality:
-    level = trust_level(summary.pair.family, summary.agreement)
-    return Quality(summary, level, level == "low" and summary.standing.best > summary.interval.high)
-
-
-def quality_table(qualities: Sequence[Quality]) -> ColumnTable:
-    """Table `quality_flags`: agreement in words, models above people who disagree, and what to do."""
-    rows = tuple(
-        (
-            quality.summary.pair.family, quality.summary.pair.dataset, quality.summary.pair.lang,
-            quality.summary.agreement_metric, quality.summary.agreement, quality.trust or "",
-            int(quality.superhuman_on_noise), ADVICE if quality.trust == "low" else "",
-        )
-        for quality in qualities
-    )  # fmt: skip
-    columns = (
-        *(Column(name, "text") for name in ("family", "dataset", "lang", "iaa_metric")), Column("iaa"),
-        Column("agreement", "text"), Column("superhuman_on_noise", decimals=0), Column("advice", "text")
-    )  # fmt: skip
-    note = "Agreement takes two annotators; it is empty for one."
-    return ColumnTable("quality_flags", "HUME: how far scores can be trusted", columns, rows, note)

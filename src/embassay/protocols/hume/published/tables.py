@@ -1,4 +1,4 @@
-"""The paper's tables of people and models (1, 3-9) and ours, from result files. Scores are in points of 100.
+"""The paper's tables of people and models (1 to 13) and ours, from result files. Scores are in points of 100.
 
 Tables 1 and 8 hold the numbers as the paper rounds them; the others are exact in CSV and rounded once for people.
 """
@@ -10,16 +10,19 @@ import io
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import methodcaller
 from pathlib import Path
-from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from embassay.errors import DataError
 from embassay.limits import read_bounded
 from embassay.protocols.hume.options import OneAnnotator
+from embassay.protocols.hume.published.conversion import published_pairs
 from embassay.protocols.hume.published.paper import (
+    Dataset,
     Evaluation,
     Model,
     Pair,
@@ -28,44 +31,33 @@ from embassay.protocols.hume.published.paper import (
     iso_639_3,
     of_human,
     paper_study,
-    percent_first,
 )
 from embassay.protocols.hume.published.standings import (
     HUMAN,
+    REFERENCES,
+    AnyPair,
     Correlation,
     Matrix,
-    PairSummary,
     PeopleRank,
     by_pair,
     correlate_series,
-    pair_qualities,
-    pair_summaries,
     people_ranks,
-    quality_table,
     rank_places,
     score_matrix,
     win_rates,
 )
-from embassay.protocols.hume.scoring import is_outside
+from embassay.protocols.hume.record import By
 from embassay.protocols.hume.study import FAMILIES, Family
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.hume.tables import OF_PAIR, OwnScores, printed_people_table, quality_table
+from embassay.protocols.kernel.tables import ColumnTable, Field, Value, number, points, text, whole
 
 AVERAGE = "Average"
 _MEND = "Give columns dataset, lang, human and one per language model, in points of 100; a row Average is left out."
 
 
-@dataclass(frozen=True)
-class LlmScores:
-    """`values` (llms, pairs) and `human` (pairs,), fractions. Clustering is not among the pairs of the paper."""
-
-    pairs: tuple[Pair, ...]
-    llms: tuple[str, ...]
-    values: NDArray[np.float64]
-    human: NDArray[np.float64]
-
-
-def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmScores:
-    """One or more CSV files with the same columns: dataset, lang, human, then a column per language model.
+def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> Matrix:
+    """Language models beside people, from one or more CSV files with the same columns: dataset, lang, human, then a
+    column per language model. Clustering is not among the pairs of the paper.
 
     Datasets go by any of their names, values are points of 100. DataError for another header, an unknown or repeated
     pair, or a value that is no number from -100 to 100.
@@ -91,7 +83,7 @@ def read_llm_scores(paths: Sequence[Path], study: Study | None = None) -> LlmSco
     # Fractions in place of points; values were divided by 100 already.
     if np.abs(values).max() <= 0.01:
         raise DataError("All values are fractions of 1", path=paths[0], expected="points of 100", mend=_MEND)
-    return LlmScores(tuple(rows), tuple(header[3:]), values[1:], values[0])
+    return Matrix(tuple(rows), tuple(header[3:]), values[1:], values[0])
 
 
 def _parse_table(path: Path) -> tuple[list[str], Iterable[tuple[int, list[str]]]]:
@@ -153,69 +145,83 @@ class SameDifficulty:
     correlation: Correlation
 
 
-def same_difficulty(scores: LlmScores, own: Sequence[str] = ()) -> tuple[SameDifficulty, ...]:
+def same_difficulty(llms: Matrix, own: Sequence[str] = ()) -> tuple[SameDifficulty, ...]:
     """Table 13: every LLM, and last people against the mean of all LLMs per pair (not the mean of the correlations).
     `own` systems among the columns have a row, and no part in that mean.
 
     Source: spec hume 8.1; FINDINGS, HUME 9.
     """
     # The paper's mean is of its own models, whatever others are put beside them.
-    theirs = [place for place, name in enumerate(scores.llms) if name not in own]
-    mean = scores.values[theirs].mean(axis=0)
-    series = [*zip(scores.llms, scores.values, strict=True), (AVERAGE_LLM, mean)]
-    return tuple(SameDifficulty(name, correlate_series(scores.human, values)) for name, values in series)
+    theirs = [place for place, name in enumerate(llms.models) if name not in own]
+    mean = llms.values[theirs].mean(axis=0)
+    series = [*zip(llms.models, llms.values, strict=True), (AVERAGE_LLM, mean)]
+    return tuple(SameDifficulty(name, correlate_series(llms.human, values)) for name, values in series)
 
 
-def difficulty_table(scores: LlmScores, own: Sequence[str] = ()) -> ColumnTable:
+def difficulty_table(llms: Matrix, own: Sequence[str] = ()) -> ColumnTable:
     """Table 13."""
-    rows = tuple(
-        (difficulty.llm, difficulty.correlation.rho, difficulty.correlation.p, difficulty.correlation.n)
-        for difficulty in same_difficulty(scores, own)
-    )
-    columns = (
-        Column("llm", "text"),
-        Column("spearman_rho"),
-        Column("p_value", "p"),
-        Column("pairs", decimals=0),
-    )
-    return ColumnTable("hume_table13", "HUME table 13: are the same pairs hard?", columns, rows)
+    return ColumnTable.of(
+        "hume_table13", "HUME table 13: are the same pairs hard?", same_difficulty(llms, own), text("llm"),
+        number("spearman_rho", "correlation.rho"), number("p_value", "correlation.p", style="p"),
+        whole("pairs", "correlation.n"),
+    )  # fmt: skip
 
 
-def family_table(scores: LlmScores, matrix: Matrix | None = None) -> ColumnTable:
+class ScoreRow(NamedTuple):
+    """A row of people's and language models' `scores`: a pair's, or their means; of a family also the `best` embedding
+    model's mean in points, and its name."""
+
+    name: str
+    scores: Mapping[str, float]
+    lang: str = ""
+    best: tuple[float | None, str | None] = (None, None)
+
+
+def _score_fields(llms: Matrix) -> Iterator[Field]:
+    """People, and every language model."""
+    yield _score_field("human", HUMAN)
+    for name in llms.models:
+        yield _score_field(name, name)
+
+
+def _score_field(heading: str, system: str) -> Field:
+    return points(heading, lambda row: row.scores.get(system))
+
+
+def family_table(llms: Matrix, matrix: Matrix | None = None) -> ColumnTable:
     """Table 2: people and LLMs by family, and over all their pairs; with `matrix` the best embedding model of each.
 
     The average is over pairs, not over families. Source: FINDINGS, HUME 8.
     """
-    families = [family for family in FAMILIES if any(pair.family == family for pair in scores.pairs)]
-    rows: list[tuple[Value, ...]] = [
-        (family, *_mean_points(scores, _is_of_family(family)), *best_embedding(matrix, family))
-        for family in families
+    present = {pair.family for pair in llms.pairs}
+    rows = [
+        ScoreRow(family, llms.means(_is_of_family(family)), best=best_embedding(matrix, family))
+        for family in FAMILIES
+        if family in present
     ]
-    rows.append((AVERAGE, *_mean_points(scores, lambda _: True), None, None))
-    columns = (
-        Column("category", "text"), *(Column(name, decimals=1) for name in ("human", *scores.llms)),
-        Column("best_embedding_score", decimals=1), Column("best_embedding_model", "text")
+    return ColumnTable.of(
+        "hume_table2", "HUME table 2: people and LLMs", [*rows, ScoreRow(AVERAGE, llms.means())],
+        text("category", "name"), *_score_fields(llms), number("best_embedding_score", lambda row: row.best[0], 1),
+        text("best_embedding_model", lambda row: row.best[1]),
+        note="The average is the mean over all pairs, not over families. People marked documents, LLMs ranked them.",
     )  # fmt: skip
-    note = "The average is the mean over all pairs, not over families. People marked documents, LLMs ranked them."
-    return ColumnTable("hume_table2", "HUME table 2: people and LLMs", columns, tuple(rows), note)
 
 
-def pair_score_table(scores: LlmScores, family: Family) -> ColumnTable:
+def pair_score_table(llms: Matrix, family: Family) -> ColumnTable:
     """Tables 10 (classification), 11 (reranking) and 12 (sts): every pair, and their average."""
-    at = [i for i, pair in enumerate(scores.pairs) if pair.family == family]
-    every = 100 * np.vstack([scores.human, scores.values])
-    rows: list[tuple[Value, ...]] = [
-        (scores.pairs[i].dataset, scores.pairs[i].lang, *every[:, i].tolist()) for i in at
+    names = (HUMAN, *llms.models)
+    columns = zip(llms.pairs, np.vstack([llms.human, llms.values]).T.tolist(), strict=True)
+    rows = [
+        ScoreRow(pair.dataset, dict(zip(names, scores, strict=True)), pair.lang)
+        for pair, scores in columns
+        if pair.family == family
     ]
-    rows.append((AVERAGE, "", *_mean_points(scores, _is_of_family(family))))
-    columns = (
-        Column("dataset", "text"), Column("lang", "text"),
-        *(Column(name, decimals=1) for name in ("human", *scores.llms))
-    )  # fmt: skip
-    number = LLM_TABLES[family]
-    name = f"hume_table{number}" if number else f"hume_llm_{family}"
-    title = f"HUME table {number}: LLMs on {family}" if number else f"LLMs on {family}"
-    return ColumnTable(name, title, columns, tuple(rows))
+    # A family without a pair has no mean, not one of 0.
+    rows.append(ScoreRow(AVERAGE, llms.means(_is_of_family(family)) if rows else {}))
+    table = LLM_TABLES[family]
+    name = f"hume_table{table}" if table else f"hume_llm_{family}"
+    title = f"HUME table {table}: LLMs on {family}" if table else f"LLMs on {family}"
+    return ColumnTable.of(name, title, rows, text("dataset", "name"), text("lang"), *_score_fields(llms))
 
 
 def best_embedding(matrix: Matrix | None, family: Family) -> tuple[float | None, str | None]:
@@ -228,22 +234,12 @@ def best_embedding(matrix: Matrix | None, family: Family) -> tuple[float | None,
     return 100 * models[best], best
 
 
-def _is_of_family(family: Family) -> Callable[[Pair], bool]:
+def _is_of_family(family: Family) -> Callable[[AnyPair], bool]:
     return lambda pair: pair.family == family
 
 
-def _mean_points(scores: LlmScores, wanted: Callable[[Pair], bool]) -> list[float | None]:
-    at = [i for i, pair in enumerate(scores.pairs) if wanted(pair)]
-    if not at:
-        return [None] * (1 + len(scores.llms))
-    means: list[float | None] = list(
-        (100 * np.vstack([scores.human, scores.values])[:, at].mean(axis=1)).tolist()
-    )
-    return means
-
-
 DATASET_TABLES: dict[Family, int] = {"clustering": 4, "classification": 5, "reranking": 6, "sts": 7}
-OVERALL = "overall"
+OVERALL, COUNTS = "overall", "n_datasets"
 _DIFFERS = (
     "Every language that a result file holds counts, as in the paper, also one that nobody annotated: French, in the "
     "files of 12 of its 13 models. Those means do not compare with Human; see the table by the study's languages."
@@ -253,28 +249,36 @@ _DIFFERS = (
 def main_table(matrix: Matrix, *, rounded: bool = True) -> ColumnTable:
     """Table 1: models and Human by family and language; its first row counts the datasets. `rounded` as the paper is,
     or exact."""
-    groups = column_groups(matrix)
-    means = [matrix.means(wanted) for wanted in groups.values()]
-    counts = tuple(str(len(matrix.where(wanted))) for wanted in groups.values())
-    rows: list[tuple[Value, ...]] = [("n_datasets", *counts)]
-    rows += [
-        (system, *(fraction_first(mean[system]) if rounded else 100 * mean[system] for mean in means))
-        for system in (*matrix.models, HUMAN)
-    ]
-    columns = (Column("model", "text"), *(Column(name, decimals=1) for name in groups))
+    show = fraction_first if rounded else _exact_points
+    columns = {name: _main_column(matrix, wanted, show) for name, wanted in column_groups(matrix).items()}
     note = "Overall is the mean over all pairs of dataset and language."
     note += " Fractions were rounded to four decimals first." if rounded else ""
-    return ColumnTable("hume_table1", "HUME table 1: people and models", columns, tuple(rows), note)
+    return ColumnTable.of(
+        "hume_table1", "HUME table 1: people and models", [COUNTS, *matrix.models, HUMAN], text("model", str),
+        *(number(name, column.get, 1) for name, column in columns.items()), note=note,
+    )  # fmt: skip
 
 
-def column_groups(matrix: Matrix) -> dict[str, Callable[[Pair], bool]]:
+def _exact_points(score: float) -> float:
+    return 100 * score
+
+
+def _main_column(
+    matrix: Matrix, wanted: Callable[[AnyPair], bool], show: Callable[[float], float]
+) -> dict[str, Value]:
+    # A count is a text, so that it has no decimals in a column of scores.
+    means = {system: show(mean) for system, mean in matrix.means(wanted).items()}
+    return {COUNTS: str(len(matrix.where(wanted))), **means}
+
+
+def column_groups(matrix: Matrix) -> dict[str, Callable[[AnyPair], bool]]:
     """The columns of table 1: `classification_ara` and so on, and `overall` last."""
     present = {(pair.family, pair.lang) for pair in matrix.pairs}
     ordered = [(family, lang) for family in FAMILIES for lang in sorted(x for f, x in present if f == family)]
     return {**{f"{family}_{lang}": _is_in(family, lang) for family, lang in ordered}, OVERALL: lambda _: True}
 
 
-def _is_in(family: Family, lang: str) -> Callable[[Pair], bool]:
+def _is_in(family: Family, lang: str) -> Callable[[AnyPair], bool]:
     return lambda pair: (pair.family, pair.lang) == (family, lang)
 
 
@@ -300,110 +304,55 @@ def dataset_table(
     datasets = [dataset for dataset in study.datasets if dataset.family == family]
     systems = {model.short: [e for e in every if e.system == model.name] for model in study.models}
     systems[HUMAN] = of_human(every, study)
-    rows: tuple[tuple[Value, ...], ...] = tuple(
-        (
-            name,
-            *(
-                _dataset_mean(name, of_system, dataset.name, dataset.pairs, every_subset)
-                for dataset in datasets
-            ),
-        )
-        for name, of_system in systems.items()
-    )
-    columns = (Column("model", "text"), *(Column(dataset.name, decimals=1) for dataset in datasets))
-    number = DATASET_TABLES[family]
-    name = f"hume_table{number}" if every_subset else f"hume_table{number}_study_languages"
-    title = f"HUME table {number}: {family}" + ("" if every_subset else ", only the languages of the study")
-    return ColumnTable(name, title, columns, rows, _DIFFERS if every_subset else "")
+    table = DATASET_TABLES[family]
+    name = f"hume_table{table}" if every_subset else f"hume_table{table}_study_languages"
+    title = f"HUME table {table}: {family}" + ("" if every_subset else ", only the languages of the study")
+    return ColumnTable.of(
+        name, title, systems.items(), text("model", lambda row: row[0]),
+        *(number(dataset.name, partial(_dataset_mean, dataset, every_subset), 1) for dataset in datasets),
+        note=_DIFFERS if every_subset else "",
+    )  # fmt: skip
 
 
-def _dataset_mean(
-    system: str, evaluations: Sequence[Evaluation], dataset: str, pairs: Sequence[Pair], every_subset: bool
-) -> float:
-    langs = {pair.lang for pair in pairs}
+def _dataset_mean(dataset: Dataset, every_subset: bool, row: tuple[str, Sequence[Evaluation]]) -> float:
+    """The mean of a system over the languages of a dataset, in points."""
+    system, evaluations = row
+    langs = {pair.lang for pair in dataset.pairs}
     values = [
         e
-        for e in by_pair(e for e in evaluations if e.dataset == dataset).values()
+        for e in by_pair(e for e in evaluations if e.dataset == dataset.name).values()
         if (every_subset or e.lang in langs) and not math.isnan(e.main_score)
     ]
     missing = sorted(langs - {e.lang for e in values})
     if missing:
         raise DataError(
-            f"{system} has no result for {dataset} in {', '.join(missing)}",
+            f"{system} has no result for {dataset.name} in {', '.join(missing)}",
             mend="Give results that hold every pair of the study.",
         )
     return 100 * sum(e.main_score for e in values) / len(values)
 
 
-def pair_table(summaries: Sequence[PairSummary], own: OwnScores = MappingProxyType({})) -> ColumnTable:
-    """Table 8, rounded as there; agreement is exact. `outside_interval` is its star. `own` systems have a column each,
-    and one that says whether they lie outside of people's interval."""
-    columns = (
-        *(Column(name, "text") for name in ("category", "task", "lang")),
-        *(Column(name, decimals=0) for name in ("n_samples", "n_annotators", "total_annotations")),
-        *(Column(name, decimals=1) for name in ("human", "ci_low", "ci_high")), Column("ci_method", "text"),
-        Column("iaa_metric", "text"), Column("iaa"), Column("best_model", "text"),
-        Column("best_model_score", decimals=1), Column("outside_interval", decimals=0),
-        *(column for name in own for column in (Column(name, decimals=1), Column(f"{name} outside", decimals=0)))
-    )  # fmt: skip
-    rows = tuple((*_pair_row(summary), *_own_cells(summary, own)) for summary in summaries)
-    note = (
-        "Percents were rounded to two decimals first. The range of the annotators is not a 95% interval, and a model "
-        "outside an interval is not a test: the model's own uncertainty is ignored."
-    )
-    return ColumnTable("hume_table8", "HUME table 8: people and the best model", columns, rows, note)
-
-
-def _pair_row(summary: PairSummary) -> tuple[Value, ...]:
-    pair, standing, interval = summary.pair, summary.standing, summary.interval
-    return (
-        pair.family, pair.dataset, pair.lang, pair.n_items, len(summary.annotators), summary.total_annotations,
-        *(_print_percent(value) for value in (standing.human, interval.low, interval.high)), interval.method,
-        summary.agreement_metric, summary.agreement, standing.best_model, percent_first(standing.best),
-        None if summary.outside is None else int(summary.outside)
-    )  # fmt: skip
-
-
-def _own_cells(summary: PairSummary, own: OwnScores) -> Iterator[float | int | None]:
-    for scores in own.values():
-        value = scores.get((summary.pair.dataset, summary.pair.lang))
-        outside = None if value is None else is_outside(value, summary.interval)
-        yield None if value is None else percent_first(value)
-        yield None if outside is None else int(outside)
-
-
-def _print_percent(value: float) -> float | None:
-    return None if math.isnan(value) else percent_first(value)
-
-
 def datasets_table(study: Study | None = None) -> ColumnTable:
     """Table 3: datasets, their languages and metrics."""
-    rows = tuple(
-        (
-            dataset.family,
-            dataset.name,
-            "; ".join(pair.lang for pair in dataset.pairs),
-            dataset.metrics[0],
-            "; ".join(dataset.metrics),
-        )
-        for dataset in (study or paper_study()).datasets
-    )
-    names = ("category", "dataset", "languages", "primary_metric", "metrics")
-    return ColumnTable("hume_table3", "HUME table 3: datasets", tuple(Column(n, "text") for n in names), rows)
+    return ColumnTable.of(
+        "hume_table3", "HUME table 3: datasets", (study or paper_study()).datasets, text("category", "family"),
+        text("dataset", "name"), text("languages", lambda dataset: "; ".join(pair.lang for pair in dataset.pairs)),
+        text("primary_metric", lambda dataset: dataset.metrics[0]),
+        text("metrics", lambda dataset: "; ".join(dataset.metrics)),
+    )  # fmt: skip
 
 
 def models_table(study: Study | None = None) -> ColumnTable:
     """Table 9: models and their size."""
-    rows = tuple((model.name, model.parameters_millions) for model in (study or paper_study()).models)
-    columns = (Column("model", "text"), Column("parameters_millions", decimals=1))
-    note = (
-        "The paper's table leaves out stella_en_1.5B_v5, which is in all its results; its size is not given."
-    )
-    return ColumnTable("hume_table9", "HUME table 9: models", columns, rows, note)
+    return ColumnTable.of(
+        "hume_table9", "HUME table 9: models", (study or paper_study()).models, text("model", "name"),
+        number("parameters_millions", decimals=1),
+        note="The paper's table leaves out stella_en_1.5B_v5, which is in all its results; its size is not given.",
+    )  # fmt: skip
 
 
 def every_table(
-    evaluations: Sequence[Evaluation], llms: LlmScores | None = None, study: Study | None = None,
+    evaluations: Sequence[Evaluation], llms: Matrix | None = None, study: Study | None = None,
     *, one_annotator: OneAnnotator = "wilson", own: Sequence[Evaluation] = (), apart: Collection[str] = ()
 ) -> Iterator[ColumnTable]:  # fmt: skip
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
@@ -420,7 +369,7 @@ def every_table(
     every, entered = (*evaluations, *own), with_own(study, scores, apart)
     wider = score_matrix(every, entered)
     beside = tuple(model.short for model in entered.models[len(study.models) :])
-    columns = beside_llms(llms, {name: scores[name] for name in beside}) if llms else None
+    columns = _beside_llms(llms, {name: scores[name] for name in beside}) if llms else None
     yield main_table(wider)
     if columns:
         yield family_table(columns, matrix)
@@ -428,8 +377,8 @@ def every_table(
     for family in DATASET_TABLES:
         yield dataset_table(family, every, entered, every_subset=True)
         yield dataset_table(family, every, entered, every_subset=False)
-    summaries = pair_summaries(evaluations, study, one_annotator=one_annotator)
-    yield pair_table(summaries, scores)
+    records = published_pairs(evaluations, study, one_annotator=one_annotator)
+    yield printed_people_table(records, matrix.models, scores)
     yield models_table(entered)
     if columns:
         present = {pair.family for pair in columns.pairs}
@@ -440,12 +389,8 @@ def every_table(
         overall_table(wider),
         pair_standing_table(ranked),
         win_table(ranked),
-        quality_table(pair_qualities(summaries)),
+        quality_table(records),
     )
-
-
-OwnScores = Mapping[str, Mapping[tuple[str, str], float]]
-"""System -> its score by dataset and language."""
 
 
 def own_scores(own: Iterable[Evaluation]) -> OwnScores:
@@ -459,82 +404,50 @@ def own_scores(own: Iterable[Evaluation]) -> OwnScores:
 def with_own(study: Study, own: OwnScores, apart: Collection[str] = ()) -> Study:
     """The study with the systems that have a score on all of its pairs, and are not `apart`, as further models."""
     pairs = {(pair.dataset, pair.lang) for pair in study.pairs}
-    whole = tuple(
+    complete = tuple(
         Model(name, label=name)
         for name, scores in own.items()
         if name not in apart and pairs <= scores.keys()
     )
-    return replace(study, models=(*study.models, *whole))
+    return replace(study, models=(*study.models, *complete))
 
 
-def beside_llms(llms: LlmScores, own: OwnScores) -> LlmScores:
+def _beside_llms(llms: Matrix, own: OwnScores) -> Matrix:
     """The scores of language models with further columns, those of `own` on the same pairs."""
-    rows = [[scores[pair.dataset, pair.lang] for pair in llms.pairs] for scores in own.values()]
-    values = np.vstack([llms.values, np.array(rows)]) if rows else llms.values
-    return replace(llms, llms=(*llms.llms, *own), values=values)
-
-
-_GROUPS: dict[str, Callable[[Pair], str]] = {
-    "all": lambda _: "all",
-    "family": lambda pair: pair.family,
-    "datasets": lambda pair: pair.group,
-    "language": lambda pair: pair.lang,
-}
+    keys = [(pair.dataset, pair.lang) for pair in llms.pairs]
+    return llms.with_rows({name: [scores[key] for key in keys] for name, scores in own.items()})
 
 
 def overall_table(matrix: Matrix) -> ColumnTable:
     """Models and Human by their mean over all pairs, in points, best first (figure 1); beside it over datasets."""
     by_dataset = {place.system: place for place in rank_places(matrix, "datasets")}
-    rows = tuple(
-        (
-            place.rank,
-            place.system,
-            100 * place.overall,
-            by_dataset[place.system].rank,
-            100 * by_dataset[place.system].overall,
-        )
-        for place in rank_places(matrix)
-    )
-    columns = (
-        Column("rank", decimals=0), Column("system", "text"), Column("overall", decimals=1),
-        Column("rank_by_dataset", decimals=0), Column("overall_by_dataset", decimals=1)
+    return ColumnTable.of(
+        "hume_overall", "HUME: overall", rank_places(matrix), whole("rank"), text("system"), points("overall"),
+        whole("rank_by_dataset", lambda place: by_dataset[place.system].rank),
+        points("overall_by_dataset", lambda place: by_dataset[place.system].overall),
+        note=f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset weighs the same instead.",
     )  # fmt: skip
-    note = f"Overall is the mean over {len(matrix.pairs)} pairs. By dataset, every dataset weighs the same instead."
-    return ColumnTable("hume_overall", "HUME: overall", columns, rows, note)
 
 
-def pair_standing_table(standings: Sequence[PeopleRank]) -> ColumnTable:
+def pair_standing_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Per pair, in points: gaps, rank, position, difficulty, the models' range (figures 2, 4-7)."""
-    columns = (
-        Column("family", "text"), Column("dataset", "text"), Column("lang", "text"), Column("human", decimals=1),
-        *(Column(name, decimals=1) for name in ("best", "median", "mean", "worst")), Column("best_model", "text"),
-        *(Column(f"gap_{name}", "signed", 1) for name in ("best", "median", "mean")),
-        Column("human_rank", decimals=0), Column("position"), Column("best_percent_of_human", decimals=1),
-        Column("model_range", decimals=1), Column("model_sd", decimals=1), Column("difficulty", "text")
-    )  # fmt: skip
-    note = "Gaps are Human minus models. Position is 0 at the worst model and 1 at the best."
-    rows = tuple(_standing_row(standing) for standing in standings)
-    return ColumnTable("hume_pairs", "HUME: people among the models, by pair", columns, rows, note)
-
-
-def _standing_row(rank: PeopleRank) -> tuple[Value, ...]:
-    levels = (rank.human, rank.best, rank.median, rank.mean, rank.worst)
-    return (
-        rank.pair.family, rank.pair.dataset, rank.pair.lang, *(100 * value for value in levels), rank.best_model,
-        100 * rank.gap("best"), 100 * rank.gap("median"), 100 * rank.gap("mean"), rank.rank, rank.position,
-        rank.best_percent_of_human, 100 * rank.spread, 100 * rank.sd, rank.difficulty
+    return ColumnTable.of(
+        "hume_pairs", "HUME: people among the models, by pair", ranks, *OF_PAIR,
+        *map(points, ("human", "best", "median", "mean", "worst")), text("best_model"),
+        *(points(f"gap_{name}", methodcaller("gap", name), "signed") for name in REFERENCES),
+        whole("human_rank", "rank"), number("position"), number("best_percent_of_human", decimals=1),
+        points("model_range", "spread"), points("model_sd", "sd"), text("difficulty"),
+        note="Gaps are Human minus models. Position is 0 at the worst model and 1 at the best.",
     )  # fmt: skip
 
 
-def win_table(standings: Sequence[PeopleRank]) -> ColumnTable:
+_KINDS: dict[By, str] = {"all": "all", "family": "family", "group": "datasets", "lang": "language"}
+
+
+def win_table(ranks: Sequence[PeopleRank]) -> ColumnTable:
     """Pairs that people win against the best, median and mean model, by kinds of groups (figure 3)."""
-    rows = tuple(
-        (kind, wins.group, wins.against, wins.wins, wins.pairs, 100 * wins.rate)
-        for kind, by in _GROUPS.items()
-        for wins in win_rates(standings, by)
-    )
-    columns = (
-        Column("by", "text"), Column("group", "text"), Column("against", "text"), Column("wins", decimals=0),
-        Column("pairs", decimals=0), Column("win_rate", decimals=1)
+    return ColumnTable.of(
+        "hume_win_rates", "HUME: pairs that people win", [wins for by in _KINDS for wins in win_rates(ranks, by)],
+        text("by", lambda wins: _KINDS[wins.by]), text("group"), text("against", "reference"), whole("wins"),
+        whole("pairs"), points("win_rate", "rate"), note="A tie is not a win.",
     )  # fmt: skip
-    return ColumnTable("hume_win_rates", "HUME: pairs that people win", columns, rows, "A tie is not a win.")

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, get_args
 
 import numpy as np
 
-from embassay.protocols.hume.published.paper import Pair
 from embassay.protocols.hume.published.standings import (
     HUMAN,
-    REFERENCES,
     Correlation,
     Matrix,
-    correlate_series,
+    PeopleRank,
+    agreement_against_gap,
     people_ranks,
     win_rates,
 )
 from embassay.protocols.hume.published.standings import rank_places as ranked_places
-from embassay.protocols.hume.record import Bar, PairRecord, Place, SystemKind, SystemScore, Wins
+from embassay.protocols.hume.record import Bar, By, PairRecord, Place, SystemKind, Wins
 from embassay.protocols.hume.results.contestants import StudyPlan, no_bar
 from embassay.protocols.hume.scoring import MAIN
 from embassay.protocols.hume.study import FAMILIES
@@ -40,7 +39,6 @@ from embassay.runs.folder import CellRecord
 from embassay.stats import bootstrap_ci
 
 __all__ = [
-    "REFERENCES",
     "Contender",
     "against_gap",
     "correlation_bar",
@@ -53,10 +51,6 @@ __all__ = [
 
 FEWEST_PAIRS = 10
 """Pairs from which on a mean over them gets an interval."""
-_BY: Mapping[Literal["all", "family", "lang", "group"], Callable[[Pair], str]] = {
-    "all": lambda _: "all", "family": lambda pair: pair.family, "lang": lambda pair: pair.lang,
-    "group": lambda pair: pair.group
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ def matrix_of(pairs: Sequence[PairRecord], contenders: Sequence[Contender]) -> M
     names = tuple(row.system for row in contenders if row.ranked and is_complete(pairs, row.system))
     values = np.array([[_pair_value(pair, name) for pair in held] for name in names], dtype=np.float64)
     human = np.array([pair.human.value for pair in held], dtype=np.float64)
-    return Matrix(tuple(map(published_pair, held)), names, values.reshape(len(names), len(held)), human)
+    return Matrix(held, names, values.reshape(len(names), len(held)), human)
 
 
 def rank_by_mean(
@@ -119,25 +113,17 @@ def rank_by_mean(
 
 def count_wins(matrix: Matrix) -> tuple[Wins, ...]:
     """In how many pairs people are strictly above the models' best, median and mean; empty without a model."""
-    if not matrix.models:
-        return ()
-    every = people_ranks(matrix)
-    return tuple(
-        Wins(by=by, group=rate.group, reference=rate.against, wins=rate.wins, pairs=rate.pairs)
-        for by, group in _BY.items()
-        for rate in win_rates(every, group)
-    )
+    ranks = _known_ranks(matrix)
+    return tuple(wins for by in get_args(By) for wins in win_rates(ranks, by))
 
 
-def against_gap(pairs: Sequence[PairRecord], matrix: Matrix) -> Correlation:
+def against_gap(matrix: Matrix) -> Correlation:
     """Spearman's correlation of people's agreement and best model minus people, over the pairs that have both."""
-    agreement = {(pair.dataset, pair.lang): pair.agreement.value.value for pair in pairs if pair.agreement}
-    both = [
-        (value, -rank.gap())
-        for rank in (people_ranks(matrix) if matrix.models else ())
-        if (value := agreement.get((rank.pair.dataset, rank.pair.lang))) is not None
-    ]
-    return correlate_series([agreed for agreed, _ in both], [lead for _, lead in both])
+    return agreement_against_gap(_known_ranks(matrix))
+
+
+def _known_ranks(matrix: Matrix) -> tuple[PeopleRank, ...]:
+    return people_ranks(matrix) if matrix.models else ()
 
 
 def correlation_bar(correlation: Correlation) -> Bar:
@@ -179,19 +165,8 @@ def _unranked_place(held: Sequence[PairRecord], contender: Contender, seed: int)
 
 
 def _pair_value(pair: PairRecord, system: str) -> float | None:
-    return next((score.score.value for score in _pair_scores(pair) if score.system == system), None)
-
-
-def _pair_scores(pair: PairRecord) -> Iterator[SystemScore]:
-    yield from pair.models
-    yield from pair.llms
-
-
-def published_pair(record: PairRecord) -> Pair:
-    """A pair of the record as result files have it."""
-    return Pair(
-        record.dataset, record.lang, record.family, record.n, len(record.annotators), record.group, record.flags
-    )  # fmt: skip
+    row = pair.find_score(system)
+    return None if row is None else row.score.value
 
 
 def system_standings(

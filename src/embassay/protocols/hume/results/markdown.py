@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from embassay.protocols.hume.record import Bar, Beside, Need, PairRecord, Summary, beside_models
+from embassay.protocols.hume.published.standings import Beside, beside_models
+from embassay.protocols.hume.record import Bar, Need, PairRecord, Summary
 from embassay.protocols.hume.tables import answered_by
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim, state_count, state_value
@@ -82,7 +83,7 @@ def _pair_row(beside: Beside) -> tuple[str, ...]:
 
 
 def _is_outside(pair: PairRecord, system: str) -> bool:
-    return any(score.outside for score in (*pair.models, *pair.llms) if score.system == system)
+    return any(score.outside for score in pair.system_scores if score.system == system)
 
 
 def _format_score(bar: Bar) -> str:

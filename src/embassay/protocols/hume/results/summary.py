@@ -212,7 +212,7 @@ def study_summary(
         for of in plan.answered
     )
     matrix = matrix_of(pairs, entered)
-    gap = against_gap(pairs, matrix)
+    gap = against_gap(matrix)
     summary = Summary(
         title=f"HUME, {plan.folder.study.name}", source="study", seed=plan.request.seed, pairs=pairs,
         places=rank_by_mean(pairs, entered, plan.request.seed), wins=count_wins(matrix),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from embassay.protocols.kernel.quantities import (
     quantities_table,
     quantity,
 )
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, counted, write_tables
+from embassay.protocols.kernel.tables import ColumnTable, counted, number, text, whole, write_tables
 from embassay.protocols.pteb.judging import of_ratings
 from embassay.protocols.pteb.options import RatingOptions
 from embassay.protocols.pteb.paraphrasing import judge_prompt
@@ -44,6 +45,7 @@ from embassay.protocols.pteb.validation.raters import (
 )
 from embassay.protocols.pteb.validation.study import Study
 from embassay.protocols.wordings.pairs import Item, sheet, write_ratings
+from embassay.protocols.wordings.tables import where_known
 from embassay.records import Result
 from embassay.runs.folder import RunFolder, hardware_facts, list_versions, slugify_name
 from embassay.runs.forecast import Forecast, Forecasts
@@ -206,64 +208,56 @@ def _row(
     return Result(*place, estimate.estimate, estimate.n, *interval, estimate.method, seed)
 
 
+_LANG = text("lang", lambda result: result.lang or TOTAL)
+
+
+class ClassCounts(NamedTuple):
+    """How many ratings or pairs of a language are in each class."""
+
+    lang: str
+    of: str
+    counts: Sequence[int]
+
+
 def _table_11(results: Sequence[LanguageResult], threshold: float) -> ColumnTable:
-    columns = (
-        Column("lang", "text"), Column("n_pairs", decimals=0), Column("n_incomplete", decimals=0),
-        Column("n_ratings", decimals=0),
-        Column("raters", decimals=0), Column("raters_rejected", decimals=0),
-        Column("mean_similarity"), Column("ci_low"), Column("ci_high"), Column("median_similarity"),
-        Column("share_at_threshold"), Column("alpha"), Column("alpha_low"), Column("alpha_high"),
-        Column("verdict", "text"), Column("reason", "text")
+    return ColumnTable.of(
+        "pteb_table11", "PTEB table 11: human validation", results, _LANG, whole("n_pairs", "rated"),
+        whole("n_incomplete", "incomplete"), whole("n_ratings", "ratings"), whole("raters"),
+        whole("raters_rejected", "rejected"), number("mean_similarity", "mean.estimate"),
+        where_known(number("ci_low", "mean.low")), where_known(number("ci_high", "mean.high")),
+        number("median_similarity", "median"), number("share_at_threshold", "share.estimate"),
+        number("alpha", "alpha.estimate"), where_known(number("alpha_low", "alpha.low")),
+        where_known(number("alpha_high", "alpha.high")), text("verdict", lambda result: verdict(result, results)),
+        text("reason"),
+        note=f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean "
+        "of the languages; medians are over ratings; alpha is Krippendorff's, ordinal.",
     )  # fmt: skip
-    body = tuple(
-        (
-            result.lang or TOTAL, result.rated, result.incomplete, result.ratings, result.raters, result.rejected,
-            *_three(result.mean), result.median, None if result.share is None else result.share.estimate,
-            *_three(result.alpha), verdict(result, results), result.reason,
-        )
-        for result in results
-    )  # fmt: skip
-    note = (
-        f"Ratings from 0 to 5; a language is accepted at a mean of {threshold:g} or more. The total is the mean of the "
-        "languages; medians are over ratings; alpha is Krippendorff's, ordinal."
-    )
-    return ColumnTable("pteb_table11", "PTEB table 11: human validation", columns, body, note)
 
 
 def _distribution(results: Sequence[LanguageResult]) -> ColumnTable:
-    columns = (
-        Column("lang", "text"),
-        Column("of", "text"),
-        *(Column(str(rating), decimals=0) for rating in CLASSES),
-    )
-    body: tuple[tuple[Value, ...], ...] = tuple(
-        (result.lang or TOTAL, what, *counts)
+    rows = [
+        ClassCounts(result.lang, what, counts)
         for result in results
         for what, counts in (("ratings", result.rating_counts), ("pairs", result.pair_counts))
-    )
-    note = "Counted at the nearest whole number, halves upward; a pair is the mean of its ratings."
-    return ColumnTable("rating_distribution", "PTEB figure 6: ratings", columns, body, note)
+    ]
+    return ColumnTable.of(
+        "rating_distribution", "PTEB figure 6: ratings", rows, _LANG, text("of"),
+        *(whole(str(rating), partial(_find_count, place)) for place, rating in enumerate(CLASSES)),
+        note="Counted at the nearest whole number, halves upward; a pair is the mean of its ratings.",
+    )  # fmt: skip
+
+
+def _find_count(place: int, row: ClassCounts) -> int:
+    return row.counts[place]
 
 
 def _raters(raters: Sequence[RaterVerdict]) -> ColumnTable:
-    columns = (
-        Column("rater_id", "text"), Column("lang", "text"), Column("ratings", decimals=0),
-        Column("missing", decimals=0), Column("dummies_passed", decimals=0), Column("dummies_failed", decimals=0),
-        Column("dummies_missing", decimals=0), Column("flagged", decimals=0), Column("far", decimals=0),
-        Column("fate", "text"), Column("reason", "text")
+    counts = ("ratings", "missing", "dummies_passed", "dummies_failed", "dummies_missing", "flagged")
+    return ColumnTable.of(
+        "raters", "Raters, and why any was rejected", raters, text("rater_id"),
+        text("lang", lambda rater: "; ".join(rater.langs)), *map(whole, counts),
+        whole("far", lambda rater: len(rater.far)), text("fate"), text("reason"),
     )  # fmt: skip
-    body = tuple(
-        (
-            rater.rater_id, "; ".join(rater.langs), rater.ratings, rater.missing, rater.dummies_passed,
-            rater.dummies_failed, rater.dummies_missing, rater.flagged, len(rater.far), rater.fate, rater.reason,
-        )
-        for rater in raters
-    )  # fmt: skip
-    return ColumnTable("raters", "Raters, and why any was rejected", columns, body)
-
-
-def _three(ends: Estimate | None) -> tuple[float | None, float | None, float | None]:
-    return (None, None, None) if ends is None else (ends.estimate, _known(ends.low), _known(ends.high))
 
 
 def _known(value: float) -> float | None:
