@@ -47,13 +47,6 @@ def _stage_fields(stage: str, title: str) -> tuple[Field, Field]:
     return _time_field(stage, f"{title} ms"), _time_field(stage, f"{title} p95 ms", "p95")
 
 
-TIMES = (
-    *_stage_fields("embed", "Embed"),
-    *_stage_fields("retrieve", "Retrieve"),
-    *_stage_fields("total", "Total"),
-)
-
-
 def _measure_fields(findings: Findings, find: str = "value.value", prefix: str = "") -> Iterator[Field]:
     """A column for each measure."""
     for measure in findings.measures:
@@ -205,7 +198,9 @@ def _against_fields(measure: str, k: int) -> Iterator[Field]:
     """The quality of routing less that of a fixed K."""
 
     def difference(row: SweepRow) -> Figure:
-        differences = {(against.measure, against.k): against.difference for against in row.of.against}
+        differences: dict[tuple[str, int], Figure] = {
+            (against.measure, against.k): against.difference for against in row.of.against
+        }
         return differences[measure, k]
 
     titles = {
@@ -367,7 +362,8 @@ def end_rerankers(findings: Findings) -> tuple[str, str]:
 
 def _quality_table(findings: Findings, name: str, title: str, pick: Pick) -> ColumnTable:
     return ColumnTable.of(
-        f"rag_{name}", title, _stack_rows(findings, pick), *STACK, *_measure_fields(findings), *TIMES,
+        f"rag_{name}", title, _stack_rows(findings, pick), *STACK, *_measure_fields(findings),
+        *_stage_fields("embed", "Embed"), *_stage_fields("retrieve", "Retrieve"), *_stage_fields("total", "Total"),
         note="Times in ms: p50, and p95."
     )  # fmt: skip
 
