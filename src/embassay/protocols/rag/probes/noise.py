@@ -526,6 +526,7 @@ def _drops_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
     lines = rows.lines(systems, [level_name(NOISIEST, rewriter) for rewriter in _list_rewriters(rows)])
     return ColumnTable.of(
         "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting brings back",
+        # Questions as asked keep their line where nothing could be measured.
         [line for line in lines if not _rewriter_of(line.variant) or line.find(HEADLINE) is not None],
         SYSTEM, DATASET, LANG, WORDING, *measure_fields(("drop", "drop low", "drop high"), HEADLINE),
         *measure_fields(("drop %", "% low", "% high"), SHARE, 1),
