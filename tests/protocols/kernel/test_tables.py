@@ -17,6 +17,11 @@ from embassay.protocols.kernel.tables import (
     Printed,
     check_table_name,
     csv_text,
+    interval_fields,
+    number,
+    points,
+    text,
+    whole,
     write_tables,
 )
 
@@ -26,6 +31,26 @@ def test_a_row_has_a_value_for_every_column(rows):
     """Said where the table is made, with its name and the row."""
     with pytest.raises(ValueError, match=f"row {len(rows)} of the table widths has"):
         ColumnTable("widths", "Widths", (Column("a"), Column("b")), rows)
+
+
+def test_a_field_finds_its_value_in_the_item_of_a_row():
+    """By the column's name, a path, its steps, a function, or in what another function finds; none on the way is no
+    value, and what is so counts 1."""
+    items = [
+        {"name": "a", "at.k": {"value": 0.5, "low": None, "high": 0.75}, "sure": True},
+        {"name": "b", "at.k": None, "sure": False},
+    ]
+    figure = [field.within(lambda item: {"of": item["at.k"]}) for field in interval_fields("of", "xyz")]
+    table = ColumnTable.of(
+        "found", "Found", items, text("name"), number("k", ("at.k", "value")), whole("sure"),
+        points("percent", ("at.k", "high")), text("other", lambda item: item["name"] * 2), *figure, note="All."
+    )  # fmt: skip
+    assert table.rows == (
+        ("a", 0.5, 1, 75.0, "aa", 50.0, None, 75.0),
+        ("b", None, 0, None, "bb", None, None, None),
+    )
+    assert table.as_markdown().splitlines()[4] == "| a | 0.50 | 1 | 75.0 | aa | 50.0 | n/a | 75.0 |"
+    assert table.note == "All."
 
 
 def test_a_column_has_a_style_that_there_is():
@@ -41,7 +66,7 @@ def test_a_table_stays_in_its_folder(name):
         check_table_name(name)
 
 
-text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +137,7 @@ def test_a_table_is_kept_in_three_forms(tmp_path):
     assert "a & 3" in (tmp_path / "tables" / "t.tex").read_text()
 
 
-@given(st.lists(st.lists(text, min_size=2, max_size=2), min_size=1))
+@given(st.lists(st.lists(texts, min_size=2, max_size=2), min_size=1))
 def test_csv_is_read_as_it_was_written(rows):
     """Commas, quotes and line ends in names included; what a spreadsheet would compute is kept from it."""
     read = list(csv.reader(io.StringIO(csv_text(rows), newline="")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -31,7 +32,7 @@ from embassay.protocols.kernel.groups import named_groups
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem
 from embassay.protocols.kernel.session import Session, Silent
-from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable
+from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, number, text, whole
 from embassay.protocols.tasks.task import make_outcome, pair_similarity
 from embassay.randomness import generator
 from embassay.records import Loaded, Result, Score, TaskOutcome
@@ -379,81 +380,52 @@ class GradedCalibrations(Calibrations):
 
 def thresholds_table(rows: Sequence[Result]) -> ColumnTable:
     """Every promise: accept from which similarity on, and what the sample has there."""
-    cell: dict[tuple[str, str, str], dict[str, Result]] = {}
+    cells: dict[tuple[str, str, str], dict[str, Result]] = {}
     for row in rows:
         if row.variant in ("precision", "recall"):
-            cell.setdefault((row.system, row.dataset, row.variant), {})[row.measure] = row
-    body = [
-        (system, dataset, by_measure["threshold"].method.partition(",")[0], *_threshold_line(by_measure))
-        for (system, dataset, _), by_measure in cell.items()
-    ]
-    columns = (
-        Column("system", "text"), Column("dataset", "text"), Column("promise", "text"),
-        Column("accept from", decimals=3),
-        Column("precision seen", decimals=3), Column("recall seen", decimals=3), Column("why not", "text")
-    )  # fmt: skip
-    return ColumnTable(
-        "calibration_thresholds", "Thresholds with a promise", columns, tuple(body),
-        "What is promised holds for pairs like these; what is seen is of the sample the threshold was chosen in."
+            cells.setdefault((row.system, row.dataset, row.variant), {})[row.measure] = row
+    return ColumnTable.of(
+        "calibration_thresholds", "Thresholds with a promise", cells.values(), text("system", "threshold.system"),
+        text("dataset", "threshold.dataset"),
+        text("promise", lambda cell: cell["threshold"].method.partition(",")[0]),
+        number("accept from", "threshold.value", 3), number("precision seen", "sample_precision.value", 3),
+        number("recall seen", "sample_recall.value", 3), text("why not", "threshold.reason"),
+        note="What is promised holds for pairs like these; what is seen is of the sample the threshold was chosen in."
     )  # fmt: skip
 
 
 def costs_table(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """Where mistakes cost least, and what accepting all or nothing would cost; no table where no cost was asked for."""
-    by_cell: dict[tuple[str, str], dict[tuple[str, str], Result]] = {}
+    cells: dict[tuple[str, str], dict[str, Result]] = {}
     for row in rows:
         if row.measure == "cost" or (row.measure, row.variant) == ("threshold", "cost"):
-            by_cell.setdefault((row.system, row.dataset), {})[row.measure, row.variant] = row
-    body = []
-    for (system, dataset), cell in by_cell.items():
-        least, where = cell["cost", "cost"], cell["threshold", "cost"]
-        others = (cell["cost", f"accept {name}"].value for name in ("all", "nothing"))
-        body.append((
-            system, dataset, least.method.partition("; ")[2], where.value, least.value, least.ci_high, *others, least.n,
-            where.reason
-        ))  # fmt: skip
-    if body:
-        columns = (
-            Column("system", "text"), Column("dataset", "text"), Column("costs", "text"),
-            Column("accept from", decimals=3), Column("cost", decimals=3), Column("at most", decimals=3),
-            Column("accepting all", decimals=3), Column("accepting nothing", decimals=3), Column("labels", decimals=0),
-            Column("why not", "text")
-        )  # fmt: skip
-        yield ColumnTable(
-            "calibration_costs", "Where mistakes cost least", columns, tuple(body),
-            "The threshold is chosen on half of the labels; costs are per label of the other half."
+            name = row.variant if row.measure == "cost" else "threshold"
+            cells.setdefault((row.system, row.dataset), {})[name] = row
+    if cells:
+        yield ColumnTable.of(
+            "calibration_costs", "Where mistakes cost least", cells.values(), text("system", "cost.system"),
+            text("dataset", "cost.dataset"), text("costs", lambda cell: cell["cost"].method.partition("; ")[2]),
+            number("accept from", "threshold.value", 3), number("cost", "cost.value", 3),
+            number("at most", "cost.ci_high", 3), number("accepting all", "accept all.value", 3),
+            number("accepting nothing", "accept nothing.value", 3), whole("labels", "cost.n"),
+            text("why not", "threshold.reason"),
+            note="The threshold is chosen on half of the labels; costs are per label of the other half."
         )  # fmt: skip
 
 
 def next_labels(rows: Sequence[Result]) -> Iterator[ColumnTable]:
     """What more labels would buy for each promise that these don't suffice for; no table where there is none."""
-    halves = {
-        (row.system, row.dataset, row.variant, row.subset): row.value for row in rows if row.measure == HALF
-    }
-    body = tuple(
-        (
-            row.system, row.dataset, row.variant, row.n, row.value,
-            halves[row.system, row.dataset, row.variant, row.subset],
-        )
-        for row in rows
-        if row.measure == CHANCE
-    )  # fmt: skip
-    if body:
-        columns = (
-            Column("system", "text"), Column("dataset", "text"), Column("promise", "text"),
-            Column("labels", decimals=0), Column("chance of a threshold", decimals=3),
-            Column("half of the interval", decimals=3)
+    place = attrgetter("system", "dataset", "variant", "subset")
+    halves = {place(row): row.value for row in rows if row.measure == HALF}
+    chances = [row for row in rows if row.measure == CHANCE]
+    if chances:
+        yield ColumnTable.of(
+            "calibration_next_labels", "What more labels would buy", chances, text("system"), text("dataset"),
+            text("promise", "variant"), whole("labels", "n"), number("chance of a threshold", "value", 3),
+            number("half of the interval", lambda row: halves[place(row)], 3),
+            note="Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over "
+            "pairs."
         )  # fmt: skip
-        yield ColumnTable(
-            "calibration_next_labels", "What more labels would buy", columns, body,
-            "Chance that a threshold can be guaranteed; half of the 95% interval of a probability, mean over pairs."
-        )  # fmt: skip
-
-
-def _threshold_line(by_measure: Mapping[str, Result]) -> Iterator[Any]:
-    for measure in ("threshold", "sample_precision", "sample_recall"):
-        yield by_measure[measure].value if measure in by_measure else None
-    yield by_measure["threshold"].reason
 
 
 def gaps_table(rows: Sequence[Result]) -> ColumnTable:

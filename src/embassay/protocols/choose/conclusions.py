@@ -24,7 +24,7 @@ from embassay.protocols.choose.belief import (
 )
 from embassay.protocols.choose.options import AS_GOOD, FEW, FOUND
 from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, passage_gains, passage_nearness
-from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable, number, text
 from embassay.records import Result
 
 SIGNALS = (*FITTED, "agreement")
@@ -260,30 +260,24 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
     """The systems, the likeliest first, and what each signal says of them."""
     belief, near = one.belief, one.belief.near(one.tolerance)
     order = np.argsort(belief.regret, kind="stable").tolist()
-    columns = (
-        Column("system", "text"), Column("P(best)", decimals=2), Column(f"P(within {one.tolerance:g})", decimals=2),
-        Column("expected regret", decimals=3), Column("against the pick", "signed", decimals=3)
+    system = text("system", one.systems.__getitem__)
+    ahead = belief.mean - belief.mean[belief.pick]
+    yield ColumnTable.of(
+        "choice", "Which system, and how sure", order, system, number("P(best)", belief.best.item),
+        number(f"P(within {one.tolerance:g})", near.item), number("expected regret", belief.regret.item, 3),
+        number("against the pick", ahead.item, 3, "signed"),
+        note="Regret is how far below the best nDCG@10 a system is expected to lie. "
+        f"Judged questions: {len(one.judged)}."
     )  # fmt: skip
-    rows = tuple(
-        (
-            one.systems[place], float(belief.best[place]), float(near[place]), float(belief.regret[place]),
-            float(belief.mean[place] - belief.mean[belief.pick]),
-        )
-        for place in order
-    )  # fmt: skip
-    yield ColumnTable(
-        "choice", "Which system, and how sure", columns, rows,
-        f"Regret is how far below the best nDCG@10 a system is expected to lie. Judged questions: {len(one.judged)}."
-    )  # fmt: skip
-    more = one.written.mean(axis=0)[:, None] if len(one.written) else np.empty((len(one.systems), 0))
-    heads = (*SIGNALS, *(["model's questions"] if len(one.written) else []))
-    values = np.column_stack([one.evidence.values, more])
-    yield ColumnTable(
-        "choice_signals", "What the documents ask of themselves",
-        (Column("system", "text"), *(Column(name, decimals=3) for name in heads)),
-        tuple((one.systems[place], *map(float, values[place])) for place in order),
-        "How near the first place the passage of a question is, from 0 to 1; how much of the first ten others have "
-        "too; and nDCG@10 of what a model asked."
+    signals = [
+        number(name, values.item, 3) for name, values in zip(SIGNALS, one.evidence.values.T, strict=True)
+    ]
+    if len(one.written):
+        signals.append(number("model's questions", one.written.mean(axis=0).item, 3))
+    yield ColumnTable.of(
+        "choice_signals", "What the documents ask of themselves", order, system, *signals,
+        note="How near the first place the passage of a question is, from 0 to 1; how much of the first ten others "
+        "have too; and nDCG@10 of what a model asked."
     )  # fmt: skip
 
 

@@ -29,17 +29,17 @@ from embassay.data.judged_runs import read_qrels
 from embassay.errors import UsageError
 from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.choose.options import ChoiceOptions
-from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable
 from embassay.protocols.questions import QuestionsOptions
 from embassay.protocols.questions import drafts as drafted
 from embassay.protocols.questions.drafts import (
-    KEPT,
     OUTCOMES,
     Draft,
     Writer,
     decided_drafts,
     draw_passages,
     near_repeats,
+    outcomes_table,
     plan_models,
     prompt_for,
     waiting_drafts,
@@ -533,9 +533,4 @@ def draft_tables(commissions: Sequence[Commission], drafts: Mapping[str, Draft])
     for job in commissions:
         counts = job.counts(drafts)
         outcomes = [name for name in OUTCOMES if any(name in of_kind for of_kind in counts.values())]
-        columns = (Column("Kind", "text"), *(Column(name.capitalize(), decimals=0) for name in outcomes))
-        rows: tuple[tuple[Any, ...], ...] = tuple(
-            (kind, *(of_kind.get(name, 0) for name in outcomes)) for kind, of_kind in counts.items()
-        )
-        note = "; ".join(f"{name}: {OUTCOMES[name]}" for name in outcomes if name != KEPT)
-        yield ColumnTable("choice_drafts", "Generated questions by outcome", columns, rows, note)
+        yield outcomes_table("choice_drafts", "Generated questions by outcome", counts, outcomes)

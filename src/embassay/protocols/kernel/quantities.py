@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from embassay.protocols.kernel.tables import Column, ColumnTable
+from embassay.protocols.kernel.tables import ColumnTable, number, text, whole
 from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, Corrected, Outlook, corrected, outlook
 from embassay.stats.intervals import t_quantile
 
@@ -152,32 +152,22 @@ def found_at(
 
 def quantities_table(name: str, title: str, rows: Iterable[tuple[str, Quantity]]) -> ColumnTable:
     """`rows` are whose quantity it is, such as a judge's name, and the quantity."""
-    columns = (
-        Column("of", "text"), Column("what", "text"), Column("corrected", decimals=3), Column("low", decimals=3),
-        Column("high", decimals=3), Column("people", decimals=3), Column("people_low", decimals=3),
-        Column("people_high", decimals=3), Column("judge", decimals=3), Column("labels", decimals=0),
-        Column("units", decimals=0), Column("worth", decimals=0), Column("use", "text")
+    return ColumnTable.of(
+        name, title, [{"of": of, "row": row} for of, row in rows], text("of"), text("what", "row.name"),
+        number("corrected", "row.value", 3), number("low", "row.low", 3), number("high", "row.high", 3),
+        number("people", "row.alone", 3), number("people_low", "row.alone_low", 3),
+        number("people_high", "row.alone_high", 3), number("judge", "row.judge", 3), whole("labels", "row.n"),
+        whole("units", "row.total"), whole("worth", "row.worth"), text("use", "row.use"),
+        note="What people would say of all units, from their labels and the judge's (docs/corrected_judges.md). It "
+        "takes that people's units are a random sample."
     )  # fmt: skip
-    body = tuple(
-        (
-            of, row.name, row.value, row.low, row.high, row.alone, row.alone_low, row.alone_high, row.judge, row.n,
-            row.total, row.worth, row.use,
-        )
-        for of, row in rows
-    )  # fmt: skip
-    note = (
-        "What people would say of all units, from their labels and the judge's (docs/corrected_judges.md). It takes "
-        "that people's units are a random sample."
-    )
-    return ColumnTable(name, title, columns, body, note)
 
 
 def biases_table(name: str, rows: Sequence[tuple[str, JudgeBias]]) -> ColumnTable:
     """How far the judge lies above people, by what it says."""
-    columns = (
-        Column("judge", "text"), Column("judge_says", "text"), Column("units", decimals=0),
-        Column("judge_minus_people", "signed", decimals=2), Column("low", "signed", decimals=2),
-        Column("high", "signed", decimals=2)
+    return ColumnTable.of(
+        name, "Where the judge is off", [{"judge": judge, "row": row} for judge, row in rows], text("judge"),
+        text("judge_says", "row.said"), whole("units", "row.n"),
+        number("judge_minus_people", "row.mean", style="signed"), number("low", "row.low", style="signed"),
+        number("high", "row.high", style="signed")
     )  # fmt: skip
-    body = tuple((of, bias.said, bias.n, bias.mean, bias.low, bias.high) for of, bias in rows)
-    return ColumnTable(name, "Where the judge is off", columns, body, "")

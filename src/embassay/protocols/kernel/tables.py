@@ -430,8 +430,9 @@ class ColumnTable(RunTable):
         return Printed(self.title, [column.name for column in self.columns], aligns, body, self.note)
 
 
-Find = str | Callable[[Any], Any]
-"""How a value is found in an item: by a function, or by a path of attributes and keys (`mean.low`)."""
+Find = str | Sequence[str] | Callable[[Any], Any]
+"""How a value is found in an item: by a function, or by a path of attributes and keys, as a text (`mean.low`) or as its
+steps where a key may hold a dot."""
 
 
 @dataclass(frozen=True)
@@ -441,11 +442,17 @@ class Field:
     column: Column
     find: Callable[[Any], Value]
 
+    def within(self, step: Callable[[Any], Any]) -> Field:
+        """The same of what `step` finds in the item."""
+        return Field(self.column, lambda item: self.find(step(item)))
+
 
 def number(name: str, find: Find = "", decimals: int = 2, style: Style = "number", factor: int = 1) -> Field:
     """A number times `factor`; by default the attribute that is called like the column. None where there is none."""
-    path = find or name
-    value = path if callable(path) else partial(_follow_path, path.split("."))
+    path = find or (name,)
+    if isinstance(path, str):
+        path = path.split(".")
+    value = path if callable(path) else partial(_follow_path, path)
     return Field(Column(name, style, decimals), partial(_scale, value, factor))
 
 
@@ -464,10 +471,12 @@ def points(name: str, find: Find = "", style: Style = "number") -> Field:
     return number(name, find, 1, style, 100)
 
 
-def interval_fields(find: str, names: Sequence[str], style: Style = "number") -> tuple[Field, ...]:
-    """A fraction and its interval in points: columns of these three `names`."""
+def interval_fields(
+    find: str, names: Sequence[str], style: Style = "number", decimals: int = 1, factor: int = 100
+) -> tuple[Field, ...]:
+    """A fraction and its interval, in points of 100 unless said otherwise: columns of these three `names`."""
     ends = zip(names, ("value", "low", "high"), strict=True)
-    return tuple(points(name, f"{find}.{end}", style) for name, end in ends)
+    return tuple(number(name, f"{find}.{end}", decimals, style, factor) for name, end in ends)
 
 
 def _follow_path(path: Sequence[str], item: Any) -> Any:
@@ -507,8 +516,8 @@ def escape(text: str) -> str:
     return _UNSAFE.sub(_safe, " ".join(text.split()))
 
 
-def _safe(found: re.Match[str]) -> str:
-    letter = found[0]
+def _safe(match: re.Match[str]) -> str:
+    letter = match[0]
     if letter == "-":
         return "{}-"
     return _MARKS.get(letter) or _MARKS["["] + f"U+{ord(letter):04X}" + _MARKS["]"]

@@ -24,6 +24,7 @@ from embassay.limits import WHOLE, read_bounded, record_json
 from embassay.protocols.kernel.inputs import Prompt, block, mark_of, read_prompt
 from embassay.protocols.kernel.plan import PlannedSystem
 from embassay.protocols.kernel.session import Silent, unknown_price
+from embassay.protocols.kernel.tables import ColumnTable, text, whole
 from embassay.protocols.questions import QuestionsOptions
 from embassay.protocols.questions.checks import CHECKS, fault_of, find_span, mistype_question
 from embassay.randomness import random_bytes
@@ -93,6 +94,18 @@ OUTCOMES: Mapping[str, str] = {
 """What may become of a question -> what that means."""
 
 
+def outcomes_table(
+    name: str, title: str, counts: Mapping[str, Mapping[str, int]], outcomes: Sequence[str]
+) -> ColumnTable:
+    """How many questions of each kind came to each of the `outcomes`, and what these mean."""
+    rows = [{"Kind": kind, **dict.fromkeys(outcomes, 0), **of_kind} for kind, of_kind in counts.items()]
+    fields = (whole(outcome.capitalize(), (outcome,)) for outcome in outcomes)
+    meanings = [
+        f"{outcome}: {OUTCOMES[outcome]}" for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
+    ]
+    return ColumnTable.of(name, title, rows, text("Kind"), *fields, note="; ".join(meanings))
+
+
 class Written(BaseModel):
     """What the writer answers."""
 
@@ -113,12 +126,12 @@ class Checked(BaseModel):
 @cache
 def prompt_for(kind: str, into: str = "") -> Prompt:
     """The instructions for a kind of question, or for the `check`."""
-    text = partial(read_prompt, "embassay.protocols.questions")
+    read_kind = partial(read_prompt, "embassay.protocols.questions")
     if kind == "check":
-        return Prompt(kind, VERSION, text(kind))
+        return Prompt(kind, VERSION, read_kind(kind))
     # A question with typing errors is written as any other about a fact.
-    task = text("fact" if kind == "typo" else kind).replace("{lang}", into)
-    return Prompt(kind, VERSION, text("write").replace("{kind}", task))
+    task = read_kind("fact" if kind == "typo" else kind).replace("{lang}", into)
+    return Prompt(kind, VERSION, read_kind("write").replace("{kind}", task))
 
 
 def write_messages(kind: str, passage: Placed, into: str = "") -> list[Message]:
@@ -452,8 +465,8 @@ def near_repeats(texts: Sequence[str], threshold: float) -> list[int]:
     index of their runs of 5 characters of `threshold` or more."""
     first: dict[str, int] = {}
     repeats = set()
-    for place, text in enumerate(texts):
-        if first.setdefault(" ".join(text.casefold().split()), place) != place:
+    for place, question in enumerate(texts):
+        if first.setdefault(" ".join(question.casefold().split()), place) != place:
             repeats.add(place)
     if len(texts) > 1 and threshold < 1:
         repeats |= {pair.second for pair in Sketches(texts, Nearness(threshold)).pairs()}

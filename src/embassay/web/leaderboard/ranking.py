@@ -133,7 +133,7 @@ def _test_group(
     if reason:
         return Tested(reason=reason)
     values = np.array([standing.headline.value for standing in ordered], dtype=np.float64)
-    those = _Field(
+    those = _Contest(
         ordered, sign * draws, sign * values, [standing.headline.resampled for standing in ordered]
     )
     before = cache.get(group, Pairs()) if cache is not None else Pairs()
@@ -145,7 +145,7 @@ def _test_group(
 
 
 @dataclass(frozen=True)
-class _Field:
+class _Contest:
     """Systems best first, with their replicates and values turned so that more is better, and what was resampled."""
 
     standings: Sequence[Standing]
@@ -164,7 +164,7 @@ class _Field:
         return score if score or error > ROUNDING * scale else np.nan, alone.df, most.df
 
 
-def _pair_tests(those: _Field, who: Sequence[Hashable], before: Pairs) -> NDArray[np.float64]:
+def _pair_tests(those: _Contest, who: Sequence[Hashable], before: Pairs) -> NDArray[np.float64]:
     place = {key: i for i, key in enumerate(before.who)}
     old = [place.get(key, -1) for key in who]
     table = np.full((len(who), len(who), 3), np.nan)
@@ -175,7 +175,7 @@ def _pair_tests(those: _Field, who: Sequence[Hashable], before: Pairs) -> NDArra
     return table
 
 
-def _p_values(those: _Field, tests: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _p_values(those: _Contest, tests: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """p of every pair, alone and adjusted: as `compare_replicates` has them."""
     count = len(those.standings)
     upper = np.triu_indices(count, 1)
@@ -195,7 +195,7 @@ def _p_of(size: float, df: float) -> float:
     return p_of_signs(df) if np.isinf(size) else min(1.0, 2 * t_tail(size, df))
 
 
-def _rank_tested(those: _Field, tests: NDArray[np.float64]) -> Tested:
+def _rank_tested(those: _Contest, tests: NDArray[np.float64]) -> Tested:
     """Ranks and who cannot be told apart, from p adjusted by Holm over all pairs."""
     names = [standing.system for standing in those.standings]
     count = len(names)

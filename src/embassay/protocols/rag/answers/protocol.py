@@ -29,7 +29,7 @@ from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, Planne
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Silent, unknown_price
-from embassay.protocols.kernel.tables import Column, ColumnTable, csv_text
+from embassay.protocols.kernel.tables import ColumnTable, csv_text, number, text, whole
 from embassay.protocols.rag.answers.answerer import (
     Answer,
     Answerer,
@@ -113,7 +113,7 @@ def prompt_questions(
 ) -> Iterator[Prompted]:
     """The questions with passages of the run that the corpus has, and a reference; others are left to be counted."""
     place = {key: position for position, key in enumerate(collection.ids)}
-    for row, (key, text) in enumerate(zip(collection.query_ids, collection.queries, strict=True)):
+    for row, (key, question) in enumerate(zip(collection.query_ids, collection.queries, strict=True)):
         useful = sorted(
             (p for p, grade in collection.grades[row].items() if grade >= USEFUL),
             key=lambda p: (-collection.grades[row][p], p),
@@ -121,7 +121,7 @@ def prompt_questions(
         reference = references.get(key) or [collection.texts[p] for p in useful[:REFERENCES]]
         places = tuple(dict.fromkeys(place[doc] for doc in run.get(key, ()) if doc in place))[:k]
         if reference:
-            yield Prompted(row, Question(key, text), places, tuple(reference))
+            yield Prompted(row, Question(key, question), places, tuple(reference))
 
 
 def with_distractors(one: Prompted, collection: Collection, index: BM25Index, n: int) -> Prompted:
@@ -551,27 +551,13 @@ def _timing_words(records: Sequence[CellRecord]) -> str:
 
 def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Iterator[ColumnTable]:
     """`rag_answers`: every figure of every run, and how fast the generator was."""
-    columns = (
-        Column("Run", "text"), Column("Measure", "text"), Column("Prompt", "text"), Column("Value", decimals=3),
-        Column("95% low", decimals=3), Column("95% high", decimals=3), Column("n", decimals=0)
-    )  # fmt: skip
-    lines = [
-        (
-            row.system,
-            row.measure,
-            row.variant or "the run's passages",
-            row.value,
-            row.ci_low,
-            row.ci_high,
-            row.n,
-        )
-        for row in rows
-    ]
-    note = (
-        "An abstention is not right. Acc|Hit is accuracy where all useful passages were shown. "
+    yield ColumnTable.of(
+        "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
+        text("Prompt", lambda row: row.variant or "the run's passages"), number("Value", "value", 3),
+        number("95% low", "ci_low", 3), number("95% high", "ci_high", 3), whole("n"),
+        note="An abstention is not right. Acc|Hit is accuracy where all useful passages were shown. "
         + _timing_words(records)
-    )
-    yield ColumnTable("rag_answers", "Answers from the passages of each run", columns, tuple(lines), note)
+    )  # fmt: skip
 
 
 def answer(

@@ -11,7 +11,7 @@ from statistics import mean, median, pstdev
 from typing import TYPE_CHECKING, Any
 
 from embassay.protocols.kernel.claims import Claim, state_count, state_value
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, counted
+from embassay.protocols.kernel.tables import Column, ColumnTable, Field, counted, number, text, whole
 from embassay.protocols.rag.golden import summary
 from embassay.protocols.rag.golden.candidates import read_rewrite
 from embassay.protocols.rag.golden.corpus import Work
@@ -422,73 +422,49 @@ def _of_judge(golden: Golden) -> Iterator[tuple[str, Figure]]:
 
 def golden_tables(golden: Golden) -> list[ColumnTable]:
     """The label summary, tokens per candidate (the source's table 14), stages, queries, and the judge's repeats."""
-    listed = [_labels_table(golden.labels), _stages_table(golden), _queries_table(golden)]
+    tables = [_labels_table(golden.labels), _stages_table(golden), _queries_table(golden)]
     if golden.tokens is not None:
-        listed.append(_tokens_table(golden))
+        tables.append(_tokens_table(golden))
     if golden.repeated is not None and golden.repeated.table:
-        listed.append(_repeats_table(golden.repeated.table))
-    return listed
+        tables.append(_repeats_table(golden.repeated.table))
+    return tables
 
 
 def _labels_table(labels: Mapping[str, float | None]) -> ColumnTable:
-    columns = (Column("quantity", "text"), Column("value"))
-    return ColumnTable("label_summary", "Labels of the golden set", columns, tuple(labels.items()))
+    return ColumnTable.of(
+        "label_summary",
+        "Labels of the golden set",
+        labels,
+        text("quantity", str),
+        number("value", labels.get),
+    )
 
 
 def _stages_table(golden: Golden) -> ColumnTable:
-    columns = (
-        Column("stage", "text"), Column("does", "text"), Column("done", decimals=0), Column("kept", decimals=0),
-        Column("failed", decimals=0), Column("seconds", decimals=1), Column("counts", "text")
+    return ColumnTable.of(
+        "stages", "Stages", golden.stages, text("stage", "name"), text("does", "title"), whole("done"), whole("kept"),
+        whole("failed"), number("seconds", decimals=1), text("counts", lambda stage: _count_words(stage.counts))
     )  # fmt: skip
-    rows: list[tuple[Value, ...]] = [
-        (
-            stage.name,
-            stage.title,
-            stage.done,
-            stage.kept,
-            stage.failed,
-            stage.seconds,
-            _count_words(stage.counts),
-        )
-        for stage in golden.stages
-    ]
-    return ColumnTable("stages", "Stages", columns, tuple(rows))
 
 
 def _queries_table(golden: Golden) -> ColumnTable:
-    numbers = ("pool", "grade 5", "grade 4", "grade 3", "grade 2", "grade 1", "kept", "calls")
-    columns = (
-        Column("query_id", "text"), Column("status", "text"),
-        *(Column(name, decimals=0) for name in numbers),
-        Column("stopped", "text"), Column("reason", "text")
+    return ColumnTable.of(
+        "queries", "Questions", golden.queries, text("query_id"), text("status"), whole("pool"),
+        *map(_grade_field, (5, 4, 3, 2, 1)), whole("kept"), whole("calls"), text("stopped"), text("reason")
     )  # fmt: skip
-    rows: list[tuple[Value, ...]] = []
-    for query in golden.queries:
-        grades: tuple[Value, ...] = tuple(reversed(query.grades)) or (None,) * 5
-        rows.append(
-            (
-                query.query_id,
-                query.status,
-                query.pool,
-                *grades,
-                query.kept,
-                query.calls,
-                query.stopped,
-                query.reason,
-            )
-        )
-    return ColumnTable("queries", "Questions", columns, tuple(rows))
+
+
+def _grade_field(grade: int) -> Field:
+    """How many passages of a question have the grade; None where none is graded."""
+    return whole(f"grade {grade}", lambda query: query.grades[grade - 1] if query.grades else None)
 
 
 def _tokens_table(golden: Golden) -> ColumnTable:
-    tokens = golden.tokens
-    assert tokens is not None
-    columns = (
-        Column("tokenizer", "text"), Column("candidates", decimals=0), Column("mean", decimals=1),
-        Column("sd", decimals=1), Column("median", decimals=0), Column("largest", decimals=0)
+    return ColumnTable.of(
+        "rag_table14", "Tokens per candidate, question and passage together", [golden.tokens], text("tokenizer"),
+        whole("candidates", "n"), number("mean", decimals=1), number("sd", decimals=1), whole("median"),
+        whole("largest")
     )  # fmt: skip
-    row = (tokens.tokenizer, tokens.n, tokens.mean, tokens.sd, tokens.median, tokens.largest)
-    return ColumnTable("rag_table14", "Tokens per candidate, question and passage together", columns, (row,))
 
 
 def _repeats_table(table: tuple[tuple[int, ...], ...]) -> ColumnTable:

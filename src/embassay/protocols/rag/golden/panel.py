@@ -20,7 +20,15 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel import tables as numbers
 from embassay.protocols.kernel.claims import Claim
 from embassay.protocols.kernel.estimates import UNVARIED
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, write_tables
+from embassay.protocols.kernel.tables import (
+    ColumnTable,
+    Field,
+    interval_fields,
+    number,
+    text,
+    whole,
+    write_tables,
+)
 from embassay.protocols.rag.golden.checks import grade_agreement, grade_table
 from embassay.protocols.rag.golden.grades import Key
 from embassay.protocols.rag.golden.summary import Figure
@@ -230,34 +238,31 @@ NAMED = {"exact": "Same grade", "within_one": "Within one", "kappa": "Weighted k
 def panel_tables(panel: Panel) -> Iterator[ColumnTable]:
     """`rag_judges`: each judge and both panels beside people, with prices; `rag_judge_pairs`: the judges beside each
     other."""
-    with_people = any(judge.people for judge in (*panel.judges, *panel.panels))
-    columns = (
-        Column("Judge", "text"), Column("Kind", "text"), Column("Grades", decimals=0), Column("Mean grade", decimals=2),
-        *(_figure_columns() if with_people else ()), Column("Right, by the model", decimals=3),
-        Column("USD", decimals=4), Column("USD per 1,000", decimals=4)
+    figures: tuple[Field, ...] = ()
+    note = ""
+    if any(judge.people for judge in (*panel.judges, *panel.panels)):
+        figures = tuple(_figure_fields("judge.people"))
+        note = "Agreement is with people's grades; shift is the mean grade minus theirs."
+    judges = [
+        {"judge": judge, "kind": "judge", "right": panel.learned.get(judge.name)} for judge in panel.judges
+    ]
+    teams = [{"judge": team, "kind": "panel"} for team in panel.panels]
+    yield ColumnTable.of(
+        "rag_judges", "Judges and panels", [*judges, *teams], text("Judge", "judge.name"), text("Kind", "kind"),
+        whole("Grades", "judge.items"), number("Mean grade", "judge.mean"), *figures,
+        number("Right, by the model", "right", 3), number("USD", "judge.usd", 4),
+        number("USD per 1,000", "judge.per_thousand", 4), note=note
     )  # fmt: skip
-    kinds = [*((judge, "judge") for judge in panel.judges), *((team, "panel") for team in panel.panels)]
-    rows = [
-        (judge.name, kind, judge.items, judge.mean, *(_figure_cells(judge.people) if with_people else ()),
-         panel.learned.get(judge.name) if kind == "judge" else None, judge.usd, judge.per_thousand)
-        for judge, kind in kinds
-    ]  # fmt: skip
-    note = "Agreement is with people's grades; shift is the mean grade minus theirs." if with_people else ""
-    yield ColumnTable("rag_judges", "Judges and panels", columns, tuple(rows), note)
-    heads = (Column("Judge", "text"), Column("Other judge", "text"), Column("Both graded", decimals=0))
-    pairs = [(pair.first, pair.second, pair.items, *_figure_cells(pair.figures)) for pair in panel.pairs]
-    yield ColumnTable(
-        "rag_judge_pairs", "Judges beside each other", (*heads, *_figure_columns()), tuple(pairs)
-    )
+    yield ColumnTable.of(
+        "rag_judge_pairs", "Judges beside each other", panel.pairs, text("Judge", "first"),
+        text("Other judge", "second"), whole("Both graded", "items"), *_figure_fields("figures")
+    )  # fmt: skip
 
 
-def _figure_columns() -> Iterator[Column]:
-    for title in NAMED.values():
-        yield Column(title, "signed" if title == "Shift" else "number", 3)
-        yield from (
-            Column(f"{end} ({title})", "signed" if title == "Shift" else "number", 3)
-            for end in ("low", "high")
-        )
+def _figure_fields(find: str) -> Iterator[Field]:
+    for name, title in NAMED.items():
+        ends = (title, f"low ({title})", f"high ({title})")
+        yield from interval_fields(f"{find}.{name}", ends, "signed" if name == "shift" else "number", 3, 1)
 
 
 def panel_views(panel: Panel) -> Iterator[tuple[list[str], list[list[str]]]]:
@@ -285,12 +290,6 @@ def _format_figure(figure: Figure | None) -> str:
         "" if figure.low is None or figure.high is None else f" {numbers.interval(figure.low, figure.high)}"
     )
     return f"{numbers.score(figure.value)}{ends}"
-
-
-def _figure_cells(figures: Mapping[str, Figure]) -> Iterator[Value]:
-    for name in NAMED:
-        figure = figures.get(name)
-        yield from (None, None, None) if figure is None else (figure.value, figure.low, figure.high)
 
 
 def write_panel(out: Path, panel: Panel, by: By) -> Path:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import chain
 from math import lcm
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from embassay.protocols.kernel.forecast import Work
 from embassay.protocols.kernel.groups import Labels, tied
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import ColumnTable, text
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.bundles import (
     CANDIDATES,
@@ -40,18 +41,21 @@ from embassay.protocols.rag.probes.plan import (
     systems_of,
 )
 from embassay.protocols.rag.probes.resampling import (
-    CHANGE,
     INTERVALS,
     LANG,
     MEASURES,
     SYSTEM,
     ProbeContext,
+    ProbeLine,
     Rows,
+    change_fields,
     counts_of,
     first_passages,
     graded_top,
     link_table,
     lost_queries,
+    measure_field,
+    measure_fields,
     measure_values,
     pair_similarities,
 )
@@ -571,6 +575,7 @@ def _cell_effort(request: NamesRequest, lang: Lang, name: str) -> Work:
 
 GROUPS = {"base": "base", "identity": "identity-destroying", "orthography": "orthography and formatting",
           "layout": "layout"}  # fmt: skip
+CONDITION = text("condition", lambda line: line.variant or "base")
 
 
 def name_tables(rows: Rows, systems: Sequence[str], request: NamesRequest) -> Iterator[ColumnTable]:
@@ -587,85 +592,47 @@ def name_tables(rows: Rows, systems: Sequence[str], request: NamesRequest) -> It
 
 
 def _base_margins(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
-    columns = [SYSTEM, LANG]
-    for measure in MARGINS:
-        columns += [
-            Column(measure, decimals=3),
-            Column(f"{measure} low", decimals=3),
-            Column(f"{measure} high", decimals=3),
-        ]
-    columns.append(Column("SD between runs", decimals=4))
-    body = []
-    for dataset, lang, system in rows.each(systems):
-        cells: list[Value] = [system, lang]
-        for measure in MARGINS:
-            cells += rows.with_interval(dataset, system, "", measure)
-        body.append((*cells, rows.value(dataset, system, "", SD)))
-    title = f"Base margins: {size}"
-    return ColumnTable("rag_table10", title, tuple(columns), tuple(body), INTERVALS)
+    margins = (measure_fields((name, f"{name} low", f"{name} high"), name) for name in MARGINS)
+    return ColumnTable.of(
+        "rag_table10", f"Base margins: {size}", rows.lines(systems), SYSTEM, LANG, *chain.from_iterable(margins),
+        measure_field("SD between runs", SD, decimals=4), note=INTERVALS
+    )  # fmt: skip
 
 
 def _ratios_table(rows: Rows, systems: Sequence[str], size: str) -> ColumnTable:
-    columns = (SYSTEM, LANG, *(Column(title, decimals=3) for title in ("name/topic", "low", "high")))
-    body = [
-        (system, lang, *rows.with_interval(dataset, system, "", RATIO))
-        for dataset, lang, system in rows.each(systems)
-    ]
-    title = f"Name margin over topic margin, ratio of means: {size}"
-    return ColumnTable("rag_table11", title, columns, tuple(body), INTERVALS)
+    return ColumnTable.of(
+        "rag_table11", f"Name margin over topic margin, ratio of means: {size}", rows.lines(systems), SYSTEM, LANG,
+        *measure_fields(("name/topic", "low", "high"), RATIO), note=INTERVALS
+    )  # fmt: skip
 
 
 def _ablations_table(rows: Rows, systems: Sequence[str], dataset: str, lang: str, size: str) -> ColumnTable:
-    columns = (
-        SYSTEM, Column("group", "text"), Column("condition", "text"), Column("d_name", decimals=3),
-        Column("SD between runs", decimals=4), Column("change", "signed", 3), Column("change low", "signed", 3),
-        Column("change high", "signed", 3), Column("percent", "signed", 1), Column("percent low", "signed", 1),
-        Column("percent high", "signed", 1), Column("percent of means", "signed", 1),
-        Column("rows left out", decimals=3)
+    return ColumnTable.of(
+        f"name_margin_{lang}", f"Name margin under ablations, {lang}: {size}",
+        [line for line in _ablation_lines(rows, systems) if line.dataset == dataset],
+        SYSTEM, text("group", lambda line: GROUPS[CONDITIONS[line.variant or "base"].group]), CONDITION,
+        measure_field("d_name", HEADLINE), measure_field("SD between runs", SD, decimals=4),
+        *measure_fields(("change", "change low", "change high"), ABSOLUTE, 3, "signed"),
+        *measure_fields(("percent", "percent low", "percent high"), PERCENT, 1, "signed"),
+        measure_field("percent of means", OF_MEANS, decimals=1, style="signed"),
+        measure_field("rows left out", EXCLUDED),
+        note="percent is the mean of the rows' changes, of rows whose base margin is 0.02 or more (the share of others "
+        f"is in the last column); percent of means is the change of the means of the same rows. {INTERVALS}"
     )  # fmt: skip
-    body = []
-    for system in systems:
-        for name in _list_conditions(rows):
-            if rows.find(dataset, system, name, HEADLINE) is None:
-                continue
-            body.append(
-                (
-                    system, GROUPS[CONDITIONS[name or "base"].group], name or "base",
-                    *(rows.value(dataset, system, name, measure) for measure in (HEADLINE, SD)),
-                    *rows.with_interval(dataset, system, name, ABSOLUTE),
-                    *rows.with_interval(dataset, system, name, PERCENT),
-                    rows.value(dataset, system, name, OF_MEANS),
-                    rows.value(dataset, system, name, EXCLUDED),
-                )
-            )  # fmt: skip
-    note = (
-        "percent is the mean of the rows' changes, of rows whose base margin is 0.02 or more (the share of others is "
-        f"in the last column); percent of means is the change of the means of the same rows. {INTERVALS}"
-    )
-    return ColumnTable(
-        f"name_margin_{lang}", f"Name margin under ablations, {lang}: {size}", columns, tuple(body), note
-    )
 
 
 def _recall_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
-    columns: list[Column] = [SYSTEM, LANG, Column("condition", "text"), Column("d_name", decimals=3)]
-    for measure in MEASURES:
-        columns += [Column(measure, decimals=3), *(Column(f"{measure} {end}", "signed", 3) for end in CHANGE)]
-    body = []
-    for dataset, lang, system in rows.each(systems):
-        for name in _list_conditions(rows):
-            if rows.find(dataset, system, name, HEADLINE) is None:
-                continue
-            cells: list[Value] = [system, lang, name or "base", rows.value(dataset, system, name, HEADLINE)]
-            for measure in MEASURES:
-                cells.append(rows.value(dataset, system, name, measure))
-                cells += rows.with_interval(dataset, system, name, f"{measure} change")
-            body.append(tuple(cells))
-    note = (
-        "Retrieval from a collection of all bundles' passages, ours: grade 5 right author and topic, 3 right author, "
-        f"2 right topic, 1 neither. Change is against the base. {INTERVALS}"
-    )
-    return ColumnTable("name_retrieval", "Retrieval under ablations", tuple(columns), tuple(body), note)
+    return ColumnTable.of(
+        "name_retrieval", "Retrieval under ablations", _ablation_lines(rows, systems), SYSTEM, LANG, CONDITION,
+        measure_field("d_name", HEADLINE), *chain.from_iterable(map(change_fields, MEASURES)),
+        note="Retrieval from a collection of all bundles' passages, ours: grade 5 right author and topic, 3 right "
+        f"author, 2 right topic, 1 neither. Change is against the base. {INTERVALS}"
+    )  # fmt: skip
+
+
+def _ablation_lines(rows: Rows, systems: Sequence[str]) -> Iterator[ProbeLine]:
+    lines = rows.lines(systems, _list_conditions(rows))
+    return (line for line in lines if line.find(HEADLINE) is not None)
 
 
 def _list_conditions(rows: Rows) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain, product
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from embassay.protocols.kernel.estimates import MOST_LOST, Items, undefined
 from embassay.protocols.kernel.forecast import Work
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import ColumnTable, Field, number, text, whole
 from embassay.protocols.rag.probes import plan
 from embassay.protocols.rag.probes.options import NoiseRequest
 from embassay.protocols.rag.probes.plan import (
@@ -44,7 +45,6 @@ from embassay.protocols.rag.probes.questions import (
     small_talk,
 )
 from embassay.protocols.rag.probes.resampling import (
-    CHANGE,
     CUTOFF,
     DATASET,
     INTERVALS,
@@ -53,15 +53,19 @@ from embassay.protocols.rag.probes.resampling import (
     RECALL,
     SYSTEM,
     ProbeContext,
+    ProbeLine,
     Rows,
+    change_fields,
     first_passages,
     link_table,
     lost_queries,
+    measure_field,
+    measure_fields,
     measure_values,
     pair_similarities,
 )
 from embassay.protocols.rag.rewriters import open_rewriter
-from embassay.records import Component, Score, TaskOutcome
+from embassay.records import Component, Result, Score, TaskOutcome
 from embassay.runs.execution import HERE
 from embassay.runs.forecast import Hear
 from embassay.runs.memory import Footprint, room_for
@@ -492,91 +496,69 @@ def noise_tables(rows: Rows, systems: Sequence[str]) -> Iterator[ColumnTable]:
     )
 
 
+def _wording(line: ProbeLine) -> str:
+    rewriter = _rewriter_of(line.variant)
+    return f"rewritten by {rewriter}" if rewriter else "as asked"
+
+
+WORDING = text("wording", _wording)
+
+
 def _cosines_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
-    levels = [level_name(level) for level in range(len(LEVELS))]
-    columns = (
-        SYSTEM,
-        DATASET,
-        LANG,
-        Column("wording", "text"),
-        *(Column(f"level {i}", decimals=3) for i in range(len(LEVELS))),
-    )
-    body: list[tuple[Value, ...]] = []
-    for dataset, lang, system in rows.each(systems):
-        for rewriter in ("", *_list_rewriters(rows)):
-            similar = [
-                rows.value(dataset, system, _variant_name(level, rewriter), COSINE) for level in levels
-            ]
-            if any(value is not None for value in similar):
-                body.append(
-                    (system, dataset, lang, f"rewritten by {rewriter}" if rewriter else "as asked", *similar)
-                )
-    title = "Similarity of the question to its meaning, by level of noise"
-    return ColumnTable("rag_table12", title, columns, tuple(body))
+    levels = [_level_field(level) for level in range(len(LEVELS))]
+    lines = rows.lines(systems, [level_name(0, rewriter) for rewriter in _list_rewriters(rows)])
+    return ColumnTable.of(
+        "rag_table12", "Similarity of the question to its meaning, by level of noise",
+        [line for line in lines if any(field.find(line) is not None for field in levels)],
+        SYSTEM, DATASET, LANG, WORDING, *levels
+    )  # fmt: skip
+
+
+def _level_field(level: int) -> Field:
+    def at_level(line: ProbeLine) -> Result | None:
+        variant = level_name(level, _rewriter_of(line.variant))
+        return line.rows.find(line.dataset, line.system, variant, COSINE)
+
+    return number(f"level {level}", "value", 3).within(at_level)
 
 
 def _drops_table(rows: Rows, systems: Sequence[str]) -> ColumnTable:
-    columns: list[Column] = [SYSTEM, DATASET, LANG, Column("wording", "text")]
-    columns += [Column("drop", decimals=3), Column("drop low", decimals=3), Column("drop high", decimals=3)]
-    columns += [Column("drop %", decimals=1), Column("% low", decimals=1), Column("% high", decimals=1)]
-    columns += [
-        Column("recovered", decimals=3),
-        Column("recovered low", decimals=3),
-        Column("recovered high", decimals=3),
-    ]
-    body: list[tuple[Value, ...]] = []
-    noisiest = level_name(NOISIEST)
-    for dataset, lang, system in rows.each(systems):
-        for rewriter in ("", *_list_rewriters(rows)):
-            where = (dataset, system, _variant_name(noisiest, rewriter))
-            if rows.find(*where, HEADLINE) is None and rewriter:
-                continue
-            cells = [*rows.with_interval(*where, HEADLINE), *rows.with_interval(*where, SHARE)]
-            cells += rows.with_interval(*where, RECOVERED)
-            body.append(
-                (system, dataset, lang, f"rewritten by {rewriter}" if rewriter else "as asked", *cells)
-            )
-    title = f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting brings back"
-    return ColumnTable("rag_table13", title, tuple(columns), tuple(body), INTERVALS)
+    lines = rows.lines(systems, [level_name(NOISIEST, rewriter) for rewriter in _list_rewriters(rows)])
+    return ColumnTable.of(
+        "rag_table13", f"Drop of similarity from level 0 to level {NOISIEST}, and what rewriting brings back",
+        # Questions as asked keep their line where nothing could be measured.
+        [line for line in lines if not _rewriter_of(line.variant) or line.find(HEADLINE) is not None],
+        SYSTEM, DATASET, LANG, WORDING, *measure_fields(("drop", "drop low", "drop high"), HEADLINE),
+        *measure_fields(("drop %", "% low", "% high"), SHARE, 1),
+        *measure_fields(("recovered", "recovered low", "recovered high"), RECOVERED), note=INTERVALS
+    )  # fmt: skip
 
 
 def _end_to_end(rows: Rows, systems: Sequence[str]) -> ColumnTable:
-    columns = [SYSTEM, DATASET, LANG, Column("level", decimals=0), Column("wording", "text")]
-    for measure in MEASURES:
-        columns += [Column(measure, decimals=3), *(Column(f"{measure} {end}", "signed", 3) for end in CHANGE)]
-        columns.append(Column(f"{measure} p", "p"))
-    columns += [Column(OVERLAP, decimals=3), Column(TAU, decimals=3)]
-    body: list[tuple[Value, ...]] = []
-    for dataset, lang, system in rows.each(systems):
-        for rewriter in ("", *_list_rewriters(rows)):
-            for level in range(len(LEVELS)):
-                variant = level_name(level, rewriter)
-                if rows.find(dataset, system, variant, RECALL) is None:
-                    continue
-                where = (dataset, system, variant)
-                cells: list[Value] = [
-                    system,
-                    dataset,
-                    lang,
-                    level,
-                    f"rewritten by {rewriter}" if rewriter else "as asked",
-                ]
-                for measure in MEASURES:
-                    cells.append(rows.value(*where, measure))
-                    cells += rows.with_interval(*where, f"{measure} change")
-                    cells.append(rows.value(*where, f"p({measure} change)"))
-                body.append((*cells, rows.value(*where, OVERLAP), rows.value(*where, TAU)))
-    note = (
-        "Change is against the clean question, p by the paired bootstrap; overlap and tau are with its ranking. "
-        f"{INTERVALS}"
+    wordings = product(_list_rewriters(rows), range(len(LEVELS)))
+    lines = rows.lines(systems, [level_name(level, rewriter) for rewriter, level in wordings])
+    changes = (
+        (*change_fields(name), measure_field(f"{name} p", f"p({name} change)", style="p"))
+        for name in MEASURES
     )
-    return ColumnTable("noise_retrieval", "Retrieval with noisy questions", tuple(columns), tuple(body), note)
+    return ColumnTable.of(
+        "noise_retrieval", "Retrieval with noisy questions", [line for line in lines if line.find(RECALL) is not None],
+        SYSTEM, DATASET, LANG, whole("level", _level_of), WORDING, *chain.from_iterable(changes),
+        measure_field(OVERLAP, OVERLAP), measure_field(TAU, TAU),
+        note="Change is against the clean question, p by the paired bootstrap; overlap and tau are with its ranking. "
+        f"{INTERVALS}"
+    )  # fmt: skip
 
 
-def _list_rewriters(rows: Rows) -> tuple[str, ...]:
-    names = (variant.partition(":")[2] for variant in rows.variants(COSINE))
-    return tuple(dict.fromkeys(name for name in names if name))
+def _list_rewriters(rows: Rows) -> list[str]:
+    """None (as asked), and those that were asked for."""
+    return list(dict.fromkeys(["", *map(_rewriter_of, rows.variants(COSINE))]))
 
 
-def _variant_name(variant: str, rewriter: str) -> str:
-    return f"{variant}:{rewriter}" if rewriter else variant
+def _rewriter_of(variant: str) -> str:
+    return variant.partition(":")[2]
+
+
+def _level_of(line: ProbeLine) -> int:
+    names = [level_name(level) for level in range(len(LEVELS))]
+    return names.index(line.variant.partition(":")[0])

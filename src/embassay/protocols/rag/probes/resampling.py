@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from embassay.measures.sets import n_recall_of, ra_nwg_of
 from embassay.protocols.kernel.estimates import Lost, estimate, interval, undefined
 from embassay.protocols.kernel.groups import Labels, words
 from embassay.protocols.kernel.inputs import Context, lost_rows
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import ColumnTable, Field, Style, number, text, whole
 from embassay.randomness import generator
 from embassay.records import Result, RetrievalSet, Score
 from embassay.stats.resampling import group_sums, resampled_rows, row_counts, rows_of_resamples
@@ -272,8 +273,7 @@ def _link_name(name: str, names: tuple[str, str]) -> str:
     return f"{name}({names[0]}, {names[1]})"
 
 
-SYSTEM, LANG, DATASET = Column("system", "text"), Column("lang", "text"), Column("dataset", "text")
-CHANGE = ("change", "low", "high")
+SYSTEM, LANG, DATASET = text("system"), text("lang"), text("dataset")
 INTERVALS = "Intervals are 95% bootstrap over queries, corrected for bias and for how few they are."
 
 
@@ -289,18 +289,6 @@ class Rows:
         """The row, or None."""
         return self._rows.get((dataset, system, variant, measure))
 
-    def value(self, dataset: str, system: str, variant: str, measure: str) -> Value:
-        """Its value, None where there is none."""
-        row = self.find(dataset, system, variant, measure)
-        return None if row is None else row.value
-
-    def with_interval(
-        self, dataset: str, system: str, variant: str, measure: str
-    ) -> tuple[Value, Value, Value]:
-        """Value, low and high."""
-        row = self.find(dataset, system, variant, measure)
-        return (None, None, None) if row is None else (row.value, row.ci_low, row.ci_high)
-
     def variants(self, measure: str) -> tuple[str, ...]:
         """The variants that have a row of the measure, in order."""
         return tuple(dict.fromkeys(key[2] for key in self._rows if key[3] == measure))
@@ -311,25 +299,60 @@ class Rows:
             if (of_dataset, of_system) == (dataset, system) and measure.partition("(")[0] in CORRELATIONS:
                 yield row
 
-    def each(self, systems: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-        """Dataset, language and system, one dataset after another."""
-        for dataset, lang in self.langs.items():
-            yield from ((dataset, lang, system) for system in systems)
+    def lines(self, systems: Sequence[str], variants: Iterable[str] = ("",)) -> Iterator[ProbeLine]:
+        """Every variant of every system, one dataset after another."""
+        for (dataset, lang), system, variant in product(self.langs.items(), systems, variants):
+            yield ProbeLine(self, dataset, lang, system, variant)
+
+
+@dataclass(frozen=True)
+class ProbeLine:
+    """A line of a table: what there is of a variant of a system on a dataset."""
+
+    rows: Rows
+    dataset: str
+    lang: str
+    system: str
+    variant: str
+
+    def find(self, measure: str) -> Result | None:
+        """Its row of a measure, or None."""
+        return self.rows.find(self.dataset, self.system, self.variant, measure)
+
+
+def measure_field(
+    name: str, measure: str, end: str = "value", decimals: int = 3, style: Style = "number"
+) -> Field:
+    """The value of a measure, or an `end` of its interval."""
+    return number(name, end, decimals, style).within(lambda line: line.find(measure))
+
+
+def measure_fields(
+    names: Sequence[str], measure: str, decimals: int = 3, style: Style = "number"
+) -> tuple[Field, ...]:
+    """The value of a measure and its interval: columns of these three `names`."""
+    ends = zip(names, ("value", "ci_low", "ci_high"), strict=True)
+    return tuple(measure_field(name, measure, end, decimals, style) for name, end in ends)
+
+
+def change_fields(measure: str) -> tuple[Field, ...]:
+    """A measure, and its change with the interval."""
+    names = [f"{measure} {end}" for end in ("change", "low", "high")]
+    return (measure_field(measure, measure), *measure_fields(names, f"{measure} change", 3, "signed"))
 
 
 def link_table(rows: Rows, systems: Sequence[str], name: str, title: str, across: str) -> ColumnTable:
     """Every correlation of every system; `across` is the variant of those over conditions or levels."""
-    columns = (
-        SYSTEM, DATASET, Column("over", "text"), Column("of", "text"), Column("correlation", "text"),
-        Column("value", "signed"), Column("low", "signed"), Column("high", "signed"), Column("n", decimals=0),
-        Column("why none", "text")
+
+    def resampled(row: Result) -> str:
+        return across if row.variant == across else f"queries, {row.variant or 'base'}"
+
+    links = (rows.links(line.dataset, line.system) for line in rows.lines(systems))
+    return ColumnTable.of(
+        name, title, chain.from_iterable(links), SYSTEM, DATASET, text("over", resampled),
+        text("of", lambda row: row.measure.partition("(")[2].removesuffix(")")),
+        text("correlation", lambda row: row.measure.partition("(")[0]),
+        number("value", style="signed"), number("low", "ci_low", style="signed"),
+        number("high", "ci_high", style="signed"), whole("n"), text("why none", "reason"),
+        note=f"{INTERVALS} n counts queries, or {across}."
     )  # fmt: skip
-    body: list[tuple[Value, ...]] = []
-    for dataset, _, system in rows.each(systems):
-        for row in rows.links(dataset, system):
-            kind, _, of = row.measure.removesuffix(")").partition("(")
-            over = across if row.variant == across else f"queries, {row.variant or 'base'}"
-            body.append(
-                (system, dataset, over, of, kind, row.value, row.ci_low, row.ci_high, row.n, row.reason)
-            )
-    return ColumnTable(name, title, columns, tuple(body), f"{INTERVALS} n counts queries, or {across}.")

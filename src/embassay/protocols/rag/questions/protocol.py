@@ -21,7 +21,7 @@ from embassay.protocols.kernel.plan import Plan, PlannedDataset, PlannedTask
 from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Accounts, Attempt, Silent
-from embassay.protocols.kernel.tables import Column, ColumnTable, RunTable, counted, write_tables
+from embassay.protocols.kernel.tables import ColumnTable, RunTable, counted, points, text, whole, write_tables
 from embassay.protocols.questions import OF_MODELS, drafts
 from embassay.protocols.questions.drafts import (
     DRAFTS,
@@ -30,6 +30,7 @@ from embassay.protocols.questions.drafts import (
     Draft,
     Writer,
     near_repeats,
+    outcomes_table,
     prompt_for,
     read_drafts,
 )
@@ -309,38 +310,21 @@ def rows_of(plan: QuestionsPlan, found: Gathered) -> list[Result]:
 def question_tables(plan: QuestionsPlan, found: Gathered) -> Iterator[RunTable]:
     """Where the questions came from, what became of the drafts, and what documents could not ask."""
     shares = found.shares()
-    asked = tuple(
-        (name, int(share["questions"]), 100 * share["share"], found.repeated.get(name, 0))
-        for name, share in shares.items()
-    )
-    yield ColumnTable(
-        "sources", "Where the questions came from",
-        (Column("Source", "text"), Column("Questions", decimals=0), Column("Share (%)", decimals=1),
-         Column("Repeats left out", decimals=0)), asked,
-        "Users' questions come first: what repeats one of them is left out."
+    yield ColumnTable.of(
+        "sources", "Where the questions came from", shares, text("Source", str),
+        whole("Questions", lambda name: int(shares[name]["questions"])),
+        points("Share (%)", lambda name: shares[name]["share"]),
+        whole("Repeats left out", lambda name: found.repeated.get(name, 0)),
+        note="Users' questions come first: what repeats one of them is left out."
     )  # fmt: skip
     for name, title, kinds in (
         ("drafts", "Generated questions by outcome", OF_MODELS),
         ("documents", "What documents asked of themselves", OF_DOCUMENTS),
     ):
-        chosen = [kind for kind in plan.request.chosen if kind in kinds]
-        outcomes = list(dict.fromkeys(count for kind in chosen for count in found.counts(kind)))
-        if chosen:
-            columns = (
-                Column("Kind", "text"),
-                *(Column(outcome.capitalize(), decimals=0) for outcome in outcomes),
-            )
-            rows = tuple(
-                (kind, *(found.counts(kind).get(outcome, 0) for outcome in outcomes)) for kind in chosen
-            )
-            yield ColumnTable(name, title, columns, rows, _outcome_notes(outcomes))
-
-
-def _outcome_notes(outcomes: Sequence[str]) -> str:
-    reasons: dict[str, Any] = {
-        outcome: OUTCOMES[outcome] for outcome in outcomes if outcome in OUTCOMES and outcome != KEPT
-    }
-    return "; ".join(f"{name}: {why}" for name, why in reasons.items())
+        counts = {kind: found.counts(kind) for kind in plan.request.chosen if kind in kinds}
+        if counts:
+            outcomes = list(dict.fromkeys(outcome for of_kind in counts.values() for outcome in of_kind))
+            yield outcomes_table(name, title, counts, outcomes)
 
 
 def questions(

@@ -10,13 +10,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
-from embassay.protocols.kernel.tables import Column, ColumnTable, counted
+from embassay.protocols.kernel.tables import ColumnTable, counted, text
 from embassay.protocols.rag.decision.population import NOT_FOUND, Key, first_passages
 from embassay.randomness import generator
 from embassay.stats.few_labels import FEWEST, FEWEST_REFUSED, MOST_REFUSED
@@ -156,19 +157,14 @@ class Labelled:
         wanted = [(query, doc, None, why) for query, doc, why in self.to_grade(cutoff, whole=whole)]
         graded = inputs.qrels.frame.select("query", "doc", "value").iter_rows()
         known = [(str(query), str(doc), f"{value:g}", "graded already") for query, doc, value in graded]
-        rows = []
-        for query, doc, grade, why in (*wanted, *known):
-            question = " ".join(inputs.questions.get(query, "").split())
-            passage = " ".join(inputs.texts.get(doc, "").split())
-            shown = passage if len(passage) <= _SHOWN else f"{passage[:_SHOWN]} ..."
-            rows.append((query, doc, grade, why, question, shown))
-        names = ("query_id", "doc_id", "grade", "why", "question", "passage")
-        note = (
-            "Fill in grade from the top, and queries to their end: the order is random. What people graded already is "
-            "below, so that the file is all judgements: give it as --qrels."
-        )
-        columns = tuple(Column(name, "text") for name in names)
-        return ColumnTable(TO_GRADE_TABLE, "What people should grade", columns, tuple(rows), note)
+        return ColumnTable.of(
+            TO_GRADE_TABLE, "What people should grade", (*wanted, *known), text("query_id", itemgetter(0)),
+            text("doc_id", itemgetter(1)), text("grade", itemgetter(2)), text("why", itemgetter(3)),
+            text("question", lambda row: _on_one_line(inputs.questions.get(row[0], ""))),
+            text("passage", lambda row: _shorten_passage(inputs.texts.get(row[1], ""))),
+            note="Fill in grade from the top, and queries to their end: the order is random. What people graded "
+            "already is below, so that the file is all judgements: give it as --qrels."
+        )  # fmt: skip
 
     def gain_of_queries(self, cutoff: int | None, measure: str, spread: float) -> str:
         """How many passages whole queries have, and how far off at most a value by their grades would be, from the
@@ -272,6 +268,15 @@ def are_apart(own: Floats, others: Floats) -> bool:
 def _count_thirds(place: Floats, total: int) -> str:
     counts = np.bincount((place * 3 // total).astype(int), minlength=3)
     return f"{counts[0]:,}, {counts[1]:,} and {counts[2]:,}"
+
+
+def _on_one_line(passage: str) -> str:
+    return " ".join(passage.split())
+
+
+def _shorten_passage(passage: str) -> str:
+    line = _on_one_line(passage)
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]} ..."
 
 
 def _at_cutoff(cutoff: int | None) -> str:

@@ -11,7 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embassay.measures.correlation import tau_b
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value, capitalised, counted
+from embassay.protocols.kernel.tables import (
+    Column,
+    ColumnTable,
+    Field,
+    capitalised,
+    counted,
+    interval_fields,
+    number,
+    text,
+    whole,
+)
+from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.scoring.options import ScoreRequest
 from embassay.protocols.rag.scoring.placement import NOBODY, Board, Placed
 from embassay.protocols.rag.scoring.quantities import Quantity, Resampled, value_interval
@@ -250,25 +261,23 @@ def tag_table(
     """`rag_tags`: the headline of each run by tag of the questions, and its paired difference from the first run, each
     with its 95% interval over the questions of the tag; the same resamples for all runs. A question may have several
     tags. No p-values: the tags are many, and nobody asked about one of them beforehand."""
-    rows: list[tuple[Any, ...]] = []
+    rows: list[dict[str, Any]] = []
     for tag in sorted({tag for query in queries for tag in tags.get(query, ())}):
         inside = np.array([tag in tags.get(query, ()) for query in queries])
         tagged = [_values_within(run, asked.name, inside) for run in taken]
-        rows += [(tag, *row) for row in _of_tag(tagged, asked.name, request, groups)]
-    columns = (
-        Column("Tag", "text"), Column("Run", "text"), Column(asked.name), Column("CI low"), Column("CI high"),
-        Column("Queries", decimals=0), Column(f"Minus {taken[0].run}"), Column("Diff. low"), Column("Diff. high")
+        rows += [{"tag": tag, **row} for row in _of_tag(tagged, asked.name, request, groups)]
+    return ColumnTable.of(
+        "rag_tags", f"{asked.name} by tag of the questions", rows, text("Tag", "tag"), text("Run", "run"),
+        *interval_fields("figure", (asked.name, "CI low", "CI high"), "number", 2, 1), whole("Queries", "figure.n"),
+        *interval_fields("difference", (f"Minus {taken[0].run}", "Diff. low", "Diff. high"), "number", 2, 1),
+        note="95% bootstrap over the questions of a tag, paired."
     )  # fmt: skip
-    title = f"{asked.name} by tag of the questions"
-    return ColumnTable(
-        "rag_tags", title, columns, tuple(rows), "95% bootstrap over the questions of a tag, paired."
-    )
 
 
 def _of_tag(
     taken: Sequence[Measured], measure: str, request: ScoreRequest, groups: Groups | None
-) -> Iterator[tuple[Any, ...]]:
-    """Run, value, its ends, queries, difference from the first run and its ends."""
+) -> Iterator[dict[str, Any]]:
+    """Each run, its figure, and its difference from the first run."""
     resampled = Resampled(taken, n_resamples=request.resamples, seed=request.seed, groups=groups)
     first, *others = [run.run for run in taken]
     resampled.want(measure, first)
@@ -278,16 +287,15 @@ def _of_tag(
         resampled.want(measure, first, run)
     resampled.resample()
     for run in (first, *others):
-        quantity = resampled.quantity(measure, run)
-        difference = None if run == first else resampled.difference(measure, run, first)
-        yield (run, *_with_ends(quantity), quantity.n, *_with_ends(difference))
+        difference = None if run == first else _figure_of(resampled.difference(measure, run, first))
+        yield {"run": run, "figure": _figure_of(resampled.quantity(measure, run)), "difference": difference}
 
 
-def _with_ends(quantity: Quantity | None) -> tuple[float | None, float | None, float | None]:
-    if quantity is None or not np.isfinite(quantity.value):
-        return None, None, None
+def _figure_of(quantity: Quantity) -> Figure:
+    if not np.isfinite(quantity.value):
+        return Figure(None, n=quantity.n)
     low, high = value_interval(quantity) or (None, None)
-    return quantity.value, low, high
+    return Figure(quantity.value, low, high, quantity.n)
 
 
 def _values_within(run: Measured, measure: str, inside: NDArray[np.bool_]) -> Measured:
@@ -324,92 +332,55 @@ def resampled_unit(score: Score) -> str:
 
 
 def _values_table(score: Score) -> ColumnTable:
-    by_people = score.settings.intervals == BY_PEOPLE
-    counted: tuple[Column, ...] = (Column("Queries", decimals=0), Column("Judged queries", decimals=0))
-    if by_people:
-        counted = (Column("Labelled", decimals=0), Column("Of", decimals=0), Column("Unit", "text"))
-    columns = (
-        Column("Run", "text"), Column("Measure", "text"), Column("Value", decimals=3),
-        Column("95% low", decimals=3), Column("95% high", decimals=3), *counted, Column("Reason", "text")
+    units: tuple[Field, ...] = (whole("Queries", "n"), whole("Judged queries", "total"))
+    note = f"{capitalised(resampled_unit(score))}, {score.settings.resamples} resamples, seed {score.settings.seed}."
+    if score.settings.intervals == BY_PEOPLE:
+        units = (whole("Labelled", "n"), whole("Of", "total"), text("Unit", "unit"))
+        note = f"{capitalised(score.settings.intervals)}."
+    return ColumnTable.of(
+        "rag_score", f"Runs on {score.judgements.name}", score.values, text("Run", "run"), text("Measure", "measure"),
+        number("Value", "value", 3), number("95% low", "low", 3), number("95% high", "high", 3), *units,
+        text("Reason", "reason"), note=note
     )  # fmt: skip
-    rows = [
-        (
-            value.run, value.measure, value.value, value.low, value.high, value.n, value.total,
-            *((value.unit,) if by_people else ()), value.reason,
-        )
-        for value in score.values
-    ]  # fmt: skip
-    note = f"{capitalised(score.settings.intervals if by_people else resampled_unit(score))}."
-    if not by_people:
-        note = f"{note[:-1]}, {score.settings.resamples} resamples, seed {score.settings.seed}."
-    return ColumnTable("rag_score", f"Runs on {score.judgements.name}", columns, tuple(rows), note)
 
 
 def _pairs_table(score: Score) -> ColumnTable:
-    by_people = score.settings.intervals == BY_PEOPLE
-    counted: tuple[Column, ...] = (Column("Queries", decimals=0),)
-    if by_people:
-        counted = (Column("Labelled", decimals=0), Column("Unit", "text"))
-    columns = (
-        Column("Measure", "text"), Column("A", "text"), Column("B", "text"), Column("A - B", "signed", 3),
-        Column("95% low", "signed", 3), Column("95% high", "signed", 3), Column("p", "p"),
-        Column("p, Holm", "p"), *counted, Column("Better", "text")
-    )  # fmt: skip
-    rows = [
-        (
-            comparison.measure,
-            pair.a,
-            pair.b,
-            pair.difference,
-            pair.low,
-            pair.high,
-            pair.p,
-            pair.p_adjusted,
-            pair.n,
-            *((pair.unit,) if by_people else ()),
-            pair.better,
-        )
+    units: tuple[Field, ...] = (whole("Queries", "pair.n"),)
+    if score.settings.intervals == BY_PEOPLE:
+        units = (whole("Labelled", "pair.n"), text("Unit", "pair.unit"))
+    pairs = [
+        {"measure": comparison.measure, "pair": pair}
         for comparison in score.comparisons
         for pair in comparison.pairs
     ]
-    return ColumnTable("rag_pairs", "Runs compared", columns, tuple(rows), f"p: {score.settings.test}.")
+    return ColumnTable.of(
+        "rag_pairs", "Runs compared", pairs, text("Measure", "measure"), text("A", "pair.a"), text("B", "pair.b"),
+        number("A - B", "pair.difference", 3, "signed"), number("95% low", "pair.low", 3, "signed"),
+        number("95% high", "pair.high", 3, "signed"), number("p", "pair.p", style="p"),
+        number("p, Holm", "pair.p_adjusted", style="p"), *units, text("Better", "pair.better"),
+        note=f"p: {score.settings.test}."
+    )  # fmt: skip
 
 
 def _overlap_table(score: Score) -> ColumnTable:
-    columns = (
-        Column("K", decimals=0), Column("A", "text"), Column("B", "text"), Column("Overlap", decimals=3),
-        Column("95% low", decimals=3), Column("95% high", decimals=3), Column("tau-b", "signed", 3),
-        Column("tau 95% low", "signed", 3), Column("tau 95% high", "signed", 3), Column("tau queries", decimals=0)
+    return ColumnTable.of(
+        "rag_overlap", "How alike the first K documents are", score.likeness, whole("K", "cutoff"), text("A", "a"),
+        text("B", "b"), number("Overlap", "overlap", 3), number("95% low", "overlap_low", 3),
+        number("95% high", "overlap_high", 3), number("tau-b", "tau", 3, "signed"),
+        number("tau 95% low", "tau_low", 3, "signed"), number("tau 95% high", "tau_high", 3, "signed"),
+        whole("tau queries", "tau_n"), note="tau-b: of the documents that both have among their first K."
     )  # fmt: skip
-    rows = [
-        (
-            pair.cutoff, pair.a, pair.b, pair.overlap, pair.overlap_low, pair.overlap_high,
-            pair.tau, pair.tau_low, pair.tau_high, pair.tau_n,
-        )
-        for pair in score.likeness
-    ]  # fmt: skip
-    note = "tau-b: of the documents that both have among their first K."
-    return ColumnTable("rag_overlap", "How alike the first K documents are", columns, tuple(rows), note)
 
 
 def _sensitivity_table(score: Score) -> ColumnTable:
-    names = [run.name for run in score.runs]
-    columns = (
-        Column("K", decimals=0), Column("alpha"), Column("cap4"), Column("cap3"),
-        *(Column(name, decimals=3) for name in names), Column("Order", "text"),
-        Column("tau-b", "signed", 3), Column("Largest change", decimals=3)
+    return ColumnTable.of(
+        "rag_sensitivity", "How much RA-nWG hangs on its constants", score.sensitivity, whole("K", "cutoff"),
+        number("alpha"), number("cap4"), number("cap3"),
+        *(number(run.name, ("values", run.name), 3) for run in score.runs),
+        text("Order", lambda cell: " > ".join(cell.order)), number("tau-b", "tau", 3, "signed"),
+        number("Largest change", "largest_change", 3),
+        note="RA-nWG; order, tau-b and change against the default cell (alpha 1, cap4 1, cap3 0.25)."
     )  # fmt: skip
-    rows: list[tuple[Value, ...]] = [
-        (
-            cell.cutoff, cell.alpha, cell.cap4, cell.cap3, *(cell.values[name] for name in names),
-            " > ".join(cell.order), cell.tau, cell.largest_change,
-        )
-        for cell in score.sensitivity
-    ]  # fmt: skip
-    note = "RA-nWG; order, tau-b and change against the default cell (alpha 1, cap4 1, cap3 0.25)."
-    return ColumnTable(
-        "rag_sensitivity", "How much RA-nWG hangs on its constants", columns, tuple(rows), note
-    )
 
 
 def _reading_table(score: Score) -> ColumnTable:

@@ -2,67 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, starmap
+from math import inf
+from operator import attrgetter
+from typing import Any, NamedTuple
 
-from embassay.protocols.kernel.tables import Column, ColumnTable, Value
+from embassay.protocols.kernel.tables import ColumnTable, Field, interval_fields, number, points, text, whole
 from embassay.protocols.rag.golden.summary import Figure
-from embassay.protocols.rag.sweep.findings.record import Findings, Memory, Part, StackFacts
+from embassay.protocols.rag.sweep.findings.record import Findings, IndexQuality, Part, Share, StackFacts
 from embassay.protocols.rag.sweep.stacks import GENERATE, NONE, SPARSE, WHOLE
 
-Row = tuple[Value, ...]
 
-ALL = "all"
-STACK = (
-    Column("Dataset", "text"), Column("Stack", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0),
-    Column("Index", "text"), Column("K", decimals=0), Column("Reranker", "text"), Column("Mode", "text")
+class SweepRow(NamedTuple):
+    """A stack of a part, or something else that was found there (`of`); `place` is its rank."""
+
+    part: Part
+    stack: StackFacts | None = None
+    of: Any = None
+    place: int = 0
+
+
+Pick = Callable[[StackFacts], bool]
+ENDS = ("95% low", "95% high")
+DATASET = text("Dataset", lambda row: row.part.dataset or "all")
+AXES = (
+    text("Encoder", "stack.axes.encoder"), whole("Dimensions", "stack.axes.dims"), text("Index", "stack.axes.index"),
+    whole("K", "stack.axes.k"), text("Reranker", "stack.axes.reranker"), text("Mode", "stack.axes.mode")
 )  # fmt: skip
-MEASURED = (
-    Column("USD per 1,000"), Column("p50 ms", decimals=1), Column("p95 ms", decimals=1), Column("n", decimals=0)
+STACK = (DATASET, text("Stack", "stack.id"), *AXES)
+MEMORY = (
+    whole("Vector bytes, formula", "stack.memory.vectors"), whole("Graph bytes, formula", "stack.memory.graph"),
+    whole("Disk bytes", "stack.memory.disk"), whole("Memory bytes", "stack.memory.memory")
 )  # fmt: skip
 
 
-def part_scope(part: Part) -> str:
-    """The dataset, or `all`."""
-    return part.dataset or ALL
+def _time_field(stage: str, title: str, figure: str = "p50", decimals: int = 1) -> Field:
+    """A figure of the time of a stage."""
+    return number(title, figure, decimals).within(lambda row: row.stack and row.stack.time(stage))
 
 
-def of_stack(part: Part, stack: StackFacts) -> Row:
-    """Under STACK."""
-    axes = stack.axes
+def _stage_fields(stage: str, title: str) -> tuple[Field, Field]:
+    """p50 of a stage, under its title, and p95."""
+    return _time_field(stage, f"{title} ms"), _time_field(stage, f"{title} p95 ms", "p95")
+
+
+def _measure_fields(findings: Findings, find: str = "value.value", prefix: str = "") -> Iterator[Field]:
+    """A column for each measure."""
+    for measure in findings.measures:
+        yield number(prefix + measure, find, 3).within(_quality_by(measure))
+
+
+def _quality_by(measure: str) -> Callable[[SweepRow], Any]:
+    return lambda row: row.stack and row.stack.measured(measure)
+
+
+def _measured_fields(findings: Findings) -> tuple[Field, ...]:
+    """Price, times and every measure."""
     return (
-        part_scope(part), stack.id, axes["encoder"], axes["dims"], axes["index"], axes["k"], axes["reranker"],
-        axes["mode"]
+        number("USD per 1,000", "stack.cost"), _time_field("total", "p50 ms"), _time_field("total", "p95 ms", "p95"),
+        _time_field("total", "n", "samples", 0), *_measure_fields(findings)
     )  # fmt: skip
 
 
-def with_measures(findings: Findings, columns: Sequence[Column]) -> tuple[Column, ...]:
-    """The columns with one for each measure after them."""
-    return (*columns, *(Column(name, decimals=3) for name in findings.measures))
+def _difference_fields(find: str, title: str) -> tuple[Field, ...]:
+    return interval_fields(find, (title, *ENDS), "signed", 3, 1)
 
 
-def measured_cells(findings: Findings, stack: StackFacts) -> Row:
-    """Under MEASURED and the measures."""
-    total = stack.time("total")
-    samples = None if total is None else total.samples
-    return (
-        stack.cost,
-        *percentiles(stack, "total"),
-        samples,
-        *(stack.value(name) for name in findings.measures),
-    )
-
-
-def is_reranked(stack: StackFacts) -> bool:
+def _is_reranked(stack: StackFacts) -> bool:
     """Whether a reranker orders its candidates."""
     return bool(stack.axes["reranker"] != NONE)
 
 
-ENDS = (Column("95% low", "signed", 3), Column("95% high", "signed", 3))
-DATASET = Column("Dataset", "text")
+def _has_values(**axes: Any) -> Pick:
+    """Whether a stack has these values."""
+    return lambda stack: all(stack.axes[axis] == value for axis, value in axes.items())
 
 
-def own_tables(findings: Findings) -> Iterator[ColumnTable]:
+def _stack_rows(findings: Findings, pick: Pick) -> list[SweepRow]:
+    return [SweepRow(part, stack) for part in findings.parts for stack in part.stacks if pick(stack)]
+
+
+def _rows_of(findings: Findings, list_items: Callable[[Part], Iterable[Any]]) -> Iterator[SweepRow]:
+    for part in findings.parts:
+        yield from (SweepRow(part, of=item) for item in list_items(part))
+
+
+def _ranked_rows(
+    findings: Findings, pick: Pick, order: Callable[[StackFacts], Any], measure: str = ""
+) -> Iterator[SweepRow]:
+    """The stacks of each part in an order, with their places and their quality by the measure."""
+    for part in findings.parts:
+        ranked = sorted(filter(pick, part.stacks), key=order)
+        yield from (
+            SweepRow(part, stack, stack.measured(measure), place) for place, stack in enumerate(ranked, 1)
+        )
+
+
+def _own_tables(findings: Findings) -> Iterator[ColumnTable]:
     """`rag_stacks`, `rag_frontier`, `rag_alternatives`, `rag_shares`, `rag_steps`, `rag_effects`, `rag_routing`,
     `rag_guidance` and `rag_left_out`."""
     yield _stacks_table(findings)
@@ -78,355 +115,237 @@ def own_tables(findings: Findings) -> Iterator[ColumnTable]:
 
 def _stacks_table(findings: Findings) -> ColumnTable:
     parts = sorted({name for part in findings.parts for stack in part.stacks for name in stack.usd})
-    columns = (
-        *STACK, *with_measures(findings, MEASURED), *(Column(f"USD {name}", decimals=4) for name in parts),
-        Column("AvgPerf", decimals=3), *TOGETHER, *MEMORY, Column("Frontiers", "text")
+    return ColumnTable.of(
+        "rag_stacks", "Every stack", _stack_rows(findings, _has_values()), *STACK, *_measured_fields(findings),
+        *(number(f"USD {name}", ("stack", "usd", name), 4) for name in parts), number("AvgPerf", "stack.average", 3),
+        whole("At once", lambda row: row.stack.together and row.stack.concurrency),
+        number("p50 ms at once", "stack.together.p50", 1), number("p95 ms at once", "stack.together.p95", 1),
+        *MEMORY, text("Frontiers", lambda row: "; ".join(row.stack.on)),
+        note="USD by part, per 1,000 queries; what a generator reads decides nothing. Bytes over all datasets together."
     )  # fmt: skip
-    rows = [
-        (
-            *of_stack(part, stack), *measured_cells(findings, stack), *(stack.usd.get(name) for name in parts),
-            stack.average,
-            *_load_cells(stack), *_memory_cells(stack.memory), "; ".join(stack.on),
-        )
-        for part in findings.parts
-        for stack in part.stacks
-    ]  # fmt: skip
-    note = "USD by part, per 1,000 queries; what a generator reads decides nothing. Bytes over all datasets together."
-    return ColumnTable("rag_stacks", "Every stack", columns, tuple(rows), note)
-
-
-TOGETHER = (
-    Column("At once", decimals=0),
-    Column("p50 ms at once", decimals=1),
-    Column("p95 ms at once", decimals=1),
-)
-MEMORY = tuple(
-    Column(name, decimals=0)
-    for name in ("Vector bytes, formula", "Graph bytes, formula", "Disk bytes", "Memory bytes")
-)
-
-
-def _load_cells(stack: StackFacts) -> Row:
-    """Times with several queries in flight, where they were taken."""
-    return (
-        (None, None, None)
-        if stack.together is None
-        else (stack.concurrency, stack.together.p50, stack.together.p95)
-    )
-
-
-def _memory_cells(memory: Memory) -> Row:
-    return memory.vectors, memory.graph, memory.disk, memory.memory
 
 
 def _frontiers_table(findings: Findings) -> ColumnTable:
-    columns = (
-        Column("Frontier", "text"),
-        Column("Measure", "text"),
-        *STACK,
-        *with_measures(findings, MEASURED),
-    )
-    rows: list[Row] = []
+    return ColumnTable.of(
+        "rag_frontier", "Frontiers", _frontier_rows(findings), text("Frontier", "of.name"),
+        text("Measure", "of.measure"), *STACK, *_measured_fields(findings)
+    )  # fmt: skip
+
+
+def _frontier_rows(findings: Findings) -> Iterator[SweepRow]:
     for part in findings.parts:
-        by_id = {stack.id: stack for stack in part.stacks}
         for frontier in part.frontiers:
-            for id in frontier.stacks:
-                facts = by_id[id]
-                rows.append((
-                    frontier.name, frontier.measure, *of_stack(part, facts), *measured_cells(findings, facts)
-                ))  # fmt: skip
-    return ColumnTable("rag_frontier", "Frontiers", columns, tuple(rows))
+            yield from (SweepRow(part, part.stack(id), frontier) for id in frontier.stacks)
 
 
 def _alternatives_table(findings: Findings) -> ColumnTable:
-    columns = (
-        DATASET, Column("Recommended", "text"), Column("Other", "text"), Column("Stack", "text"),
-        Column("Quality", "signed", 3), *ENDS, Column("ms", "signed", 1), Column("USD per 1,000", "signed", 4)
+    return ColumnTable.of(
+        "rag_alternatives", "Other choices minus the recommended one",
+        _rows_of(findings, attrgetter("recommendation.alternatives")),
+        DATASET, text("Recommended", "part.recommendation.stack"), text("Other", "of.kind"), text("Stack", "of.stack"),
+        *_difference_fields("of.quality", "Quality"), number("ms", "of.milliseconds", 1, "signed"),
+        number("USD per 1,000", "of.usd", 4, "signed")
     )  # fmt: skip
-    rows = [
-        (
-            part_scope(part),
-            part.recommendation.stack,
-            alternative.kind,
-            alternative.stack,
-            *_value_cells(alternative.quality),
-            alternative.milliseconds,
-            alternative.usd,
-        )
-        for part in findings.parts
-        for alternative in part.recommendation.alternatives
-    ]
-    return ColumnTable("rag_alternatives", "Other choices minus the recommended one", columns, tuple(rows))
 
 
 def _shares_table(findings: Findings) -> ColumnTable:
-    columns = (DATASET, Column("Axis", "text"), Column("Winner", "text"), Column("Share", decimals=3))
-    rows: list[Row] = []
-    for part in findings.parts:
-        recommendation = part.recommendation
-        if recommendation.share is not None:
-            rows.append((part_scope(part), "stack", recommendation.stack, recommendation.share))
-        rows += [
-            (part_scope(part), share.axis or "stack", share.name, share.share)
-            for share in (*recommendation.runners, *recommendation.by_axis)
-        ]
-    note = f"Of {findings.asked.resamples} resamples of queries and timed queries."
-    return ColumnTable("rag_shares", "How often the rule takes what", columns, tuple(rows), note)
+    return ColumnTable.of(
+        "rag_shares", "How often the rule takes what", _rows_of(findings, _shares_of), DATASET,
+        text("Axis", lambda row: row.of.axis or "stack"), text("Winner", "of.name"), number("Share", "of.share", 3),
+        note=f"Of {findings.asked.resamples} resamples of queries and timed queries."
+    )  # fmt: skip
+
+
+def _shares_of(part: Part) -> Iterator[Share]:
+    """That of the recommended stack first."""
+    recommendation = part.recommendation
+    if recommendation.share is not None:
+        yield Share(recommendation.stack, recommendation.share)
+    yield from (*recommendation.runners, *recommendation.by_axis)
 
 
 def _steps_table(findings: Findings) -> ColumnTable:
-    columns = (
-        DATASET, Column("Family", "text"), Column("K", decimals=0), Column("Next K", decimals=0),
-        Column("Measure", "text"), Column("Gain", "signed", 3), *ENDS, Column("ms more", "signed", 1),
-        Column("USD more", "signed", 4), Column("Per ms", "signed", 7), Column("Kind", "text")
+    return ColumnTable.of(
+        "rag_steps", "What a larger K brings", _rows_of(findings, attrgetter("steps")), DATASET,
+        text("Family", "of.family"), whole("K", "of.k"), whole("Next K", "of.next_k"), text("Measure", "of.measure"),
+        *_difference_fields("of.gain", "Gain"), number("ms more", "of.milliseconds", 1, "signed"),
+        number("USD more", "of.usd", 4, "signed"), number("Per ms", "of.per_ms", 7, "signed"), text("Kind", "of.kind")
     )  # fmt: skip
-    rows = [
-        (
-            part_scope(part), step.family, step.k, step.next_k, step.measure, *_value_cells(step.gain),
-            step.milliseconds, step.usd,
-            step.per_ms, step.kind,
-        )
-        for part in findings.parts
-        for step in part.steps
-    ]  # fmt: skip
-    return ColumnTable("rag_steps", "What a larger K brings", columns, tuple(rows))
 
 
 def _effects_table(findings: Findings) -> ColumnTable:
-    columns = (
-        DATASET, Column("Axis", "text"), Column("Value", "text"), Column("Less", "text"), Column("Pairs", decimals=0),
-        Column("Measure", "text"), Column("Difference", "signed", 3), *ENDS, Column("ms", "signed", 1),
-        Column("USD", "signed", 4)
+    return ColumnTable.of(
+        "rag_effects", "What each axis does, all else equal", _rows_of(findings, attrgetter("effects")), DATASET,
+        text("Axis", "of.axis"), text("Value", "of.value"), text("Less", "of.other"), whole("Pairs", "of.pairs"),
+        text("Measure", "of.measure"), *_difference_fields("of.quality", "Difference"),
+        number("ms", "of.milliseconds.value", 1, "signed"), number("USD", "of.usd", 4, "signed")
     )  # fmt: skip
-    rows = [
-        (
-            part_scope(part), effect.axis, effect.value, effect.other, effect.pairs, effect.measure,
-            *_value_cells(effect.quality),
-            effect.milliseconds.value, effect.usd,
-        )
-        for part in findings.parts
-        for effect in part.effects
-    ]  # fmt: skip
-    return ColumnTable("rag_effects", "What each axis does, all else equal", columns, tuple(rows))
 
 
 def _routing_table(findings: Findings) -> ColumnTable:
-    measures = list(
-        dict.fromkeys(
-            (against.measure, against.k)
-            for part in findings.parts
-            for route in part.routes
-            for against in route.against
-        )
-    )
-    columns = (
-        DATASET, Column("Family", "text"), Column("Signal", "text"), Column("Queries", decimals=0),
-        Column("Escalated", decimals=3), Column("USD"), Column("USD at 50"), Column("USD at 100"),
-        Column("Mean ms", decimals=1), Column("ms at 50", decimals=1), Column("ms at 100", decimals=1),
-        *(
-            column
-            for name, k in measures
-            for column in (Column(f"{name} minus K {k}", "signed", 3), *(Column(f"{end} ({name}, {k})", "signed", 3)
-                for end in ("low", "high")))
-        )
+    rows = list(_rows_of(findings, attrgetter("routes")))
+    depths = dict.fromkeys((against.measure, against.k) for row in rows for against in row.of.against)
+    return ColumnTable.of(
+        "rag_routing", "Routing between K 50 and K 100", rows, DATASET, text("Family", "of.family"),
+        text("Signal", "of.signal"), whole("Queries", "of.evaluated"), number("Escalated", "of.escalated.value", 3),
+        number("USD", "of.usd"), number("USD at 50", "of.usd_less"), number("USD at 100", "of.usd_more"),
+        number("Mean ms", "of.milliseconds", 1), number("ms at 50", "of.milliseconds_less", 1),
+        number("ms at 100", "of.milliseconds_more", 1), *chain.from_iterable(starmap(_against_fields, depths))
     )  # fmt: skip
-    rows: list[Row] = []
-    for part in findings.parts:
-        for way in part.routes:
-            by_k = {(other.measure, other.k): other.difference for other in way.against}
-            differences = [value for key in measures for value in _value_cells(by_k[key])]
-            rows.append((
-                part_scope(part), way.family, way.signal, way.evaluated, way.escalated.value, way.usd, way.usd_less,
-                way.usd_more, way.milliseconds, way.milliseconds_less, way.milliseconds_more, *differences
-            ))  # fmt: skip
-    return ColumnTable("rag_routing", "Routing between K 50 and K 100", columns, tuple(rows))
+
+
+def _against_fields(measure: str, k: int) -> Iterator[Field]:
+    """The quality of routing less that of a fixed K."""
+
+    def difference(row: SweepRow) -> Figure:
+        differences: dict[tuple[str, int], Figure] = {
+            (against.measure, against.k): against.difference for against in row.of.against
+        }
+        return differences[measure, k]
+
+    titles = {
+        f"{measure} minus K {k}": "value",
+        f"low ({measure}, {k})": "low",
+        f"high ({measure}, {k})": "high",
+    }
+    for title, end in titles.items():
+        yield number(title, end, 3, "signed").within(difference)
 
 
 def _guidance_table(findings: Findings) -> ColumnTable:
-    columns = (DATASET, Column("Advice", "text"), Column("On this data", "text"), Column("Why", "text"))
-    rows = [
-        (part_scope(part), advice.line, advice.status, advice.text)
-        for part in findings.parts
-        for advice in part.guidance
-    ]
-    return ColumnTable("rag_guidance", "The source's advice", columns, tuple(rows))
+    return ColumnTable.of(
+        "rag_guidance", "The source's advice", _rows_of(findings, attrgetter("guidance")), DATASET,
+        text("Advice", "of.line"), text("On this data", "of.status"), text("Why", "of.text")
+    )  # fmt: skip
 
 
 def _left_table(findings: Findings) -> ColumnTable:
-    columns = (DATASET, Column("Stack", "text"), Column("State", "text"), Column("Reason", "text"))
-    rows = [
-        (left.dataset, left.configuration, "failed" if left.failed else "skipped", left.reason)
-        for left in findings.left
-    ]
-    return ColumnTable("rag_left_out", "Combinations that were not measured", columns, tuple(rows))
-
-
-def _value_cells(value: Figure) -> tuple[float | None, float | None, float | None]:
-    return value.value, value.low, value.high
-
-
-def indexes(findings: Findings) -> ColumnTable:
-    """Table 7: each index against the flat one with the same vectors."""
-    measures = list(
-        dict.fromkeys(name for part in findings.parts for index in part.indexes for name in index.changes)
-    )
-    cutoffs = list(
-        dict.fromkeys(k for part in findings.parts for index in part.indexes for k in index.recall)
-    )
-    has_ef = any(quality.ef is not None for part in findings.parts for quality in part.indexes)
-    columns = (
-        Column("Dataset", "text"), Column("Encoder", "text"), Column("Dimensions", decimals=0), Column("Index", "text"),
-        *(Column(f"recall@{k}", decimals=3) for k in cutoffs),
-        *(Column(f"{name} %", "signed", 1) for name in measures),
-        Column("Retrieve ms"), Column("Retrieve p95 ms"), Column("Flat ms"), Column("Flat p95 ms"),
-        Column("Retrieve %", "signed", 1), Column("Memory bytes", decimals=0),
-        Column("Estimated bytes", decimals=0), Column("Build s", decimals=1), Column("Within 2%", "text"),
-        *([Column("ef found", decimals=0)] if has_ef else [])
+    return ColumnTable.of(
+        "rag_left_out", "Combinations that were not measured", findings.left, text("Dataset", "dataset"),
+        text("Stack", "configuration"), text("State", lambda left: "failed" if left.failed else "skipped"),
+        text("Reason", "reason")
     )  # fmt: skip
-    rows: list[Row] = []
-    for part in findings.parts:
-        for index in part.indexes:
-            parts = (index.memory.vectors, index.memory.graph)
-            estimate = None if None in parts else sum(value or 0.0 for value in parts)
-            change = (
-                100 * (index.retrieve_ms / index.retrieve_ms_flat - 1) if index.retrieve_ms_flat > 0 else None
-            )
-            rows.append((
-                part_scope(part), index.encoder, index.dims, index.index, *(index.recall.get(k) for k in cutoffs),
-                *(index.changes.get(name) for name in measures), index.retrieve_ms, index.retrieve_p95,
-                index.retrieve_ms_flat, index.retrieve_p95_flat, change,
-                index.memory.memory, estimate, index.build_seconds, "yes" if index.within else "no",
-                *([index.ef] if has_ef else [])
-            ))  # fmt: skip
-    note = "Changes in percent of the flat index with the same vectors."
-    return ColumnTable("rag_table7", "Approximate search and quantisation", columns, tuple(rows), note)
 
 
-def scenarios(findings: Findings) -> ColumnTable:
+def _indexes_table(findings: Findings) -> ColumnTable:
+    """Table 7: each index against the flat one with the same vectors."""
+    rows = list(_rows_of(findings, attrgetter("indexes")))
+    cutoffs = dict.fromkeys(k for row in rows for k in row.of.recall)
+    measures = dict.fromkeys(name for row in rows for name in row.of.changes)
+    recall = [number(f"recall@{k}", ("of", "recall", k), 3) for k in cutoffs]
+    changes = [number(f"{name} %", ("of", "changes", name), 1, "signed") for name in measures]
+    has_ef = any(row.of.ef is not None for row in rows)
+    return ColumnTable.of(
+        "rag_table7", "Approximate search and quantisation", rows, DATASET, text("Encoder", "of.encoder"),
+        whole("Dimensions", "of.dims"), text("Index", "of.index"), *recall, *changes,
+        number("Retrieve ms", "of.retrieve_ms"), number("Retrieve p95 ms", "of.retrieve_p95"),
+        number("Flat ms", "of.retrieve_ms_flat"), number("Flat p95 ms", "of.retrieve_p95_flat"),
+        number("Retrieve %", lambda row: _percent_slower(row.of), 1, "signed"),
+        whole("Memory bytes", "of.memory.memory"), whole("Estimated bytes", lambda row: _estimated_bytes(row.of)),
+        number("Build s", "of.build_seconds", 1), text("Within 2%", lambda row: "yes" if row.of.within else "no"),
+        *[whole("ef found", "of.ef")] * has_ef,
+        note="Changes in percent of the flat index with the same vectors."
+    )  # fmt: skip
+
+
+def _percent_slower(index: IndexQuality) -> float | None:
+    """Than the flat index."""
+    flat = index.retrieve_ms_flat
+    return 100 * (index.retrieve_ms / flat - 1) if flat > 0 else None
+
+
+def _estimated_bytes(index: IndexQuality) -> float | None:
+    vectors, graph = index.memory.vectors, index.memory.graph
+    return None if vectors is None or graph is None else vectors + graph
+
+
+def _scenarios_table(findings: Findings) -> ColumnTable:
     """Table 8: the stacks that stand for ways to choose."""
-    columns = (Column("Scenario", "text"), Column("How", "text"), *STACK, *with_measures(findings, MEASURED))
-    rows: list[Row] = []
+    return ColumnTable.of(
+        "rag_table8", "Scenarios", _scenario_rows(findings), text("Scenario", "of.name"), text("How", "of.how"),
+        DATASET, text("Stack", lambda row: row.stack.id if row.stack else f"none; nearest: {row.of.nearest}"), *AXES,
+        *_measured_fields(findings)
+    )  # fmt: skip
+
+
+def _scenario_rows(findings: Findings) -> Iterator[SweepRow]:
     for part in findings.parts:
         for scenario in part.scenarios:
-            stack = part.stack(scenario.stack) if scenario.stack else None
-            facts: Sequence[Value] = (
-                (*of_stack(part, stack), *measured_cells(findings, stack))
-                if stack is not None
-                else (part_scope(part), f"none; nearest: {scenario.nearest}", *[None] * (len(columns) - 4))
-            )
-            rows.append((scenario.name, scenario.how, *facts))
-    return ColumnTable("rag_table8", "Scenarios", columns, tuple(rows))
+            yield SweepRow(part, part.stack(scenario.stack) if scenario.stack else None, scenario)
 
 
-def efficiency(findings: Findings) -> ColumnTable:
+def _efficiency_table(findings: Findings) -> ColumnTable:
     """Table 9: AvgPerf over the seconds of reranking and of the whole query, its answer with it where one is made."""
+
+    def order(stack: StackFacts) -> tuple[float, float, str]:
+        return -(stack.per_rerank_second or 0.0), -(stack.per_second or 0.0), stack.id
+
     answered = any(stack.time(WHOLE) for part in findings.parts for stack in part.stacks)
-    columns = (
-        Column("Rank", decimals=0), *STACK, Column("AvgPerf", decimals=3),
-        Column("Per second of reranking", decimals=3),
-        *milliseconds("Rerank"), Column("Per second", decimals=3), *milliseconds("Total"),
-        *((*milliseconds("Answer"), *milliseconds("End to end")) if answered else ())
-    )  # fmt: skip
-    rows: list[Row] = []
-    for part in findings.parts:
-        ranked = [stack for stack in part.stacks if stack.average is not None]
-        ranked.sort(key=lambda row: (-(row.per_rerank_second or 0.0), -(row.per_second or 0.0), row.id))
-        for place, facts in enumerate(ranked, start=1):
-            rows.append((
-                place, *of_stack(part, facts), facts.average, facts.per_rerank_second, *percentiles(facts, "rerank"),
-                facts.per_second, *percentiles(facts, "total"),
-                *((*percentiles(facts, GENERATE), *percentiles(facts, WHOLE)) if answered else ())
-            ))  # fmt: skip
+    answer = (*_stage_fields(GENERATE, "Answer"), *_stage_fields(WHOLE, "End to end")) if answered else ()
     weights = ", ".join(f"{name} x {weight:g}" for name, weight in findings.asked.efficiency.items())
-    note = (
-        f"AvgPerf: the mean of {weights}. "
+    return ColumnTable.of(
+        "rag_table9", "Efficiency", _ranked_rows(findings, lambda stack: stack.average is not None, order),
+        whole("Rank", "place"), *STACK, number("AvgPerf", "stack.average", 3),
+        number("Per second of reranking", "stack.per_rerank_second", 3), *_stage_fields("rerank", "Rerank"),
+        number("Per second", "stack.per_second", 3), *_stage_fields("total", "Total"), *answer,
+        note=f"AvgPerf: the mean of {weights}. "
         "For a short list only: AvgPerf over seconds (p50) says nothing of how good a stack is."
-    )
-    return ColumnTable("rag_table9", "Efficiency", columns, tuple(rows), note)
+    )  # fmt: skip
 
 
-def milliseconds(stage: str) -> tuple[Column, Column]:
-    """The columns of a stage's times: p50 under the stage's name, and p95."""
-    return Column(f"{stage} ms", decimals=1), Column(f"{stage} p95 ms", decimals=1)
-
-
-def percentiles(stack: StackFacts, stage: str) -> tuple[float | None, float | None]:
-    """p50 and p95 of a stage, under `milliseconds`."""
-    time = stack.time(stage)
-    return (None, None) if time is None else (time.p50, time.p95)
-
-
-def tokens(findings: Findings) -> ColumnTable:
+def _tokens_table(findings: Findings) -> ColumnTable:
     """Table 14: tokens of one candidate: query, passage and metadata."""
-    columns = (*STACK, Column("Tokens per candidate", decimals=1), Column("SD", decimals=1))
-    rows = [
-        (*of_stack(part, stack), stack.tokens, stack.tokens_sd)
-        for part in findings.parts
-        for stack in part.stacks
-        if is_reranked(stack)
-    ]
-    return ColumnTable("rag_table14", "Tokens per candidate", columns, tuple(rows))
+    return ColumnTable.of(
+        "rag_table14", "Tokens per candidate", _stack_rows(findings, _is_reranked), *STACK,
+        number("Tokens per candidate", "stack.tokens", 1), number("SD", "stack.tokens_sd", 1)
+    )  # fmt: skip
 
 
-def reranking(findings: Findings, number: int, name: str) -> ColumnTable:
+def _reranking_table(findings: Findings, table: int, name: str) -> ColumnTable:
     """Table 15 and 16: times of one reranker, all K."""
-    columns = (
-        *STACK,
-        Column("Rerank p50 ms", decimals=1),
-        Column("Rerank p95 ms", decimals=1),
-        Column("n", decimals=0),
-    )
-    rows = [
-        (*of_stack(part, stack), time.p50, time.p95, time.samples)
-        for part in findings.parts
-        for stack in part.stacks
-        if stack.axes["reranker"] == name
-        if (time := stack.time("rerank")) is not None
-    ]
-    return ColumnTable(f"rag_table{number}", f"Time of {name} by K", columns, tuple(rows))
 
+    def is_timed(stack: StackFacts) -> bool:
+        return bool(stack.axes["reranker"] == name) and stack.time("rerank") is not None
 
-Pick = Callable[[StackFacts], bool]
+    return ColumnTable.of(
+        f"rag_table{table}", f"Time of {name} by K", _stack_rows(findings, is_timed), *STACK,
+        _time_field("rerank", "Rerank p50 ms"), _time_field("rerank", "Rerank p95 ms", "p95"),
+        _time_field("rerank", "n", "samples", 0)
+    )  # fmt: skip
 
 
 def sweep_tables(findings: Findings) -> Iterator[ColumnTable]:
     """Every table that has rows. Numbered ones hold what the source's do, of this sweep."""
-    every = [*_numbered_tables(findings), *own_tables(findings)]
+    every = [*_numbered_tables(findings), *_own_tables(findings)]
     yield from (table for table in every if table.rows)
 
 
 def _numbered_tables(findings: Findings) -> Iterator[ColumnTable]:
-    yield _quality_table(findings, 1, "Dense search alone", _has_values(mode="dense", reranker=NONE))
+    yield _quality_table(findings, "table1", "Dense search alone", _has_values(mode="dense", reranker=NONE))
     yield _best_stacks(findings)
-    yield replace(
-        _quality_table(findings, 1, "Search by words alone", _has_values(mode=SPARSE, reranker=NONE)),
-        name="rag_sparse",
-    )
+    yield _quality_table(findings, "sparse", "Search by words alone", _has_values(mode=SPARSE, reranker=NONE))
     yield _ceilings_table(findings, 3, "Ceilings (PROC) of hybrid pools", _has_values(mode="hybrid"))
     yield _reached_table(findings)
-    for number, cutoff in ((5, 10), (6, 30)):
-        yield _leaderboard_table(findings, number, cutoff)
-    yield indexes(findings)
-    yield scenarios(findings)
-    yield efficiency(findings)
-    yield tokens(findings)
+    for table, cutoff in ((5, 10), (6, 30)):
+        yield _leaderboard_table(findings, table, cutoff)
+    yield _indexes_table(findings)
+    yield _scenarios_table(findings)
+    yield _efficiency_table(findings)
+    yield _tokens_table(findings)
     strong, lite = end_rerankers(findings)
-    for number, name in ((15, strong), (16, lite)):
+    for table, name in ((15, strong), (16, lite)):
         if name:
-            yield reranking(findings, number, name)
-    for i, k in enumerate(sweep_depths(findings)[:4]):
+            yield _reranking_table(findings, table, name)
+    for i, k in enumerate(_sweep_depths(findings)[:4]):
         if lite:
-            yield _quality_table(findings, 17 + i, f"{lite}, K {k}", _has_values(reranker=lite, k=k))
+            yield _quality_table(
+                findings, f"table{17 + i}", f"{lite}, K {k}", _has_values(reranker=lite, k=k)
+            )
         title = f"Ceilings (PROC) of dense pools, K {k}"
         yield _ceilings_table(findings, 21 + i, title, _has_values(mode="dense", reranker=NONE, k=k))
 
 
-def _has_values(**axes: Value) -> Pick:
-    """Whether a stack has these values."""
-    return lambda stack: all(stack.axes[axis] == value for axis, value in axes.items())
-
-
-def sweep_depths(findings: Findings) -> list[int]:
+def _sweep_depths(findings: Findings) -> list[int]:
     """Every K of the sweep, ascending."""
     return sorted({stack.axes["k"] for stack in findings.parts[0].stacks})
 
@@ -434,97 +353,73 @@ def sweep_depths(findings: Findings) -> list[int]:
 def end_rerankers(findings: Findings) -> tuple[str, str]:
     """The dearest reranker, and the cheapest where there are several; empty where there is none."""
     prices: dict[str, float] = {}
-    for stack in findings.parts[0].stacks:
-        if is_reranked(stack):
-            price = stack.usd.get("rerank", 0.0) / max(1, stack.axes["k"])
-            prices[stack.axes["reranker"]] = max(prices.get(stack.axes["reranker"], 0.0), price)
+    for stack in filter(_is_reranked, findings.parts[0].stacks):
+        name, price = stack.axes["reranker"], stack.usd.get("rerank", 0.0) / max(1, stack.axes["k"])
+        prices[name] = max(prices.get(name, 0.0), price)
     ordered = sorted(prices, key=lambda name: (-prices[name], name))
     return (ordered[0] if ordered else ""), (ordered[-1] if len(ordered) > 1 else "")
 
 
-def _picked_stacks(findings: Findings, pick: Pick) -> Iterator[tuple[Part, StackFacts]]:
-    return ((part, stack) for part in findings.parts for stack in part.stacks if pick(stack))
-
-
-def _quality_table(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
-    columns = (*STACK, *(Column(name, decimals=3) for name in findings.measures), *TIMES)
-    rows = [
-        (
-            *of_stack(part, stack),
-            *(stack.value(name) for name in findings.measures),
-            *(value for stage in ("embed", "retrieve", "total") for value in percentiles(stack, stage)),
-        )
-        for part, stack in _picked_stacks(findings, pick)
-    ]
-    return ColumnTable(f"rag_table{number}", title, columns, tuple(rows), "Times in ms: p50, and p95.")
-
-
-TIMES = (*milliseconds("Embed"), *milliseconds("Retrieve"), *milliseconds("Total"))
+def _quality_table(findings: Findings, name: str, title: str, pick: Pick) -> ColumnTable:
+    return ColumnTable.of(
+        f"rag_{name}", title, _stack_rows(findings, pick), *STACK, *_measure_fields(findings),
+        *_stage_fields("embed", "Embed"), *_stage_fields("retrieve", "Retrieve"), *_stage_fields("total", "Total"),
+        note="Times in ms: p50, and p95."
+    )  # fmt: skip
 
 
 def _best_stacks(findings: Findings) -> ColumnTable:
     """Of each mode and reranker the best stack by the measure that decides."""
-    measure, rows = findings.asked.measure, []
+    measure = findings.asked.measure
+    values: dict[Any, float] = {}
+    best: dict[Any, SweepRow] = {}
     for part in findings.parts:
-        best: dict[tuple[str, str], StackFacts] = {}
         for stack in part.stacks:
-            key = (stack.axes["mode"], stack.axes["reranker"])
-            if stack.value(measure) is not None and (
-                key not in best or (stack.value(measure) or 0.0) > (best[key].value(measure) or 0.0)
-            ):
-                best[key] = stack
-        rows += [(*of_stack(part, facts), *measured_cells(findings, facts)) for facts in best.values()]
+            key, value = (part.dataset, stack.axes["mode"], stack.axes["reranker"]), stack.value(measure)
+            if value is not None and value > values.get(key, -inf):
+                values[key], best[key] = value, SweepRow(part, stack)
     title = f"Stacks: of each mode and reranker the best by {measure}"
-    return ColumnTable("rag_table2", title, (*STACK, *with_measures(findings, MEASURED)), tuple(rows))
+    return ColumnTable.of("rag_table2", title, best.values(), *STACK, *_measured_fields(findings))
 
 
-def _ceilings_table(findings: Findings, number: int, title: str, pick: Pick) -> ColumnTable:
-    columns = (*STACK, *(Column(f"PROC {name}", decimals=3) for name in findings.measures))
-    rows = []
-    for part, stack in _picked_stacks(findings, pick):
-        ceilings = [
-            quality.ceiling if (quality := stack.measured(name)) else None for name in findings.measures
-        ]
-        if any(value is not None for value in ceilings):
-            rows.append((*of_stack(part, stack), *ceilings))
-    return ColumnTable(f"rag_table{number}", title, columns, tuple(rows))
+def _ceilings_table(findings: Findings, table: int, title: str, pick: Pick) -> ColumnTable:
+    def has_ceiling(stack: StackFacts) -> bool:
+        return any(quality.ceiling is not None for quality in stack.quality)
+
+    rows = _stack_rows(findings, lambda stack: pick(stack) and has_ceiling(stack))
+    return ColumnTable.of(
+        f"rag_table{table}", title, rows, *STACK, *_measure_fields(findings, "ceiling", "PROC ")
+    )
 
 
 def _reached_table(findings: Findings) -> ColumnTable:
     """Actual, PROC and %PROC of the stacks on the main frontier and of the recommended one."""
-    columns = (
-        *STACK, Column("Measure", "text"), Column("Actual", decimals=3), Column("PROC", decimals=3),
-        Column("%PROC", decimals=1), Column("95% low", decimals=1), Column("95% high", decimals=1)
+    return ColumnTable.of(
+        "rag_table4", "Actual, PROC and %PROC on the frontier", _reached_rows(findings), *STACK,
+        text("Measure", "of.measure"), number("Actual", "of.value.value", 3), number("PROC", "of.ceiling", 3),
+        *interval_fields("of.reached", ("%PROC", *ENDS))
     )  # fmt: skip
-    rows: list[Row] = []
+
+
+def _reached_rows(findings: Findings) -> Iterator[SweepRow]:
     for part in findings.parts:
-        main = set(part.frontiers[0].stacks) | {part.recommendation.stack}
+        main = {*part.frontiers[0].stacks, part.recommendation.stack}
         for stack in part.stacks:
             for quality in stack.quality if stack.id in main else ():
                 if quality.reached is not None:
-                    shares = (quality.reached.value, quality.reached.low, quality.reached.high)
-                    rows.append((
-                        *of_stack(part, stack), quality.measure, quality.value.value, quality.ceiling,
-                        *(None if share is None else 100 * share for share in shares)
-                    ))  # fmt: skip
-    return ColumnTable("rag_table4", "Actual, PROC and %PROC on the frontier", columns, tuple(rows))
+                    yield SweepRow(part, stack, quality)
 
 
-def _leaderboard_table(findings: Findings, number: int, cutoff: int) -> ColumnTable:
-    base = findings.asked.measure.partition("@")[0]
-    measure = f"{base}@{cutoff}"
-    columns = (Column("Rank", decimals=0), *STACK, *(
-        Column(name, decimals=3) for name in (measure, "95% low", "95% high", "PROC")), Column("%PROC", decimals=1)
+def _leaderboard_table(findings: Findings, table: int, cutoff: int) -> ColumnTable:
+    measure = f"{findings.asked.measure.partition('@')[0]}@{cutoff}"
+
+    def order(stack: StackFacts) -> tuple[float, float, str]:
+        return -(stack.value(measure) or 0.0), stack.latency, stack.id
+
+    rows = _ranked_rows(findings, lambda stack: stack.value(measure) is not None, order, measure)
+    return ColumnTable.of(
+        f"rag_table{table}", f"Leaderboard by {measure}", rows, whole("Rank", "place"), *STACK,
+        *interval_fields("of.value", (measure, *ENDS), "number", 3, 1), number("PROC", "of.ceiling", 3),
+        points("%PROC", "of.reached.value"),
+        note="Rows in the order of the mean: neighbours whose intervals overlap need not differ."
     )  # fmt: skip
-    rows: list[Row] = []
-    for part in findings.parts:
-        rows_of = [(stack, stack.measured(measure)) for stack in part.stacks]
-        ranked = [(stack, q) for stack, q in rows_of if q is not None and q.value.value is not None]
-        ranked.sort(key=lambda pair: (-(pair[1].value.value or 0.0), pair[0].latency, pair[0].id))
-        for place, (facts, q) in enumerate(ranked, start=1):
-            share = None if q.reached is None or q.reached.value is None else 100 * q.reached.value
-            rows.append((
-                place, *of_stack(part, facts), q.value.value, q.value.low, q.value.high, q.ceiling, share
-            ))  # fmt: skip
-    note = "Rows in the order of the mean: neighbours whose intervals overlap need not differ."
-    return ColumnTable(f"rag_table{number}", f"Leaderboard by {measure}", columns, tuple(rows), note)
