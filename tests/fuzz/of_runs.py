@@ -121,8 +121,8 @@ def compared(name: str) -> Read:
     def read(content: bytes, folder: Path) -> object:
         from embassay.errors import EmbassayError
         from embassay.protocols.compare import compare_systems
-        from embassay.protocols.gate import read_rows
         from embassay.protocols.run_values import read_values
+        from embassay.protocols.thresholds import read_rows
 
         _run(folder, name, content)
         with contextlib.suppress(EmbassayError):

@@ -212,7 +212,7 @@ def measure(content: bytes, folder: Path) -> object:
 def small_texts(content: bytes, folder: Path) -> object:
     """`--map`, `--grades` and bars of gates."""
     from embassay.data import grade_map, parse_mapping
-    from embassay.protocols.gate import read_bar
+    from embassay.protocols.thresholds import read_bar
 
     text, made = text_of(content), []
     for read in (parse_mapping, grade_map, read_bar):

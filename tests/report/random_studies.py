@@ -18,8 +18,7 @@ from embassay.protocols.choose.belief import Belief
 from embassay.protocols.choose.conclusions import Answers, choice_record, concluded_rows, make_standing
 from embassay.protocols.choose.questions import FITTED
 from embassay.protocols.compare import compare_systems, fields
-from embassay.protocols.gate import Bar as Threshold
-from embassay.protocols.gate import Rows, judged_bars
+from embassay.protocols.gate import judged_bars
 from embassay.protocols.hume.record import Bar, PairRecord
 from embassay.protocols.hume.results.markdown import summary_findings
 from embassay.protocols.kernel.claims import Claim
@@ -34,6 +33,8 @@ from embassay.protocols.rag.probes.noise import RECOVERED, SHARE
 from embassay.protocols.rag.probes.questions import NOISIEST, level_name
 from embassay.protocols.rag.probes.resampling import RECALL
 from embassay.protocols.run_values import RunValues
+from embassay.protocols.thresholds import Bar as Threshold
+from embassay.protocols.thresholds import Rows
 from embassay.records import Result
 from embassay.report.board import make_board
 from embassay.report.hume.conclusions import verdict_of

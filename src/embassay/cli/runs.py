@@ -169,7 +169,7 @@ def gate(folder: Folder, asked: Bars, shown: Shown) -> None:
 
 def _print_scores(folder: Path, asked: Bars, shown: Shown) -> None:
     from embassay.cli.terminal import show_blocks
-    from embassay.protocols.gate import list_scores
+    from embassay.protocols.thresholds import list_scores
     from embassay.report.terminal import scores_view
 
     found = list_scores(folder, systems=asked.systems, tasks=asked.tasks, measures=asked.measures)

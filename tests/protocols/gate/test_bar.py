@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from embassay.errors import UsageError
-from embassay.protocols.gate import Bar, read_bar
+from embassay.protocols.thresholds import Bar, read_bar
 
 NAMES = st.text("abz019:/?=&._-+", min_size=1, max_size=20)
 

@@ -11,7 +11,8 @@ import pytest
 
 import embassay as eb
 from embassay.errors import DataError, UsageError
-from embassay.protocols.gate import KEYS, Bar, End, judged_bars, read_bar, read_rows
+from embassay.protocols.gate import judged_bars
+from embassay.protocols.thresholds import KEYS, Bar, End, read_bar, read_rows
 from embassay.records import Result
 from embassay.report.record import KINDS
 from embassay.runs.folder import RunFolder

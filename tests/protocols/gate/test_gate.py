@@ -19,14 +19,12 @@ from embassay.protocols.gate import (
     gate,
     judged_against,
     judged_bars,
-    list_scores,
-    read_bar,
     read_names,
-    read_rows,
     summary,
     word,
 )
 from embassay.protocols.kernel.comparisons import read_standings, write_standings
+from embassay.protocols.thresholds import list_scores, read_bar, read_rows
 from embassay.records import Result
 from embassay.report.terminal import gate_view
 from embassay.runs.folder import RunFolder

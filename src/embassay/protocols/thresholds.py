@@ -1,0 +1,210 @@
+"""What a threshold is on: a row of a run's results, found by what the threshold names."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from embassay.data.rows import nearest_name
+from embassay.errors import DataError, UsageError
+from embassay.protocols.compare import InFolder, folder_of
+from embassay.protocols.kernel import tables as numbers
+from embassay.protocols.kernel.comparisons import read_standings
+from embassay.protocols.run_values import read_costs, wanted
+from embassay.records import Result
+from embassay.runs.folder import RunFolder, run_folders
+
+End = Literal["value", "lower", "upper"]
+OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt
+}  # fmt: skip
+KEYS = ("dataset", "variant", "lang", "subset")
+_BAR = re.compile(
+    r"^\s*(?P<protocol>[\w-]+)\.(?P<what>[^\[]+)\[(?P<inside>.*)\]\s*(?P<sign>>=|<=|>|<)\s*"
+    r"(?P<number>[-+0-9.eE]+)\s*(?:@\s*(?P<end>lower|upper|value))?\s*$"
+)
+_KEY = re.compile(rf",\s*({'|'.join(KEYS)})\s*=")
+_MEND = "Write PROTOCOL.TASK[SYSTEM]>=NUMBER, for example 'sage.overall[minilm]>=0.45@lower'."
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of results, by protocol, task, measure (empty: the task's headline), system and other columns, and what its
+    value or an end of its 95% interval must be."""
+
+    protocol: str
+    task: str
+    measure: str
+    system: str
+    sign: str
+    number: float
+    end: End = "value"
+    where: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """As it is written."""
+        what = f"{self.task}.{self.measure}" if self.measure else self.task
+        inside = "".join(f",{key}={value}" for key, value in self.where.items())
+        end = "" if self.end == "value" else f"@{self.end}"
+        return f"{self.protocol}.{what}[{self.system}{inside}]{self.sign}{self.number:g}{end}"
+
+    def met(self, value: float) -> bool:
+        """Whether a value clears it."""
+        return OPERATORS[self.sign](value, self.number)
+
+
+def read_bar(text: str) -> Bar:
+    """A bar from its text. Raises UsageError where it is none.
+
+    >>> bar = read_bar("rag.score.RA-nWG@10[bm25, dataset=qrels] >= 0.6@lower")
+    >>> bar.task, bar.measure, bar.system, dict(bar.where), bar.number, bar.end
+    ('score', 'RA-nWG@10', 'bm25', {'dataset': 'qrels'}, 0.6, 'lower')
+    >>> bar.text
+    'rag.score.RA-nWG@10[bm25,dataset=qrels]>=0.6@lower'
+    """
+    found = _BAR.match(text)
+    if found is None:
+        raise UsageError(f"{text!r} is not a threshold.", mend=_MEND)
+    try:
+        number = float(found["number"])
+    except ValueError:
+        raise UsageError(f"{found['number']!r} in {text!r} is not a number.", mend=_MEND) from None
+    task, _, measure = found["what"].strip().partition(".")
+    system, *rest = _KEY.split(found["inside"])
+    if not task or not system.strip():
+        raise UsageError(f"{text!r} names no {'system' if task else 'task'}.", mend=_MEND)
+    where = {key: value.strip() for key, value in zip(rest[::2], rest[1::2], strict=True)}
+    end: End = found["end"] or "value"  # type: ignore[assignment]
+    return Bar(found["protocol"], task, measure, system.strip(), found["sign"], number, end, where)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Results of runs, and the headline measure of each protocol's tasks."""
+
+    results: tuple[Result, ...]
+    headlines: frozenset[tuple[str, str, str]]
+
+    def is_headline(self, row: Result) -> bool:
+        """Whether a threshold that names no measure is on this one."""
+        return (row.protocol, row.task, row.measure) in self.headlines or row.measure == row.task
+
+    def find(self, bar: Bar) -> Result:
+        """The row that a bar means. Raises UsageError where there is none, or more than one."""
+        rows: Sequence[Result] = self.results
+        for column in ("protocol", "task", "system"):
+            rows = _having(rows, column, getattr(bar, column), bar)
+        rows = _having(rows, "measure", bar.measure, bar) if bar.measure else self._headline(rows, bar)
+        for column in KEYS:
+            rows = _narrowed(rows, column, bar)
+        if len(rows) > 1:
+            raise UsageError(
+                f"{bar.text} means {len(rows)} rows.", mend="Name more of dataset, variant, subset, lang."
+            )
+        self._check_number(bar, rows[0])
+        return rows[0]
+
+    def _check_number(self, bar: Bar, row: Result) -> None:
+        """UsageError for a bar in points, as tables show them, on a headline that counts from 0 to 1."""
+        is_headline = (bar.protocol, bar.task, row.measure) in self.headlines
+        if is_headline and numbers.unit_of(bar.protocol) is numbers.POINTS and abs(bar.number) > 1:
+            raise UsageError(
+                f"{bar.text}: no score can reach {bar.number:g}. Thresholds count from 0 to 1; tables show points.",
+                mend=f"Write {bar.number / 100:g}.",
+            )
+
+    def _headline(self, rows: Sequence[Result], bar: Bar) -> Sequence[Result]:
+        measures = list(dict.fromkeys(row.measure for row in rows if not row.variant))
+        chosen = list(dict.fromkeys(row.measure for row in rows if self.is_headline(row))) or measures
+        if len(chosen) != 1:
+            some = ", ".join(chosen[:8])
+            raise UsageError(
+                f"{bar.text} names no measure, and the task has {len(chosen)}.",
+                mend=f"Write {bar.protocol}.{bar.task}.MEASURE[...]; there are {some}.",
+            )
+        return [row for row in rows if row.measure == chosen[0]]
+
+
+def read_rows(folder: Path) -> Rows:
+    """The rows of the run in a folder, or of all runs below it. Raises DataError where there is none."""
+    runs = list(run_folders(folder))
+    if not runs:
+        raise DataError(
+            "There is no run here", path=folder, mend="Give the folder of a run, or one that holds runs."
+        )
+    results: list[Result] = []
+    headlines = set()
+    for path in runs:
+        run = RunFolder(path)
+        manifest = run.read_manifest() or {}
+        protocol = str(manifest.get("protocol", ""))
+        results += [*run.read_results(), *read_costs(manifest)]
+        headlines |= {(protocol, standing.task, standing.measure) for standing in read_standings(path)}
+    return Rows(tuple(results), frozenset(headlines))
+
+
+def _having(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequence[Result]:
+    found = [row for row in rows if getattr(row, column) == value]
+    if found:
+        return found
+    known = list(dict.fromkeys(str(getattr(row, column)) for row in rows))
+    near = nearest_name(value, known)
+    raise UsageError(
+        f"{bar.text}: no result has the {column} {value!r}.",
+        mend=f"Did you mean {near!r}?" if near else f"There are {', '.join(map(repr, known[:8]))}.",
+    )
+
+
+def _narrowed(rows: Sequence[Result], column: str, bar: Bar) -> Sequence[Result]:
+    """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
+    if column in bar.where:
+        return _having(rows, column, bar.where[column], bar)
+    values = list(dict.fromkeys(getattr(row, column) for row in rows))
+    if "" in values:
+        return [row for row in rows if getattr(row, column) == ""]
+    if len(values) > 1:
+        raise UsageError(
+            f"{bar.text} does not say which {column}.",
+            mend=f"Add , {column}=NAME inside the brackets; there are {', '.join(values[:8])}.",
+        )
+    return rows
+
+
+def list_scores(
+    run: str | Path | InFolder,
+    *,
+    systems: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    measures: Sequence[str] = (),
+) -> tuple[tuple[str, Result], ...]:
+    """What a threshold can be on: the name of each score over all data, as a threshold begins, and the score. Headlines
+    alone, unless `tasks` or `measures` are given; `systems` keeps these alone. What has no value is left out.
+
+    DataError for a folder without a run.
+    """
+    rows = read_rows(folder_of(run))
+    asked = [
+        row
+        for row in rows.results
+        if (not systems or row.system in systems)
+        and wanted((row.task, row.dataset, row.measure), tasks, measures)
+    ]
+    if not (tasks or measures):
+        # A run of one task may have no headline: then all that is over everything.
+        plain = [row for row in asked if not (row.variant or row.subset)]
+        asked = [row for row in plain if rows.is_headline(row)] or plain
+    # Of each task what is over all its datasets, or over each where nothing is.
+    whole = {(row.protocol, row.task) for row in asked if not row.dataset}
+    kept = (row for row in asked if not row.dataset or (row.protocol, row.task) not in whole)
+    return tuple((_score_name(row, rows), row) for row in kept if row.value is not None)
+
+
+def _score_name(row: Result, rows: Rows) -> str:
+    where = {key: getattr(row, key) for key in KEYS if getattr(row, key)}
+    measure = "" if rows.is_headline(row) else row.measure
+    return Bar(row.protocol, row.task, measure, row.system, "", 0, where=where).text.removesuffix("0")
