@@ -7,6 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 from embassay.errors import UsageError
 from embassay.measures import spearman, v_measure
@@ -15,6 +16,7 @@ from embassay.protocols.hume.ceiling import (
     among_people,
     human_ceiling,
     share_of_people,
+    soft_score,
 )
 from embassay.protocols.hume.resampling import People
 from embassay.protocols.hume.results.contestants import as_bar
@@ -114,6 +116,20 @@ def test_a_copy_of_a_person_is_near_the_ceiling(family: Family) -> None:
     assert against_people(study, answers).estimate == pytest.approx(
         human_ceiling(study).value.estimate, abs=0.05
     )
+
+
+def test_a_soft_score_is_the_share_of_people_who_say_so() -> None:
+    """Of labels: counted by hand; with two annotators it is the score against people; STS: a mean of correlations."""
+    votes = [["x", "x", "y"], ["x", "y", "y"], ["x", "x", "x"]]
+    study = people("classification", *map(list, zip(*votes, strict=True)))
+    system = {"00": "x", "01": "x", "02": "y"}
+    assert soft_score(study, system).estimate == pytest.approx((2 / 3 + 1 / 3 + 0) / 3)
+    two = people("sts", R1, R2)
+    answers = {f"{i:02}": float(value) for i, value in enumerate([0, 2, 1, 3, 5, 4, 2, 3])}
+    expected = sum(spearmanr(rated, list(answers.values())).statistic for rated in (R1, R2)) / 2
+    assert soft_score(two, answers).estimate == pytest.approx(expected)
+    assert soft_score(two, answers).estimate == pytest.approx(against_people(two, answers).estimate)
+    assert math.isnan(soft_score(people("sts", R1), answers).estimate)
 
 
 def test_against_people_needs_two() -> None:

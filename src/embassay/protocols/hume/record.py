@@ -51,7 +51,8 @@ class SystemScore(_Frozen):
 
     `outside`: strictly outside the interval of people, None where there is none. `difference`: system minus people on
     the same items by paired bootstrap, with two-sided `p`; None for published results, which have no items.
-    `against_people`: scored against the annotators' answers instead of gold, as people are for the ceiling.
+    `against_people`: scored against the annotators' answers instead of gold, as people are for the ceiling; `soft`:
+    against one annotator at random, so that their disagreement stays.
     `among_people`: the share of annotators who score below it (ties count half). `failed` items of LLMs count here.
     """
 
@@ -64,6 +65,7 @@ class SystemScore(_Frozen):
     p: float | None = None
     among_people: float | None = None
     against_people: Bar | None = None
+    soft: Bar | None = None
     failed: int = 0
     notes: tuple[str, ...] = ()
 

@@ -23,6 +23,7 @@ from embassay.protocols.hume.ceiling import (
     against_people,
     among_people,
     compare_with_people,
+    soft_score,
 )
 from embassay.protocols.hume.collection import collect_annotations
 from embassay.protocols.hume.llms.answers import (
@@ -378,6 +379,7 @@ def _paired_score(counting: Counting, contestant: Contestant, compared: Compared
             "p": nan_to_none(compared.difference.p),
             "among_people": among_people(score.value, people).estimate,
             "against_people": as_bar(against_people(counting.everybody, contestant.answers, counting.draws)),
+            "soft": as_bar(soft_score(counting.everybody, contestant.answers, counting.draws)),
         }
     )
 

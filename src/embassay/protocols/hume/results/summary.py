@@ -116,6 +116,8 @@ class _Rows:
             yield self.row(score.system, "minus_human", measure, score.difference)
         if score.against_people:
             yield self.row(score.system, "against_people", measure, score.against_people)
+        if score.soft:
+            yield self.row(score.system, "soft", measure, score.soft)
         if score.among_people is not None:
             share = Bar(
                 value=score.among_people, n=len(self.pair.annotators), method="share of annotators below"

@@ -168,9 +168,11 @@ def systems_table(summary: Summary) -> ColumnTable:
         *interval_fields("score.difference", ("minus_human", "diff_low", "diff_high"), "signed"),
         number("p", "score.p", style="p"), number("annotators_below", "score.among_people"),
         points("against_people", "score.against_people.value"), points("ceiling", "pair.ceiling.value"),
+        *interval_fields("score.soft", ("soft", "soft_low", "soft_high")),
         whole("failed", "score.failed"), text("method", "score.score.method"), text("reason", "score.score.reason"),
         note="minus_human is a paired bootstrap over the items, with these annotators. against_people takes the "
-        "answers of people for gold, as ceiling does of one annotator against the others.",
+        "answers of people for gold, as ceiling does of one annotator against the others; soft takes those of one "
+        "annotator at random.",
     )  # fmt: skip
 
 
