@@ -27,7 +27,7 @@ SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
 EDIT_WORDS = {
     "capitalize": "capitals", "delete10": "10th letter deleted", "numerize": "digits for letters",
     "negate": "negated", "sentence_shuffle": "sentences shuffled", "word_shuffle": "words shuffled",
-    "summary": "summary", "synonyms": "synonyms", "typos": "typing errors", "ocr": "scanning errors",
+    "summary": "summary", "synonyms": "synonyms", "typos": "typos", "ocr": "scanning errors",
     "speech": "as spoken", "facts": "other facts"
 }  # fmt: skip
 POSITIONS = ("0", "0.5", "1")

@@ -128,6 +128,8 @@ class PairRecord(_Frozen):
     measure: str
     group: str = ""
     n: int
+    words: float | None = None
+    """Words of an item, in the mean; None for published results, which have no items."""
     human: Bar
     annotators: tuple[Annotator, ...] = ()
     left_out: tuple[Annotator, ...] = ()

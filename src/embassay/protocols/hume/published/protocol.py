@@ -33,6 +33,7 @@ from embassay.protocols.hume.results.conclusions import (
     matrix_of,
     rank_by_mean,
 )
+from embassay.protocols.hume.results.gaps import gap_table
 from embassay.protocols.hume.results.markdown import write_markdown
 from embassay.protocols.hume.results.summary import LLM, published_rows, write_finished
 from embassay.protocols.hume.results.tables import study_tables
@@ -194,6 +195,7 @@ def _published_tables(
     yield agreement_table(summary)
     yield annotators_table(summary)
     yield resource_table(summary, summary.seed)
+    yield gap_table(summary)
     yield from every_figure(summary)
 
 

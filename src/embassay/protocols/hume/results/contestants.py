@@ -61,6 +61,7 @@ from embassay.protocols.hume.study import (
     Annotation,
     Answers,
     Family,
+    Item,
     StudyFolder,
     Task,
     Who,
@@ -99,6 +100,8 @@ class Answered:
     gold: dict[str, Any]
     answers: Answers
     workers: tuple[Worker, ...]
+    words: float | None = None
+    """Of an item, in the mean."""
 
     @property
     def unanswered(self) -> tuple[str, ...]:
@@ -119,8 +122,9 @@ def read_answered(
         annotations = [annotation for annotation in every if by_item[annotation.item_id] == task.name]
         gold = folder.gold(task.name)
         answers = answers_by_annotator(task.spec, gold, annotations)
-        items = tuple(item.id for item in folder.items_of(task.name))
-        found.append(Answered(task, items, gold, answers, tuple(_list_workers(annotations, answers))))
+        items = folder.items_of(task.name)
+        ids, workers = tuple(item.id for item in items), tuple(_list_workers(annotations, answers))
+        found.append(Answered(task, ids, gold, answers, workers, _mean_words(items)))
     if anyone and not any(annotations for task in found for annotations in task.answers.values()):
         raise DataError(
             f"Nobody has annotated {folder.path}" + (f" ({', '.join(map(str, files))})." if files else "."),
@@ -128,6 +132,20 @@ def read_answered(
             "language model with `embassay hume annotate`.",
         )
     return tuple(found)
+
+
+def _mean_words(items: Sequence[Item]) -> float | None:
+    """Words of the texts that people see of an item; None where there are no items."""
+    counts = [len(text.split()) for item in items for text in _shown_texts(item.payload)]
+    return sum(counts) / len(items) if items else None
+
+
+def _shown_texts(shown: Any) -> Iterator[str]:
+    if isinstance(shown, str):
+        yield shown
+    elif isinstance(shown, Mapping | list | tuple):
+        for part in shown.values() if isinstance(shown, Mapping) else shown:
+            yield from _shown_texts(part)
 
 
 def answers_fingerprint(every: Iterable[Answered]) -> str:

@@ -267,7 +267,7 @@ def study_pair(
     task = of.task
     head = PairRecord(
         task=task.name, dataset=name.dataset, lang=task.lang, family=task.family, measure=MAIN[task.family],
-        group=name.group, n=len(of.items), human=no_bar(NOBODY),
+        group=name.group, n=len(of.items), words=of.words, human=no_bar(NOBODY),
         flags=_pair_flags(of, who_counts(of.answers, request.min_answered)),
         models=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind != "llm"),
         llms=tuple(unpaired_score(contestant) for contestant in contestants if contestant.kind == "llm")

@@ -24,6 +24,7 @@ from embassay.protocols.hume.published.tables import (
 from embassay.protocols.hume.record import PairRecord, Summary, SystemScore
 from embassay.protocols.hume.resource import resource_table
 from embassay.protocols.hume.results.conclusions import Contender, matrix_of, scored_pairs
+from embassay.protocols.hume.results.gaps import gap_table
 from embassay.protocols.hume.study import FAMILIES, Task
 from embassay.protocols.hume.tables import (
     OF_PAIR,
@@ -44,8 +45,8 @@ def study_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterator[
     """Every table that has a row, marked where annotators are simulated.
 
     `hume_table1`, `3` to `9`, with language models `2` and `10` to `13`; `hume_overall`, `hume_pairs`,
-    `hume_win_rates`; `hume_systems`, `hume_need`, `agreement`, `quality_flags`, `annotators`, `hume_resources`;
-    `hume_figure1` to `8`.
+    `hume_win_rates`; `hume_systems`, `hume_need`, `agreement`, `quality_flags`, `annotators`, `hume_resources`,
+    `hume_gaps`; `hume_figure1` to `8`.
     """
     for table in _summary_tables(summary, contenders):
         if table.rows:
@@ -63,6 +64,7 @@ def _summary_tables(summary: Summary, contenders: Sequence[Contender]) -> Iterat
     yield quality_table(summary.pairs)
     yield annotators_table(summary)
     yield resource_table(summary, summary.seed)
+    yield gap_table(summary)
     yield from every_figure(summary)
 
 

@@ -1,0 +1,109 @@
+"""What goes with the gap between people and models: slopes over the pairs of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from embassay.errors import UsageError
+from embassay.protocols.hume.published.standings import PeopleRank, beside_models
+from embassay.protocols.hume.record import PairRecord, Summary
+from embassay.protocols.hume.resource import resource_class
+from embassay.protocols.kernel.tables import ColumnTable, Field, counted, points, text, whole
+from embassay.stats import Estimate
+from embassay.stats.regression import robust_slopes
+
+FEW_PAIRS = 40
+"""Pairs below which only large slopes can be told from none."""
+PER_SLOPE = 8
+"""Pairs for each slope of a joint fit; with fewer, none is made."""
+
+
+class Property(NamedTuple):
+    """What may go with a gap: its name, the step that a slope is of, and its value for a pair; None: not known."""
+
+    name: str
+    step: str
+    find: Callable[[PairRecord], float | None]
+
+
+def _find_agreement(pair: PairRecord) -> float | None:
+    value = pair.agreement.value.value if pair.agreement else None
+    return None if value is None else 10 * value
+
+
+def _suspects_leak(pair: PairRecord) -> float:
+    return float(any("overlap" in flag or "leak" in flag for flag in pair.flags))
+
+
+PROPERTIES = (
+    Property("length", "10 words an item", lambda pair: None if pair.words is None else pair.words / 10),
+    Property("agreement", "0.1", _find_agreement),
+    Property("language resources", "1 class", lambda pair: resource_class(pair.lang)),
+    Property("train and test overlap", "yes", _suspects_leak),
+)
+
+
+@dataclass(frozen=True)
+class GapSlope:
+    """Points by which people minus the median model changes with a step of a property: alone, and with the others
+    held."""
+
+    of: Property
+    pairs: int
+    alone: Estimate | None
+    joint: Estimate | None
+    reason: str
+
+
+def gap_table(summary: Summary) -> ColumnTable:
+    """Table `hume_gaps`: least-squares slopes of people minus the median model, with HC3 intervals over pairs."""
+    ranks = [model.standing for model in beside_models(summary) if model.standing]
+    warning = f" {len(ranks)} pairs are few: only large slopes show." if len(ranks) < FEW_PAIRS else ""
+    return ColumnTable.of(
+        "hume_gaps", "HUME: what goes with people minus the median model", _list_slopes(ranks),
+        text("property", "of.name"), text("per", "of.step"), whole("pairs"),
+        *_slope_fields("alone", ""), *_slope_fields("joint", "joint_"), text("reason"),
+        note="Points per step, with HC3 intervals over pairs; joint holds the other properties. A property that goes "
+        f"with a gap need not cause it.{warning}",
+    )  # fmt: skip
+
+
+def _slope_fields(find: str, prefix: str) -> Iterator[Field]:
+    for name, end in (("slope", "estimate"), ("low", "low"), ("high", "high")):
+        yield points(f"{prefix}{name}", f"{find}.{end}", "signed")
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Slopes of columns, or why there are none."""
+
+    slopes: tuple[Estimate, ...] = ()
+    reason: str = ""
+
+
+def _list_slopes(ranks: Sequence[PeopleRank]) -> Iterator[GapSlope]:
+    values = {of: [of.find(rank.pair) for rank in ranks] for of in PROPERTIES}
+    alone = {of: _fit_slopes(ranks, [values[of]]) for of in PROPERTIES}
+    fitted = [of for of in PROPERTIES if alone[of].slopes]
+    together = _fit_slopes(ranks, [values[of] for of in fitted])
+    joint = dict(zip(fitted, together.slopes, strict=False))
+    for of in PROPERTIES:
+        pairs = sum(value is not None for value in values[of])
+        reason = alone[of].reason or (f"no joint fit: {together.reason}" if together.reason else "")
+        yield GapSlope(of, pairs, next(iter(alone[of].slopes), None), joint.get(of), reason)
+
+
+def _fit_slopes(ranks: Sequence[PeopleRank], columns: Sequence[Sequence[float | None]]) -> Fit:
+    """Over the pairs of which all columns are known."""
+    rows = [i for i in range(len(ranks)) if all(column[i] is not None for column in columns)]
+    if not columns or len(rows) < PER_SLOPE * len(columns):
+        return Fit(reason=f"{len(rows)} pairs are too few for {counted(len(columns), 'slope')}")
+    x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
+    try:
+        return Fit(robust_slopes(x, np.array([ranks[i].gap("median") for i in rows])))
+    except UsageError as error:
+        return Fit(reason=error.message.rstrip(".").lower())
