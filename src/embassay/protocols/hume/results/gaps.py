@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from embassay.errors import UsageError
-from embassay.protocols.hume.published.standings import PeopleRank, beside_models
+from embassay.protocols.hume.published.standings import Beside, beside_models
 from embassay.protocols.hume.record import PairRecord, Summary
 from embassay.protocols.hume.resource import resource_class
 from embassay.protocols.kernel.tables import ColumnTable, Field, counted, points, text, whole
@@ -61,10 +61,10 @@ class GapSlope:
 
 def gap_table(summary: Summary) -> ColumnTable:
     """Table `hume_gaps`: least-squares slopes of people minus the median model, with HC3 intervals over pairs."""
-    ranks = [model.standing for model in beside_models(summary) if model.standing]
-    warning = f" {len(ranks)} pairs are few: only large slopes show." if len(ranks) < FEW_PAIRS else ""
+    models = [models for models in beside_models(summary) if models.standing]
+    warning = f" {len(models)} pairs are few: only large slopes show." if len(models) < FEW_PAIRS else ""
     return ColumnTable.of(
-        "hume_gaps", "HUME: what goes with people minus the median model", _list_slopes(ranks),
+        "hume_gaps", "HUME: what goes with people minus the median model", _list_slopes(models),
         text("property", "of.name"), text("per", "of.step"), whole("pairs"),
         *_slope_fields("alone", ""), *_slope_fields("joint", "joint_"), text("reason"),
         note="Points per step, with HC3 intervals over pairs; joint holds the other properties. A property that goes "
@@ -85,11 +85,12 @@ class Fit:
     reason: str = ""
 
 
-def _list_slopes(ranks: Sequence[PeopleRank]) -> Iterator[GapSlope]:
-    values = {of: [of.find(rank.pair) for rank in ranks] for of in PROPERTIES}
-    alone = {of: _fit_slopes(ranks, [values[of]]) for of in PROPERTIES}
+def _list_slopes(models: Sequence[Beside]) -> Iterator[GapSlope]:
+    values = {of: [of.find(one.pair) for one in models] for of in PROPERTIES}
+    gaps = [one.standing.gap("median") for one in models if one.standing]
+    alone = {of: _fit_slopes(gaps, [values[of]]) for of in PROPERTIES}
     fitted = [of for of in PROPERTIES if alone[of].slopes]
-    together = _fit_slopes(ranks, [values[of] for of in fitted])
+    together = _fit_slopes(gaps, [values[of] for of in fitted])
     joint = dict(zip(fitted, together.slopes, strict=False))
     for of in PROPERTIES:
         pairs = sum(value is not None for value in values[of])
@@ -97,13 +98,13 @@ def _list_slopes(ranks: Sequence[PeopleRank]) -> Iterator[GapSlope]:
         yield GapSlope(of, pairs, next(iter(alone[of].slopes), None), joint.get(of), reason)
 
 
-def _fit_slopes(ranks: Sequence[PeopleRank], columns: Sequence[Sequence[float | None]]) -> Fit:
+def _fit_slopes(gaps: Sequence[float], columns: Sequence[Sequence[float | None]]) -> Fit:
     """Over the pairs of which all columns are known."""
-    rows = [i for i in range(len(ranks)) if all(column[i] is not None for column in columns)]
+    rows = [i for i in range(len(gaps)) if all(column[i] is not None for column in columns)]
     if not columns or len(rows) < PER_SLOPE * len(columns):
         return Fit(reason=f"{len(rows)} pairs are too few for {counted(len(columns), 'slope')}")
     x = np.array([[column[i] for column in columns] for i in rows], dtype=np.float64)
     try:
-        return Fit(robust_slopes(x, np.array([ranks[i].gap("median") for i in rows])))
+        return Fit(robust_slopes(x, np.array([gaps[i] for i in rows])))
     except UsageError as error:
         return Fit(reason=error.message.rstrip(".").lower())
