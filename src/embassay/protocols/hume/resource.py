@@ -123,8 +123,7 @@ def _level_means(level: Level, resource_class: str, models: Sequence[Beside], se
     ranks = [model.standing for model in models if model.standing]
     shares = [rank.best_percent_of_human for rank in ranks]
     people = [model.pair.human.value or 0.0 for model in models]
-    # Not by `rank.wins`: here a lead of less than rounding counts.
-    wins = [rank.human > rank.best for rank in ranks]
+    wins = [rank.wins() for rank in ranks]
     return LevelMeans(
         level=level,
         resource_class=resource_class,

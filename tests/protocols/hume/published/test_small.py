@@ -301,6 +301,19 @@ def test_tables_without_language_models(small: tuple[Evaluation, ...], small_stu
     assert ("language", "ara", "best", 1, 1, 100.0) in tables["hume_win_rates"].rows
 
 
+def test_own_systems_of_some_datasets(small: tuple[Evaluation, ...], small_study: Study) -> None:
+    """A row where a dataset is whole, empty cells for the others, and none in the main table."""
+    pairs = {dataset.name: [pair.lang for pair in dataset.pairs] for dataset in small_study.datasets}
+    own = [Evaluation("mine", "", "Likeness", lang, lang, 0.5, {}) for lang in pairs["Likeness"]]
+    own += [Evaluation("half", "", "Topics", pairs["Topics"][0], pairs["Topics"][0], 0.5, {})]
+    tables = {table.name: table for table in every_table(small, study=small_study, own=own)}
+    rows = {row[0]: row[1:] for row in tables["hume_table7"].rows}
+    assert rows["mine"] == pytest.approx((50.0,))
+    assert "half" not in {row[0] for row in tables["hume_table4"].rows}
+    assert "mine" not in {row[0] for row in tables["hume_table1"].rows}
+    assert list(rows)[-1] == HUMAN
+
+
 def test_quality(small: tuple[Evaluation, ...], small_study: Study) -> None:
     """Topics (eng): agreement 0.2 and a model above everybody."""
     found = published_pairs(small, small_study)

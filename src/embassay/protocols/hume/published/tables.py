@@ -292,31 +292,52 @@ def human_leads(matrix: Matrix) -> list[str]:
 
 
 def dataset_table(
-    family: Family, evaluations: Iterable[Evaluation], study: Study | None = None, *, every_subset: bool
+    family: Family,
+    evaluations: Iterable[Evaluation],
+    study: Study | None = None,
+    *,
+    every_subset: bool,
+    own: OwnScores | None = None,
 ) -> ColumnTable:
     """Tables 4 (clustering), 5 (classification), 6 (reranking) and 7 (sts): the mean of every dataset over languages.
 
     With `every_subset` over all that a result file holds, French with it, which gives the printed cells; without over
-    the study's languages, which compares models with people. DataError where a system lacks a dataset or language.
+    the study's languages, which compares models with people. Systems of `own` that are none of the study's have a row
+    where they have a dataset of the family whole, and empty cells for the others. DataError where a model of the study
+    lacks a dataset or language.
     Source: FINDINGS, HUME 4; spec hume, ambiguity 20.
     """
-    study, every = study or paper_study(), list(evaluations)
+    study, every, own = study or paper_study(), list(evaluations), own or {}
     datasets = [dataset for dataset in study.datasets if dataset.family == family]
     systems = {model.short: [e for e in every if e.system == model.name] for model in study.models}
+    systems |= {
+        name: [e for e in every if e.system == name]
+        for name, scores in own.items()
+        if name not in systems and any(_has_dataset(scores, dataset) for dataset in datasets)
+    }
     systems[HUMAN] = of_human(every, study)
     table = DATASET_TABLES[family]
     name = f"hume_table{table}" if every_subset else f"hume_table{table}_study_languages"
     title = f"HUME table {table}: {family}" + ("" if every_subset else ", only the languages of the study")
     return ColumnTable.of(
         name, title, systems.items(), text("model", lambda row: row[0]),
-        *(number(dataset.name, partial(_dataset_mean, dataset, every_subset), 1) for dataset in datasets),
+        *(number(dataset.name, partial(_dataset_mean, dataset, every_subset, own), 1) for dataset in datasets),
         note=_DIFFERS if every_subset else "",
     )  # fmt: skip
 
 
-def _dataset_mean(dataset: Dataset, every_subset: bool, row: tuple[str, Sequence[Evaluation]]) -> float:
-    """The mean of a system over the languages of a dataset, in points."""
+def _has_dataset(scores: Mapping[tuple[str, str], float], dataset: Dataset) -> bool:
+    """Whether scores by dataset and language hold all languages of a dataset."""
+    return all((dataset.name, pair.lang) in scores for pair in dataset.pairs)
+
+
+def _dataset_mean(
+    dataset: Dataset, every_subset: bool, own: OwnScores, row: tuple[str, Sequence[Evaluation]]
+) -> float | None:
+    """The mean of a system over the languages of a dataset, in points; None where a system of `own` lacks one."""
     system, evaluations = row
+    if system in own and not _has_dataset(own[system], dataset):
+        return None
     langs = {pair.lang for pair in dataset.pairs}
     values = [
         e
@@ -358,9 +379,10 @@ def every_table(
     """`hume_table1` to `9`, those of 4-7 also by the study's languages; with `llms` 2 and 10-13; then `hume_overall`,
     `hume_pairs`, `hume_win_rates` and `quality_flags`.
 
-    `own` evaluations are of systems beside the study's: those with all pairs have rows in tables 1, 4-7 and 9 and a
-    place overall, with `llms` columns in 2 and 10-12 and a row in 13; all have columns in table 8, and those that are
-    `apart`, scored by another method, only there. Best, median and mean stay those of the study's models.
+    `own` evaluations are of systems beside the study's: those with whole datasets have rows in tables 4-7, those with
+    all pairs in 1 and 9 too and a place overall, with `llms` columns in 2 and 10-12 and a row in 13; all have columns
+    in table 8, and those that are `apart`, scored by another method, only there. Best, median and mean stay those of
+    the study's models.
 
     DataError where results lack a pair of the study. Source: spec hume, section 9.
     """
@@ -370,13 +392,14 @@ def every_table(
     wider = score_matrix(every, entered)
     beside = tuple(model.short for model in entered.models[len(study.models) :])
     columns = _beside_llms(llms, {name: scores[name] for name in beside}) if llms else None
+    with_people = {name: of for name, of in scores.items() if name not in apart}
     yield main_table(wider)
     if columns:
         yield family_table(columns, matrix)
     yield datasets_table(study)
     for family in DATASET_TABLES:
-        yield dataset_table(family, every, entered, every_subset=True)
-        yield dataset_table(family, every, entered, every_subset=False)
+        yield dataset_table(family, every, entered, every_subset=True, own=with_people)
+        yield dataset_table(family, every, entered, every_subset=False, own=with_people)
     records = published_pairs(evaluations, study, one_annotator=one_annotator)
     yield printed_people_table(records, matrix.models, scores)
     yield models_table(entered)
