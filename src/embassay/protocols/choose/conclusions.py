@@ -27,8 +27,6 @@ from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, passag
 from embassay.protocols.kernel.tables import Column, ColumnTable
 from embassay.records import Result
 
-SIGNALS = (*FITTED, "agreement")
-"""What the score is the mean of, which the shipped weight is for."""
 CANNOT = "cannot say"
 K = 10
 CONTENDERS = 4
@@ -55,7 +53,7 @@ class Fit:
 def shipped_fit() -> Fit:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
-    if tuple(plain["signals"]) != SIGNALS:
+    if tuple(plain["signals"]) != FITTED:
         raise AssertionError("weights.json is of other signals: fit it again")
     weights = Weights(
         np.array(plain["weights"]),
@@ -116,8 +114,8 @@ class Standing:
 
 
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
-    """Signals and agreement of the systems. A family that some system lacks, or that the documents don't allow, counts
-    as the mean of the others."""
+    """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
+    allow, counts as the mean of the others."""
     asked = [_mean_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
     means = [column.mean(axis=0) for column in asked if len(column)] or [np.zeros(len(answers))]
     signals = [column if len(column) else np.mean(means, axis=0)[None] for column in asked]
@@ -275,15 +273,17 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
         "choice", "Which system, and how sure", columns, rows,
         f"Regret is how far below the best nDCG@10 a system is expected to lie. Judged questions: {len(one.judged)}."
     )  # fmt: skip
-    more = one.written.mean(axis=0)[:, None] if len(one.written) else np.empty((len(one.systems), 0))
-    heads = (*SIGNALS, *(["model's questions"] if len(one.written) else []))
-    values = np.column_stack([one.evidence.values, more])
+    n = len(one.systems)
+    more = one.written.mean(axis=0)[:, None] if len(one.written) else np.empty((n, 0))
+    heads = (*FITTED, "agreement", *(["model's questions"] if len(one.written) else []))
+    others = (one.evidence.agreement.sum(axis=0) - 1) / (n - 1)
+    values = np.column_stack([one.evidence.values, others, more])
     yield ColumnTable(
         "choice_signals", "What the documents ask of themselves",
         (Column("system", "text"), *(Column(name, decimals=3) for name in heads)),
         tuple((one.systems[place], *map(float, values[place])) for place in order),
         "How near the first place the passage of a question is, from 0 to 1; how much of the first ten others have "
-        "too; and nDCG@10 of what a model asked."
+        "too, which does not count for a system; and nDCG@10 of what a model asked."
     )  # fmt: skip
 
 
