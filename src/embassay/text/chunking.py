@@ -18,10 +18,11 @@ from embassay.errors import UsageError
 from embassay.text.tokenizers import TokenEnds, passage_ends, word_ends
 
 _CLOSING = "[\"'”’)\\]}»]|[ \u00a0\u202f]»"
+_STOPS = ".!?…।॥۔؟"
 # One set of first characters, so that the search skips to them; possessive, so that 100,000 dots are read once.
 _END = re.compile(
-    r"[.!?…。！？\n](?:"
-    rf"(?P<stop>(?<=[.!?…])(?<![.!?…]{{2}})[.!?…]*+(?:{_CLOSING})*+\s+)"
+    rf"[{_STOPS}。！？\n](?:"
+    rf"(?P<stop>(?<=[{_STOPS}])(?<![{_STOPS}]{{2}})[{_STOPS}]*+(?:{_CLOSING})*+\s+)"
     r"|(?<=[。！？])[。！？]*+[」』”）]*+\s*"
     r"|(?<=\n)\s*\n\s*"
     r")"
@@ -45,10 +46,10 @@ _NEVER, _BEFORE_DIGITS = frozenset(_ABBREVIATIONS.split()), frozenset(_BEFORE_NU
 def sentence_ends(text: str) -> Iterator[int]:
     """Where the sentences of `text` end, the whitespace after each included; the last end is that of the text.
 
-    A sentence ends after `.`, `!`, `?` or `…` with closing quotes and brackets, followed by whitespace; after `。`,
-    `！` or `？`; and at a blank line. It does not end after abbreviations ("et al.", "Fig.", "M."), an initial
-    ("J. Smith") or the number of a list ("2. "), nor after "No.", "p.", "Jan." before a digit. English and French
-    abbreviations are known. Takes time linear in the text.
+    A sentence ends after `.`, `!`, `?`, `…` and the marks of Hindi and Urdu with closing quotes and brackets, followed
+    by whitespace; after `。`, `！` or `？`; and at a blank line. It does not end after abbreviations ("et al.", "Fig.",
+    "M."), an initial ("J. Smith") or the number of a list ("2. "), nor after "No.", "p.", "Jan." before a digit.
+    English and French abbreviations are known. Takes time linear in the text.
 
     >>> text = "Dr. Who et al. left. Why? See Fig. 2."
     >>> list(sentence_ends(text))

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from embassay.protocols.choose.belief import (
-    CHANCE,
     Belief,
     Evidence,
     Weights,
@@ -16,10 +15,9 @@ from embassay.protocols.choose.belief import (
     form_belief,
     gather_evidence,
     labels_for,
-    mean_error,
-    system_scores,
     update_belief,
 )
+from embassay.protocols.choose.conclusions import shipped_fit
 
 AGREEMENT = np.array([[1.0, 0.9, 0.3], [0.9, 1.0, 0.3], [0.3, 0.3, 1.0]])
 WEIGHTS = Weights(np.array([1.0]), np.zeros((1, 1)), 0.01, 8.0)
@@ -53,45 +51,31 @@ def test_systems_that_agree_differ_less() -> None:
     assert close[1] - close[0] < 0.6 * (far[1] - far[0])
 
 
-def test_a_score_by_hand() -> None:
-    """The mean of the signals in their own spreads and errors, times the root of the disagreement."""
-    values, errors = np.array([[0.9, 0.02], [0.5, 0.06]]), np.array([0.0, 0.01])
-    agreement = np.array([[1.0, 0.64], [0.64, 1.0]])
-    expected = 0.6 * np.mean([1, -0.02 / np.hypot(0.02, CHANCE * 0.01)])
-    assert system_scores(values, errors, agreement) == pytest.approx([expected, -expected])
-
-
 def test_evidence_by_hand() -> None:
-    """Signals are means over questions; the last is how much each system agrees with the others."""
+    """Signals are means over questions, the score is the mean of the signals, and agreement is kept beside it."""
     near = np.array([[1.0, 0.5, 0.0], [0.5, 0.5, 0.0]])
-    found = gather_evidence([near], np.stack([AGREEMENT, AGREEMENT]))
-    assert found.values == pytest.approx(np.array([[0.75, 0.6], [0.5, 0.6], [0.0, 0.3]]))
+    half = np.array([[0.25, 0.5, 0.0]])
+    found = gather_evidence([near, half], np.stack([AGREEMENT, AGREEMENT]))
+    assert found.values == pytest.approx(np.array([[0.75, 0.25], [0.5, 0.5], [0.0, 0.0]]))
+    assert found.scores == pytest.approx(np.array([[0.5], [0.5], [0.0]]))
     assert np.array_equal(found.agreement, AGREEMENT)
-    assert mean_error(near) == pytest.approx(
-        np.sqrt(np.mean(np.var([[0.5, 1 / 6], [0, 1 / 6], [-0.5, -1 / 3]], axis=1, ddof=1)) / 2)
-    )
-    assert mean_error(near[:1]) == 0
 
 
-def test_what_may_be_chance_does_not_decide() -> None:
-    """One system finds far more sentences; the other a little more halves, which 60 questions cannot tell apart."""
-    rng = np.random.default_rng(5)
-    halves = rng.random((60, 1)) + rng.normal(scale=0.3, size=(60, 2))
-    halves += np.array([0.0, 0.02]) - (halves.mean(axis=0) - halves.mean())
-    sentences = np.clip(rng.normal([0.9, 0.5], 0.1, (60, 2)), 0, 1)
-    shares = np.tile(np.array([[1.0, 0.4], [0.4, 1.0]]), (60, 1, 1))
-    first, second = gather_evidence([sentences, halves], shares).scores[:, 0]
-    assert first > second
-    blind = gather_evidence([sentences, halves], shares, chance=0.0).scores[:, 0]
-    assert blind == pytest.approx([0, 0])  # one for each, were chance not counted
-
-
-def test_near_copies_score_nearly_the_same() -> None:
-    """However alike they are, one is first by every signal: only how much they disagree says by how little."""
-    values, errors = np.array([[0.501, 0.401], [0.5, 0.4]]), np.zeros(2)
-    near, far = (system_scores(values, errors, np.array([[1.0, a], [a, 1.0]])) for a in (0.999, 0.5))
-    assert 0 < near[0] - near[1] < 0.1 * (far[0] - far[1])
-    assert system_scores(values, errors, np.ones((2, 2))).tolist() == [0.0, 0.0]
+@pytest.mark.parametrize("copies", [1, 6])
+def test_near_copies_of_a_bad_system_do_not_win(copies: int) -> None:
+    """Six that find almost the same agree with each other and with nobody else; each finds less than the one beside
+    them. However many they are, the other is the pick, and its lead stays the same."""
+    n = copies + 1
+    near = np.tile(np.array([0.5] + [0.3] * copies), (60, 1))
+    near[:, 1:] += np.linspace(0, 0.004, copies)
+    shares = np.where(np.add.outer(np.arange(n) == 0, np.arange(n) == 0) == 1, 0.1, 0.97)
+    np.fill_diagonal(shares, 1.0)
+    evidence = gather_evidence([near, near], np.tile(shares, (60, 1, 1)))
+    assert evidence.scores[0, 0] - evidence.scores[1, 0] == pytest.approx(0.2)
+    found = form_belief(shipped_fit().weights, evidence)
+    assert found.pick == 0
+    assert found.best[0] > 0.5
+    assert found.near(0.01)[1:].min() == pytest.approx(found.near(0.01)[1:].max(), abs=0.05)
 
 
 def test_many_labels_decide_whatever_the_signals_said() -> None:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from embassay.contracts import Ranked
 from embassay.protocols.choose.questions import (
+    LONGEST,
+    SIGNS,
     TIED,
     mistype_word,
     passage_gains,
@@ -57,6 +59,27 @@ def test_a_text_without_blanks_is_cut_at_its_signs() -> None:
     asked, rest, _ = taken_out(text, generator(1, "x")) or ("", "", True)
     assert " " not in asked + rest
     assert {asked + rest, rest + asked} & {text}
+
+
+def test_sentences_of_hindi_are_sentences() -> None:
+    """They end with a danda; one is taken out, and no half of the passage."""
+    text = "बंदरगाह का प्रबंधक हर जहाज का लेखा रखता है। हर जहाज अपनी लंबाई के अनुसार कर देता है। कर 1924 में दोगुना हुआ था।"
+    asked, rest, halved = taken_out(text, generator(1, "x")) or ("", "", True)
+    assert not halved
+    assert asked.endswith("।")
+    assert asked in text
+    assert asked not in rest
+
+
+@pytest.mark.parametrize(("word", "blank", "most"), [("rye{} ", " ", LONGEST), ("海", "", LONGEST * SIGNS)])
+def test_no_question_is_half_a_page(word: str, blank: str, most: int) -> None:
+    """A long passage without a sentence to spare asks with its first or last words, as many as a sentence has."""
+    text = "".join(word.format(place) for place in range(400)).strip()
+    for seed in range(6):
+        asked, rest, halved = taken_out(text, generator(seed, "x")) or ("", "", False)
+        assert halved
+        assert len(split_words(asked)) == most
+        assert blank.join([asked, rest]) == text or blank.join([rest, asked]) == text
 
 
 def test_tables_code_and_headings_are_not_asked() -> None:

@@ -3,11 +3,11 @@
 A belief is a mixture of normal distributions of the systems' nDCG@10, one for each size that errors may have here;
 only differences count.
 
-The difference of two systems' nDCG@10 is predicted by that of their scores: the mean of the signals, each counted in
-its own spread among the systems. How far that is off depends on how much they disagree: two systems that find the same
-passages cannot differ. So errors have the covariance of the systems' agreement, times a scale that is another one for
-every collection; the belief is a multivariate Student t. Labels, where there are some, update it as an observation of
-the same differences.
+The difference of two systems' nDCG@10 is predicted by that of their scores, the mean of the signals. A score is of one
+system alone: whoever else is there, and in how many variants, changes nothing. How far it is off depends on how much
+systems disagree: two that find the same passages cannot differ. So errors have the covariance of the systems'
+agreement, times a scale that is another one for every collection; the belief is a multivariate Student t. Labels, where
+there are some, update it as an observation of the same differences.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ Values = NDArray[np.float64]
 NUGGET = 0.02
 """Added to the diagonal of the agreement: what two systems with the same first ten may still differ by."""
 LEAST_FREEDOM, MOST_FREEDOM = 3.0, 200.0
-CHANCE = 2.0
-"""Standard errors that a signal's spread among the systems may come of by chance."""
 
 
 @dataclass(frozen=True)
@@ -39,38 +37,12 @@ class Evidence:
     scores: Values
 
 
-def gather_evidence(signals: Sequence[Values], shares: Values, chance: float = CHANCE) -> Evidence:
+def gather_evidence(signals: Sequence[Values], shares: Values) -> Evidence:
     """Of what each question says: signals (questions, systems), and the shares of the first ten that two systems have
-    in common (questions, systems, systems). How much each system agrees with the others is the last signal."""
-    n = shares.shape[1]
-    apart = ~np.eye(n, dtype=bool)
-    others = (shares * apart).sum(axis=2) / (n - 1)
-    columns = [*signals, others]
-    values = np.column_stack([column.mean(axis=0) for column in columns])
-    agreement = np.where(apart, shares.mean(axis=0), 1.0)
-    column = system_scores(values, np.array([mean_error(column) for column in columns]), agreement, chance)
-    return Evidence(values, agreement, column[:, None])
-
-
-def mean_error(values: Values) -> float:
-    """The standard error of how far a system's mean lies from that of all, over questions: (questions, systems). 0 of
-    one question."""
-    if len(values) < 2:
-        return 0.0
-    off = values - values.mean(axis=1, keepdims=True)
-    return float(np.sqrt(np.mean(off.var(axis=0, ddof=1)) / len(values)))
-
-
-def system_scores(values: Values, errors: Values, agreement: Values, chance: float = CHANCE) -> Values:
-    """One per system, (systems,): the mean of its signals, each in its own spread among the systems and in what chance
-    makes of it, times the root of how much the systems disagree. So a signal counts where all its values are small too,
-    counts little where they hardly differ, and systems that find the same passages are nearly equal."""
-    n = len(agreement)
-    disagree = 1 - (agreement.sum() - np.trace(agreement)) / (n * (n - 1))
-    spreads = np.sqrt(values.var(axis=0) + (chance * errors) ** 2)
-    # Signals that are equal for all systems have no spread, and say nothing.
-    standard = (values - values.mean(axis=0)) / np.maximum(spreads, 1e-9)
-    return np.asarray(standard.mean(axis=1) * np.sqrt(max(float(disagree), 0.0)))
+    in common (questions, systems, systems)."""
+    values = np.column_stack([signal.mean(axis=0) for signal in signals])
+    agreement = np.where(np.eye(shares.shape[1], dtype=bool), 1.0, shares.mean(axis=0))
+    return Evidence(values, agreement, values.mean(axis=1)[:, None])
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,6 @@ from embassay.protocols.choose.questions import AGREED, BY_MODEL, FITTED, passag
 from embassay.protocols.kernel.tables import ColumnTable, number, text
 from embassay.records import Result
 
-SIGNALS = (*FITTED, "agreement")
-"""What the score is the mean of, which the shipped weight is for."""
 CANNOT = "cannot say"
 K = 10
 CONTENDERS = 4
@@ -55,7 +53,7 @@ class Fit:
 def shipped_fit() -> Fit:
     """The weights of the package: `weights.json`, made by benchmarks/choose_collections.py."""
     plain = json.loads((files("embassay.protocols.choose") / "weights.json").read_text("utf-8"))
-    if tuple(plain["signals"]) != SIGNALS:
+    if tuple(plain["signals"]) != FITTED:
         raise AssertionError("weights.json is of other signals: fit it again")
     weights = Weights(
         np.array(plain["weights"]),
@@ -116,8 +114,8 @@ class Standing:
 
 
 def evidence_of(answers: Sequence[Answers]) -> Evidence:
-    """Signals and agreement of the systems. A family that some system lacks, or that the documents don't allow, counts
-    as the mean of the others."""
+    """Signals of the systems, and how much these agree. A family that some system lacks, or that the documents don't
+    allow, counts as the mean of the others."""
     asked = [_mean_nearness([answer.ranks.get(name, {}) for answer in answers]) for name in FITTED]
     means = [column.mean(axis=0) for column in asked if len(column)] or [np.zeros(len(answers))]
     signals = [column if len(column) else np.mean(means, axis=0)[None] for column in asked]
@@ -269,15 +267,17 @@ def choice_tables(one: Standing) -> Iterator[ColumnTable]:
         note="Regret is how far below the best nDCG@10 a system is expected to lie. "
         f"Judged questions: {len(one.judged)}."
     )  # fmt: skip
+    others = (one.evidence.agreement.sum(axis=0) - 1) / (len(one.systems) - 1)
     signals = [
-        number(name, values.item, 3) for name, values in zip(SIGNALS, one.evidence.values.T, strict=True)
+        number(name, values.item, 3) for name, values in zip(FITTED, one.evidence.values.T, strict=True)
     ]
+    signals.append(number("agreement", others.item, 3))
     if len(one.written):
         signals.append(number("model's questions", one.written.mean(axis=0).item, 3))
     yield ColumnTable.of(
         "choice_signals", "What the documents ask of themselves", order, system, *signals,
         note="How near the first place the passage of a question is, from 0 to 1; how much of the first ten others "
-        "have too; and nDCG@10 of what a model asked."
+        "have too, which does not count for a system; and nDCG@10 of what a model asked.",
     )  # fmt: skip
 
 

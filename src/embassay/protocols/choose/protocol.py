@@ -228,7 +228,7 @@ class Choices(TaskProtocol):
     """Which system to use on documents without labels: P(best), expected regret, and what labels would decide."""
 
     name = "choose"
-    version = 2
+    version = 3
     tasks = TASKS
     paper = (TASK,)
     context = Context

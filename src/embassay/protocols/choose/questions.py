@@ -66,6 +66,9 @@ COMMON = 0.1
 """Share of the passages from which on a word says nothing of what a passage is about."""
 FEWEST = 3
 """Words that a question has at least."""
+LONGEST, SIGNS = 24, 3
+"""Words that a question has at most where its passage has no sentence to spare, and signs for a word of scripts without
+blanks: of half a page overlap by length tells most."""
 KEYWORDS = 4
 TYPING = 0.3
 """Share of the longer words that get a typing error."""
@@ -145,8 +148,8 @@ def passage_nearness(places: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | None:
-    """A sentence and the passage without it; of a passage of one sentence its first or second half, and True. None
-    where too few words would be left on either side."""
+    """A sentence and the passage without it; of a passage of one sentence its first or last words, at most half of
+    them, and True. None where too few words would be left on either side."""
     ends = list(sentence_ends(body))
     code = find_fences(body)
     spans = [
@@ -156,9 +159,10 @@ def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | No
         parts = split_pieces(body)
         if code or not _is_prose(body, 0, len(body)) or len(parts) < 2 * (FEWEST + 1):
             return None
-        middle = len(parts) // 2
-        halves = join_pieces(parts[:middle], body), join_pieces(parts[middle:], body)
-        first = int(rng.integers(2))
+        longest = LONGEST * (SIGNS if is_unspaced(body) else 1)
+        first, middle = int(rng.integers(2)), len(parts) // 2
+        cut = max(middle, len(parts) - longest) if first else min(middle, longest)
+        halves = join_pieces(parts[:cut], body), join_pieces(parts[cut:], body)
         return halves[first], halves[1 - first], True
     start, end = spans[int(rng.integers(len(spans)))]
     return body[start:end].strip(), f"{body[:start].rstrip()} {body[end:].lstrip()}".strip(), False
