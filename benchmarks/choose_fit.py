@@ -123,8 +123,8 @@ class Measured:
 @dataclass(frozen=True)
 class Outcome:
     """What came of a choice among a set: the regrets of the naive rule and of bm25 (NaN where it is not in the set).
-    `crowd` is the family that most of the set are variants of ("": a set at random), `own` says which are; `found` is how
-    near the first place the best system finds passages by their sentences, `mean` what is believed of each."""
+    `crowd` is the family that most of the set are variants of ("": a set at random), `own` says which are; `found` is
+    how near the first place the best system finds passages by their sentences, `mean` what is believed of each."""
 
     collection: str
     crowd: str
@@ -717,8 +717,8 @@ Made by `benchmarks/choose_collections.py` and `benchmarks/choose_fit.py`: up to
 labelled collections, and {sets:,} choices among sets of them: at random three to eight, and crowds of three to six
 variants of one system with two others. Each collection is judged by weights fitted without its whole kind. Truth is
 nDCG@10 of the collection's own questions; *naive* picks the system with the best nDCG@10 of sentences looked for in the
-passages that they were taken out of; *at random* is the mean over the systems of a set. It "cannot say" where the expected
-regret of its pick is above {tolerance}, or no system finds the passages by their own sentences.
+passages that they were taken out of; *at random* is the mean over the systems of a set. It "cannot say" where the
+expected regret of its pick is above {tolerance}, or no system finds the passages by their own sentences.
 Sets of one collection are not independent, nor are collections of one kind.
 
 Collections are cut to 600 passages and 150 questions, long ones to 240 and 120, all relevant passages among them as far

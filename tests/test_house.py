@@ -45,7 +45,7 @@ BEHIND = {
     "names that are no nouns": 0,
     "names that occur twice in a part": 0,
     "modules above 15 in a folder": 0,
-    "locals that name nothing": 218,
+    "locals that name nothing": 217,
 }
 NAMELESS = {"one", "found"}
 """They say that something is there, not what it is."""

@@ -172,15 +172,15 @@ def _print_scores(folder: Path, asked: Bars, shown: Shown) -> None:
     from embassay.protocols.thresholds import list_scores
     from embassay.report.terminal import scores_view
 
-    found = list_scores(folder, systems=asked.systems, tasks=asked.tasks, measures=asked.measures)
+    scores = list_scores(folder, systems=asked.systems, tasks=asked.tasks, measures=asked.measures)
     if shown.json:
         facts = {
             name: {"value": row.value, "low": row.ci_low, "high": row.ci_high, "n": row.n}
-            for name, row in found
+            for name, row in scores
         }
         _print_records({"scores": facts})
         return
-    show_blocks(scores_view(found), shown.wide)
+    show_blocks(scores_view(scores), shown.wide)
 
 
 @dataclass(frozen=True)

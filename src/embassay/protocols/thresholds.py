@@ -162,6 +162,7 @@ def _having(rows: Sequence[Result], column: str, value: str, bar: Bar) -> Sequen
 
 def _narrowed(rows: Sequence[Result], column: str, bar: Bar) -> Sequence[Result]:
     """By what the bar says; else the rows over all, where there are any; a single value needs no naming."""
+    # What a threshold does not say is over all, or the only one.
     if column in bar.where:
         return _having(rows, column, bar.where[column], bar)
     values = list(dict.fromkeys(getattr(row, column) for row in rows))

@@ -86,11 +86,12 @@ class Fit:
 
 
 def _list_slopes(models: Sequence[Beside]) -> Iterator[GapSlope]:
-    values = {of: [of.find(one.pair) for one in models] for of in PROPERTIES}
-    gaps = [one.standing.gap("median") for one in models if one.standing]
+    values = {of: [of.find(beside.pair) for beside in models] for of in PROPERTIES}
+    gaps = [beside.standing.gap("median") for beside in models if beside.standing]
     alone = {of: _fit_slopes(gaps, [values[of]]) for of in PROPERTIES}
     fitted = [of for of in PROPERTIES if alone[of].slopes]
     together = _fit_slopes(gaps, [values[of] for of in fitted])
+    # Empty where the properties together have no fit.
     joint = dict(zip(fitted, together.slopes, strict=False))
     for of in PROPERTIES:
         pairs = sum(value is not None for value in values[of])
