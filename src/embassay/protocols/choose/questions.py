@@ -160,7 +160,9 @@ def taken_out(body: str, rng: np.random.Generator) -> tuple[str, str, bool] | No
         if code or not _is_prose(body, 0, len(body)) or len(parts) < 2 * (FEWEST + 1):
             return None
         longest = LONGEST * (SIGNS if is_unspaced(body) else 1)
-        first, middle = int(rng.integers(2)), len(parts) // 2
+        middle = len(parts) // 2
+        # Short passages are cut in their middle, long ones after the words of a sentence, from either end.
+        first = int(rng.integers(2))
         cut = max(middle, len(parts) - longest) if first else min(middle, longest)
         halves = join_pieces(parts[:cut], body), join_pieces(parts[cut:], body)
         return halves[first], halves[1 - first], True
