@@ -227,6 +227,6 @@ def test_questions_in_clusters_and_a_judge_who_refuses_what_is_relevant(refusing
 @pytest.mark.nightly
 @pytest.mark.parametrize("refusing", [0.0, 0.05, 0.5])
 def test_coverage_with_clusters_and_refusals(refusing) -> None:
-    """At least 92% of 1,500 intervals hold: three worlds of 30 questions had 92.9%, 94.2% and 94.5%, and 1,500 draws tell
-    it to 1.3 points."""
+    """At least 92% of 1,500 intervals hold: three worlds of 30 questions had 92.9%, 94.2% and 94.5%, and 1,500 draws
+    tell it to 1.3 points."""
     assert _redrawn(generator(11, str(refusing)), refusing, 1500) >= 0.92
