@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from embassay.cli.options import Server, Shown, of_records
-from embassay.errors import UsageError
 from embassay.protocols.kernel.request import DATA, OUTPUT, SERVER, STATISTICS, SYSTEMS, Request, like, option
 
 if TYPE_CHECKING:
@@ -49,11 +48,6 @@ def compare(
     from embassay.protocols import compare as comparing
     from embassay.report.terminal import fields_view, pair_view
 
-    if not any(folder.exists() for folder in folders) and len(folders) == 2:
-        raise UsageError(
-            f"{folders[0]} and {folders[1]} are no folders of runs.",
-            mend=f"Two systems are named behind their run: embassay compare RUN -a {folders[0]} -b {folders[1]}.",
-        )
     comparison = comparing.compare(*folders, **vars(asked))
     if comparison.pair is None:
         if shown.json:

@@ -634,7 +634,13 @@ def compare(
         names = [str(run) for run in runs[1:] if isinstance(run, str | Path) and not Path(run).exists()]
         by = f" Systems are named by a and b: -a {names[0]} -b {names[1]}." if len(names) == 2 else ""
         raise UsageError(f"{len(runs)} runs are given.", mend=f"Give one run, or two.{by}")
-    read = [read_values(folder_of(run)) for run in runs]
+    folders = [folder_of(run) for run in runs]
+    if len(folders) == 2 and not any(folder.exists() for folder in folders):
+        raise UsageError(
+            f"{folders[0]} and {folders[1]} are no folders of runs.",
+            mend=f"Two systems are named behind their run: embassay compare RUN -a {folders[0]} -b {folders[1]}.",
+        )
+    read = [read_values(folder) for folder in folders]
     protocol = read[0].protocol
     if a is None and b is None and len(read) == 1:
         return Comparison(protocol, fields=tuple(fields(read[0], tasks, datasets, measures)))

@@ -3,6 +3,7 @@
 from embassay.text.chunking import Breadcrumb, Chunk, Chunking, chunk
 from embassay.text.perturbations import (
     FURTHER,
+    FURTHER_SUPERFICIAL,
     PERTURBATIONS,
     SEMANTIC,
     SUPERFICIAL,
@@ -21,6 +22,7 @@ from embassay.text.tokenizers import TOKENIZERS, open_tokenizer, token_ends
 
 __all__ = [
     "FURTHER",
+    "FURTHER_SUPERFICIAL",
     "PERTURBATIONS",
     "SEMANTIC",
     "SUPERFICIAL",

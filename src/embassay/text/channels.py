@@ -10,19 +10,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import numpy as np
+
+from embassay.text.semantics import Draw
+
 CHANNELS_VERSION = 1
 Channel = Literal["typos", "ocr"]
-Draw = Callable[[int], bytes]
 
 _SWAPPED = "swapped"
-_WIDTH = 4
-_RANGE = 1 << 8 * _WIDTH
 
 
 class Fate(NamedTuple):
@@ -64,16 +65,19 @@ def damage_letters(text: str, draw: Draw, channel: Channel, share: float) -> str
     Position i takes two little-endian 32-bit numbers of the stream: whether something happens, and what.
     """
     fates = read_channel(channel)
-    drawn = draw(2 * _WIDTH * len(text))
-    numbers = [
-        int.from_bytes(drawn[at : at + _WIDTH], "little") / _RANGE for at in range(0, len(drawn), _WIDTH)
-    ]
+    numbers = _draw_shares(draw, 2 * len(text))
     damaged, place = [], 0
     while place < len(text):
         written, taken = _damage_at(text, place, fates, share, numbers[2 * place : 2 * place + 2])
         damaged.append(written)
         place += taken
     return "".join(damaged)
+
+
+def _draw_shares(draw: Draw, n: int) -> list[float]:
+    """Numbers from 0 to below 1, each of four bytes of the stream."""
+    shares: list[float] = (np.frombuffer(draw(4 * n), "<u4") / (1 << 32)).tolist()
+    return shares
 
 
 def _damage_at(
@@ -107,13 +111,11 @@ def transcribe_speech(text: str, draw: Draw, share: float) -> str:
     "no they're here 3.5 km"
     """
     words = _SPOKEN.findall(text.lower().replace("’", "'"))
-    drawn = draw(2 * _WIDTH * len(words))
+    numbers = _draw_shares(draw, 2 * len(words))
     heard = []
-    for number, word in enumerate(words):
-        at = 2 * _WIDTH * number
-        happens, what = (int.from_bytes(drawn[i : i + _WIDTH], "little") for i in (at, at + _WIDTH))
+    for word, happens, what in zip(words, numbers[::2], numbers[1::2], strict=True):
         others = _sounding_alike().get(word, ())
-        heard.append(others[what * len(others) // _RANGE] if others and happens < share * _RANGE else word)
+        heard.append(others[int(what * len(others))] if others and happens < share else word)
     return " ".join(heard)
 
 

@@ -32,6 +32,7 @@ from embassay.text.semantics import (
     FACTS_VERSION,
     RULES_VERSION,
     SYNONYMS_VERSION,
+    Draw,
     change_facts,
     negate_in,
     replace_synonyms,
@@ -228,10 +229,6 @@ def sentences_of_lines(text: str) -> list[str]:
     return [f"{part}." for part in parts if part not in ("", ".")]
 
 
-Draw = Callable[[int], bytes]
-"""The first n bytes of the random stream that belongs to one text and one perturbation."""
-
-
 def capitalize(text: str, draw: Draw) -> str:
     """Each character becomes its upper case with probability 1/4, independently (SAGE, section 5) [A24].
 
@@ -385,8 +382,9 @@ Kind = Literal["superficial", "semantic", "insertion", "removal"]
 
 SUPERFICIAL = ("capitalize", "delete10", "numerize")
 SEMANTIC = ("negate", "sentence_shuffle", "word_shuffle")
-FURTHER = ("synonyms", "typos", "ocr", "speech", "facts")
-"""Edits beside the paper's six: the last changes the meaning, the others keep it."""
+FURTHER_SUPERFICIAL = ("synonyms", "typos", "ocr", "speech")
+FURTHER = (*FURTHER_SUPERFICIAL, "facts")
+"""Edits beside the paper's six, and which of them keep the meaning."""
 POSITIONS = (0.0, 0.5, 1.0)
 
 

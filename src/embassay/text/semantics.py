@@ -303,6 +303,7 @@ def negate_in(text: str, lang: str = "") -> str:
 
 
 Draw = Callable[[int], bytes]
+"""The first n bytes of the random stream that belongs to one text and one perturbation."""
 SYNONYMS_VERSION = FACTS_VERSION = 1
 
 _ALIKE = """

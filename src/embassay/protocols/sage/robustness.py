@@ -18,12 +18,12 @@ from embassay.protocols.kernel.estimates import Items, Lost, estimate
 from embassay.protocols.sage.options import further_edits
 from embassay.protocols.sage.tasks import EDITS, Context, edited, left_as_they_were, unchanged
 from embassay.records import Documents, Score, Skipped, TaskOutcome
-from embassay.text import FURTHER, SEMANTIC, SUPERFICIAL
+from embassay.text import FURTHER_SUPERFICIAL, SEMANTIC, SUPERFICIAL
 
 HEADLINE = "robustness"
 RELATIONS = ("summary_over_semantic", "superficial_over_summary", "superficial_over_semantic")
 JOINT = "all_three"
-ABOVE = (*SUPERFICIAL, *(name for name in FURTHER if name != "facts"))
+ABOVE = (*SUPERFICIAL, *FURTHER_SUPERFICIAL)
 """Edits that leave the meaning as it was, and so belong above the summary."""
 
 

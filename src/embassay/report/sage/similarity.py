@@ -28,11 +28,11 @@ from embassay.report.sage.tables import (
     task_panels,
     two_decimals,
 )
-from embassay.text import FURTHER
+from embassay.text import FURTHER, FURTHER_SUPERFICIAL
 
 KINDS = {"insertion": "inserted", "removal": "removed"}
-NOISE = (*SUPERFICIAL, *(edit for edit in FURTHER if edit != "facts"))
-CHANGED = (*SEMANTIC, "facts")
+NOISE = (*SUPERFICIAL, *FURTHER_SUPERFICIAL)
+CHANGED = (*SEMANTIC, *(edit for edit in FURTHER if edit not in NOISE))
 """Edits that keep and that change the meaning; a column that a run has not is left out."""
 SHARES = tuple(
     Wanted(heading, "share", variant, ideal=1.0)
