@@ -25,8 +25,8 @@ from rapidfuzz.distance import Levenshtein
 
 ROOT = Path(__file__).parent.parent
 FONTS = (
-    "dejavu/DejaVuSerif.ttf", "dejavu/DejaVuSans.ttf", "liberation/LiberationSerif-Regular.ttf",
-    "liberation/LiberationSans-Regular.ttf", "liberation/LiberationMono-Regular.ttf",
+    "DejaVuSerif.ttf", "DejaVuSans.ttf", "LiberationSerif-Regular.ttf",
+    "LiberationSans-Regular.ttf", "LiberationMono-Regular.ttf",
 )  # fmt: skip
 SEED, LINES, PER_PAGE, WIDE = 1337, 1_000, 25, 72
 LEAST_TYPOS, LEAST_SCANS = 5, 3
@@ -137,7 +137,7 @@ def scan_page(lines: Sequence[str], number: int) -> list[str]:
     from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
     rng = np.random.default_rng([SEED, number])
-    font = ImageFont.truetype(f"/usr/share/fonts/truetype/{FONTS[number % len(FONTS)]}", 22)
+    font = ImageFont.truetype(FONTS[number % len(FONTS)], 22)  # found among the fonts of the system
     page = Image.new("L", (1150, 40 * len(lines) + 40), 255)
     pen = ImageDraw.Draw(page)
     for place, line in enumerate(lines):

@@ -25,7 +25,7 @@ import polars as pl
 
 import embassay as eb
 from embassay.protocols.pteb.checks import answer_fault, is_near_copy, slot_fault
-from embassay.protocols.pteb.paraphrasing import judged
+from embassay.protocols.pteb.paraphrasing import judge_answer
 from embassay.protocols.rag.golden.panel import Judged, panel_of
 from embassay.protocols.rag.golden.summary import Figure
 from embassay.protocols.rag.judges.chat import Malformed, grade_of
@@ -269,7 +269,7 @@ def labelled(folder: Path) -> Iterator[tuple[str, list[Row], Callable[[Row], boo
 
 
 def _caught(row: Row) -> bool:
-    return not judged(row["original"], row["paraphrase"], lang="en", meaning=True).usable
+    return not judge_answer(row["original"], row["paraphrase"], lang="en", meaning=True).usable
 
 
 def _drops(
@@ -345,7 +345,7 @@ def _near(row: Row) -> bool:
 
 
 def _gated(row: Row) -> bool:
-    return not judged(row["original"], row["paraphrase"], lang="en").usable
+    return not judge_answer(row["original"], row["paraphrase"], lang="en").usable
 
 
 def _rates(

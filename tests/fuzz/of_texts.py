@@ -69,7 +69,7 @@ def similarities(content: bytes, folder: Path) -> object:
 def wordings(content: bytes, folder: Path) -> object:
     """What language models say instead of a wording, a rewriting, a rating, an object: refusals, thoughts, markup."""
     from embassay.protocols.hteb.transformers import read_answer
-    from embassay.protocols.pteb.paraphrasing import judged
+    from embassay.protocols.pteb.paraphrasing import judge_answer
     from embassay.protocols.rag import rewriters as rewriting
     from embassay.protocols.rag.judges.chat import OrderAnswer
     from embassay.systems.chat.answers import Unfit, found_json, without_thinking
@@ -79,7 +79,7 @@ def wordings(content: bytes, folder: Path) -> object:
     tried: tuple[Callable[[], Any], ...] = (
         lambda: rewriting.rewriting_of(text, "What is known of foxes?"), lambda: found_json(text),
         lambda: parse_checked(found_json(text), OrderAnswer), lambda: parse_checked(text, OrderAnswer),
-        lambda: judged("A fox.", text), lambda: judged(text, "A fox."), lambda: without_thinking(text),
+        lambda: judge_answer("A fox.", text), lambda: judged(text, "A fox."), lambda: without_thinking(text),
         lambda: read_answer(text),
     )  # fmt: skip
     for attempt in tried:

@@ -75,7 +75,7 @@ def test_a_mean_is_compared_with_one_over_the_same_sets(tmp_path: Path, manifest
     place = rows.index("here: jaccard")
     shown = dict(zip(table.columns, list(table.body())[place + 1][1:], strict=True))
     assert {column for column, text in shown.items() if text} == alike
-    assert ("not compared" in table.said()) == (alike != PARTS)
+    assert ("not compared" in table.summarize()) == (alike != PARTS)
     assert any(told in line for line in settings_of(SAGE, [run])) == bool(told)
 
 
@@ -114,8 +114,8 @@ def test_sage_row_by_row(tmp_path: Path) -> None:
     found = {(label, one.column): one for label, one in table.figures()}
     assert found["jaccard", "cnn_dailymail"].verdict == "exact"
     assert found["jaccard", "billsum"].difference == pytest.approx(0.022)
-    assert table.said().startswith("3 of 27 printed figures have one here; 1 of 3 comparisons")
-    assert "+0.022 (Jaccard Similarity, billsum)" in table.said()
+    assert table.summarize().startswith("3 of 27 printed figures have one here; 1 of 3 comparisons")
+    assert "+0.022 (Jaccard Similarity, billsum)" in table.summarize()
     told = table.as_dict()
     assert (told["printed"], len(told["compared"]), len(told["others"])) == (27, 3, 1)
     assert table.markdown().count("\n| ") == 1 + 1 + 9 + 2 * 2 + 1

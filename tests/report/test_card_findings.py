@@ -46,9 +46,9 @@ def of_rows(record: Record) -> Iterator[str]:
         for value in (row.value, row.ci_low, row.ci_high):
             if value is not None:
                 yield from (
-                    SCORE.said(value),
-                    POINTS.said(value),
-                    POINTS.said(-value),
+                    SCORE.write_value(value),
+                    POINTS.write_value(value),
+                    POINTS.write_value(-value),
                     numbers.score(value, 1),
                     f"{numbers.score(value, 1)}%",
                 )
@@ -201,7 +201,7 @@ def test_verbs_are_those_of_the_tests(make_run: MakeRun, fields: dict[str, Any])
         if not card.row.system.ranked:
             continue
         for task in board.tasks:
-            ranges = record.placed(task.name, card.row.system.name)
+            ranges = record.rank_range(task.name, card.row.system.name)
             of, word = len(record.scope(task.name).systems), task.short.lower()
             tested = ranges is not None and of > 1
             assert (word in verbs(card.good, "beats every other")) == (tested and ranges == (1, 1))
@@ -320,7 +320,7 @@ def test_datasets_are_ranked_by_the_tests_of_tasks(tmp_path: Path, make_run: Mak
     write_standings(run, made)
     found = cards(run)
     values = {
-        name: SCORE.said(record.value("robustness", name, "robustness", dataset="one") or 0)
+        name: SCORE.write_value(record.value("robustness", name, "robustness", dataset="one") or 0)
         for name in ("a", "b")
     }
     best, worst = sorted(values, key=lambda name: values[name], reverse=True)

@@ -46,7 +46,7 @@ def printed(record: Record) -> Iterator[str]:
     for row in record.rows.values():
         for value in (row.value, row.ci_low, row.ci_high):
             if value is not None:
-                yield from (POINTS.said(value), POINTS.said(-value))
+                yield from (POINTS.write_value(value), POINTS.write_value(-value))
     for held in record.compared["rank_stability"].values():
         yield numbers.score(held.get("tau_original") or 0.0, 2)
 
@@ -386,7 +386,7 @@ def test_until_ci_tells_both_intervals(make_pteb: MakePteb) -> None:
     }  # fmt: skip
     widest = max(known["delta_runs"], key=lambda one: (known["delta_runs"][one], known["delta"][one], one))
     found = next(one[1] for one in told if "manuals" in one[1])
-    for part in (widest, *(POINTS.said(known[name][widest]) for name in known)):
+    for part in (widest, *(POINTS.write_value(known[name][widest]) for name in known)):
         assert part in found
 
 

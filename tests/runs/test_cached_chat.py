@@ -75,8 +75,8 @@ def test_an_answer_is_paid_for_once(chat):
     assert first.text == second.text == "a 1"
     assert (second.usage.requests, second.usage.usd, second.usage.input_tokens) == (0, 0.0, 5)
     assert (chat.counts.asked, chat.counts.cached, chat.model.calls) == (1, 1, 1)
-    assert chat.kept(question("a"))
-    assert not chat.kept(question("a", attempt=1))
+    assert chat.is_cached(question("a"))
+    assert not chat.is_cached(question("a", attempt=1))
 
 
 def test_attempts_are_independent_draws(chat):
@@ -132,8 +132,8 @@ def test_that_there_is_no_answer_is_kept(chat):
         assert (failure, failure.error.why) == (Failure("silent"), "declined")
         outcomes(chat, [question("silent")])
     assert chat.model.calls == 3
-    assert chat.kept(seeded)
-    assert not chat.kept(question("silent"))
+    assert chat.is_cached(seeded)
+    assert not chat.is_cached(question("silent"))
     assert (chat.counts.cached, chat.counts.failed) == (1, 3)
 
 

@@ -31,7 +31,7 @@ def test_a_round_by_hand():
     assert prior == pytest.approx([1 / 3, 2 / 3])
     assert confusion[0] == pytest.approx(np.array([[1, 0], [1 / 4, 3 / 4]]))
     assert confusion[2] == pytest.approx(np.array([[0, 1], [0, 1]]))
-    told, _ = consensus._told(prior, confusion, one_hot)
+    told, _ = consensus._expect_classes(prior, confusion, one_hot)
     assert told[0] == pytest.approx([8 / 9, 1 / 9])
 
 

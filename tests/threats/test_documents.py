@@ -48,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 def read(folder: Path) -> tuple[list[str], dict[str, int]]:
     """Ids of the documents that were read, and how many others by reason."""
     source = Folder(folder)
-    return sorted(source.found.ids), {one.reason: one.count for one in source.found.skipped}
+    return sorted(source.contents.ids), {one.reason: one.count for one in source.contents.skipped}
 
 
 def _bomb(levels: int = 1, size: int = 300_000_000) -> bytes:

@@ -11,7 +11,7 @@ import pytest
 from embassay.errors import ModelError
 from embassay.protocols.hteb.transformers import read_answer
 from embassay.protocols.hume.llms.annotator import Scale, read_label, read_marks, read_order, read_rating
-from embassay.protocols.pteb.paraphrasing import judged
+from embassay.protocols.pteb.paraphrasing import judge_answer
 from embassay.protocols.pteb.ratings import rating_of
 from embassay.protocols.rag.answers.answerer import is_abstaining, right_of
 from embassay.protocols.rag.judges import Passage, Question
@@ -49,10 +49,10 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
     start = time.process_time()
     names = ["A", "B", "C"]
     for read in (
-        lambda: judged("A fox.", answer), lambda: judged(answer, "A fox."), lambda: without_thinking(answer),
+        lambda: judge_answer("A fox.", answer), lambda: judged(answer, "A fox."), lambda: without_thinking(answer),
         lambda: reading.grade_of(answer), lambda: reading.order_of(answer, names),
         lambda: reading.mended_order(answer, names), lambda: found_json(answer),
-        lambda: judged(answer, f"{answer[1:]} x", meaning=True), lambda: without_blocks(answer),
+        lambda: judge_answer(answer, f"{answer[1:]} x", meaning=True), lambda: without_blocks(answer),
         lambda: without_fence(answer), lambda: first_fenced(answer), lambda: read_answer(answer),
         lambda: rating_of(answer), lambda: right_of(answer), lambda: is_abstaining(answer),
         lambda: rewriting_of(answer, "Why?"), lambda: rewrite_by_rules(answer),

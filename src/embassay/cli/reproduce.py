@@ -181,4 +181,4 @@ def _show_table_pair(beside: Beside, wide: bool) -> None:
     show_blocks(
         [Table.of(beside.title, [beside.paper, *number_columns(*beside.columns)], list(beside.body()))], wide
     )
-    typer.echo(f"{beside.said()}\n")
+    typer.echo(f"{beside.summarize()}\n")

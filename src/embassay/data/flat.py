@@ -59,7 +59,7 @@ def read_summaries(source: Source, intake: Intake, limit: int | None, seed: int)
     together. Skipped are texts that lack either kind, and machine summaries that are blank or not rated.
     """
     items = _nested_items(source, intake) if "summaries" in source.columns() else _gather_rows(source, intake)
-    taken = intake.drawn(
+    taken = intake.draw_usable(
         source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
     )
     return JudgedSummaries(

@@ -115,7 +115,7 @@ class Intake:
                 self.see_lang(row)
                 yield key, item
 
-    def drawn(
+    def draw_usable(
         self,
         source: Source,
         items: Iterable[tuple[str, T]],

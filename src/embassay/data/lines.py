@@ -244,7 +244,7 @@ class Delimited:
         if self.reading.header == NONE:
             return tuple(str(i) for i in range(1, len(first) + 1))
         if self.reading.header:
-            return self._named(first)
+            return self._name_columns(first)
         if not first:
             raise DataError(
                 "the file has no header", path=self.path, line=1,
@@ -261,7 +261,7 @@ class Delimited:
         # `text, label`: a blank after the mark is of no name, unless it tells two of them apart.
         return tuple(bare if len(set(bare)) == len(bare) and all(bare) else first)
 
-    def _named(self, first: Sequence[str]) -> tuple[str, ...]:
+    def _name_columns(self, first: Sequence[str]) -> tuple[str, ...]:
         names = tuple(self.reading.header)
         if len(names) != len(first) or len(set(names)) < len(names):
             raise DataError(

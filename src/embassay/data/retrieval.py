@@ -308,7 +308,7 @@ class Candidates:
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """One row per query and candidate."""
         lang = ("lang",) if "lang" in self.queries.columns() else ()
-        judged = self._judged()
+        judged = self._read_grades()
         shown: Mapping[str, Iterable[str]] = (
             judged if self.top_ranked is None else _shown_candidates(self.top_ranked)
         )
@@ -331,7 +331,7 @@ class Candidates:
                 }
                 yield Row(row.path, row.line, {column: cells.get(column) for column in columns})
 
-    def _judged(self) -> dict[str, dict[str, float]]:
+    def _read_grades(self) -> dict[str, dict[str, float]]:
         judged: dict[str, dict[str, float]] = {}
         for row in self.qrels.rows(("query_id", "doc_id", "relevance")):
             gain = number_of(row, "relevance")
@@ -366,7 +366,7 @@ def read_reranking(source: Source, intake: Intake, limit: int | None, seed: int)
     Skipped are queries without text, without a relevant or without an irrelevant candidate, and blank candidates.
     """
     items = _nested_items(source, intake) if "positive" in source.columns() else _gather_items(source, intake)
-    taken = intake.drawn(
+    taken = intake.draw_usable(
         source, items, lambda key, item: _is_usable(key, item, intake), Draw[tuple[str, _Item]](limit, seed)
     )
     return RerankingSet(

@@ -271,7 +271,7 @@ def open_folder(folder: Path, mapping: Mapping[str, str], split: str | None, gra
         from embassay.data.documents.passages import Folder
 
         documents = Folder((folder / "corpus").resolve())
-        raw["corpus"], skipped = documents, documents.found.skipped
+        raw["corpus"], skipped = documents, documents.contents.skipped
     for target, column in columns.items():
         if column and not any(column in source.columns() for source in raw.values()):
             raise missing_column(

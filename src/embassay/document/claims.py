@@ -54,13 +54,13 @@ def gap_in_words(
     be so."""
     a, b = claim.subject, claim.others[0]
     size, low, high = claim.value or 0.0, claim.low or 0.0, claim.high or 0.0
-    gap = unit.said(size) + (" points" if unit is POINTS else "")
+    gap = unit.write_value(size) + (" points" if unit is POINTS else "")
     if claim.relation == "untested":
-        alike = f" both score {unit.said(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
+        alike = f" both score {unit.write_value(value(a))}" if abs(size) < EQUAL else f" differ by {gap}"
         return (naming(a), " and ", naming(b), f"{alike} in every resample: nothing is tested.")
     is_certain = high - low <= EQUAL
     gap += " in every resample" if is_certain else f" (95% interval {unit.said_interval(low, high)})"
-    values: list[Sentence] = [(naming(name), f" {unit.said(value(name))}") for name in (a, b)]
+    values: list[Sentence] = [(naming(name), f" {unit.write_value(value(name))}") for name in (a, b)]
     if claim.relation == "beats":
         more = also_first_in_words(first, (a,), naming)
         return (*values[0], f" {VERBS['beats']} ", *values[1], f", the next, by {gap}.", *more)

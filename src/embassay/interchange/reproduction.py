@@ -339,7 +339,7 @@ class Beside:
                         make_figure(self.paper, self.layout.table, line.row, column, text, value),
                     )
 
-    def said(self) -> str:
+    def summarize(self) -> str:
         """How many figures have one here, and how far off these are."""
         lines = [line for _, line in self.figures()]
         cells = {(line.row, line.column) for line in lines}
@@ -380,7 +380,7 @@ class Beside:
         lines = [
             f"| {' | '.join(cell.strip().replace('|', chr(92) + '|') for cell in row)} |" for row in rows
         ]
-        return "\n".join([f"**{self.title}**", "", *lines, "", self.said()])
+        return "\n".join([f"**{self.title}**", "", *lines, "", self.summarize()])
 
     def as_dict(self) -> dict[str, Any]:
         """For `--json`: every figure with a line, and the lines that the paper has no row for."""

@@ -153,7 +153,7 @@ def krippendorff_alpha(
     values, codes = _coded(ratings, level)
     coincidences = _per_item(codes, len(values))
     # Coincidences of items add up: a resample is a weighted sum, and no rating is counted again.
-    together = coincidences.sum(axis=0) if counts is None else _drawn(counts, coincidences)
+    together = coincidences.sum(axis=0) if counts is None else _resample_coincidences(counts, coincidences)
     alpha = _alpha(together, values, level)
     return float(alpha) if counts is None else alpha
 
@@ -190,7 +190,7 @@ def _per_item(codes: NDArray[np.int64], n_values: int) -> Floats:
     return np.asarray(pairs / np.maximum(ratings - 1, 1)[:, None, None])
 
 
-def _drawn(counts: ArrayLike, coincidences: Floats) -> Floats:
+def _resample_coincidences(counts: ArrayLike, coincidences: Floats) -> Floats:
     drawn = np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(coincidences):
         raise UsageError(
@@ -372,7 +372,7 @@ def gwet_ac2(
     codes = np.array([[-1 if v is None else places[v] for v in row] for row in rows], dtype=np.int64)  # type: ignore[index]
     each = (codes[:, :, None] == np.arange(len(places))).sum(axis=0).astype(np.float64)
     alike = 1 - _apart(len(places), weights) / max(1.0, float(_apart(len(places), weights).max()))
-    parts = _agreed(each, alike)
+    parts = _agreement_per_item(each, alike)
     drawn = np.ones((1, len(each))) if counts is None else np.asarray(counts, dtype=np.float64)
     if drawn.ndim != 2 or drawn.shape[1] != len(each):
         raise UsageError(
@@ -382,7 +382,7 @@ def gwet_ac2(
     return float(found[0]) if counts is None else found
 
 
-def _agreed(each: Floats, alike: Floats) -> Floats:
+def _agreement_per_item(each: Floats, alike: Floats) -> Floats:
     """Of every item (items, values): how far its ratings agree, whether it has two, whether it has any, and its shares
     of values; (items, 3 + values)."""
     n = each.sum(axis=1)

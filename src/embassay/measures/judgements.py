@@ -73,7 +73,7 @@ def judge(qrels: Gains | Mapping[str, Gains], retrieved: Retrieved | Mapping[str
     query = np.repeat(np.arange(len(names)), sizes)
     check_each(np.isfinite(gain), "gain", names, query, "a finite number")
     relevant = gain > 0
-    rank = find_ranks(judgements, [scored(runs.get(name, ())) for name in names], query, relevant)
+    rank = find_ranks(judgements, [score_by_rank(runs.get(name, ())) for name in names], query, relevant)
     return Judged(
         len(names),
         _places(query, rank, gain, rank > 0),
@@ -143,11 +143,11 @@ def in_order(ranking: Retrieved) -> list[str]:
     (['b', 'c', 'a'], ['a', 'b'])
     """
     if not isinstance(ranking, Mapping):
-        return list(scored(ranking))
+        return list(score_by_rank(ranking))
     return sorted(ranking, key=lambda document: (np.float32(ranking[document]), document), reverse=True)
 
 
-def scored(ranking: Retrieved) -> Mapping[str, float]:
+def score_by_rank(ranking: Retrieved) -> Mapping[str, float]:
     """Ids in order become falling scores; the first of equal ids stays."""
     if isinstance(ranking, Mapping):
         return ranking
@@ -569,9 +569,11 @@ def grade(
     values = numbers(map(methodcaller("values"), pools.values()), len(query))
     check_each(np.isin(values, GRADES), "grade", names, query, "1, 2, 3, 4 or 5; map other scales first")
     lists = _by_query(retrieved, names, many)
-    runs = [scored(ranking) for ranking in lists]
-    top = _placed(pools, runs, query, values)
-    restricted = None if pool is None else [scored(ranking) for ranking in _by_query(pool, names, many)]
+    runs = [score_by_rank(ranking) for ranking in lists]
+    top = _grade_ranks(pools, runs, query, values)
+    restricted = (
+        None if pool is None else [score_by_rank(ranking) for ranking in _by_query(pool, names, many)]
+    )
     return Graded(
         _counts(query, values, len(names)),
         top,
@@ -595,7 +597,9 @@ def _by_query(given: One, names: list[str], of_many: bool) -> list[Retrieved]:
     return [given.get(name, ()) for name in names]  # type: ignore[misc]
 
 
-def _placed(pools: Mapping[str, Grades], runs: list[Scores], query: Ints, each: Floats) -> NDArray[np.int8]:
+def _grade_ranks(
+    pools: Mapping[str, Grades], runs: list[Scores], query: Ints, each: Floats
+) -> NDArray[np.int8]:
     """The grade at each rank, (q, longest run)."""
     sizes = np.fromiter(map(len, runs), np.int64, len(runs))
     columns = np.arange(sizes.max(initial=0))

@@ -454,7 +454,7 @@ def compare_systems(
             f"{a} and {b} have nothing in common to compare.",
             mend="Give two systems or runs of one protocol.",
         )
-    contrasts = adjusted(_named(found, first, other))
+    contrasts = adjusted(_tell_runs_apart(found, first, other))
     among = None if second else _among(first, leading(contrasts), a, b)
     return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how, among)
 
@@ -494,7 +494,7 @@ def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
     return None if here is None else Among(len(found), here.p_adjusted, here.apart())
 
 
-def _named(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Iterable[Contrast]:
+def _tell_runs_apart(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Iterable[Contrast]:
     """One system in two runs is told by the run: `minilm (june)`."""
     before, after = folder_tails([first.path, other.path])
     for one in found:

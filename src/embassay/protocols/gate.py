@@ -388,10 +388,10 @@ def judged_bars(bars: Sequence[Bar], rows: Rows) -> Iterator[Verdict]:
     """The verdict on every bar. Without a value, or the interval that it asks for, a bar is not tested, and the gate
     stops: what was asked for is not shown. UsageError for a bar that means no row."""
     for bar in bars:
-        yield _judged(bar, rows.find(bar))
+        yield _judge_bar(bar, rows.find(bar))
 
 
-def _judged(bar: Bar, row: Result) -> Verdict:
+def _judge_bar(bar: Bar, row: Result) -> Verdict:
     verdict = Verdict(
         bar.text, None, row.value, row.ci_low, row.ci_high, row.n, scale=bar.protocol, stops=True
     )

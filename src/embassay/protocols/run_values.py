@@ -253,7 +253,7 @@ def read_values(folder: Path) -> RunValues:
         raise DataError("There is no run here", path=folder, mend="Give the folder of a run (its --out).")
     items = ItemValues(folder)
     if (folder / "score.json").is_file():
-        return _scored(folder, manifest, items)
+        return _scoring_values(folder, manifest, items)
     standings = read_standings(folder)
     if not standings and manifest.get("protocol") == "rag":
         seed = int((manifest.get("arguments") or {}).get("seed") or 0)
@@ -272,7 +272,7 @@ def _instead(manifest: Mapping[str, Any]) -> str:
     return "Run its command once more with the same --out: finished cells are kept, and it writes them."
 
 
-def _scored(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> RunValues:
+def _scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> RunValues:
     """Of a scoring: its record says what `rag score` said, corrected by people's grades or not."""
     from embassay.protocols.rag.scoring.standings import contrasts_of, read_scored
 

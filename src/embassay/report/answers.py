@@ -162,7 +162,7 @@ class Answer:
         return " or ".join(self.names)
 
     @property
-    def said(self) -> str:
+    def how_sure(self) -> str:
         """How sure that is, in a sentence of at most 62 characters without full names."""
         said = self.note or _explain_lead(self)
         if not self.beside:
@@ -172,7 +172,7 @@ class Answer:
     @property
     def sentence(self) -> str:
         """The same with a capital, unless a system's name comes first."""
-        return tables.capitalised(self.said, [contender.name for contender in self.all])
+        return tables.capitalised(self.how_sure, [contender.name for contender in self.all])
 
     @property
     def out(self) -> tuple[str, ...]:
@@ -203,7 +203,7 @@ class Answer:
             "open": f"about {self.more:,} more {noun} needed" if self.more else _say_barely(self),
             "likely": _add_sample_size(f"{_format_hundred(self)} of 100", self).replace("from only", "only"),
         }
-        return self.note or briefly.get(self.level) or self.said
+        return self.note or briefly.get(self.level) or self.how_sure
 
 
 def _say_barely(answer: Answer) -> str:
@@ -382,7 +382,7 @@ def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -
 
 
 def _format_time(contender: Contender) -> str:
-    return f"{MILLISECONDS.text(contender.value) if contender.value < 10 else MILLISECONDS.said(contender.value)} ms"
+    return f"{MILLISECONDS.text(contender.value) if contender.value < 10 else MILLISECONDS.write_value(contender.value)} ms"
 
 
 @dataclass(frozen=True)
@@ -486,7 +486,7 @@ def _say_undecided(quality: Sequence[Answer], answers: Sequence[Answer]) -> str:
     if main.basis == "choice" and main.level == "likely":
         return f"Nothing is tested for search; {main.names[0]} is the pick of a choice ({main.note})"
     if len(names) < 2:
-        return f"{names[0]} may be first {WHERE[main.question.name]}, but not surely: {main.said}"
+        return f"{names[0]} may be first {WHERE[main.question.name]}, but not surely: {main.how_sure}"
     many = [*names[:2], f"{len(names) - 2} others"] if len(names) > 3 else names
     among = f"{'between' if len(names) == 2 else 'among'} {_join_parts(many)}"
     fast = next((row.names[0] for row in answers if row.question.name == "price" and row.names), "")

@@ -162,7 +162,7 @@ class Value:
         return ",".join(word.replace("0.", ".", 1) if ZERO.match(word) else word for word in words)
 
     @property
-    def said(self) -> Sentence:
+    def sentence(self) -> Sentence:
         """Its text; of one that is missing the word of its state, and why."""
         if self.value is not None:
             return (self.text,)
@@ -323,7 +323,7 @@ def missing_value(record: Record, cells: Sequence[Cell], row: Result | None) -> 
 
 def _make_row(record: Record, system: System, lead: str, tasks: tuple[Task, ...], label: str) -> Row:
     values = tuple(task_value(record, system, task) for task in tasks)
-    ranges = record.placed(lead, system.name)
+    ranges = record.rank_range(lead, system.name)
     rank = numbers.rank(*ranges) if ranges and system.ranked else ""
     if lead != OVERALL:
         place = [task.name for task in tasks].index(lead)
@@ -387,7 +387,7 @@ def missing_here(record: Record, board: Board) -> Iterator[Block]:
     blocks: list[Block] = []
     for row, task, value in missing[:MOST_MISSING]:
         of = task.short if task.printed is POINTS else task.short.lower()
-        blocks.append(Text((kind_shape(row.system.kind), Name(row.label), f", {of}: ", *value.said), ""))
+        blocks.append(Text((kind_shape(row.system.kind), Name(row.label), f", {of}: ", *value.sentence), ""))
     if more := len(missing) - MOST_MISSING if len(missing) > MOST_MISSING else 0:
         blocks.append(Text((f"and {more} more: ", Link("all notes", "method-notes")), ""))
     if command := record.manifest.get("command", ""):
@@ -489,7 +489,7 @@ def _looked_up(record: Record, task: Task, row: Row, column: Wanted) -> Value:
 def _marked_entry(value: Value, scale: Scale, kind: Kind) -> Entry:
     """Value, mark and interval, one under the other."""
     if value.value is None:
-        return Entry(value.said, why=value.reason or value.text, style="task")
+        return Entry(value.sentence, why=value.reason or value.text, style="task")
     mark = interval_mark(value.row, kind, scale, width=72, few=value.few)
     parts = (value.text, mark, value.interval or "no interval")
     return Entry(parts, exact=value.exact, style="task grey" if value.few else "task", bold=value.best)
@@ -498,7 +498,7 @@ def _marked_entry(value: Value, scale: Scale, kind: Kind) -> Entry:
 def _shaded_entry(value: Value, scale: Scale, column: Wanted) -> Entry:
     """The ground: blue the higher, amber the higher where less is better."""
     if value.value is None:
-        text = value.text if value.state == "undefined" else value.said
+        text = value.text if value.state == "undefined" else value.sentence
         return Entry(text, why=value.reason or value.text)
     step = step_of(scale.at(value.value) / 100)
     if column.is_less_better:

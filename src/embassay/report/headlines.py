@@ -39,7 +39,7 @@ class Leader:
     note: str = ""
 
     @property
-    def placed(self) -> str:
+    def rank_range(self) -> str:
         """`1–2`; empty without a rank."""
         return numbers.rank(*self.rank) if self.rank else ""
 
@@ -163,7 +163,7 @@ def _name_people(summary: Summary) -> str:
 
 
 def _make_leader(record: Record, scope: str, system: System, value: Value, note: str = "") -> Leader:
-    rank = record.placed(scope, system.name) if value.value is not None and system.ranked else None
+    rank = record.rank_range(scope, system.name) if value.value is not None and system.ranked else None
     main = record.scope(scope)
     apart = rank is not None and not main.name.endswith(APART) and system.name not in main.ranges
     return Leader(system.kind, value, rank, apart, note)
@@ -191,7 +191,7 @@ def leader_cells(run: Leading, system: str) -> tuple[str, str]:
     if leader is None:
         return numbers.NONE, numbers.NONE
     value = " ".join(filter(None, (leader.value.text, leader.value.interval)))
-    return value, leader.placed + _APART * leader.apart if leader.rank else numbers.NONE
+    return value, leader.rank_range + _APART * leader.apart if leader.rank else numbers.NONE
 
 
 def _column_title(run: Leading) -> str:

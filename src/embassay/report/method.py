@@ -80,7 +80,7 @@ class Cost:
     calls: str
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """The same in one line, figures that neither plan nor run has left out."""
         parts = [
             f"{title} {took} (planned {planned})"
@@ -414,7 +414,7 @@ class Said:
     text: str
 
     @property
-    def named(self) -> str:
+    def run_names(self) -> str:
         """`SAGE, PTEB and HUME`."""
         return plain_text(join_names(self.runs))
 

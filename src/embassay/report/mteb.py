@@ -67,7 +67,7 @@ def _highest_claims(record: Record) -> tuple[Claim, ...]:
 def _highest_sentences(record: Record, claims: Sequence[Claim]) -> Iterator[Sentence]:
     label = label_names([entry.name for entry in record.systems])
     for claim in claims:
-        of, value = numbers.counted(claim.of, "system"), SCORE.said(claim.value or 0.0)
+        of, value = numbers.counted(claim.of, "system"), SCORE.write_value(claim.value or 0.0)
         who = Name(label[claim.subject], record.by_name[claim.subject].index)
         yield (f"Of {of} with every task the highest mean is {value}, of ", who, ".")
 

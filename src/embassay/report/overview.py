@@ -471,7 +471,9 @@ def _too_few(record: Record, board: Board, items: int) -> Verdict:
     )
     rest = tuple(row.system.name for row in board.ranked[2:])
     claims = [replace(_score_claim(board, row), relation="most", others=rest) for row in board.ranked[:2]]
-    values = [(board.naming(claim.subject), f" {board.unit.said(claim.value or 0.0)}") for claim in claims]
+    values = [
+        (board.naming(claim.subject), f" {board.unit.write_value(claim.value or 0.0)}") for claim in claims
+    ]
     lede: Sentence = (
         *values[0],
         " and ",

@@ -187,7 +187,7 @@ class Record:
             tested = self.scopes.get(name + APART) or tested
         return tested or Scope(name, reason="the run has no comparisons yet")
 
-    def placed(self, name: str, system: str) -> tuple[int, int] | None:
+    def rank_range(self, name: str, system: str) -> tuple[int, int] | None:
         """The places that the tests allow a system: among all of the scope, or among those compared its way."""
         for scope in (self.scope(name), self.scope(name + APART)):
             if system in scope.ranges:

@@ -503,7 +503,7 @@ def _untested_bullets(
     for answer in answers:
         if answer.level == "not run":
             asks = answer.question.asks[:1].lower() + answer.question.asks[1:]
-            yield (f"{asks} (", answer.note or Words(answer.said, "command"), ")")
+            yield (f"{asks} (", answer.note or Words(answer.how_sure, "command"), ")")
     languages = sorted(
         {dataset.get("lang") for run in runs for dataset in run.record.manifest.get("datasets", ())}
         - {"", None}
@@ -533,7 +533,7 @@ def _cost_lines(runs: Sequence[ReportRun], answers: Sequence[Answer]) -> Iterato
             words = f"{more}, if the difference stays as measured"
             yield Line(f"To decide: {answer.question.short.lower()}", (Entry(words),))
     if answers and answers[-1].level != "not run":
-        yield Line("In use", (Entry(answers[-1].said),))
+        yield Line("In use", (Entry(answers[-1].how_sure),))
 
 
 def _rerun_commands(runs: Sequence[ReportRun]) -> Iterator[Text]:

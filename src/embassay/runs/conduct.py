@@ -73,7 +73,7 @@ class Conduct:
         )
         self._parallel = bool(parallel[lengths > 0].all())
 
-    def made(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
+    def note_call(self, texts: Sequence[str], role: Role | None, vectors: Vectors) -> None:
         """What one call of `encode` gave: the first that could show something is asked for again in `warnings`."""
         # One text alone cannot show that its neighbours in a batch matter.
         if self._made is None or len(self._made[0]) == 1:
@@ -166,9 +166,9 @@ class RaggedConduct(Conduct):
         """The rows of distinct texts."""
         super().saw(texts, mean_rows(vectors))
 
-    def made(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
+    def note_call(self, texts: Sequence[str], role: Role | None, vectors: Any) -> None:
         """What one call of `encode` gave."""
-        super().made(texts, role, mean_rows(vectors))
+        super().note_call(texts, role, mean_rows(vectors))
 
     def warnings(self, encoder: Encoder) -> tuple[str, ...]:
         """In words, as of other encoders."""

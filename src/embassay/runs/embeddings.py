@@ -311,9 +311,9 @@ class CachedEncoder:
             waiting.setdefault(role, {}).update(self.missing(texts, role=role))
         for role, chunks in waiting.items():
             keys, wanted = list(chunks), list(chunks.values())
-            for position, answer in self._timed(self._asked(wanted, role)):
+            for position, answer in self._timed(self._ask_encoder(wanted, role)):
                 if not isinstance(answer, TextRefused):
-                    self._kept(keys[position], wanted[position], answer, role)
+                    self._keep_vectors(keys[position], wanted[position], answer, role)
                     self._fetched.add(keys[position])
 
     def missing(
@@ -343,7 +343,7 @@ class CachedEncoder:
             key = chunk_key(self.identity, role, chunk)
             cached = self._read(key, len(chunk))
             if cached is not None:
-                self._found(key, chunk)
+                self._count_cached(key, chunk)
                 self.conduct.saw(chunk, cached)
                 yield position, cached
             elif (failed := next((text for text in chunk if text in self.failures), None)) is not None:
@@ -351,15 +351,15 @@ class CachedEncoder:
             else:
                 waiting.append((position, key))
         lazy = _Lazy(lambda i: chunks[waiting[i][0]], len(waiting))
-        for i, answer in self._timed(self._asked(lazy, role)):
+        for i, answer in self._timed(self._ask_encoder(lazy, role)):
             position, key = waiting[i]
             if isinstance(answer, TextRefused):
                 refused.append((position, answer))
             else:
-                yield position, self._kept(key, chunks[position], answer, role)
+                yield position, self._keep_vectors(key, chunks[position], answer, role)
         yield from self._halved(chunks, refused, role)
 
-    def _asked(
+    def _ask_encoder(
         self, chunks: Sequence[Sequence[str]], role: Role | None
     ) -> Iterator[tuple[int, Vectors | TextRefused]]:
         """What the encoder says to each chunk: many at once where it can."""
@@ -412,7 +412,7 @@ class CachedEncoder:
             yield step
             started = perf_counter()
 
-    def _found(self, key: bytes, texts: Sequence[str]) -> None:
+    def _count_cached(self, key: bytes, texts: Sequence[str]) -> None:
         """Count a chunk that the cache had, unless it was made for this call beforehand, and counted then."""
         if key in self._fetched:
             self._fetched.remove(key)
@@ -425,10 +425,10 @@ class CachedEncoder:
         if self.progress is not None:
             self.progress(texts)
 
-    def _kept(self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None) -> Vectors:
+    def _keep_vectors(self, key: bytes, texts: Sequence[str], answer: Vectors, role: Role | None) -> Vectors:
         vectors = self._checked(answer, len(texts))
         self.conduct.saw(texts, vectors)
-        self.conduct.made(texts, role, vectors)
+        self.conduct.note_call(texts, role, vectors)
         self._write(key, vectors)
         self.counts.encoded += len(texts)
         if self.kept is not None:

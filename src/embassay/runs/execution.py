@@ -351,7 +351,7 @@ class Crew:
         self._held.close()
 
     @property
-    def told(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """What a manifest says of the engine: its name, and of a cluster what it offered."""
         chosen = self.chosen
         if isinstance(chosen, Ray):

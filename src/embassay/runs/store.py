@@ -400,7 +400,7 @@ class CachedReranker:
         waiting = [text for text in documents if text not in scores]
         for start in range(0, len(waiting), self._chunk_size):
             chunk = waiting[start : start + self._chunk_size]
-            new = self._asked(query, chunk)
+            new = self._ask_reranker(query, chunk)
             self.cache.write(self.identity, {keys[text]: new[i : i + 1] for i, text in enumerate(chunk)})
             scores |= zip(chunk, new, strict=True)
         return scores
@@ -412,11 +412,11 @@ class CachedReranker:
         if cached is not None:
             self.counts.found += len(documents)
             return cached
-        new = self._asked(query, documents)
+        new = self._ask_reranker(query, documents)
         self.cache.write(self.identity, {key: new})
         return new
 
-    def _asked(self, query: str, documents: Sequence[str]) -> Scores:
+    def _ask_reranker(self, query: str, documents: Sequence[str]) -> Scores:
         started = perf_counter()
         try:
             scores = np.asarray(self.reranker.score(query, documents), dtype=np.float32)
@@ -579,7 +579,7 @@ class CachedChat:
             # The same draw is in flight. Then the cache is asked, since that one may fail; waiting on the future itself
             # would cancel it with this task.
             await asyncio.wait([asking])
-        cached = self._kept(key, schema)
+        cached = self._read_answer(key, schema)
         if cached is not None:
             self.counts.cached += 1
             if isinstance(cached, Unanswered):
@@ -587,7 +587,7 @@ class CachedChat:
             return cached
         return await self._new(key, Question(messages, sampling, schema, attempt))
 
-    def kept(self, question: Question) -> bool:
+    def is_cached(self, question: Question) -> bool:
         """Whether the cache has the answer, or that there is none."""
         return self.known(question) is not None
 
@@ -596,7 +596,7 @@ class CachedChat:
         key = answer_key(
             self.identity, question.messages, question.sampling, question.schema, question.attempt
         )
-        return self._kept(key, question.schema)
+        return self._read_answer(key, question.schema)
 
     async def _new(self, key: bytes, question: Question) -> Completion:
         asking = self._asking[key] = asyncio.get_running_loop().create_future()
@@ -616,7 +616,7 @@ class CachedChat:
         self.counts.asked += 1
         return answer
 
-    def _kept(self, key: bytes, schema: Any) -> Completion | Unanswered | None:
+    def _read_answer(self, key: bytes, schema: Any) -> Completion | Unanswered | None:
         answer = self.cache.read(key)
         if answer is None:
             return None

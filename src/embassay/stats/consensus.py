@@ -79,7 +79,7 @@ def dawid_skene(votes: ArrayLike, classes: int, *, smoothing: float = SMOOTHING)
     enough = ENOUGH * float(counts.sum())
     while rounds < ROUNDS and not converged:
         prior, confusion = _learned(posterior, one_hot, smoothing)
-        posterior, likelihood = _told(prior, confusion, one_hot)
+        posterior, likelihood = _expect_classes(prior, confusion, one_hot)
         rounds += 1
         converged = isfinite(before) and likelihood - before <= enough
         before = likelihood
@@ -112,7 +112,7 @@ def _learned(posterior: Floats, one_hot: Floats, smoothing: float) -> tuple[Floa
     return prior, np.divide(counts, totals, out=uniform, where=totals > 0)
 
 
-def _told(prior: Floats, confusion: Floats, one_hot: Floats) -> tuple[Floats, float]:
+def _expect_classes(prior: Floats, confusion: Floats, one_hot: Floats) -> tuple[Floats, float]:
     """E step: the probability of each class of each item, and the log-likelihood of all votes."""
     with np.errstate(divide="ignore"):
         logs = np.log(prior) + np.einsum("njs,jts->nt", one_hot, np.log(np.maximum(confusion, 1e-300)))

@@ -193,7 +193,7 @@ def _known(
     ends, arms = _ends(value, better, free(2), leans[1], confidence), None
     half_corrected = _half(better, free(2), confidence)
     is_plain = groups is None and not refusals.total and left <= _LITTLE
-    if is_plain and (by_shares := _told(people, judge, every, bounds, confidence)):
+    if is_plain and (by_shares := _ends_of_two(people, judge, every, bounds, confidence)):
         ends, half_corrected = by_shares, (by_shares[1] - by_shares[0]) / 2
         arms = value - by_shares[0], by_shares[1] - value
     if slope != 0.0 and half_corrected < half:
@@ -307,7 +307,7 @@ def _unknown(
     )  # fmt: skip
 
 
-def _told(
+def _ends_of_two(
     people: Floats, judge: Floats, every: Floats, bounds: tuple[float, float], confidence: float
 ) -> tuple[float, float] | None:
     """The ends of an interval from the shares of people's labels where the judge says the one thing and where it says

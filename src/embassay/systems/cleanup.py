@@ -140,7 +140,7 @@ class Cleanup:
     clean: str = ""
 
     def __post_init__(self) -> None:
-        for name in self._named:
+        for name in self._step_names:
             if name not in STEPS:
                 near = get_close_matches(name, STEPS, n=1)
                 raise UsageError(
@@ -151,7 +151,7 @@ class Cleanup:
     @property
     def steps(self) -> tuple[str, ...]:
         """In the order in which they are done."""
-        return tuple(name for name in STEPS if name in self._named)
+        return tuple(name for name in STEPS if name in self._step_names)
 
     @cached_property
     def identity(self) -> str:
@@ -172,7 +172,7 @@ class Cleanup:
         return [self(text) for text in texts]
 
     @property
-    def _named(self) -> list[str]:
+    def _step_names(self) -> list[str]:
         return [name.strip() for name in self.clean.split(",") if name.strip()]
 
 

@@ -153,7 +153,7 @@ def test_questions_that_find_nothing_say_nothing(place: int, judged: int, sure: 
     ranks = {name: dict.fromkeys(asked, place) for name in FITTED}
     same = Answers(ranks, dict.fromkeys(asked[:judged], 1.0), ten)
     found = make_standing("d", "en", {"a": same, "b": same}, 0.03, 1)
-    assert (found.is_sure, found.found) == (sure, pytest.approx(place))
+    assert (found.is_sure, found.best_recovery) == (sure, pytest.approx(place))
 
 
 def test_few_passages_say_nothing(folder: Path, tmp_path: Path) -> None:

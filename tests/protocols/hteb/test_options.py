@@ -189,15 +189,18 @@ def test_equal_texts_are_asked_for_once_but_where_languages_are_drawn():
     """One language for all: one answer; a language for each: as many as there are places."""
     slots = _slots([("a b", "en"), ("a b", "en"), ("c d", "en")])
     options = TransformOptions()
-    assert len({one.place for one in slots.asked(TRANSFORMATIONS["expansion"], 1337, options)}) == 1
-    assert len({one.place for one in slots.asked(TRANSFORMATIONS["cross_translation"], 1337, options)}) == 3
+    assert len({one.place for one in slots.slots_to_fill(TRANSFORMATIONS["expansion"], 1337, options)}) == 1
+    assert (
+        len({one.place for one in slots.slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)})
+        == 3
+    )
 
 
 def test_translation_leaves_out_both_languages_of_a_pair():
     """So partners stay in one language, and equal texts of other pairs are told apart."""
     label = "de-fr"
     slots = _slots([("ein Satz", label), ("ein Satz", "en-de")], "biosses")
-    found = list(slots.asked(TRANSFORMATIONS["translation"], 1337, TransformOptions()))
+    found = list(slots.slots_to_fill(TRANSFORMATIONS["translation"], 1337, TransformOptions()))
     assert [one.written for one in found] == ["German", "English"]
     assert found[0].language == language_of_dataset("biosses-sts", 1337, ("Spanish", "Turkish", "Arabic"))
     assert found[0].place != found[1].place
@@ -213,7 +216,7 @@ def test_title_and_body_share_a_language_unless_as_in_the_reference():
     slots = Slots("retrieval", "mine", rows)
     for documents, alike in (("one-language", True), ("reference", False)):
         options = TransformOptions(documents=documents)
-        title, body, _ = slots.asked(TRANSFORMATIONS["cross_translation"], 1337, options)
+        title, body, _ = slots.slots_to_fill(TRANSFORMATIONS["cross_translation"], 1337, options)
         assert (title.language == body.language) is alike
 
 
@@ -225,7 +228,7 @@ def test_independent_seeds_have_nothing_in_common():
         [
             [
                 (one.language, one.seed(seed, independent=seeds == "independent"))
-                for one in slots.asked(of, seed, options)
+                for one in slots.slots_to_fill(of, seed, options)
             ]
             for seed in (1337, 1338)
         ]
@@ -259,7 +262,7 @@ def test_a_refusal_or_another_language_is_no_transformation(name, step, said, ou
     transformer.of, transformer.options = TRANSFORMATIONS[name], TransformOptions(structured=False)
     slot = Slot(ENGLISH, "en", "", written="English", language="German")
     answer = Completion(said, None, Usage(), "m", "stop")
-    assert transformer._drawn(slot, step, ENGLISH, answer).outcome == outcome
+    assert transformer._judge_answer(slot, step, ENGLISH, answer).outcome == outcome
 
 
 def test_training_texts_keep_their_words_where_asked():

@@ -23,7 +23,7 @@ from embassay.protocols.hteb.options import (
 )
 from embassay.protocols.hteb.profiles import TOTAL, Profiles, RunTransformation, axis_part
 from embassay.protocols.hteb.protocol import Hteb, HtebPlan, datasets_of
-from embassay.protocols.hteb.slots import listed
+from embassay.protocols.hteb.slots import read_reference
 from embassay.protocols.wordings.scores import Layout, RunDataset, RunSystem, RunTask
 from embassay.protocols.wordings.sets import ParaphraseSet
 from embassay.records import Component
@@ -454,7 +454,7 @@ def test_every_set_of_the_paper_runs_and_is_written_as_the_authors_would(transfo
     written = export(ParaphraseSet.open(done.path), request, tmp_path / "files", generator="org/model")
     found = [strict(one.path, one.path.with_name("metadata.JSON"))[0] for one in written]
     assert {one["dataset"] for one in found} == {one.title for one in all_suites()["hteb"].members}
-    formats = [listed()[one["dataset"]].get("format") for one in found]
+    formats = [read_reference()[one["dataset"]].get("format") for one in found]
     assert [one.get("clustering_format") for one in found] == formats
     assert len(import_(tmp_path / "files", tmp_path / "set").texts) == 31
 

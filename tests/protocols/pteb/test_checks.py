@@ -14,7 +14,7 @@ from embassay.protocols.pteb.checks import (
     numbers,
     slot_fault,
 )
-from embassay.protocols.pteb.paraphrasing import judged
+from embassay.protocols.pteb.paraphrasing import judge_answer
 from embassay.protocols.wordings.records import Generation, Paraphrase, quality_rows
 
 ASKED = "what is the number of my library card"
@@ -35,8 +35,8 @@ ASKED = "what is the number of my library card"
 def test_answers_in_place_of_a_wording(wording, why):
     """Each in the words of its fault; with `meaning` the gate rejects it, without it does not look."""
     assert why in answer_fault(ASKED, wording)
-    assert judged(ASKED, wording, lang="en", meaning=True).outcome == "answered"
-    assert judged(ASKED, wording, lang="en").outcome in ("ok", "refused")
+    assert judge_answer(ASKED, wording, lang="en", meaning=True).outcome == "answered"
+    assert judge_answer(ASKED, wording, lang="en").outcome in ("ok", "refused")
 
 
 @pytest.mark.parametrize(
@@ -69,13 +69,16 @@ def test_names_may_change_their_case_and_no_more():
     assert "'osage' is lost" in slot_fault("Will it rain in Osage?", "will it rain there")
     assert "'texas' is new" in slot_fault("Will it rain in Osage?", "Will it rain in Osage, Texas?")
     assert slot_fault("will it rain", "Will Bill Get Wet") == ""
-    assert judged("Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True).outcome == "slot lost"
+    assert (
+        judge_answer("Will it rain in Osage?", "Will it be wet?", lang="en", meaning=True).outcome
+        == "slot lost"
+    )
 
 
 def test_copies_but_for_signs():
     """Are copies, which are usable and counted."""
     assert is_near_copy("Will it rain in  Rome ?", "will it rain, in Rome!")
-    assert judged("Will it rain in  Rome ?", "Will it rain in Rome?").outcome == "copied"
+    assert judge_answer("Will it rain in  Rome ?", "Will it rain in Rome?").outcome == "copied"
     assert not is_near_copy("Will it rain?", "Will it rain here?")
 
 

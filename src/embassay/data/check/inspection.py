@@ -298,7 +298,7 @@ class Check:
 
     def _documents(self, folder: Folder) -> DocumentFiles:
         """What a folder of documents holds; the languages that documents seem to be in where that can be told."""
-        files, languages, looked_at = folder.found, Counter[str](), 0
+        files, languages, looked_at = folder.contents, Counter[str](), 0
         can_tell = can_identify()
         for document in islice(folder.documents(), LOOKED_AT if can_tell else 0):
             looked_at += 1

@@ -62,7 +62,7 @@ def _make_request(path: Path, kind: str) -> dict[str, str]:
         "characters": PROSE.most, "times": TIMES.most
     }  # fmt: skip
     process = _idle.pop() if _idle else _Process()
-    reply = process.asked(json.dumps(request), SECONDS.most)
+    reply = process.ask_line(json.dumps(request), SECONDS.most)
     if reply is None:
         process.close()
         return {"refused": "files that take more memory or time than is allowed"}
@@ -92,7 +92,7 @@ class _Process:
     def _answers(self) -> IO[str]:
         return cast(IO[str], self._process.stdout)
 
-    def asked(self, request: str, seconds: int) -> str | None:
+    def ask_line(self, request: str, seconds: int) -> str | None:
         """The line that it answers; None where it died or took too long."""
         # CPU seconds bound work; a process that only waits uses none, so there is a clock too.
         clock = Timer(_IMPATIENT * seconds, self._process.kill)

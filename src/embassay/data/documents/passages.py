@@ -89,12 +89,12 @@ class Folder:
                 entry.path, json.dumps([entry.id, *(versions_of(entry.kind) if entry.kind in NEEDS else ())])
             )
             for entry in self._survey.entries
-            if entry.id in self.found.ids
+            if entry.id in self.contents.ids
         )
 
     def columns(self) -> tuple[str, ...]:
         """Ours, and those that documents state."""
-        return self.found.columns
+        return self.contents.columns
 
     def rows(self, columns: Sequence[str]) -> Iterator[Row]:
         """A row for each passage."""
@@ -116,7 +116,7 @@ class Folder:
         if self._held is not None:
             yield from self._held
             return
-        ids = self.found.ids
+        ids = self.contents.ids
         for entry in self._survey.entries:
             if entry.id in ids:
                 try:
@@ -128,7 +128,7 @@ class Folder:
                     ) from None  # fmt: skip
 
     @cached_property
-    def found(self) -> Found:
+    def contents(self) -> Found:
         """What is there, told from a reading of every file. DataError where no document can be read."""
         return self._reading[0]
 
@@ -151,7 +151,7 @@ class Folder:
                 counts.take(entry)
                 if time.monotonic() - began > most:
                     raise _too_slow(self.path)
-        return counts.found(self), None if counts.held is None else tuple(counts.held)
+        return counts.sum_up(self), None if counts.held is None else tuple(counts.held)
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class _Counts:
         elif self.held is not None:
             self.held.append(document)
 
-    def found(self, folder: Folder) -> Found:
+    def sum_up(self, folder: Folder) -> Found:
         """All of it; DataError where there is no document."""
         skipped = tuple(sorted(self.tally.skipped(), key=lambda left: left.reason in EXPECTED))
         if not self.ids:
@@ -352,7 +352,7 @@ def open_documents(folder: Path, chunking: Chunking = USUAL) -> Dataset:
     Everything is read here once, so what is left out is known and counted. DataError where nothing can be read.
     """
     source = Folder(folder.resolve(), chunking)
-    contents = source.found
+    contents = source.contents
     corpus = Titled(source)
     settings = {"documents": [VERSION, chunking.limit, chunking.overlap, chunking.headings]}
     return Dataset(

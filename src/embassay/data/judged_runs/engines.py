@@ -417,7 +417,7 @@ class _Naming:
     def _count(self, query: str, ids: Mapping[str, str]) -> None:
         if self._known is None:
             return
-        judged = self._known.judged.get(query, {})
+        judged = self._known.judgements.get(query, {})
         for key, name in ids.items():
             known = (name in self._known.documents) + (name in judged)
             if known:

@@ -52,7 +52,7 @@ class Form:
     known: str
 
     @property
-    def told(self) -> str:
+    def advice(self) -> str:
         """What to do about it."""
         return f"They match if {self.given!r} is {self.known!r}: one side has ids {self.words}. Write both alike."
 

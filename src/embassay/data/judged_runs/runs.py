@@ -437,13 +437,13 @@ def _json_lines(
 def _of_split(path: Path, content: bytes, split: str) -> bytes:
     """The lines of a split; the others become blank, so that line numbers stay."""
 
-    def kept(line: bytes) -> bool:
+    def is_of_split(line: bytes) -> bool:
         try:
             return not line.strip() or bounded_json(line).get("split") == split
         except (ValueError, AttributeError):
             return True  # for the careful reader to find
 
-    chosen = [line if kept(line) else b"" for line in content.split(b"\n")]
+    chosen = [line if is_of_split(line) else b"" for line in content.split(b"\n")]
     if not any(chosen):
         raise _no_split(path, split)
     return b"\n".join(chosen)

@@ -241,27 +241,27 @@ class Known:
         self._passages, self._questions = Texts(self.passages), Texts(self.questions)
 
     @cached_property
-    def judged(self) -> Judged:
+    def judgements(self) -> Judged:
         """What is judged."""
         return self.judge()
 
     @cached_property
     def documents(self) -> frozenset[str]:
         """The ids that a document may have: of the corpus, else of the judgements."""
-        return frozenset(self.passages) or frozenset(doc for docs in self.judged.values() for doc in docs)
+        return frozenset(self.passages) or frozenset(doc for docs in self.judgements.values() for doc in docs)
 
     def question(self, asked: str) -> str:
         """The id of a question given by its id or its text; as given where it is neither, or fits several."""
-        if asked in self.questions or asked in self.judged:
+        if asked in self.questions or asked in self.judgements:
             return asked
         names = self._questions.equal(asked).ids
-        judged = [name for name in names if name in self.judged]
+        judged = [name for name in names if name in self.judgements]
         chosen = names if len(names) == 1 else judged
         return chosen[0] if len(chosen) == 1 else asked
 
     def is_question(self, asked: str) -> bool:
         """Whether it is the id of a question that is asked or judged, or its text."""
-        return self.question(asked) in self.judged or self.question(asked) in self.questions
+        return self.question(asked) in self.judgements or self.question(asked) in self.questions
 
     def passage(self, text: str) -> str | None:
         """The passage with this text, or the one that it is a part of; None where there is none or several fit."""
@@ -284,7 +284,7 @@ class Known:
         return name
 
     def _of_one_text(self, match: Match, query: str, taken: set[str]) -> str | None:
-        grades = {name: self.judged.get(query, {}).get(name) for name in match.ids}
+        grades = {name: self.judgements.get(query, {}).get(name) for name in match.ids}
         judged = [name for name, grade in grades.items() if grade is not None]
         if not match.is_same or len({grades[name] for name in judged}) > 1:
             return None

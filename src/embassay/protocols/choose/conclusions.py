@@ -104,11 +104,11 @@ class Standing:
     @property
     def is_enough(self) -> bool:
         """Whether enough passages were asked about and found, or questions judged, for what is believed to hold."""
-        asked = self.questions if self.found >= FOUND else 0
+        asked = self.questions if self.best_recovery >= FOUND else 0
         return asked + len(self.judged) >= FEW
 
     @property
-    def found(self) -> float:
+    def best_recovery(self) -> float:
         """How near the first place the best system finds the passages that sentences were taken out of, 0 to 1."""
         return float(self.evidence.values[:, 0].max())
 
@@ -241,7 +241,7 @@ def choice_record(one: Standing) -> dict[str, Any]:
         "p_near": float(near[pick]),
         "expected_regret": float(belief.regret[pick]),
         "enough": one.is_enough,
-        "found": one.found,
+        "found": one.best_recovery,
         "regret_of_random": float(belief.regret.mean()),
         "tolerance": one.tolerance,
         "labels": one.labels,

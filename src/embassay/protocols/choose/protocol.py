@@ -179,7 +179,7 @@ def _search_asked(system: Similarity, drawn: Drawn, asked: Asked, items: Items, 
     top = system.search([asked.queries[query] for query in ids], drawn.texts, K).indices
     rankings.add(QUERIES, ids, top)
     places = {query: place for place, query in enumerate(ids)}
-    judged = drawn.judged(asked)
+    judged = drawn.searched_judgements(asked)
     listed = {query: [drawn.ids[row] for row in top[places[query]].tolist() if row >= 0] for query in judged}
     if judged:
         items.add(list(judged), np.asarray(ndcg(judged, listed, K)), "ndcg@10", LABELS)
@@ -324,7 +324,7 @@ class Choices(TaskProtocol):
         notes = (*([note] if note else []), *cells.notes)
         return replace(cells, cells=(*written, *cells.cells), notes=notes)
 
-    def told(self, plan: Plan) -> dict[str, Any]:
+    def describe_run(self, plan: Plan) -> dict[str, Any]:
         """What became of the questions that a model was to write."""
         del plan
         questions = told_of(self.commissions, self.drafts, self.failed)
@@ -332,7 +332,7 @@ class Choices(TaskProtocol):
 
     def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
         """The same once they are written."""
-        return self.told(session.plan)
+        return self.describe_run(session.plan)
 
     def work(self, session: Session, listener: Silent) -> None:
         """What a model writes, the cells, and then the questions whose judgements would tell most, with the passages

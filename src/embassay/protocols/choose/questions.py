@@ -324,7 +324,7 @@ class Drawn:
     texts: Sequence[str]
     probe: Probe
 
-    def judged(self, asked: Asked) -> dict[str, dict[str, float]]:
+    def searched_judgements(self, asked: Asked) -> dict[str, dict[str, float]]:
         """The judgements of passages that are searched, of questions with a relevant one."""
         searched = set(self.ids)
         qrels = {
@@ -453,7 +453,7 @@ class Commission:
             (f"{kind}-{number}", draft)
             for kind, of_kind in decided_drafts(self.writer, self.drawn, drafts).items()
             for number, draft in enumerate(of_kind, 1)
-            if draft.kept
+            if draft.is_kept
         ]
         gone = set(near_repeats([draft.question for _, draft in numbered], self.writer.options.near))
         return [
@@ -480,7 +480,7 @@ class Commission:
         for kind, of_kind in decided_drafts(self.writer, self.drawn, drafts).items():
             outcomes = counts.setdefault(kind, {})
             for number, draft in enumerate(of_kind, 1):
-                repeats = draft.kept and f"{kind}-{number}" not in kept_ids
+                repeats = draft.is_kept and f"{kind}-{number}" not in kept_ids
                 name = "near-duplicate" if repeats else draft.outcome
                 outcomes[name] = outcomes.get(name, 0) + 1
         return counts

@@ -16,7 +16,7 @@ from embassay.parquet import read_parquet
 from embassay.protocols.hteb.layout import Found, file_names, find, generator_folder, is_date
 from embassay.protocols.hteb.options import TRANSFORMATIONS, HtebOptions, Request
 from embassay.protocols.hteb.protocol import HtebPlan, transforming
-from embassay.protocols.hteb.slots import body_of, catalogue_name, listed, reference_name
+from embassay.protocols.hteb.slots import body_of, catalogue_name, read_reference, reference_name
 from embassay.protocols.hteb.transformers import REASONS, StoredTransformer
 from embassay.protocols.wordings import sets
 from embassay.protocols.wordings.protocol import PlannedDataset
@@ -211,7 +211,7 @@ class _Writer:
         self.plan, self.dataset, self.kept, self.by, self.seed = plan, dataset, kept, by, seed
         self.task = dataset.tasks[0].task
         [slots] = plan.slots(dataset)
-        asked = list(slots.asked(by.of, seed, plan.request.generation))
+        asked = list(slots.slots_to_fill(by.of, seed, plan.request.generation))
         places = [place for place, *_ in slots.rows]
         rows = dict(by.write(asked, seed=seed, run=0, dataset=dataset.name))
         self.rows = {place: rows[number] for number, place in enumerate(places)}
@@ -222,7 +222,7 @@ class _Writer:
 
         source = self.kept.source(self.by.of.name)
         rows = records(self.task, self.plan.parts(self.dataset, self.task), self.plan.request.options)
-        said = [row.with_texts(self._said) for row in rows]
+        said = [row.with_texts(self._final_text) for row in rows]
         metadata = self._metadata(rows, generator or source.paraphraser, date or None, source.about)
         folder = root / generator_folder(metadata["generator_model"]) / metadata["dataset"] / self.by.of.name
         folder = folder / str(self.seed)
@@ -240,7 +240,7 @@ class _Writer:
         write_atomic(folder / file, to_json(told, indent=2) + "\n")
         return Written(folder / data, metadata["generation_statistics"])
 
-    def _said(self, place: str, text: str) -> str:
+    def _final_text(self, place: str, text: str) -> str:
         row = self.rows.get(place)
         return text if not text.strip() else row.wording if row is not None and row.usable else ""
 
@@ -263,7 +263,7 @@ class _Writer:
         if self.task == "clustering":
             several = len(self.plan.parts(self.dataset, self.task)) > 1
             seen = "per_language" if several else "nested" if len(rows) > 1 else "flat"
-            metadata["clustering_format"] = listed().get(metadata["dataset"], {}).get("format", seen)
+            metadata["clustering_format"] = read_reference().get(metadata["dataset"], {}).get("format", seen)
         return metadata
 
     def _statistics(self, rows: Sequence[Record]) -> dict[str, Any]:
@@ -350,7 +350,7 @@ def read_file(found: Found) -> tuple[list[Paraphrase], str]:
                         found=str(len(frame)))  # fmt: skip
     slots: list[tuple[bool, Paraphrase]] = []
     originals = frame["original"].to_list()
-    reader = _Rows(found, listed().get(dataset, {}).get("languages", ()), seed)
+    reader = _Rows(found, read_reference().get(dataset, {}).get("languages", ()), seed)
     for line, (before, after) in enumerate(zip(originals, frame[names[1]].to_list(), strict=True), start=1):
         slots += list(reader.slots(before, after, line))
     if not slots:

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json, read_bounded
 from embassay.protocols.hteb.options import TRANSFORMATIONS
-from embassay.protocols.hteb.slots import listed, reference_name
+from embassay.protocols.hteb.slots import read_reference, reference_name
 
 COUNTS = (
     "records_total", "records_targeted", "text_fields_total", "records_with_fallback", "text_fields_with_fallback",
@@ -201,7 +201,7 @@ def _optional_faults(told: Mapping[str, Any]) -> Iterator[Fault]:
         yield Fault("the revision is no commit", "40 hexadecimal digits", told["source_revision"])
     if not isinstance(told.get("transform_corpus", True), bool):
         yield Fault("transform_corpus is neither", "true or false", told["transform_corpus"])
-    entry = listed().get(told["dataset"], {})
+    entry = read_reference().get(told["dataset"], {})
     needs = entry.get("task") in ("retrieval", "reranking")
     if entry and ("transform_corpus" in told) != needs:
         yield Fault(

@@ -99,14 +99,16 @@ class HtebPlan(WordedPlan):
         by_task = self.request.options.prompts == REFERENCE and task in get_args(PromptTask)
         return prompted(system.spec, task) if by_task else system.spec
 
-    def asked(self, source: Source, dataset: PlannedDataset, seed: int) -> tuple[Slot, ...]:
+    def texts_to_transform(self, source: Source, dataset: PlannedDataset, seed: int) -> tuple[Slot, ...]:
         """The distinct texts that a transformation is asked for in the run with this seed."""
         how = self.request.generation
-        return distinct(slot for slots in self.slots(dataset) for slot in slots.asked(source.of, seed, how))
+        return distinct(
+            slot for slots in self.slots(dataset) for slot in slots.slots_to_fill(source.of, seed, how)
+        )
 
     def languages(self, source: Source, dataset: PlannedDataset, seed: int) -> Counter[str]:
         """How many texts go to, or through, each language."""
-        spoken = (slot.language for slot in self.asked(source, dataset, seed) if slot.language)
+        spoken = (slot.language for slot in self.texts_to_transform(source, dataset, seed) if slot.language)
         return Counter(spoken)
 
     @cached_property
@@ -145,7 +147,7 @@ def datasets_of(request: Request) -> tuple[tuple[PlannedDataset, ...], tuple[Pla
     for name in request.tasks:
         TASKS.get(name)
     check_targets(request.mapping)
-    asked = partial(_asked, request.options)
+    asked = partial(_source_texts, request.options)
     wanted = in_order(request.tasks or TASK_NAMES, TASK_NAMES)
     datasets, suites = planned_datasets(
         request, wanted, lambda source: planned_dataset(source, request, asked, "hteb", REGISTRY),
@@ -166,7 +168,7 @@ def _taken(options: HtebOptions, suite: Suite) -> Suite:
     return replace(suite, members=tuple(members))
 
 
-def _asked(options: HtebOptions, name: str, parts: tuple[Loaded[object], ...]) -> Iterator[SourceText]:
+def _source_texts(options: HtebOptions, name: str, parts: tuple[Loaded[object], ...]) -> Iterator[SourceText]:
     for _, text, label, _ in Slots.of(name, "", parts, options).rows:
         yield SourceText(text, label)
 
@@ -334,7 +336,9 @@ def _quality_rows(texts: Texts) -> Iterator[Result]:
     )
 
 
-def told(folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: HtebPlan) -> dict[str, Any]:
+def describe_transformations(
+    folder: RunFolder, sources: Sequence[Source], growth: Growth, plan: HtebPlan
+) -> dict[str, Any]:
     """Who transformed, with which seeds and prompts, and what became of the texts; why datasets got no more runs, and
     where a stored set was written for other data."""
     kept = ParaphraseSet.create(folder.path / PARAPHRASES)
@@ -409,9 +413,9 @@ class Hteb(Worded):
         super().check_prices(plan, max_usd)
         check_price(self.sources, max_usd)
 
-    def told(self, plan: HtebPlan) -> dict[str, Any]:
+    def describe_run(self, plan: HtebPlan) -> dict[str, Any]:
         """What there is to say of the transformations."""
-        return {"transformations": told(self.folder, self.sources, self.growth, plan)}
+        return {"transformations": describe_transformations(self.folder, self.sources, self.growth, plan)}
 
     def work(self, session: Session, listener: Silent) -> None:
         """The texts as they are, then round after round: texts first, then what follows from them."""
@@ -422,7 +426,7 @@ class Hteb(Worded):
         writer = Writer(kept, session.accounts.ledger, listener, TOLD)
         session.do(listener)
         while self.growth.grows:
-            writer.write(plan.datasets, self.sources, self.growth.seeds, plan.asked)
+            writer.write(plan.datasets, self.sources, self.growth.seeds, plan.texts_to_transform)
             session.plan = with_runs(plan, self.folder, kept, self.sources, self.growth.seeds)
             session.do(listener)
             self.growth.look_at(session.ended())
@@ -430,7 +434,7 @@ class Hteb(Worded):
 
     def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
         """What became of the texts."""
-        return self.told(cast(HtebPlan, session.plan))
+        return self.describe_run(cast(HtebPlan, session.plan))
 
     def conclude(self, plan: HtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Scores by transformation and axis, totals, tests and tables."""
@@ -480,7 +484,7 @@ def transformations(
     for source in sources:
         for dataset in datasets:
             runs = seeds[source.name, dataset.name]
-            asked = {seed: plan.asked(source, dataset, seed) for seed in runs}
+            asked = {seed: plan.texts_to_transform(source, dataset, seed) for seed in runs}
             texts = sum(map(len, asked.values()))
             writer = source.paraphraser
             head = Forecast(source.name, dataset.name, writer.name, texts // max(1, len(runs)), texts, 0)
@@ -546,7 +550,9 @@ def transform(
     check_price(chosen, ledger.max_usd)
     seeds = Growth(request, plan.datasets, chosen).seeds
     kept = ParaphraseSet.create(out / PARAPHRASES)
-    Writer(kept, ledger, listener or Silent(), TOLD).write(plan.datasets, chosen, seeds, plan.asked)
+    Writer(kept, ledger, listener or Silent(), TOLD).write(
+        plan.datasets, chosen, seeds, plan.texts_to_transform
+    )
     return kept
 
 

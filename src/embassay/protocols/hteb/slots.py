@@ -107,7 +107,7 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
     queries = [wording(place, text) for place, text in query_texts(data)]
     whole = len(said) == len(data.corpus)
     corpus = data.corpus if whole else rows_of(data.corpus, said)
-    judged = _judged(data, set(corpus.ids)) if not whole else data.qrels
+    judged = _grades_among(data, set(corpus.ids)) if not whole else data.qrels
     worded = [row for row, text in enumerate(queries) if text is not None]
     kept = [row for row in worded if any(gain > 0 for gain in judged[data.queries.ids[row]].values())]
     asked = data.queries if len(kept) == len(data) else rows_of(data.queries, kept)
@@ -126,7 +126,7 @@ def reword_corpus(data: RetrievalSet, wording: Wording) -> Reworded:
     return Reworded(original, paraphrased, len(kept), len(data), lost)
 
 
-def _judged(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
+def _grades_among(data: RetrievalSet, documents: set[str]) -> dict[str, dict[str, float]]:
     return {
         query: {doc: gain for doc, gain in data.qrels[query].items() if doc in documents}
         for query in data.queries.ids
@@ -233,7 +233,7 @@ class Slots:
             ordinal += not blank
         return cls(name, dataset, tuple(rows))
 
-    def asked(self, of: Transformation, seed: int, options: TransformOptions) -> Iterator[Slot]:
+    def slots_to_fill(self, of: Transformation, seed: int, options: TransformOptions) -> Iterator[Slot]:
         """What is asked for in the run with this seed, as often as it occurs. Equal texts share a place where they are
         asked for alike."""
         several = len({label for _, _, label, _ in self.rows}) > 1
@@ -280,7 +280,7 @@ def reference_name(dataset: str) -> str:
 
 
 @cache
-def listed() -> Mapping[str, Mapping[str, Any]]:
+def read_reference() -> Mapping[str, Mapping[str, Any]]:
     """The reference's name of a dataset -> what `datasets.toml` says of it."""
     document = tomllib.loads(files(__package__).joinpath("datasets.toml").read_text("utf-8"))
     return {entry["name"]: entry for entry in document["dataset"]}
@@ -292,9 +292,9 @@ def catalogue_name(dataset: str) -> str:
     >>> catalogue_name("stsbenchmark-sts"), catalogue_name("mine")
     ('stsbenchmark', 'mine')
     """
-    return str(listed()[dataset]["catalogue"]) if dataset in listed() else dataset
+    return str(read_reference()[dataset]["catalogue"]) if dataset in read_reference() else dataset
 
 
 @cache
 def _names() -> dict[str, str]:
-    return {entry["catalogue"]: name for name, entry in listed().items()}
+    return {entry["catalogue"]: name for name, entry in read_reference().items()}

@@ -266,7 +266,7 @@ class LLMTransformer(LLMWriter):
         drawn: list[Drawn] = []
         text = slot.text
         for step in range(len(self.of.steps)):
-            read = partial(self._drawn, slot, step, text)
+            read = partial(self._judge_answer, slot, step, text)
             drawn.append(await self.draw(partial(self.question, slot, step, text, seed), read))
             text = drawn[-1].text
             if drawn[-1].outcome != "ok":
@@ -283,7 +283,7 @@ class LLMTransformer(LLMWriter):
         """A prompt that is too long is told apart."""
         return "prompt too long" if "context" in str(error) else "refused"
 
-    def _drawn(self, slot: Slot, step: int, text: str, answer: Completion) -> Drawn:
+    def _judge_answer(self, slot: Slot, step: int, text: str, answer: Completion) -> Drawn:
         """What an answer of a step is."""
         reading = self._read(answer)
         if reading.outcome == "ok" and self._is_of_wrong_length(slot, step, reading.text, text):

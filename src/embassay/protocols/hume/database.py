@@ -127,7 +127,7 @@ class SqliteFile:
         self._writer: sqlite3.Connection | None = None
         if read_only:
             return
-        with self._told():
+        with self._file_errors():
             path.parent.mkdir(parents=True, exist_ok=True)
             # Who answered what is between them and the owner of the study.
             private_file(path)
@@ -144,7 +144,7 @@ class SqliteFile:
         with self._turn:
             if not mine.is_done:
                 self._carry_out(_all_of(self._waiting))
-        with self._told():
+        with self._file_errors():
             return cast("T", mine.outcome())
 
     def _carry_out(self, works: Sequence[_Work]) -> None:
@@ -166,7 +166,7 @@ class SqliteFile:
 
     def read(self, work: Callable[[Transaction], T]) -> T:
         """On a connection that no other thread uses meanwhile."""
-        with self._told():
+        with self._file_errors():
             try:
                 connection = self._readers.get_nowait()
             except Empty:
@@ -213,7 +213,7 @@ class SqliteFile:
         return connection
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _file_errors(self) -> Iterator[None]:
         try:
             yield
         except (OSError, sqlite3.Error) as error:

@@ -44,7 +44,7 @@ class Links:
 
         Raises UsageError where the link was made with another key, and would silently become void.
         """
-        return self._database.write(lambda do: self._made(do, holder, renew))
+        return self._database.write(lambda do: self._make_token(do, holder, renew))
 
     def find(self, token: str) -> Holder | None:
         """Whose token it is, None for one that is nobody's."""
@@ -65,7 +65,7 @@ class Links:
         """Whether that is what the page shows, compared in constant time."""
         return hmac.compare_digest(self.form_key(token).encode(), shown.encode("utf-8", "replace"))
 
-    def _made(self, do: Transaction, holder: Holder, renew: bool) -> str:
+    def _make_token(self, do: Transaction, holder: Holder, renew: bool) -> str:
         row = do.first("SELECT generation, hash FROM links WHERE role = ? AND id = ?", holder.role, holder.id)
         generation = 1 if row is None else int(row[0]) + renew
         token = self._token(holder, generation)

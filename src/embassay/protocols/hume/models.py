@@ -402,7 +402,7 @@ def evaluate_cell(
         opened.prefetch(lambda hear: rehearse_cell(job, hear))
         opened.remember(lambda hear: rehearse_cell(job, hear))
         outcome = family_evaluation(family, job.settings)(opened.system, data, context)
-    return opened.told(outcome, calls, compares=family in ("reranking", "sts"))
+    return opened.add_conduct(outcome, calls, compares=family in ("reranking", "sts"))
 
 
 def rehearse_cell(job: StudyJob, hear: Hear) -> bool:

@@ -437,7 +437,9 @@ def _task_headline(
     means = [mean_component(components, harmonic=harmonic) for components in joined.values()]
     method = _method(protocol, task, joined, left_out)
     if datasets is None:
-        method += "".join(f"; {said.rstrip('.')}" for suite in plan.suites if (said := suite.said(task)))
+        method += "".join(
+            f"; {said.rstrip('.')}" for suite in plan.suites if (said := suite.describe_sets(task))
+        )
     return _joined(protocol, system, means, method)
 
 
@@ -463,7 +465,7 @@ def _method(protocol: TaskProtocol, task: str, parts: dict[str, list[Component]]
 
 def _lacking(plan: Plan) -> str:
     """What the mean over tasks has of the run's suites, after what is said of it."""
-    return "".join(f"; {suite.said().rstrip('.')}" for suite in plan.suites)
+    return "".join(f"; {suite.describe_sets().rstrip('.')}" for suite in plan.suites)
 
 
 def _overall(

@@ -155,7 +155,7 @@ def evaluate(
         raise ValueError(
             f"the task {task.name} declares {task.headline!r}, and its scores are {', '.join(sorted(measures))}"
         )
-    return opened.told(outcome, calls)
+    return opened.add_conduct(outcome, calls)
 
 
 def _again(task: Task, data: Any, context: Any, system: Similarity) -> TaskOutcome:
@@ -354,7 +354,7 @@ class TaskProtocol(Protocol):
             request.systems, tokenizer, request.seed, ledger, pair_corpus=self.pair_corpus, compared=self.compared
         )  # fmt: skip
         datasets, suites = planned_datasets(
-            request, self._asked(request), lambda source: self._planned(source, request)
+            request, self._tasks_of(request), lambda source: self._planned(source, request)
         )
         check_names(dataset.name for dataset in datasets)
         tokenizer.encode(
@@ -381,14 +381,14 @@ class TaskProtocol(Protocol):
 
     def loaded(self, request: Any, source: str, task: str) -> Loaded[Any]:
         """The data of a task on one of the request's datasets."""
-        return load(self.home, task, request.dataset(source), self.drawn(task, request), request.seed)
+        return load(self.home, task, request.dataset(source), self.item_limit(task, request), request.seed)
 
-    def _asked(self, request: Any) -> tuple[str, ...]:
+    def _tasks_of(self, request: Any) -> tuple[str, ...]:
         return in_order(request.tasks or self.paper, self.paper)
 
     def _planned(self, source: str, request: Any) -> PlannedDataset:
         dataset = inputs.dataset(request.dataset(source))
-        wanted = [self.tasks.build(name) for name in self._asked(request)]
+        wanted = [self.tasks.build(name) for name in self._tasks_of(request)]
         tasks = []
         for task in joined_tasks(source, dataset, wanted, self.name, self.tasks):
             loaded = self.loaded(request, source, task.name)
@@ -399,7 +399,7 @@ class TaskProtocol(Protocol):
         )
 
     def _cells(self, plan: Plan) -> Iterator[Cell]:
-        for name in self._asked(plan.request):
+        for name in self._tasks_of(plan.request):
             for dataset in plan.datasets:
                 for task in dataset.tasks:
                     if task.task == name:
@@ -423,7 +423,7 @@ class TaskProtocol(Protocol):
         )
         job = TaskJob(
             system.spec, request.seed, request.tokenizer, plan.cache, self.home, task.task,
-            request.dataset(dataset.source), self.drawn(task.task, request), request.options
+            request.dataset(dataset.source), self.item_limit(task.task, request), request.options
         )  # fmt: skip
         units = self.units(system, task)
         return Cell(task.task, dataset.name, system.name, key, units, job, remote=system.remote is not None)

@@ -52,12 +52,12 @@ def sources(datasets: Any, folder: Path) -> tuple[str, ...]:
     return tuple(
         str(source)
         if isinstance(source, str | Path)
-        else str(_kept(source, folder / f"{name or f'data-{place}'}.jsonl"))
+        else str(_write_rows(source, folder / f"{name or f'data-{place}'}.jsonl"))
         for place, (name, source) in enumerate(named, 1)
     )
 
 
-def _kept(frame: Any, path: Path) -> Path:
+def _write_rows(frame: Any, path: Path) -> Path:
     text = "".join(json.dumps(_plain(row), ensure_ascii=False) + "\n" for row in _rows(frame))
     if not text:
         raise UsageError(
@@ -137,11 +137,11 @@ def bare_encoder(spec: str, tokenizer: str, seed: int) -> Encoder:
     """The encoder that a spec string names, before any transform of its vectors."""
     encoders: list[Encoder] = []
 
-    def kept(encoder: Encoder) -> Encoder:
+    def collect_encoder(encoder: Encoder) -> Encoder:
         encoders.append(encoder)
         return encoder
 
-    open_system(spec, tokenizer=open_tokenizer(tokenizer), seed=seed, wrap=kept)
+    open_system(spec, tokenizer=open_tokenizer(tokenizer), seed=seed, wrap=collect_encoder)
     return encoders[0]
 
 
@@ -232,7 +232,9 @@ class CachedSystem:
             if by == "manhattan" or not (name in units or are_all_units)
         )
 
-    def told(self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False) -> TaskOutcome:
+    def add_conduct(
+        self, outcome: TaskOutcome, calls: Mapping[str, int], *, compares: bool = False
+    ) -> TaskOutcome:
         """The outcome with what was encoded for it, the calls that were charged, and what the vectors say against their
         encoder; where it `compares` vectors, also that a model was made to be compared in another way."""
         odd = [warning for encoder in self.encoders for warning in encoder.conduct.warnings(encoder.encoder)]

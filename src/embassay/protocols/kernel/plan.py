@@ -100,7 +100,7 @@ class PlannedSuite:
         }
         return len(every) - len(lacking), len(every)
 
-    def said(self, task: str = "", within: str = "") -> str:
+    def describe_sets(self, task: str = "", within: str = "") -> str:
         """`14 of 15 sets of beir.`; a set that is there only in part is named. Empty where it has none of these."""
         here, every = self.count(task, within)
         partly = dict.fromkeys(part.set for part in self._of(task, within) if part.present and part.reason)
@@ -120,7 +120,7 @@ class PlannedSuite:
         fetch = f"`embassay data fetch {self.name}` fetches what is public."
         parts = [{**asdict(part), "tasks": list(part.tasks)} for part in self.parts]
         here, every = self.count()
-        return {"name": self.name, "title": self.title, "sets": every, "present": here, "said": self.said(),
+        return {"name": self.name, "title": self.title, "sets": every, "present": here, "said": self.describe_sets(),
                 "parts": parts, "mend": fetch}  # fmt: skip
 
 
@@ -438,7 +438,7 @@ class OfSuites(RunTable):
             else [_renamed(cell, titles) if word else cell for cell, word in zip(row, words, strict=True)]
             for row in table.body
         ]
-        lines = (suite.said(self.table.task, self.table.suite) for suite in self.suites)
+        lines = (suite.describe_sets(self.table.task, self.table.suite) for suite in self.suites)
         note = " ".join(filter(None, (table.note, *lines)))
         return replace(table, heads=[titles.get(head, head) for head in table.heads], body=body, note=note)
 
@@ -467,7 +467,7 @@ def _at_hand(suite: PlannedSuite) -> str:
     here, every = suite.count()
     told = f"{here} of {every} sets of {suite.name} are on this machine"
     if here == every:
-        return suite.said()
+        return suite.describe_sets()
     return f"{told}; `embassay data fetch {suite.name}` fetches what is public of the others."
 
 

@@ -106,7 +106,7 @@ class Protocol:
             notes = (*notes, *forecasts.notes, *in_short(plan.suites))
         planned = foresee_absent(
             absent, request, lambda small, timed: self._in_miniature(small, ledger, measure=timed),
-            drawn=lambda task: self.drawn(task, request), protocol=self.name, by_task=self.by_task
+            drawn=lambda task: self.item_limit(task, request), protocol=self.name, by_task=self.by_task
         )  # fmt: skip
         lines = dict.fromkeys([*notes, *name_absent(absent, alone)])
         return Forecasts((*forecasts.cells, *planned), tuple(lines))
@@ -117,7 +117,7 @@ class Protocol:
         other.folder = RunFolder(Path())
         return other.forecast(other.plan(request, None, ledger), measure=measure)
 
-    def drawn(self, task: str, request: Any) -> int | None:
+    def item_limit(self, task: str, request: Any) -> int | None:
         """How many items of a task are drawn at most; None for all."""
         del task
         limit: int | None = getattr(request, "limit", None)
@@ -142,7 +142,7 @@ class Protocol:
         """UsageError if the cost is limited to `max_usd` and the price of something is not known."""
         check_prices(plan.systems, max_usd)
 
-    def told(self, plan: Any) -> dict[str, Any]:
+    def describe_run(self, plan: Any) -> dict[str, Any]:
         """What only this protocol's manifests say."""
         del plan
         return {}
@@ -195,7 +195,7 @@ class Protocol:
             self.check_prices(plan, max_usd)
             lock(self.folder, held)
             session = self.attempt(plan, accounts, workers, command or self.call(request, out))
-            session.extra = self.told(plan)
+            session.extra = self.describe_run(plan)
             session.begin(listener)
             self.keep(plan)
             try:

@@ -365,7 +365,7 @@ class Session(Attempt):
         fresh = self._fresh
         return {
             "workers": self.crew.workers,
-            "engine": self.crew.told,
+            "engine": self.crew.facts,
             "cells_done": sum(record.done for record in fresh),
             "texts_encoded": sum(record.counts.get("texts_encoded", 0) for record in fresh),
             "texts_cached": sum(record.counts.get("texts_cached", 0) for record in fresh),

@@ -197,7 +197,7 @@ def plain(text: str) -> str:
 class Unit:
     """How values of a measure are printed: times `factor`, with fixed decimals; `prose` decimals in sentences.
 
-    >>> POINTS.text(0.8142), POINTS.change(-0.0412), POINTS.interval(0.8, 0.82), POINTS.said(0.8142)
+    >>> POINTS.text(0.8142), POINTS.change(-0.0412), POINTS.interval(0.8, 0.82), POINTS.write_value(0.8142)
     ('81.42', '−4.12', '80.00–82.00', '81.4')
     """
 
@@ -209,7 +209,7 @@ class Unit:
         """The value, in a table."""
         return score(value * self.factor, self.decimals)
 
-    def said(self, value: float) -> str:
+    def write_value(self, value: float) -> str:
         """The value, in a sentence or a chart."""
         return score(value * self.factor, self.prose)
 

@@ -226,12 +226,14 @@ def _shared(mains: list[tuple[str, float | None, str]]) -> str:
 
 
 def _method(document: Document, entry: Plain) -> str:
-    version = _said(entry.get("mteb_version") or document.body.get("mteb_version"), "of an unknown version")
-    data = _said(document.body.get("dataset_revision"), "unknown")
+    version = _name_or(
+        entry.get("mteb_version") or document.body.get("mteb_version"), "of an unknown version"
+    )
+    data = _name_or(document.body.get("dataset_revision"), "unknown")
     return f"as published by mteb {version} on data {data[:12]}; its items are not known"
 
 
-def _said(name: Any, otherwise: str) -> str:
+def _name_or(name: Any, otherwise: str) -> str:
     return name if isinstance(name, str) and name and is_name(name) else otherwise
 
 

@@ -270,7 +270,7 @@ class SelectionPlan(planning.Plan):
     """The judge that decides, then the others."""
     longest: int = 0
 
-    def asked(self, dataset: PlannedDataset) -> list[AskedText]:
+    def texts_to_rewrite(self, dataset: PlannedDataset) -> list[AskedText]:
         """The distinct texts of a dataset, in the order of the data."""
         return distinct_texts(self.request, dataset.source)
 
@@ -426,7 +426,7 @@ def forecast(plan: SelectionPlan) -> Forecasts:
 def _cells(plan: SelectionPlan) -> Iterator[Forecast]:
     everyone = plan.request.options.cross_check == "all"
     for dataset in plan.datasets:
-        asked = plan.asked(dataset)
+        asked = plan.texts_to_rewrite(dataset)
         for source in plan.sources:
             yield _paraphrases(plan, source, dataset, asked)
         for judge in plan.judges:
@@ -442,7 +442,7 @@ def _paraphrases(
     if not isinstance(paraphraser, LLMParaphraser):
         return head
     [seed] = paraphraser.seeds(1, plan.request.seed, dataset=dataset.name)
-    fresh = [text for text in asked if not paraphraser.kept(text, seed)]
+    fresh = [text for text in asked if not paraphraser.is_free(text, seed)]
     questions = [paraphraser.question(text, seed) for text in fresh]
     read = sum(likely_tokens([message.content for message in question.messages]) for question in questions)
     written = likely_tokens([text.text for text in fresh])
@@ -626,10 +626,10 @@ class Work:
         """What the candidate makes of every distinct text, in their order."""
         [seed] = source.paraphraser.seeds(1, self.plan.request.seed, dataset=dataset.name)
         writer = Writer(self.paraphrases, ledger, _Heard(advance))
-        asked = tuple(self.plan.asked(dataset))
+        asked = tuple(self.plan.texts_to_rewrite(dataset))
         writer.write([dataset], [source], {(source.name, dataset.name): (seed,)}, lambda *_: asked)
         rows = {(row.lang, row.text): row for row in self.paraphrases.rows(source.name, dataset.name, seed)}
-        return [rows[text.lang, text.text] for text in self.plan.asked(dataset)]
+        return [rows[text.lang, text.text] for text in self.plan.texts_to_rewrite(dataset)]
 
     def _rated(
         self,

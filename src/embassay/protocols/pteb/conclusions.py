@@ -398,7 +398,7 @@ def conclusion_of_originals(plan: PtebPlan, records: Sequence[CellRecord]) -> Co
     return Conclusion(rows, comparisons, (table,), tuple(standing))
 
 
-def told(
+def describe_paraphrases(
     folder: RunFolder, sources: Sequence[Source], growth: Growth, datasets: Sequence[PlannedDataset]
 ) -> dict[str, Any]:
     """Who wrote the wordings, with which seeds, and what became of the texts; why datasets got no more runs, where a
@@ -407,14 +407,14 @@ def told(
     return {
         "folder": PARAPHRASES,
         "stopped": dict(growth.stopped),
-        "warnings": [told for source in sources for told in _mismatches(source, datasets)],
+        "warnings": [mismatch for source in sources for mismatch in _mismatches(source, datasets)],
         "sources": [
             {
                 "name": source.name,
                 "label": source.label,
                 "paraphraser": source.paraphraser.name,
                 "identity": source.paraphraser.identity,
-                **_kept(paraphrases, source),
+                **_describe_source(paraphrases, source),
                 "slug": slugify_name(source.name),
                 "seeds": {of[1]: list(seeds) for of, seeds in growth.seeds.items() if of[0] == source.name},
                 "outcomes": paraphrases.outcomes(source.name) if source.name in paraphrases.sources else {},
@@ -429,7 +429,7 @@ def _mismatches(source: Source, datasets: Sequence[PlannedDataset]) -> list[str]
     return compare({dataset.name: dataset.fingerprint for dataset in datasets}) if compare is not None else []
 
 
-def _kept(paraphrases: ParaphraseSet, source: Source) -> dict[str, Any]:
+def _describe_source(paraphrases: ParaphraseSet, source: Source) -> dict[str, Any]:
     """What a model was told (None where none was asked), and what is known of it: its name at its server, licence,
     sampling."""
     kept = paraphrases.sources.get(source.name)

@@ -636,7 +636,7 @@ def side_by_side(
     tables = {run: _by_text(paraphrases) for run, paraphrases in runs.items()}
     first, *others = tables.values() or [{}]
     shared = [key for key in first if key[0].strip() and all(key in table for table in others)]
-    drawn = _drawn(shared, count, seed)
+    drawn = _draw_readable(shared, count, seed)
     return tuple(SideBySide(*key, _wordings(key, tables)) for key in shared if key in drawn)
 
 
@@ -647,7 +647,7 @@ def _by_text(paraphrases: Iterable[Paraphrase]) -> dict[tuple[str, str], Paraphr
     return table
 
 
-def _drawn(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple[str, str]]:
+def _draw_readable(texts: Sequence[tuple[str, str]], count: int, seed: int) -> set[tuple[str, str]]:
     low, high = WORDS
     readable = [key for key in texts if low <= words(key[0]) <= high]
     others = [key for key in texts if not low <= words(key[0]) <= high]

@@ -287,7 +287,7 @@ def of_ratings(
     """`head` with what the ratings of the distinct pairs take; `texts` counts pairs."""
     distinct = list(dict.fromkeys(pairs))
     with judge.with_kept_answers(None, cache) as chat:
-        questions = [question for pair in distinct if not chat.kept(question := asking.question(pair))]
+        questions = [question for pair in distinct if not chat.is_cached(question := asking.question(pair))]
     read = sum(likely_tokens([message.content for message in question.messages]) for question in questions)
     asked = Questions(len(distinct), len(questions), read, ANSWER_TOKENS * len(questions))
     return of_questions(head, judge.open(), asked)
@@ -592,7 +592,7 @@ class Judging(JudgedStep):
         """With `embassay.pteb.judge`."""
         return f"embassay.pteb.judge({list(request.systems)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
 
-    def told(self, plan: JudgingPlan) -> dict[str, Any]:
+    def describe_run(self, plan: JudgingPlan) -> dict[str, Any]:
         """Which step of PTEB it is, and the prompt."""
         return {"step": "judge", "prompt": plan.prompt.as_dict()}
 

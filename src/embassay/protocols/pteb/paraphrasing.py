@@ -376,16 +376,18 @@ class LLMParaphraser(LLMWriter):
         ]
         return Question(messages, self.generation.sampling(_own_seed(asked, seed), attempt), None, attempt)
 
-    def kept(self, asked: SourceText, seed: int) -> bool:
+    def is_free(self, asked: SourceText, seed: int) -> bool:
         """Whether the first answer is in the cache, or none is needed, so that the text costs nothing, or little."""
-        return not asked.text.strip() or self.chat.kept(self.question(asked, seed))
+        return not asked.text.strip() or self.chat.is_cached(self.question(asked, seed))
 
     async def reword(self, asked: SourceText, seed: int) -> Paraphrase:
         """What comes of one text that isn't blank."""
         strict, meaning = self.generation.strict_length, self.generation.meaning
 
         def read(answer: Completion) -> Drawn:
-            verdict = judged(asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning)
+            verdict = judge_answer(
+                asked.text, answer.text, lang=asked.lang, strict_length=strict, meaning=meaning
+            )
             return Drawn(verdict.wording, verdict.outcome, verdict.reason)
 
         drawn = await self.draw(partial(self.question, asked, seed), read)
@@ -441,7 +443,7 @@ def longest_allowed(text: str, *, strict: bool = False) -> int:
     return max(TIMES_LONGER * len(text), 0 if strict else ALWAYS_ALLOWED)
 
 
-def judged(
+def judge_answer(
     text: str, answer: str, *, lang: str = "und", strict_length: bool = False, meaning: bool = False
 ) -> Verdict:
     """The answer to `text` without blocks of thinking and white space around it, or why it cannot be used.
@@ -452,9 +454,9 @@ def judged(
     number or a name (`slot lost`). Marks that the text has itself do not count against its wording. The text again,
     but for case, spaces and punctuation, is `copied`, and usable.
 
-    >>> judged("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
+    >>> judge_answer("A red fox ran.", "<think>Hm.</think> A crimson fox was running.").wording
     'A crimson fox was running.'
-    >>> judged("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
+    >>> judge_answer("A red fox ran.", "I'm sorry, but I can't help with that.").outcome
     'refused'
     """
     # Half a character, which servers can send as JSON, can be in no file.

@@ -45,12 +45,14 @@ class PtebPlan(WordedPlan):
     version: ClassVar[int] = VERSION
     request: Request
 
-    def asked(self, dataset: PlannedDataset) -> list[SourceText]:
+    def texts_to_rewrite(self, dataset: PlannedDataset) -> list[SourceText]:
         """The distinct texts of all the dataset's tasks that are to be paraphrased, in the order of the data."""
         texts = (
             asked
             for planned_task in dataset.tasks
-            for asked in _asked(self.request, planned_task.task, self.parts(dataset, planned_task.task))
+            for asked in _texts_of_task(
+                self.request, planned_task.task, self.parts(dataset, planned_task.task)
+            )
         )
         return list({(text.lang, text.text, text.place): text for text in texts}.values())
 
@@ -76,7 +78,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     tokenizer = open_tokenizer(request.tokenizer)
     systems = planned_systems(request.systems, tokenizer, request.seed, ledger)
     check_baseline(request.baseline, systems)
-    wanted, texts = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_asked, request)
+    wanted, texts = in_order(request.tasks or TASK_NAMES, TASK_NAMES), partial(_texts_of_task, request)
     datasets, suites = planned_datasets(
         request, wanted, lambda source: planned_dataset(source, request, texts)
     )
@@ -95,7 +97,7 @@ def make_plan(request: Request, cache: Path | None = None, ledger: Ledger | None
     return replace(plan, cells=tuple(plan.originals()))
 
 
-def _asked(request: Request, name: str, parts: tuple[Loaded[Any], ...]) -> Iterator[SourceText]:
+def _texts_of_task(request: Request, name: str, parts: tuple[Loaded[Any], ...]) -> Iterator[SourceText]:
     kept, by_place = task(name).unworded(request.options), request.seed_per == "text"
     return asked_of(name, parts, by_place=by_place, unworded=kept)
 

@@ -11,7 +11,7 @@ from embassay.protocols.kernel.inputs import sources
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
-from embassay.protocols.pteb.conclusions import conclusion, conclusion_of_originals, told
+from embassay.protocols.pteb.conclusions import conclusion, conclusion_of_originals, describe_paraphrases
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
 from embassay.protocols.pteb.plan import PtebPlan, Source, make_plan, open_sources, with_runs
@@ -72,7 +72,7 @@ class Pteb(Worded):
         """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
         if not request.original_only:
-            texts = (text.text for data in plan.datasets for text in plan.asked(data))
+            texts = (text.text for data in plan.datasets for text in plan.texts_to_rewrite(data))
             longest = max((len(text.encode()) for text in texts), default=0)
             self.sources = open_sources(request, plan.recorded(), longest, ledger=ledger)
             self.growth = Growth(request, plan.datasets, self.sources)
@@ -103,11 +103,14 @@ class Pteb(Worded):
             if isinstance(source.paraphraser, LLMParaphraser) and source.paraphraser.price is None:
                 raise unknown_price(source.name)
 
-    def told(self, plan: PtebPlan) -> dict[str, Any]:
+    def describe_run(self, plan: PtebPlan) -> dict[str, Any]:
         """Which step it is, and what there is to say of the wordings."""
         if self.growth is None:
             return {"step": ORIGINAL}
-        return {"step": "run", "paraphrases": told(self.folder, self.sources, self.growth, plan.datasets)}
+        return {
+            "step": "run",
+            "paraphrases": describe_paraphrases(self.folder, self.sources, self.growth, plan.datasets),
+        }
 
     def work(self, session: Session, listener: Silent) -> None:
         """The texts as they are, then round after round: wordings first, then what follows from them."""
@@ -119,7 +122,7 @@ class Pteb(Worded):
         paraphrases = ParaphraseSet.create(self.folder.path / PARAPHRASES)
         writer = Writer(paraphrases, session.accounts.ledger, listener)
         session.do(listener)
-        asked = {dataset.name: tuple(plan.asked(dataset)) for dataset in plan.datasets}
+        asked = {dataset.name: tuple(plan.texts_to_rewrite(dataset)) for dataset in plan.datasets}
         while self.growth.grows:
             writer.write(plan.datasets, self.sources, self.seeds, lambda _, dataset, __: asked[dataset.name])
             session.plan = with_runs(plan, self.folder, paraphrases, self.sources, self.seeds)
@@ -129,7 +132,7 @@ class Pteb(Worded):
 
     def told_at_the_end(self, session: Session) -> Mapping[str, Any]:
         """What became of the wordings."""
-        return self.told(cast(PtebPlan, session.plan))
+        return self.describe_run(cast(PtebPlan, session.plan))
 
     def conclude(self, plan: PtebPlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """Scores, drops, ranks and tables; of the texts as they are, their scores."""
@@ -156,7 +159,7 @@ def _wordings(plan: PtebPlan, sources: Sequence[Source], seeds: Seeds) -> Iterat
             )
             writer = source.paraphraser
             yield (
-                _by_model(head, writer, plan.asked(dataset), runs)
+                _by_model(head, writer, plan.texts_to_rewrite(dataset), runs)
                 if isinstance(writer, LLMParaphraser)
                 else head
             )
@@ -166,7 +169,7 @@ def _by_model(
     head: Forecast, writer: LLMParaphraser, asked: Sequence[SourceText], runs: Sequence[int]
 ) -> Forecast:
     """`head` with what the answers come to that the cache does not have."""
-    missing = [(text, seed) for seed in runs for text in asked if not writer.kept(text, seed)]
+    missing = [(text, seed) for seed in runs for text in asked if not writer.is_free(text, seed)]
     written = likely_tokens([text.text for text, _ in missing])
     questions = [writer.question(text, seed) for text, seed in missing]
     read = likely_tokens([message.content for question in questions for message in question.messages])

@@ -352,7 +352,7 @@ class Selecting(JudgedStep):
             f"cross_judges={list(request.cross_judges)!r}, datasets={list(request.datasets)!r}, out={str(out)!r})"
         )
 
-    def told(self, plan: SelectionPlan) -> dict[str, Any]:
+    def describe_run(self, plan: SelectionPlan) -> dict[str, Any]:
         """Prompts and judges."""
         judge = Judge(plan.judges[0].spec, plan.longest).open()
         return {
@@ -396,5 +396,5 @@ class Selecting(JudgedStep):
 
 
 def _texts(plan: SelectionPlan, dataset: PlannedDataset) -> dict[str, list[str]]:
-    texts = [text.text for text in plan.asked(dataset)]
+    texts = [text.text for text in plan.texts_to_rewrite(dataset)]
     return {"item_id": list(ids_of(texts)), "field": ["text"] * len(texts), "text": texts}

@@ -62,7 +62,7 @@ class Draft:
     reason: str = ""
 
     @property
-    def kept(self) -> bool:
+    def is_kept(self) -> bool:
         """Whether it passed all checks."""
         return self.outcome == KEPT
 

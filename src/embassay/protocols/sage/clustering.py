@@ -37,7 +37,7 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
         if len({data.labels[i] for i in rows}) < 2:
             skipped.append(Skipped("set with a single label", 1, (name,)))
             continue
-        drawn = _drawn(data, rows, system, context)
+        drawn = _cap_rows(data, rows, system, context)
         if len(drawn) < len(rows):
             warnings.append(
                 f"set {name!r}: {len(drawn)} of {len(rows)} texts, drawn by label (the cap of {system.kind} systems)"
@@ -58,7 +58,7 @@ def evaluate(system: Similarity, data: LabelledTexts, context: Context) -> TaskO
     return _outcome(over_sets(scores, context), scores, items, summed(skipped), tuple(warnings))
 
 
-def _drawn(data: LabelledTexts, rows: list[int], system: Similarity, context: Context) -> list[int]:
+def _cap_rows(data: LabelledTexts, rows: list[int], system: Similarity, context: Context) -> list[int]:
     """The rows of a set, or as many as the cap allows, drawn by label."""
     cap = context.options.embedding_cap if system.kind == "embedding" else context.options.string_cap
     if len(rows) <= cap:

@@ -95,10 +95,10 @@ class SageOptions:
             every["needle"] = f"{Path(self.needle).name} {text_digest(needle_text(self.needle))}"
         return {name: value for name, value in every.items() if (name, value) not in whole}
 
-    def drawn(self, task: str, limit: int | None) -> int | None:
+    def item_limit(self, task: str, limit: int | None) -> int | None:
         """How many items of a task are drawn at most; None for all.
 
-        >>> SageOptions(document_cap=12).drawn("sensitivity", None), SageOptions().drawn("sensitivity", 20)
+        >>> SageOptions(document_cap=12).item_limit("sensitivity", None), SageOptions().item_limit("sensitivity", 20)
         (12, 20)
         """
         caps = [

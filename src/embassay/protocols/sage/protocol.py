@@ -85,9 +85,9 @@ class Sage(TaskProtocol):
     order_alone = frozenset({"preference", "robustness", "retrieval"})
     needed = staticmethod(needed)
 
-    def drawn(self, task: str, request: Request) -> int | None:
+    def item_limit(self, task: str, request: Request) -> int | None:
         """Tasks that edit whole documents have a cap of their own."""
-        return request.options.drawn(task, request.limit)
+        return request.options.item_limit(task, request.limit)
 
     def texts(self, task: Task, data: Any, options: SageOptions) -> int:
         """Retrieval sees a document once for every edit that is asked for."""
@@ -152,15 +152,15 @@ def _keep_found(plan: Plan, folder: RunFolder) -> None:
                 folder.items_path(task.task, dataset.name, system.name, ".rankings")
                 for system in plan.systems
             )
-            hits = {str(doc) for path in paths for doc in _found(path)}
+            hits = {str(doc) for path in paths for doc in _ranked_documents(path)}
             path = folder.texts_path(task.task, dataset.name)
-            if not hits <= _kept(path) or (path.exists() and not is_whole_parquet(path)):
+            if not hits <= _edited_documents(path) or (path.exists() and not is_whole_parquet(path)):
                 write_columns(path, _texts(plan, dataset.source, task.task, hits))
 
 
 def _texts(plan: Plan, source: str, name: str, hits: Iterable[str] = ()) -> Columns:
     data = Sage().loaded(plan.request, source, name).data
-    wanted = {*hits, *_judged(data)}
+    wanted = {*hits, *_judged_documents(data)}
     columns: Columns = {"item_id": [], "field": [], "text": []}
     for field, (ids, texts) in TASKS.build(name).fields(data).items():
         kept_ids, kept = few(ids, texts, wanted) if lies_in_file(texts) else (ids, texts)
@@ -176,16 +176,16 @@ def few(ids: Sequence[str], texts: Sequence[str], wanted: Container[str]) -> tup
     return list(places), [texts[place] for place in places.values()]
 
 
-def _judged(data: Any) -> Iterable[str]:
+def _judged_documents(data: Any) -> Iterable[str]:
     qrels: Mapping[str, Mapping[str, float]] = data.qrels if isinstance(data, RetrievalSet) else {}
     return (doc for grades in qrels.values() for doc in grades)
 
 
-def _found(path: Path) -> Iterable[Any]:
+def _ranked_documents(path: Path) -> Iterable[Any]:
     return read_parquet(path, ["doc_id"])["doc_id"].unique().to_list() if is_whole_parquet(path) else ()
 
 
-def _kept(path: Path) -> set[str]:
+def _edited_documents(path: Path) -> set[str]:
     if not is_whole_parquet(path):
         return set()
     frame = read_parquet(path, ["item_id", "field"])

@@ -63,7 +63,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         if lost.too_many:
             return lost.without_score(HEADLINE, items)
     if not (documents or queries):
-        outcome = _scored(_edited(ranked, corpora), data, queries.mask | selfish, items, over)
+        outcome = _score_rankings(_edited(ranked, corpora), data, queries.mask | selfish, items, over)
         scores = (*outcome.scores, *corpora.without_value(len(data)))
         return replace(outcome, scores=scores, skipped=(*_orphans(data, selfish), *corpora.left_alone()))
     clean = ndcg(gains_of(data), ranked.apart[0].indices[:, :K], ideal_gains(data), context)
@@ -74,7 +74,7 @@ def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOu
         # The same texts again, so that all vectors are kept ones, and as many places more as documents drop out.
         depth = K + 1 + len(documents.rows) + (own_rows is not None)
         ranked = _without(_searched(system, data, corpora, depth, context), documents.rows, own_rows)
-    outcome = _scored(_edited(ranked, corpora), rest, queries.mask | orphans | selfish, items, over)
+    outcome = _score_rankings(_edited(ranked, corpora), rest, queries.mask | orphans | selfish, items, over)
     left_out = [
         *documents.skipped,
         *queries.skipped,
@@ -214,7 +214,7 @@ class _OverQueries:
         return self.share(values[:, None], lambda means: means[..., 0], prefix)
 
 
-def _scored(
+def _score_rankings(
     searched: _Found, data: RetrievalSet, lost: NDArray[np.bool_], items: Items, over: _OverQueries
 ) -> TaskOutcome:
     """The outcome from the rankings of the clean corpus and its versions; `lost` queries do not count."""

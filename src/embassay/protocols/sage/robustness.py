@@ -70,7 +70,7 @@ def evaluate(system: Similarity, data: Documents, context: Context) -> TaskOutco
         tuple(scores),
         {HEADLINE: estimates[0].component()},
         items.columns,
-        (*lost.skipped, *_said(left, data.ids)),
+        (*lost.skipped, *_list_skipped(left, data.ids)),
         counts={"documents": estimates[0].n, "pairs": len(variants) * len(data)},
     )
 
@@ -89,7 +89,7 @@ def _columns(
     return names, columns.astype(np.float64)
 
 
-def _said(left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]) -> Iterator[Skipped]:
+def _list_skipped(left: Mapping[str, NDArray[np.int64]], ids: Sequence[str]) -> Iterator[Skipped]:
     return (left_as_they_were(name, rows.tolist(), ids) for name, rows in left.items() if len(rows))
 
 

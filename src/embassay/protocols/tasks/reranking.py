@@ -90,7 +90,7 @@ def reword(data: RerankingSet, wording: Wording) -> Reworded:
     relevant or no irrelevant candidate, drops out."""
     asked = Groups.of("query", "query texts", data.ids, data.queries, wording)
     offered = Groups.of("candidate", "candidates", data.ids, data.candidates, wording)
-    queries, candidates = asked.kept, offered.kept
+    queries, candidates = asked.rewritten_places, offered.rewritten_places
     rows = [
         row for row, gains in enumerate(data.relevance) if queries[row] and _two_sided(gains[candidates[row]])
     ]

@@ -81,7 +81,7 @@ def reword(data: JudgedSummaries, wording: Wording) -> Reworded:
     drops out."""
     people = Groups.of("reference", "references", data.ids, data.references, wording)
     machines = Groups.of("summary", "summaries", data.ids, data.summaries, wording)
-    references, summaries = people.kept, machines.kept
+    references, summaries = people.rewritten_places, machines.rewritten_places
     rows = [row for row in range(len(data)) if references[row] and summaries[row]]
     kept = _Kept(rows, references, summaries)
     lost = (*people.lost(), *machines.lost(), *left_out(BARE, data.ids, rows))

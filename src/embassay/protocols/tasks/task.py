@@ -174,7 +174,7 @@ class Groups:
         return cls(noun, ids, texts, said)
 
     @property
-    def kept(self) -> list[list[int]]:
+    def rewritten_places(self) -> list[list[int]]:
         """The numbers of the texts of each item that have another wording."""
         return [[i for i, text in enumerate(group) if text is not None] for group in self.after]
 

@@ -249,7 +249,7 @@ def nearly_identical(texts: Sequence[str], lang: str, seed: int, number: int) ->
 
     Texts of three words or more are taken before shorter ones. ValueError where there is no text.
     """
-    order = _drawn(texts, seed, f"nearly identical {number}")
+    order = _order_texts(texts, seed, f"nearly identical {number}")
     if not order:
         raise ValueError("no text")
     text = next((wording for wording in order if len(wording.split()) >= _LEAST_WORDS), order[0])
@@ -265,14 +265,14 @@ def unrelated(texts: Sequence[str], seed: int, number: int) -> tuple[str, str]:
     That they share no meaning either is for a person to see before the files are sent. ValueError for fewer than two
     texts.
     """
-    order = _drawn(texts, seed, f"unrelated {number}")
+    order = _order_texts(texts, seed, f"unrelated {number}")
     if len(order) < 2:
         raise ValueError("fewer than two texts")
     first, *others = order
     return first, min(others[:_COMPARED], key=lambda other: _shared(first, other))
 
 
-def _drawn(texts: Sequence[str], seed: int, purpose: str) -> list[str]:
+def _order_texts(texts: Sequence[str], seed: int, purpose: str) -> list[str]:
     """The distinct texts in an order that depends on them and the seed alone."""
     return sorted(
         (text for text in dict.fromkeys(texts) if text.strip()),

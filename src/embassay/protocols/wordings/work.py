@@ -146,7 +146,7 @@ def in_other_words(  # noqa: PLR0913
     `unworded` keep their own words.
     """
 
-    def found(place: str, text: str) -> Paraphrase:
+    def find_paraphrase(place: str, text: str) -> Paraphrase:
         own = language_at(place, lang)
         return (
             known.get((own, text, f"{what.name}:{place}"))
@@ -157,13 +157,13 @@ def in_other_words(  # noqa: PLR0913
     def wording(place: str, text: str) -> str | None:
         if place.startswith(unworded):
             return text
-        paraphrase = found(place, text)
+        paraphrase = find_paraphrase(place, text)
         if not paraphrase.usable:
             return text if keep_failed else None
         return None if exclude_copied and paraphrase.outcome == "copied" else paraphrase.wording
 
     worded = (at for at in what.texts(data) if not at[0].startswith(unworded))
-    asked = {(row.lang, row.text, row.place): row for row in starmap(found, worded)}
+    asked = {(row.lang, row.text, row.place): row for row in starmap(find_paraphrase, worded)}
     failed = [paraphrase for paraphrase in asked.values() if not paraphrase.usable]
     reworded = what.reword(data, wording)
     if tidy:
@@ -260,7 +260,7 @@ def evaluate(
                 context = _context(job, part, several=len(parts) > 1)
                 outcomes.append(_Part(job, opened, part, context).outcome())
     outcome = _together(job, parts, outcomes)
-    return opened.told(outcome, calls)
+    return opened.add_conduct(outcome, calls)
 
 
 def rehearse(what: Task, data: Any, context: Context, hear: Hear) -> None:

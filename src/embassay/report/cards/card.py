@@ -101,7 +101,7 @@ def _leading_score(run: ReportRun, system: str) -> Iterator[PlacedScore]:
         if name != system and leader.kind != "reference" and leader.value.value is not None
     ]
     title = lead.run if lead.measure == OVERALL or lead.people else f"{lead.run}, {lead.measure}"
-    yield PlacedScore(title, own.value, tuple(others), lead.scale, own.placed)
+    yield PlacedScore(title, own.value, tuple(others), lead.scale, own.rank_range)
 
 
 def group_of(run: ReportRun, row: Row) -> tuple[int, str]:
@@ -157,7 +157,7 @@ def _place_score(
 
 
 def _rank_text(record: Record, task: Task, row: Row) -> str:
-    ranges = record.placed(task.name, row.system.name)
+    ranges = record.rank_range(task.name, row.system.name)
     return numbers.rank(*ranges) if ranges else ""
 
 

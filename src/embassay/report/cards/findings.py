@@ -67,7 +67,7 @@ def format_figure(row: Result, unit: Unit = SCORE) -> str:
     """The same of a row that has a value."""
     low, high = row.ci_low, row.ci_high
     ends = f" ({unit.said_interval(low, high)})" if low is not None and high is not None else ""
-    return unit.said(row.value or 0.0) + ends
+    return unit.write_value(row.value or 0.0) + ends
 
 
 def format_percents(row: Result, unit: Unit) -> str:
@@ -126,7 +126,7 @@ def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         what = NO_MORE.get(task.name) or (
             f"the reference {task.trivial_system}" if task.trivial_system else task.trivial_label
         )
-        clause = f"scores {say_value(value)} on {task_word(task)}, no more than {what} ({task.printed.said(trivial)})"
+        clause = f"scores {say_value(value)} on {task_word(task)}, no more than {what} ({task.printed.write_value(trivial)})"
         yield make_finding(run, clause, weight=6 if task.trivial_system else 2)
 
 

@@ -331,7 +331,7 @@ def _change_heading(
     if lost.n == lost.of:
         drops = sorted(-(claim.value or 0.0) for claim in changes)
         every = "Both systems lose" if lost.n == 2 else "Every system loses"
-        span = " to ".join(dict.fromkeys((POINTS.said(drops[0]), POINTS.said(drops[-1]))))
+        span = " to ".join(dict.fromkeys((POINTS.write_value(drops[0]), POINTS.write_value(drops[-1]))))
         return (f"{every} points {when}: {span}",)
     more = f"; {numbers.in_words(gained.n)} gain{'s' if gained.n == 1 else ''}" if gained.n else ""
     if not fall.n:
@@ -348,7 +348,7 @@ def _single_heading(claim: Claim, board: Board, end: str = "") -> Sentence:
     drop, who = claim.value or 0.0, board.naming(claim.subject)
     if claim.relation == "open":
         return (who, f" {VERBS['open']} {numbers.change(100 * drop, 1)} points{end}")
-    return (who, f" {VERBS[claim.relation]} {POINTS.said(abs(drop))} points{end}")
+    return (who, f" {VERBS[claim.relation]} {POINTS.write_value(abs(drop))} points{end}")
 
 
 def _amount_sentence(changes: Sequence[Claim], board: Board) -> Sentence:
@@ -443,7 +443,7 @@ def _largest_sentences(claims: Sequence[Claim], board: Board) -> list[Sentence]:
         (
             "The largest loss on one dataset is that of ",
             board.naming(claim.subject),
-            f" on {claim.kind}: {POINTS.said(-(claim.value or 0.0))}.",
+            f" on {claim.kind}: {POINTS.write_value(-(claim.value or 0.0))}.",
         )
         for claim in claims
     ]

@@ -228,7 +228,7 @@ def _loss_points(loss: Loss) -> str:
     change = loss.delta
     if change is None or change.value is None or change.ci_low is None or change.ci_high is None:
         return ""
-    return f"{POINTS.said(-change.value)} points ({POINTS.said_interval(-change.ci_high, -change.ci_low)})"
+    return f"{POINTS.write_value(-change.value)} points ({POINTS.said_interval(-change.ci_high, -change.ci_low)})"
 
 
 def _format_change(change: Result | None) -> str:

@@ -107,7 +107,7 @@ def _score_claim(record: Record, row: Row) -> Claim:
 def _follow_sentence(scores: Sequence[Claim], first: Sequence[Claim], board: Board) -> Sentence:
     """Who follows gold scores best, or may be the one that does."""
     if len(scores) == 1:
-        score = POINTS.said(scores[0].value or 0.0)
+        score = POINTS.write_value(scores[0].value or 0.0)
         return (board.naming(scores[0].subject), f" follows gold scores at {score} of 100")
     if not first:
         return (f"{len(scores)} judges follow gold scores; no test compares them",)
@@ -138,7 +138,7 @@ def _values_sentence(record: Record, judges: Sequence[Row]) -> Sentence:
             ends = (
                 f" ({'95% interval ' if i == 0 else ''}{POINTS.said_interval(result.ci_low, result.ci_high)})"
             )
-        parts += ["; " if i else "", name_row(row), f" {POINTS.said(result.value or 0.0)}{ends}"]
+        parts += ["; " if i else "", name_row(row), f" {POINTS.write_value(result.value or 0.0)}{ends}"]
     return ("Spearman correlation with gold, × 100, mean over datasets: ", *parts, ".")
 
 

@@ -117,8 +117,8 @@ def _until_ci(record: Record) -> Iterator[Found]:
     for where, (runs, both, system) in widest.items():
         yield (
             "until-ci",
-            f"On {where} the change of {system} is known to ±{POINTS.said(runs)} points over runs, and to "
-            f"±{POINTS.said(both)} over items and runs.",
+            f"On {where} the change of {system} is known to ±{POINTS.write_value(runs)} points over runs, and to "
+            f"±{POINTS.write_value(both)} over items and runs.",
             "--until-ci narrows the noise of paraphrasing alone.",
             "More items narrow the other.",
         )

@@ -496,8 +496,8 @@ def against_original(losses: Losses) -> Against | None:
     most = min(points, key=lambda loss: loss.drop or 0.0)
     summary = (
         f"{len(points)} points: original score across, change by paraphrasing upwards. The largest loss, "
-        f"{POINTS.said(-(most.drop or 0.0))} points, is that of {most.row.label} on {most.dataset}, from "
-        f"{POINTS.said(most.before.value or 0.0)}."
+        f"{POINTS.write_value(-(most.drop or 0.0))} points, is that of {most.row.label} on {most.dataset}, from "
+        f"{POINTS.write_value(most.before.value or 0.0)}."
     )
     return Against(svg, summary, len(points))
 

@@ -76,7 +76,7 @@ class Where:
         """System -> what it is called where there is little room."""
         return label_names([system.name for system in self.record.systems])
 
-    def said(self, dataset: str, lang: str) -> str:
+    def name_dataset(self, dataset: str, lang: str) -> str:
         """What a dataset is called: by its language where that tells it apart."""
         bare = {name: name.rpartition("-")[0] for name, _ in self.datasets if name.endswith(f"-{lang}")}
         return LANGUAGES.get(lang, lang) if bare.get(dataset) in ("bundled", "own") else dataset
@@ -86,7 +86,7 @@ class Where:
         for dataset, lang in self.datasets:
             for system in self.systems:
                 if any(key[1] == dataset and key[4] == system.name for key in self._keys):
-                    yield dataset, self.said(dataset, lang), system
+                    yield dataset, self.name_dataset(dataset, lang), system
 
     @cached_property
     def rewriters(self) -> tuple[str, ...]:
@@ -310,7 +310,7 @@ def _is_below(row: Result) -> bool:
 
 
 def _in_dataset(where: Where, row: Result) -> str:
-    said = {name: where.said(name, lang) for name, lang in where.datasets}
+    said = {name: where.name_dataset(name, lang) for name, lang in where.datasets}
     return f" in {said.get(row.dataset, row.dataset)}" if len(said) > 1 else ""
 
 
@@ -494,7 +494,7 @@ def _retrieval_tables(where: Where) -> Iterator[Table]:
 def _noise_facts(where: Where) -> Facts:
     counts = {row.dataset: row.n for key, row in where.record.rows.items() if key[5] == LOSS and not key[3]}
     queries = ", ".join(
-        f"{where.said(dataset, lang)} {numbers.counted(counts.get(dataset, 0), 'query')}"
+        f"{where.name_dataset(dataset, lang)} {numbers.counted(counts.get(dataset, 0), 'query')}"
         for dataset, lang in where.datasets
     )
     runs = where.record.arguments.get("runs", 0)
@@ -521,7 +521,7 @@ def loss_curves(where: Where) -> Iterator[Figure]:
         words = "; ".join(
             f"{one.name} from {_point_text(one, 0)} to {_point_text(one, -1)}" for one in series[:MOST_LINES]
         )
-        name = where.said(dataset, lang)
+        name = where.name_dataset(dataset, lang)
         more = f"{len(series) - MOST_LINES} more in the table" if len(series) > MOST_LINES else ""
         yield Figure(
             name, draw_lines(series, ticks, scale_of(ends), "Level of noise"), f"{name}: {words}.", more

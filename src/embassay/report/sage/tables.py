@@ -346,7 +346,7 @@ def _heat_entry(
         )
     cells = [cell for cell in record.cells_of(task, row.system.name) if cell.dataset == dataset]
     value = missing_value(record, cells, result)
-    return Entry(value.said, why=value.reason or value.text)
+    return Entry(value.sentence, why=value.reason or value.text)
 
 
 def _step_at(value: float, wanted: Wanted, summary: float | None) -> int:

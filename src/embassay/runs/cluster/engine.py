@@ -206,30 +206,30 @@ class SharedCache:
 
     def read(self, key: bytes, shape: tuple[int, int]) -> NDArray[np.float32] | None:
         """The vectors kept under `key`."""
-        vectors: NDArray[np.float32] | None = self._asked("read", key, shape)
+        vectors: NDArray[np.float32] | None = self._ask_desk("read", key, shape)
         return vectors
 
     def holds(self, key: bytes) -> bool:
         """Whether there are vectors under `key`."""
-        return bool(self._asked("holds", key))
+        return bool(self._ask_desk("holds", key))
 
     def write(self, key: bytes, encoder: str, vectors: NDArray[np.float32]) -> None:
         """Keep vectors."""
-        self._told("write", key, encoder, vectors)
+        self._tell_desk("write", key, encoder, vectors)
 
     def read_cut(self, key: bytes) -> int | None:
         """How many texts of a chunk were cut."""
-        cut: int | None = self._asked("read_cut", key)
+        cut: int | None = self._ask_desk("read_cut", key)
         return cut
 
     def write_cut(self, key: bytes, texts: int) -> None:
         """Keep how many."""
-        self._told("write_cut", key, texts)
+        self._tell_desk("write_cut", key, texts)
 
-    def _asked(self, method: str, *arguments: Any) -> Any:
+    def _ask_desk(self, method: str, *arguments: Any) -> Any:
         return get_value(getattr(self._desk, method).remote(self._opened, *arguments))
 
-    def _told(self, method: str, *arguments: Any) -> None:
+    def _tell_desk(self, method: str, *arguments: Any) -> None:
         self._writing.append(getattr(self._desk, method).remote(self._opened, *arguments))
         if len(self._writing) > _IN_FLIGHT:
             get_value(self._writing.popleft())  # the oldest one, which also raises what went wrong

@@ -172,14 +172,14 @@ class Elastic:
         self._address, api_key = _with_key(address, key)
         url, self.place = _complete_url(address)
         options = {"api_key": api_key, "ca_certs": ca_certs}
-        with self.told():
+        with self.server_errors():
             self.client = elasticsearch.Elasticsearch(
                 url, request_timeout=_SECONDS, max_retries=1,
                 **{name: value for name, value in options.items() if value is not None}
             )  # fmt: skip
 
     @contextmanager
-    def told(self) -> Iterator[None]:
+    def server_errors(self) -> Iterator[None]:
         """Tell what goes wrong inside as a ModelError that names the server, and no secret."""
         from elasticsearch import ApiError, TransportError, UnsupportedProductError
         from elasticsearch.helpers import BulkIndexError
@@ -324,7 +324,7 @@ class ElasticSearch:
 
         for _ in range(2):
             try:
-                with self._server.told():
+                with self._server.server_errors():
                     answer = self._server.client.search(
                         index=self._index, knn=knn_request(query, k, self._ef), size=k, source=False,
                         filter_path="timed_out,_shards.failed,hits.hits._id,hits.hits._score"
@@ -344,7 +344,7 @@ class ElasticSearch:
     def _find(self) -> tuple[str, float, int] | None:
         """The index that is listed for these vectors, with its seconds and bytes, if it is there."""
         client = self._server.client.options(ignore_status=404)
-        with self._server.told():
+        with self._server.server_errors():
             listed: Any = client.get(index=LIST, id=self._listed)
             if not listed.get("found"):
                 return None
@@ -361,7 +361,7 @@ class ElasticSearch:
         index = f"{self._listed}-{token_hex(4)}"
         client = self._server.client
         try:
-            with self._server.told():
+            with self._server.server_errors():
                 started = perf_counter()
                 client.indices.create(
                     index=index,

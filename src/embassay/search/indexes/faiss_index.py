@@ -22,7 +22,7 @@ from embassay.search.indexes.store import (
     Recipe,
     Vectors,
     forget_rows,
-    kept,
+    load_or_build,
     shape_of,
     shards_of,
 )
@@ -45,7 +45,7 @@ class FaissIndex:
     ) -> None:
         self.name = name
         faiss = faiss_library(recipe.kind)
-        index = kept(
+        index = load_or_build(
             recipe,
             folder,
             Form(

@@ -90,10 +90,10 @@ class Postgres:
                 # Somebody removed what this connection was prepared for.
                 connection.close()
             if connection is None or not connection.closed:
-                raise self._told(error) from error
+                raise self._explain_error(error) from error
             self._drop(connection)
             if before is None:
-                raise self._told(error) from error
+                raise self._explain_error(error) from error
         return self.do(work)
 
     def close(self) -> None:
@@ -124,7 +124,7 @@ class Postgres:
             if connection in self._all:
                 self._all.remove(connection)
 
-    def _told(self, error: psycopg.Error) -> ModelError:
+    def _explain_error(self, error: psycopg.Error) -> ModelError:
         reason = self._address.redacted(error)
         away = _is_away(error, reason)
         reason = _WHERE.sub("", reason)
@@ -452,7 +452,9 @@ class PgVector:
     def search(self, queries: Floats, k: int) -> Ranked:
         """The best k vectors of each query."""
         check_queries(queries, self.facts.dim, k)
-        return make_ranked([self._server.do(partial(self._asked, query=query, k=k)) for query in queries], k)
+        return make_ranked(
+            [self._server.do(partial(self._search_once, query=query, k=k)) for query in queries], k
+        )
 
     def close(self) -> None:
         """Close the connections. The table stays."""
@@ -469,7 +471,7 @@ class PgVector:
         major, minor = (int(part) for part in str(row[0] if row else "0.0").split(".")[:2])
         self._iterates = (major, minor) >= (0, 8)
 
-    def _asked(self, connection: Connection[Any], *, query: Floats, k: int) -> Found:
+    def _search_once(self, connection: Connection[Any], *, query: Floats, k: int) -> Found:
         # One round trip; the settings hold for this transaction and no other.
         with connection.pipeline(), connection.transaction():
             if self._layout.kind == "hnsw":

@@ -229,7 +229,7 @@ class Kept(Generic[T]):
     found: bool
 
 
-def kept(recipe: Recipe, folder: Path | None, form: Form[T]) -> Kept[T]:
+def load_or_build(recipe: Recipe, folder: Path | None, form: Form[T]) -> Kept[T]:
     """The index of `recipe`: from its file in `folder`, else built, and kept there; None keeps nothing.
 
     A damaged file is told of by a RuntimeWarning and replaced; where the folder cannot be written, the index is used

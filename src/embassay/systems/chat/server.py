@@ -146,7 +146,7 @@ class ServedChat(ABC):
         ModelError, with the reason, when the call fails for good (TextRefused for reasons of its own).
         """
         shape = json_schema(schema) if schema is not None else None
-        first = await self._asked(messages, sampling, shape)
+        first = await self._ask_server(messages, sampling, shape)
         if schema is None:
             return _make_completion(first, first.value.text, None)
         if getattr(schema, "reads_itself", False):
@@ -155,14 +155,14 @@ class ServedChat(ABC):
             return _fitting_completion(first, schema)
         except Unfit as wrong:
             again = asking_again(messages, first.value.text, wrong)
-        second = await self._asked(again, sampling, shape)
+        second = await self._ask_server(again, sampling, shape)
         second = Answer(second.value, first.usage + second.usage)
         try:
             return _fitting_completion(second, schema)
         except Unfit as wrong:
             raise NeverFits(f"{self.model}: the answer does not fit the schema: {wrong}.") from None
 
-    async def _asked(
+    async def _ask_server(
         self, messages: Sequence[Message], sampling: Sampling, shape: Mapping[str, Any] | None
     ) -> Answer[Reply]:
         """The reply without thinking, its usage priced. TextRefused for one that is no answer."""

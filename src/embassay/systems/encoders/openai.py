@@ -72,7 +72,7 @@ class OpenAIEncoder(ServedEncoder):
         rows = [_read_numbers(row) for row in _read_rows(answer, len(texts))]
         return Answer(_stack_rows(rows), self.usage(_tokens_read(answer), texts))
 
-    async def _asked(self, texts: Sequence[str], role: Role | None) -> Vectors:
+    async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
         """The vectors of the texts. Bytes are float32 where a vector then has as many values as the model is known to
         have; else the first text is asked for once more in numbers, which say what its bytes are."""
 
@@ -100,7 +100,7 @@ class OpenAIEncoder(ServedEncoder):
         if self._bytes is not None:
             return self._checked(_unpack_rows(sent, self._bytes), len(texts))
         self._format = "float"
-        rest = [await self._asked(texts[1:], role)] if len(texts) > 1 else []
+        rest = [await self._ask_server(texts[1:], role)] if len(texts) > 1 else []
         return np.concatenate([numbers, *rest])
 
     async def _first_in_numbers(self, texts: Sequence[str], role: Role | None) -> Any:

@@ -85,7 +85,7 @@ class ServedEncoder(ABC):
     def dim(self) -> int:
         """Dimensions; where neither table nor parameter says, one text is encoded to find out."""
         if self._dim is None:
-            self._dim = wait_for(lambda: self._asked(["dimensions"], None)).shape[1]
+            self._dim = wait_for(lambda: self._ask_server(["dimensions"], None)).shape[1]
         return self._dim
 
     def encode(self, texts: Sequence[str], *, role: Role | None = None) -> Vectors:
@@ -123,7 +123,7 @@ class ServedEncoder(ABC):
         filled = [i for i, text in enumerate(texts) if text]
         sent = self._prepared([texts[i] for i in filled], role)
         try:
-            parts = [await self._asked(part, role) for part in self._requests(sent)]
+            parts = [await self._ask_server(part, role) for part in self._requests(sent)]
         except TextRefused as refusal:
             return refusal
         vectors = np.zeros((len(texts), dim), dtype=np.float32)
@@ -152,7 +152,7 @@ class ServedEncoder(ABC):
             tokens += count
         yield from (texts[start:end] for start, end in pairwise([*starts, len(texts)]) if end > start)
 
-    async def _asked(self, texts: Sequence[str], role: Role | None) -> Vectors:
+    async def _ask_server(self, texts: Sequence[str], role: Role | None) -> Vectors:
         tokens = sum(count_tokens(texts, self.tokenizer))
 
         async def send() -> Answer[Vectors]:

@@ -249,7 +249,7 @@ class Reading:
         counted = slice(None) if self.all_terms else slice(len(self.numbers))
         ids = np.fromiter(numbers, np.int64, len(numbers))[counted]
         order = np.argsort(ids)
-        terms = self.asked.terms
+        terms = self.token_queries.terms
         parts = list(cut_blocks(len(rows), blockwise.CANDIDATE_BLOCK)) or [slice(0, 0)]
         postings = [Postings.of(bags.take(rows[part]), terms) for part in parts]
         return ShardFacts(
@@ -262,7 +262,7 @@ class Reading:
         return self._tokenised[1]
 
     @property
-    def asked(self) -> Queries:
+    def token_queries(self) -> Queries:
         """The queries, tokenised once in every process that has shards to read."""
         return self._tokenised[0]
 
@@ -300,7 +300,7 @@ def search_shards(
         for facts in over_shards(reading, shards, spread):
             totals.add(facts)
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
-        yield from _score_shards(reading.asked, totals, weighting, scratch, records, k, spread)
+        yield from _score_shards(reading.token_queries, totals, weighting, scratch, records, k, spread)
 
 
 def search_corpora(
@@ -324,8 +324,8 @@ def search_corpora(
             records.append([scratch.keep(vars(posting)) for posting in facts.postings])
         for number, counts in enumerate(totals):
             part = records[number * each : (number + 1) * each]
-            yield from _score_shards(reading.asked, counts, weighting, scratch, part, k, spread)
-        yield from _score_shards(reading.asked, together, weighting, scratch, records, k, spread)
+            yield from _score_shards(reading.token_queries, counts, weighting, scratch, part, k, spread)
+        yield from _score_shards(reading.token_queries, together, weighting, scratch, records, k, spread)
 
 
 def _score_shards(

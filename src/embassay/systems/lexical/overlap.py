@@ -77,7 +77,7 @@ class OverlapSimilarity:
     def distances(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """1 - similarity of every two texts, condensed."""
         tokens, (rows,) = tokenise_texts(self.tokenizer, texts)
-        kinds = [_Indexed.build(bags, bags) for bags in self._made(tokens, rows)]
+        kinds = [_Indexed.build(bags, bags) for bags in self._make_bags(tokens, rows)]
 
         def block(part: slice) -> NDArray[np.float64]:
             right = slice(part.start, len(texts))
@@ -96,7 +96,7 @@ class OverlapSimilarity:
         """`search` in each shard, in order."""
         return over_shards(_ShardSearch(self, queries, k), shards, spread)
 
-    def _made(self, tokens: Tokens, rows: Rows) -> list[Bags]:
+    def _make_bags(self, tokens: Tokens, rows: Rows) -> list[Bags]:
         taken = tokens.take(rows)
         return [make(taken) for make in self.bags]
 
@@ -123,10 +123,10 @@ class _ShardSearch:
         system, (tokenised, (query_rows,), numbers) = self.system, self._tokenised
         tokens, (rows,) = tokenise_texts(system.tokenizer, shard, numbers=(all_numbers := numbers.copy()))
         # Pairs of tokens are numbered by the size of the vocabulary, which both sides must share.
-        queries = system._made(replace(tokenised, vocabulary=len(all_numbers)), query_rows)
+        queries = system._make_bags(replace(tokenised, vocabulary=len(all_numbers)), query_rows)
 
         def prepare(candidates: slice) -> RowScores:
-            bags = system._made(tokens, rows[candidates])
+            bags = system._make_bags(tokens, rows[candidates])
             kinds = [_Indexed.build(q, c) for q, c in zip(queries, bags, strict=True)]
             return lambda part: system._matrix(
                 [kind.overlaps(part) for kind in kinds], kinds, part, slice(None)

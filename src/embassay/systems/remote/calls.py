@@ -183,13 +183,13 @@ def classify_error(error: Exception) -> Failure | None:
         return Failure("final", str(error), charged=True, answered=True, mend=error.mend)
     if isinstance(error, Malformed):
         return Failure("passing", _line(str(error)), charged=True, answered=True, of_texts=error.of_texts)
-    if isinstance(error, TimeoutError) or _named(error, "TimeoutException", "APITimeoutError"):
+    if isinstance(error, TimeoutError) or _is_named(error, "TimeoutException", "APITimeoutError"):
         return Failure("passing", "no answer in time", charged=True)
-    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _named(
+    if isinstance(error, json.JSONDecodeError | UnicodeDecodeError) or _is_named(
         error, "APIResponseValidationError", "DecodingError"
     ):
         return Failure("passing", "the answer is incomplete JSON", charged=True, answered=True)
-    if isinstance(error, OSError) or _named(error, "TransportError", "APIConnectionError"):
+    if isinstance(error, OSError) or _is_named(error, "TransportError", "APIConnectionError"):
         reason = f"no connection ({_cause(error)})"
         mend = "Check base_url, and that the server runs."
         unsent = _never_sent(error)
@@ -304,7 +304,7 @@ def _body(error: Exception) -> Any:
         return getattr(getattr(error, "response", None), "text", None)
 
 
-def _named(error: BaseException, *names: str) -> bool:
+def _is_named(error: BaseException, *names: str) -> bool:
     """Whether an HTTP library calls the error so; asked by name, so that none is imported for it."""
     return any(
         kind.__name__ in names and kind.__module__.split(".")[0] in ("openai", "httpx2", "httpcore2")
@@ -315,7 +315,7 @@ def _named(error: BaseException, *names: str) -> bool:
 def _never_sent(error: BaseException | None) -> bool:
     """Whether there was not even a connection to send the request over."""
     while error is not None:
-        if isinstance(error, ConnectionRefusedError | gaierror) or _named(error, "ConnectError"):
+        if isinstance(error, ConnectionRefusedError | gaierror) or _is_named(error, "ConnectError"):
             return True
         error = error.__cause__ or error.__context__
     return False

@@ -226,10 +226,10 @@ class OpenAIClient:
         """The client, to be used in the loop of `home`."""
         key = (os.getpid(), self._address.url, self._key)
         if key not in _openai_clients:
-            _openai_clients[key] = Turns(self._made)
+            _openai_clients[key] = Turns(self._make_sdk)
         return _openai_clients[key].next()
 
-    def _made(self) -> AsyncOpenAI:
+    def _make_sdk(self) -> AsyncOpenAI:
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(

@@ -77,14 +77,14 @@ class PostedReranker(ABC):
         does for its texts, BudgetExceeded when the money is used up."""
         sent = [position for position, document in enumerate(documents) if document.strip()]
         parts = [sent[start : start + _DOCUMENTS] for start in range(0, len(sent), _DOCUMENTS)]
-        jobs = [partial(self._asked, query, [documents[i] for i in part]) for part in parts]
+        jobs = [partial(self._ask_server, query, [documents[i] for i in part]) for part in parts]
         scores = np.full(len(documents), np.nan, dtype=np.float32)
         for number, answer in as_finished(jobs, at_once=len(jobs) or 1):
             scores[parts[number]] = answer
         lowest = np.nanmin(scores) if sent else np.float32(1)
         return np.where(np.isnan(scores), lowest - 1, scores)  # a fixed step: no vendor's scale is known
 
-    async def _asked(self, query: str, documents: Sequence[str]) -> Scores:
+    async def _ask_server(self, query: str, documents: Sequence[str]) -> Scores:
         tokens = sum(count_tokens([query, *documents], None)) + len(query.encode()) * len(documents)
         most = most_tokens([query] * len(documents) + list(documents))
 

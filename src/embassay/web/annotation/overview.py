@@ -110,18 +110,18 @@ class OwnerRoutes:
         store = service.store
         return make_overview(
             service.folder.study.tasks,
-            self._asked(),
+            self._items_asked_for(),
             store.annotators(),
             store.all_answers(),
             store.finished(),
         )
 
-    def _asked(self) -> Mapping[str, Sequence[Item]]:
+    def _items_asked_for(self) -> Mapping[str, Sequence[Item]]:
         """The items of every task; of a study until decided those that were asked for so far."""
         service = self._service
         if service.grading is None:
             return service.items_by_task
-        return {TASK: [service.items[item] for item in service.grading.asked()]}
+        return {TASK: [service.items[item] for item in service.grading.asked_for()]}
 
     def _with_answers(self) -> tuple[str, ...]:
         answers = self._service.store.all_answers()

@@ -168,7 +168,7 @@ class Grading:
         """Whether a passage's grade steered what was asked since."""
         return self._keys.get(item) in read_labels(self.path / LABELS, None, {})
 
-    def asked(self) -> tuple[str, ...]:
+    def asked_for(self) -> tuple[str, ...]:
         """All passages that were asked for so far."""
         return tuple(self._places[key] for key in self.standing()[0].asked)
 

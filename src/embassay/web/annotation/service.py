@@ -109,10 +109,10 @@ class Adjudication:
         tasks = {item.id: item.task for item in self._folder.items}
         return {
             person.id: dict(Counter(tasks[item] for item, saved in answers.items() if saved.is_decided))
-            for person, answers in self._made()
+            for person, answers in self._pair_decisions()
         }
 
-    def _made(self) -> list[tuple[Any, Mapping[str, Saved]]]:
+    def _pair_decisions(self) -> list[tuple[Any, Mapping[str, Saved]]]:
         decisions = self._store.decisions()
         return [
             (adjudicator, decisions.get(adjudicator.id, {})) for adjudicator in self._store.adjudicators()

@@ -131,7 +131,7 @@ def _unranked_verdict(lead: Column, values: Mapping[str, float], tests: Tested, 
         Claim(least, "least", lead.key, others[least], values[least]),
         Claim(most, "most", lead.key, others[most], values[most]),
     )
-    ends = " and ".join(_column_unit(lead).said(claim.value or 0.0) for claim in claims)
+    ends = " and ".join(_column_unit(lead).write_value(claim.value or 0.0) for claim in claims)
     lede = f"Values lie between {ends}. No test compares them ({tests.reason})."
     return blocks.Verdict((f"No ranking{on}: differences cannot be tested",), ((lede,),), claims)
 
@@ -218,7 +218,7 @@ def _list_names(names: Sequence[str]) -> str:
 
 
 def _say_value(member: Member, column: Column) -> str:
-    return _column_unit(column).said(member.cells[column.key].value or 0.0)
+    return _column_unit(column).write_value(member.cells[column.key].value or 0.0)
 
 
 def _column_unit(column: Column) -> Unit:

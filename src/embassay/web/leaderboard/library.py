@@ -195,7 +195,7 @@ def _comparison_title(a: str, b: str, rows: Sequence[ContrastRow], lead: str) ->
     better = (row.difference > 0) == row.higher_is_better
     first, second = (a, b) if better else (b, a)
     unit = Unit(row.factor, row.decimals, 1 if row.unit == "points" else row.decimals)
-    return f"{first} beats {second} by {unit.said(abs(row.difference))}{on}"
+    return f"{first} beats {second} by {unit.write_value(abs(row.difference))}{on}"
 
 
 _MANY = 60

@@ -172,13 +172,13 @@ class Kept:
 
     def get(self, key: Hashable, make: Callable[[], Packed]) -> Packed:
         """The answer for `key`, made where it is not there."""
-        packed = self._found(key)
+        packed = self._find_page(key)
         if packed is not None:
             return packed
         with self._lock:
             making = self._making.setdefault(key, Lock())
         with making:
-            packed = self._found(key)
+            packed = self._find_page(key)
             if packed is None:
                 packed = make()
                 self._keep(key, packed)
@@ -186,7 +186,7 @@ class Kept:
                 self._making.pop(key, None)
         return packed
 
-    def _found(self, key: Hashable) -> Packed | None:
+    def _find_page(self, key: Hashable) -> Packed | None:
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)

@@ -184,12 +184,12 @@ def _place_keys(kind: str, places: Sequence[Place]) -> dict[Place, str]:
     headlines = {OVERALL: OVERALL, **{task: headline for task, (_, headline) in task_names(kind).items()}}
     shared = Counter((task, dataset) for task, dataset, _ in places)
 
-    def named(place: Place) -> bool:
+    def has_other_measure(place: Place) -> bool:
         task, dataset, measure = place
         return headlines.get(task) != measure and (task in headlines or shared[task, dataset] > 1)
 
     return {
-        place: "/".join(part for part in (*place[:2], place[2] if named(place) else "") if part)
+        place: "/".join(part for part in (*place[:2], place[2] if has_other_measure(place) else "") if part)
         for place in places
     }
 

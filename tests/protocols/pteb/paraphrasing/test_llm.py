@@ -223,9 +223,9 @@ def test_answers_are_asked_for_once(tmp_path):
 
     with StubServer(chat=behaviour, latency=0.01) as stub:
         model = opened(stub, tmp_path)
-        assert not model.kept(TEXTS[0], 1337)
+        assert not model.is_free(TEXTS[0], 1337)
         first = written(model, spoilt)
-        assert all(model.kept(one, 1337) for one in spoilt)
+        assert all(model.is_free(one, 1337) for one in spoilt)
         stub.forget()
         assert written(opened(stub, tmp_path), spoilt) == first
         assert not stub.bodies

@@ -172,7 +172,7 @@ class LlmAnnotator:
         """The row, None where the model is to be asked once more."""
         shape, begun = self._form(ask), perf_counter()
         try:
-            answer = await self._said(self._question(ask, tried.talk, attempt, shape))
+            answer = await self._complete(self._question(ask, tried.talk, attempt, shape))
         except NeverFits as error:
             # The model was told what was wrong there, and had its retry.
             self._hope.answered()
@@ -210,7 +210,7 @@ class LlmAnnotator:
             return self._row(ask, tried, "completed", tried.best.value, tried.best.lacking)
         return self._row(ask, tried, "unparsed", reason=tried.reason)
 
-    async def _said(self, question: Question) -> Completion:
+    async def _complete(self, question: Question) -> Completion:
         answer = await self.chat.complete(
             question.messages, sampling=question.sampling, schema=question.schema, attempt=question.attempt
         )

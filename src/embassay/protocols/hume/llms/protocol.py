@@ -521,7 +521,9 @@ def _annotation_cells(work: Work, annotator: LlmAnnotator, *, replace: bool) -> 
     for task in work.tasks:
         asks = work.asks(task)
         left = [
-            ask for ask in waiting_asks(asks, answered) if not annotator.chat.kept(annotator.question(ask))
+            ask
+            for ask in waiting_asks(asks, answered)
+            if not annotator.chat.is_cached(annotator.question(ask))
         ]
         questions = [annotator.question(ask) for ask in left]
         read = sum(likely_tokens([message.content for message in asked.messages]) for asked in questions)

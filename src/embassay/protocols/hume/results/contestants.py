@@ -219,15 +219,15 @@ class Counting:
 
     def by(self, mode: ApMode) -> PeopleScores:
         """What people score where ties of marks are read in this way."""
-        return self._scored(self.answers, mode)
+        return self._score_answers(self.answers, mode)
 
     @cached_property
     def left_out(self) -> Mapping[str, Scored]:
         """The scores of those who answered too few."""
         few = {name: given for name, given in self.of.answers.items() if given and name not in self.answers}
-        return self._scored(few, self.request.human_ap_mode).annotators if few else {}
+        return self._score_answers(few, self.request.human_ap_mode).annotators if few else {}
 
-    def _scored(self, answers: Answers, mode: ApMode) -> PeopleScores:
+    def _score_answers(self, answers: Answers, mode: ApMode) -> PeopleScores:
         return score_people(self.of.task.spec, self.of.gold, answers, human_ap_mode=mode)
 
 

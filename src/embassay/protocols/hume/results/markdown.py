@@ -135,7 +135,9 @@ def _need_line(pair: PairRecord, need: Need) -> str:
         now = len(pair.annotators)
         ways.append(f"{numbers.counted(need.annotators, 'annotator')} ({now} now) with these items")
     sentence = f"to set {need.system} apart takes about {', or '.join(ways)}." if ways else ""
-    least = f"This study could show a difference of {POINTS.said(need.smallest)}." if need.smallest else ""
+    least = (
+        f"This study could show a difference of {POINTS.write_value(need.smallest)}." if need.smallest else ""
+    )
     return " ".join(filter(None, (sentence, least, need.note)))
 
 
@@ -185,8 +187,8 @@ def _overall_findings(summary: Summary, who: str) -> Iterator[Finding]:
     leader = Claim(best.system, "most", "mean", others, best.mean.value)
     yield Finding(
         f"Over {numbers.counted(human.mean.n or len(summary.pairs), 'pair')} {who} score "
-        f"{POINTS.said(human.mean.value)}, place {place.n} of {place.of}; "
-        f"the best model, {leader.subject}, has {POINTS.said(leader.value or 0.0)}.",
+        f"{POINTS.write_value(human.mean.value)}, place {place.n} of {place.of}; "
+        f"the best model, {leader.subject}, has {POINTS.write_value(leader.value or 0.0)}.",
         (place, people, leader),
     )
 

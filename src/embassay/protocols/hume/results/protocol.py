@@ -65,7 +65,7 @@ class Scoring(Protocol):
         """With `embassay.hume.score`."""
         return f"embassay.hume.score({request.study!r}, {list(request.systems)!r}, out={str(out)!r})"
 
-    def told(self, plan: StudyPlan) -> dict[str, Any]:
+    def describe_run(self, plan: StudyPlan) -> dict[str, Any]:
         """The study."""
         return plan.settings
 

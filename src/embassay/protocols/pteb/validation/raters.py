@@ -581,7 +581,7 @@ reject) and `reason` are about the rater."""
 def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> int:
     """Write the list, or add to it what it does not have: not a cell of what is there is changed, and a list that has
     everything is not touched. Returns how many rows are new."""
-    header, rows, delimiter = _kept(path)
+    header, rows, delimiter = _read_list(path)
     listed = {(row.get("pair_id", ""), unescape_formula(row.get("rater_id", ""))) for row in rows}
     new = [
         _row(flag, items[flag.rating.pair_id])
@@ -596,7 +596,7 @@ def keep_list(path: Path, flags: Sequence[Flag], items: Mapping[str, Item]) -> i
     return len(new)
 
 
-def _kept(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
+def _read_list(path: Path) -> tuple[list[str], list[dict[str, str]], str]:
     """Header, rows and separator of the list as it is."""
     if not path.exists():
         return [], [], ","

@@ -119,7 +119,11 @@ def draw_study(
         "sample": asdict(size),
         "run_seed": drawing.run_seed,
         "languages": {
-            lang: {"candidates": len(pools[lang]), "other_language": fit[lang][1], **_drawn(items, lang)}
+            lang: {
+                "candidates": len(pools[lang]),
+                "other_language": fit[lang][1],
+                **_count_items(items, lang),
+            }
             for lang in langs
         },
         "sha256": {"rules.json": _seal(rules_text), "key.jsonl": _seal(key)},
@@ -200,7 +204,7 @@ def _languages(pools: dict[str, Any], asked: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(asked)) or sorted(pools)
 
 
-def _drawn(items: Sequence[Item], lang: str) -> dict[str, int]:
+def _count_items(items: Sequence[Item], lang: str) -> dict[str, int]:
     of_lang = [item for item in items if item.lang == lang]
     return {
         "pairs": sum(not item.is_dummy for item in of_lang),

@@ -179,7 +179,7 @@ class Answerer:
         why: Why = "empty"
         for attempt in range(self.options.attempts):
             try:
-                return right_of((await self._said(messages, attempt)).text)
+                return right_of((await self._complete(messages, attempt)).text)
             except Malformed as error:
                 rejected.append(str(error))
             except Unanswered as error:
@@ -191,14 +191,14 @@ class Answerer:
         failure: Unanswered | None = None
         for attempt in range(self.options.attempts):
             try:
-                completion = await self._said(messages, attempt)
+                completion = await self._complete(messages, attempt)
                 return Answer(completion.text, completion.usage.seconds, completion.usage.output_tokens)
             except Unanswered as error:
                 failure = error
         assert failure is not None
         raise failure
 
-    async def _said(self, messages: Sequence[Message], attempt: int) -> Completion:
+    async def _complete(self, messages: Sequence[Message], attempt: int) -> Completion:
         return await self._chat.complete(messages, sampling=self.sampling(attempt), attempt=attempt)
 
     def sampling(self, attempt: int) -> Sampling:

@@ -482,7 +482,7 @@ class Answering(Protocol):
             if price is None:
                 raise unknown_price(name)
 
-    def told(self, plan: AnswerPlan) -> dict[str, Any]:
+    def describe_run(self, plan: AnswerPlan) -> dict[str, Any]:
         """Who answers and who grades."""
         return {"kind": TASK, **plan.settings}
 

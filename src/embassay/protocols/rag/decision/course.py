@@ -184,17 +184,17 @@ class _Replay:
     def course(self) -> Course:
         """Block after block, until one is not labelled whole or nothing is left to decide."""
         ahead: list[list[int]] = []
-        for order, left, names in self._drawn():
+        for order, left, names in self._draw_blocks():
             whole = not ahead and self._take(order, left, names)
             if self.decisions[-1].done:
-                return self._told([])
+                return self._course_so_far([])
             if not whole:
                 ahead.append(names)
                 if len(ahead) == AHEAD:
                     break
-        return self._told([item for names in ahead for item in names])
+        return self._course_so_far([item for names in ahead for item in names])
 
-    def _drawn(self) -> Iterator[tuple[Ints, Left, list[int]]]:
+    def _draw_blocks(self) -> Iterator[tuple[Ints, Left, list[int]]]:
         """The next block: places in what is left, what that is, and the items."""
         while self.left.any():
             number = len(self.blocks)
@@ -240,7 +240,7 @@ class _Replay:
             self.counted += names[:ready]
         return ready == len(names)
 
-    def _told(self, ahead: Sequence[int]) -> Course:
+    def _course_so_far(self, ahead: Sequence[int]) -> Course:
         population, decided = self.population, self.decisions[-1]
         used = self.drawn[: decided.since] if decided.done else self.drawn
         asked = [

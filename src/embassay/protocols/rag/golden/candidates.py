@@ -76,10 +76,10 @@ class Rewriting:
                 rewrites[asked.id] = self._composed(rewrite)
             else:
                 asked_for.append(asked)
-        failed = self._asked(asked_for, rewrites)
+        failed = self._ask_rewrites(asked_for, rewrites)
         return {asked.id: rewrites[asked.id] for asked in self.work.queries if asked.id in rewrites}, failed
 
-    def _asked(self, asked_for: Sequence[RunQuery], rewrites: dict[str, str]) -> dict[str, str]:
+    def _ask_rewrites(self, asked_for: Sequence[RunQuery], rewrites: dict[str, str]) -> dict[str, str]:
         """Have these rewritten, into `found`; id -> reason for those that could not be."""
         if not asked_for:
             return {}

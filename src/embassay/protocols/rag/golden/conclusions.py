@@ -63,7 +63,7 @@ class Gathered:
             (row for row in self.rows if "final_rank" in row), key=lambda row: int(row["final_rank"])
         )
 
-    def judged(self) -> Judged:
+    def as_judged(self) -> Judged:
         """Candidates and answers as the reports of rankings take them."""
         from embassay.protocols.rag.ranking.reliability import Judged
 
@@ -262,7 +262,7 @@ def ranking_of(engine: str, queries: Sequence[Gathered], seed: int) -> summary.R
     calls = sum(len(query.calls) for query in done)
     names = sorted({name for query in done for name in query.claims})
     claims = {name: mean(query.claims[name] for query in done if name in query.claims) for name in names}
-    judged = [query.judged() for query in done]
+    judged = [query.as_judged() for query in done]
     return summary.RankingFacts(
         engine=engine,
         calls=calls,

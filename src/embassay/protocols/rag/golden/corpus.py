@@ -339,13 +339,17 @@ def _breadcrumb_of(document: Document) -> Any:
     """Paper > section > subsection > title, authors, date, from the columns of that name."""
     from embassay.text.chunking import Breadcrumb
 
-    def said(*names: str) -> str:
+    def join_fields(*names: str) -> str:
         values = (document.metadata.get(name) for name in names)
         return next((text for value in values if (text := _join_value(value))), "")
 
-    sections = tuple(filter(None, (said("section"), said("subsection"))))
+    sections = tuple(filter(None, (join_fields("section"), join_fields("subsection"))))
     return Breadcrumb(
-        said("paper"), sections, document.title, said("authors", "author"), said("date", "year", "published")
+        join_fields("paper"),
+        sections,
+        document.title,
+        join_fields("authors", "author"),
+        join_fields("date", "year", "published"),
     )
 
 

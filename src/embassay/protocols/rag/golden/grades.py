@@ -214,7 +214,9 @@ class Grades:
         rows = {asked.id: read_rows(asked.folder.merged) for asked in waiting}
         pairs = {asked.id: self._pairs(asked, rows[asked.id]) for asked in waiting}
         kept = {
-            key: verdict for asked in waiting for key, verdict in self._kept(asked, pairs[asked.id]).items()
+            key: verdict
+            for asked in waiting
+            for key, verdict in self._reuse_verdicts(asked, pairs[asked.id]).items()
         }
         wanted = [pair for of_query in pairs.values() for pair in of_query]
         work.listener.stage(f"S4 grades by {work.judge.name}", len(wanted), "passages")
@@ -262,7 +264,7 @@ class Grades:
                 failed.setdefault(asked.id, "no passage was graded")
                 continue
             failed.pop(asked.id, None)
-            scored = [self._scored(asked, row, verdicts[row["doc_id"]], facts) for row in candidates]
+            scored = [self._verdict_row(asked, row, verdicts[row["doc_id"]], facts) for row in candidates]
             graded = [row["grade"] for row in scored if row["grade"] is not None]
             counts = {f"grade_{grade}": graded.count(grade) for grade in (5, 4, 3, 2, 1)}
             attempts = sum(row["attempts"] for row in scored)
@@ -280,7 +282,7 @@ class Grades:
             )
         return failed
 
-    def _scored(
+    def _verdict_row(
         self, asked: RunQuery, row: Mapping[str, Any], verdict: Verdict | None, facts: Mapping[str, Any]
     ) -> dict[str, Any]:
         ts, model = self._said.get((asked.id, row["doc_id"])) or (moment("milliseconds"), facts["model"])
@@ -294,7 +296,7 @@ class Grades:
         question = self.work.question(asked, rows[0]["query_rewrite"])
         return [(question, Passage(row["doc_id"], row["text"])) for row in rows]
 
-    def _kept(self, asked: RunQuery, pairs: Sequence[Pair]) -> dict[Key, Verdict]:
+    def _reuse_verdicts(self, asked: RunQuery, pairs: Sequence[Pair]) -> dict[Key, Verdict]:
         """What the judge has said already of these passages: in a session that was killed, or in the artefact that
         this one replaces."""
         rows = [*self._scored_before(asked), *_whole_rows(asked)]

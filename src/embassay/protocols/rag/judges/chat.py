@@ -330,11 +330,11 @@ class ChatJudge:
         rejected: list[str] = []
         why: Why = "empty"
         for attempt in range(self.options.attempts):
-            asked = self._asked(call, attempt)
-            if attempt and not self._chat.kept(asked):
+            asked = self._question_of(call, attempt)
+            if attempt and not self._chat.is_cached(asked):
                 await self._sleep(self._wait(call, attempt - 1))
             try:
-                return read(await self._said(asked)), tuple(rejected)
+                return read(await self._complete(asked)), tuple(rejected)
             except Malformed as error:
                 rejected.append(str(error))
             except Unanswered as error:
@@ -347,14 +347,14 @@ class ChatJudge:
                 rejected.append(f"does not fit the schema: {error.message}")
         raise none_readable(self.name, rejected, why)
 
-    async def _said(self, asked: StoredQuestion) -> str:
+    async def _complete(self, asked: StoredQuestion) -> str:
         answer = await self._chat.complete(
             asked.messages, sampling=asked.sampling, schema=asked.schema, attempt=asked.attempt
         )
         self._models.add(answer.model)
         return answer.text
 
-    def _asked(self, call: _Call, attempt: int) -> StoredQuestion:
+    def _question_of(self, call: _Call, attempt: int) -> StoredQuestion:
         number = call.draw * _DRAWS + attempt
         # 31 bits, which is what servers take.
         seed = int.from_bytes(random_bytes(4, self._seed, "judge", str(call.draw), str(attempt))) >> 1

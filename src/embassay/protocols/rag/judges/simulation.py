@@ -366,12 +366,12 @@ class SimulatedJudge:
         if rng.random() < self._noise.random:
             return Ordering(tuple(rng.permutation(len(passages)).tolist()), len(rejected) + 1, rejected)
         noisy = np.array([self.utility(question, passage) for passage in passages])
-        noisy += self._noise.order_noise * self._drawn(rng, len(passages))
+        noisy += self._noise.order_noise * self._draw_noise(rng, len(passages))
         noisy += self._noise.position * np.linspace(1, -1, len(passages))
         order = tuple(np.argsort(-noisy, kind="stable").tolist())
         return Ordering(order, len(rejected) + 1, rejected)
 
-    def _drawn(self, rng: np.random.Generator, n: int) -> Any:
+    def _draw_noise(self, rng: np.random.Generator, n: int) -> Any:
         """Noise of standard deviation 1, (n,)."""
         return rng.standard_normal(n) if self._noise.law == "gaussian" else rng.gumbel(size=n) / _GUMBEL_SD
 

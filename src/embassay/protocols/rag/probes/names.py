@@ -475,8 +475,10 @@ def evaluate_cell(
             retrieval = retrieval_of(opened.system, collections)
             for of_rows in (margins.name, margins.topic, margins.both, *retrieval.values()):
                 of_rows[..., lost.mask] = np.nan
-            result = replace(cell_outcome(request.asked, margins, retrieval, context), skipped=lost.skipped)
-    return opened.told(result, requests, compares=True)
+            result = replace(
+                cell_outcome(request.wanted_conditions, margins, retrieval, context), skipped=lost.skipped
+            )
+    return opened.add_conduct(result, requests, compares=True)
 
 
 def group_queries(request: NamesRequest, lang: Lang) -> Labels | None:
@@ -490,8 +492,8 @@ def group_queries(request: NamesRequest, lang: Lang) -> Labels | None:
 def make_collections(request: NamesRequest, lang: Lang) -> tuple[Texts, Collections]:
     """The texts of the bundles in a language, and the collections of them; two stay in memory."""
     by_run = all_bundles(open_material(lang, **request.files), request.size, request.runs, request.seed)
-    texts = texts_of(by_run, request.asked, request.seed)
-    return texts, collections_of(by_run, request.asked, request.seed)
+    texts = texts_of(by_run, request.wanted_conditions, request.seed)
+    return texts, collections_of(by_run, request.wanted_conditions, request.seed)
 
 
 def memory_of(request: NamesRequest, lang: Lang, system: Similarity) -> Footprint:
@@ -525,7 +527,7 @@ def plan_names(request: NamesRequest, cache: Path | None = None, ledger: Ledger 
     datasets, cells, efforts = [], [], []
     for lang in dict.fromkeys(request.langs):
         of = open_material(lang, **request.files)
-        if NEAR_MISS in request.asked:
+        if NEAR_MISS in request.wanted_conditions:
             _check_names(of)
         name = f"{kind}-{lang}"
         units = _count_distinct(partial(rehearse_cell, request, lang))

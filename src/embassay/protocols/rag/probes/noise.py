@@ -360,7 +360,7 @@ def evaluate_cell(
             {lacking for variant in variants for lacking in _unwritten_texts(variants, variant)}
         )
     }
-    return opened.told(result, {**requests, **missing}, compares=True)
+    return opened.add_conduct(result, {**requests, **missing}, compares=True)
 
 
 def all_wordings(

@@ -82,7 +82,7 @@ class NamesRequest:
         _check_counts(self)
 
     @property
-    def asked(self) -> tuple[str, ...]:
+    def wanted_conditions(self) -> tuple[str, ...]:
         """The conditions, the base first, in the order of the tables."""
         wanted = {BASE, *(self.conditions or _known_conditions())}
         return tuple(name for name in _known_conditions() if name in wanted)

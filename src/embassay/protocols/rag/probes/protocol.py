@@ -162,7 +162,7 @@ class Probe(Protocol):
             if model is not None and getattr(model, "price", None) is None:
                 raise unknown_price(rewriter.name)
 
-    def told(self, plan: ProbePlan) -> dict[str, Any]:
+    def describe_run(self, plan: ProbePlan) -> dict[str, Any]:
         """Which probe it is, and its rewriters."""
         return plan.settings
 

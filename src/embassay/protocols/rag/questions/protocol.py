@@ -188,7 +188,7 @@ def gather_questions(plan: QuestionsPlan, decided: Mapping[str, Sequence[Draft]]
         _of_draft(plan, draft, number)
         for kind in OF_MODELS
         for number, draft in enumerate(decided.get(kind, ()), 1)
-        if draft.kept
+        if draft.is_kept
     ]
     every = [*users, *(question for question, _ in written), *pseudo.asked]
     repeats = near_repeats([question.text for question in every], plan.request.options.near)

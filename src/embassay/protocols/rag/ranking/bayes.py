@@ -299,7 +299,7 @@ class BayesRanker:
             exposures=tuple(int(i) for i in self._exposures[self._inside]),
             info=_as_floats(precision[self._inside]),
             stopped=self._stopped,
-            claims=self._told(),
+            claims=self._claims_so_far(),
             doubts=self._doubts(),
         )
 
@@ -320,7 +320,7 @@ class BayesRanker:
             "stopped": self._stopped,
             **(self.checks() + self.others).figures(self._favour()),
             "doubts": list(self._doubts()),
-            **self._told(),
+            **self._claims_so_far(),
         }
 
     def _choose(self) -> list[tuple[int, ...]]:
@@ -372,7 +372,7 @@ class BayesRanker:
             self._claims = replace(claimed, **held)
         return self._claims
 
-    def _told(self) -> Mapping[str, float]:
+    def _claims_so_far(self) -> Mapping[str, float]:
         """The claims, none while no answer is there or the answers are not such as the model expects."""
         return self._claimed().as_mapping() if self.calls and not self._doubts() else {}
 

@@ -103,7 +103,7 @@ class Evidence:
         self.pending: Counter[Pair] = Counter()
         self._confirmations, self._net, self._pending_edges = confirmations, net, pending_edges
 
-    def judged(
+    def take_in(
         self, order: Sequence[int], is_clear: Callable[[int, int], bool], is_ahead: Callable[[int, int], bool]
     ) -> None:
         """Take in all pairs of a judged order, in that order; lock those for which there is enough.
@@ -384,7 +384,7 @@ class LocksRanker:
             i: self._options.margin_z / sqrt(max(self._information[i], LEAST_INFORMATION)) for i in order
         }
         scores = self._scores
-        self._evidence.judged(
+        self._evidence.take_in(
             order,
             lambda better, worse: scores[better] - error[better] > scores[worse] + error[worse],
             lambda better, worse: scores[better] > scores[worse],

@@ -189,7 +189,7 @@ class Corrector:
     @cached_property
     def whole(self) -> NDArray[np.int64]:
         """The places of the queries of which people graded all that the judge graded."""
-        drawn = set(self.labelled.drawn)
+        drawn = set(self.labelled.whole_queries)
         return np.array([i for i, query in enumerate(self.queries) if query in drawn], dtype=np.int64)
 
     def _measured(self, people: Graded1To5) -> dict[str, Mapping[str, Columns]]:

@@ -34,7 +34,7 @@ def foreign_queries(entries: Entries, judged: Sequence[str]) -> DataError:
     return DataError(
         "no query of the run is judged", path=entries.path,
         expected=f"queries of the qrels, such as {_show_ids(judged)}",
-        found=_show_ids(queries), mend=form.told if form else "Check that the run and the qrels belong together."
+        found=_show_ids(queries), mend=form.advice if form else "Check that the run and the qrels belong together."
     )  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def check_identity(
                 raise _foreign_documents(ids, None)
         few = "Hardly a document" if ids.common else "No document"
         such = f"its ids are such as {_show_ids(ids.all)}, those of the judgements {_show_ids(docs)}"
-        mend = f" {form.told}" if form is not None and are_chunks else ""
+        mend = f" {form.advice}" if form is not None and are_chunks else ""
         yield f"{few} of {name} is judged: {such}.{mend}"
 
 
@@ -116,7 +116,7 @@ def _check_queries(entries: Entries, asked: pl.Series, queries: pl.Series) -> No
     if form is not None and form.matched > common:
         raise DataError(
             f"hardly a query of the run is judged: {common:,} of {len(queries):,}", path=entries.path,
-            expected=f"queries of the qrels, such as {_show_ids(queries)}", found=_show_ids(asked), mend=form.told
+            expected=f"queries of the qrels, such as {_show_ids(queries)}", found=_show_ids(asked), mend=form.advice
         )  # fmt: skip
 
 
@@ -138,7 +138,7 @@ def _foreign_documents(ids: _Ids, form: Form | None) -> DataError:
     return DataError(
         "no document of the run is judged", path=ids.entries.path,
         expected=f"ids of the judgements, such as {_show_ids(ids.docs)}", found=_show_ids(ids.all),
-        mend=form.told if form else mend
+        mend=form.advice if form else mend
     )  # fmt: skip
 
 

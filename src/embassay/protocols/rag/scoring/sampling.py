@@ -74,7 +74,7 @@ class Labelled:
         return self._first[cutoff]
 
     @cached_property
-    def drawn(self) -> list[str]:
+    def whole_queries(self) -> list[str]:
         """The queries of which people graded all that the judge graded."""
         open_ = {key[0] for key in self.judge.keys() - self.people.keys()}
         return [query for query in self.queries if query not in open_]
@@ -83,16 +83,16 @@ class Labelled:
         """Of the drawn queries: how many passages among the first of the runs people have not graded, of how many. What
         the judge refused is not asked for by its file, so it is easily left out."""
         first = self.first(cutoff)
-        keys = [key for query in self.drawn for key in first[query]]
+        keys = [key for query in self.whole_queries for key in first[query]]
         return sum(key not in self.people for key in keys), len(keys)
 
     def why_no_queries(self, cutoff: int | None) -> Missing | None:
         """Why measures of whole queries have no corrected value; None where they can have one."""
         if (unasked := self._why_unasked()) is not None:
             return unasked
-        if len(self.drawn) < FEWEST:
+        if len(self.whole_queries) < FEWEST:
             return Missing(
-                f"people graded {self._grades_so_far()}, and {len(self.drawn)} queries whole; this measure is of "
+                f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; this measure is of "
                 f"whole queries",
                 f"Grade every passage of {FEWEST} or more queries drawn at random, better {TO_GRADE}: those that the "
                 f"judge graded and those among the first{_at_cutoff(cutoff)} of each run",
@@ -200,7 +200,7 @@ class Labelled:
             )
         keys = list(self.judge)
         loose = [key for key in keys if key[0] in has_label]
-        if len(self.drawn) >= len(has_label) * 0.9:
+        if len(self.whole_queries) >= len(has_label) * 0.9:
             noun, grades = "queries", self._mean_grades()
             own, others = grades[labelled], grades[~labelled]
         else:

@@ -128,19 +128,21 @@ class Stopwatch:
 
     def alone(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """Time `do` for one query at a time; the name under which the samples are kept, (sessions, queries) in ms."""
-        return self._kept(what, (self.latency.repeats, len(queries)), lambda: self._sessions(queries, do))
+        return self._keep_samples(
+            what, (self.latency.repeats, len(queries)), lambda: self._sessions(queries, do)
+        )
 
     def once(self, what: Mapping[str, Any], queries: Sequence[int], take: Callable[[int], float]) -> str:
         """Keep what `take` says that each query took, in ms, for what is timed where it is done: (1, queries)."""
         shape = 1, len(queries)
-        return self._kept(
+        return self._keep_samples(
             what, shape, lambda: np.array([[take(query) for query in queries]], dtype=np.float64)
         )
 
     def together(self, what: Mapping[str, Any], queries: Sequence[int], do: Do) -> str:
         """The same with as many queries in flight as the config says, once: (1, queries)."""
         loaded = {**what, "concurrency": self.latency.concurrency}
-        return self._kept(loaded, (1, len(queries)), lambda: self._in_flight(queries, do))
+        return self._keep_samples(loaded, (1, len(queries)), lambda: self._in_flight(queries, do))
 
     def read(self, name: str) -> Floats | None:
         """The samples of this name, (sessions, queries) in ms; None where there are none, or damaged ones."""
@@ -164,7 +166,9 @@ class Stopwatch:
                 peaks.append((load / cores, load, cores))
         return max(peaks)[1:] if peaks else (None, 0)
 
-    def _kept(self, what: Mapping[str, Any], shape: tuple[int, int], take: Callable[[], Floats]) -> str:
+    def _keep_samples(
+        self, what: Mapping[str, Any], shape: tuple[int, int], take: Callable[[], Floats]
+    ) -> str:
         name = digest_json(dict(what))
         taken = self.read(name)
         if taken is None or taken.shape != shape:
@@ -254,7 +258,7 @@ class StackBench(ABC):
         """The samples of the stages until there are candidates."""
 
     @abstractmethod
-    def given(self, configuration: Configuration, query: int) -> Listed:
+    def reranker_input(self, configuration: Configuration, query: int) -> Listed:
         """What the reranker's clock is run on, for a query."""
 
     @abstractmethod
@@ -356,7 +360,7 @@ class StackBench(ABC):
         """The end of a stack on what exact search finds at full dimensions, with the encoder that comes first: another
         index or encoder changes which texts are scored, not how many."""
         bench, ending = self.bench, ending_of(self.bench, configuration, cached=False)
-        listed = {query: self.given(configuration, query) for query in bench.collection.timed}
+        listed = {query: self.reranker_input(configuration, query) for query in bench.collection.timed}
         return lambda query: ending(bench.queries[query], *listed[query])
 
     def _generating(self, configuration: Configuration) -> Names:
@@ -367,18 +371,18 @@ class StackBench(ABC):
             return {}
         bench, answerer = self.bench, self.parts.answerer(named)
 
-        def asked(
+        def ask_with_passages(
             ask: Callable[[Question, Sequence[str]], Coroutine[Any, Any, Answer]], query: int
         ) -> Answer:
-            places = self.given(configuration, query)[0][: named.passages]
+            places = self.reranker_input(configuration, query)[0][: named.passages]
             texts = [bench.passages.texts[place] for place in places]
             return wait_for(lambda: ask(bench.question(query), texts))
 
         taken: Mapping[str, Callable[[int], float]] = {
-            GENERATE: lambda query: 1000 * asked(answerer.answer, query).seconds,
-            WRITTEN: lambda query: asked(answerer.answer, query).tokens,
-            FIRST_WORD: lambda query: 1000 * asked(answerer.first_word, query).seconds,
-            FIRST_TOKENS: lambda query: asked(answerer.first_word, query).tokens,
+            GENERATE: lambda query: 1000 * ask_with_passages(answerer.answer, query).seconds,
+            WRITTEN: lambda query: ask_with_passages(answerer.answer, query).tokens,
+            FIRST_WORD: lambda query: 1000 * ask_with_passages(answerer.first_word, query).seconds,
+            FIRST_TOKENS: lambda query: ask_with_passages(answerer.first_word, query).tokens,
         }
         with self.parts.charged(named.model):
             return {
@@ -480,7 +484,7 @@ class IndexedBench(StackBench):
         if depth not in self._answers:
             deep = min(depth + self.bench.spare, len(self.documents))
             self._answers[depth] = self.index.search(self.queries, deep)
-        return [self.bench.found(self._answers[depth], row, depth) for row in range(len(self.queries))]
+        return [self.bench.first_ranked(self._answers[depth], row, depth) for row in range(len(self.queries))]
 
     @cached_property
     def recall(self) -> dict[int, float]:
@@ -535,7 +539,7 @@ class IndexedBench(StackBench):
             names["fuse"] = watch.alone({"stage": "fuse", **bench.what}, timed, self._fuse())
         return names
 
-    def given(self, configuration: Configuration, query: int) -> Listed:
+    def reranker_input(self, configuration: Configuration, query: int) -> Listed:
         """What exact search finds at full dimensions."""
         exact = self.encoded.exact(None, self._depth(configuration))[query]
         if configuration.mode == "hybrid":
@@ -557,7 +561,7 @@ class IndexedBench(StackBench):
     def _embed(self, query: int) -> Vectors:
         """A real encoding of a query."""
         encoder = self.encoded.encoder
-        return self.encoded.asked(encoder.afresh(self.bench.queries[query]), self.dims)
+        return self.encoded.fit_query(encoder.afresh(self.bench.queries[query]), self.dims)
 
     def _fuse(self) -> Callable[[int], Any]:
         words, queries = self.bench.words, self.bench.queries
@@ -580,7 +584,7 @@ class WordsBench(StackBench):
 
     def candidates(self, configuration: Configuration) -> list[Listed]:
         """The best passages by BM25."""
-        return [self._listed(hits) for hits in self.bench.hits_to(configuration.k)]
+        return [self._list_hits(hits) for hits in self.bench.hits_to(configuration.k)]
 
     def signals(self, configuration: Configuration) -> dict[str, Floats]:
         """The margin of BM25's scores."""
@@ -596,15 +600,15 @@ class WordsBench(StackBench):
             )
         }
 
-    def given(self, configuration: Configuration, query: int) -> Listed:
+    def reranker_input(self, configuration: Configuration, query: int) -> Listed:
         """What words find."""
-        return self._listed(self.bench.hits_to(configuration.k)[query])
+        return self._list_hits(self.bench.hits_to(configuration.k)[query])
 
     def find(self, configuration: Configuration, query: int) -> Listed:
         """Search by words."""
-        return self._listed(self.bench.words.index.search(self.bench.queries[query], configuration.k))
+        return self._list_hits(self.bench.words.index.search(self.bench.queries[query], configuration.k))
 
-    def _listed(self, hits: Sequence[Hit]) -> Listed:
+    def _list_hits(self, hits: Sequence[Hit]) -> Listed:
         place = self.bench.words.index.place
         return tuple(place(hit.id) for hit in hits), tuple(hit.score for hit in hits)
 

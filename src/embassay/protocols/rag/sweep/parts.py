@@ -373,7 +373,7 @@ class Bench:
         """How much deeper to search, so that as many are left."""
         return max(map(len, self.own), default=0)
 
-    def found(self, ranked: Ranked, row: int, depth: int) -> Listed:
+    def first_ranked(self, ranked: Ranked, row: int, depth: int) -> Listed:
         """The first `depth` that an index found for a query, without its own passages."""
         places, scores = list_found(ranked, row)
         if not (own := self.own[row]):
@@ -394,7 +394,7 @@ class Bench:
         return np.array([self._lengths[place] for place in places], dtype=np.int64)
 
     @property
-    def made(self) -> tuple[str, ...]:
+    def parts_in_memory(self) -> tuple[str, ...]:
         """Which of its large parts are in memory already."""
         return tuple(name for name in ("passages", "words") if name in vars(self))
 
@@ -452,7 +452,7 @@ class Encoded:
             self._layouts[dims] = Layout.of(self.encoder.by, self.documents[:, :dims])
         return self._layouts[dims]
 
-    def asked(self, query: Vectors, dims: int | None) -> Vectors:
+    def fit_query(self, query: Vectors, dims: int | None) -> Vectors:
         """A query that was encoded afresh, as the index takes it."""
         return query if self.encoder.many else self.layout(dims).queries(query[:, :dims])
 
@@ -464,7 +464,7 @@ class Encoded:
             deep = min(depth + self.bench.spare, len(documents))
             ranked = self.encoder.searched(queries, documents, deep)
             self._exact[dims, depth] = [
-                self.bench.found(ranked, row, depth)[0] for row in range(len(queries))
+                self.bench.first_ranked(ranked, row, depth)[0] for row in range(len(queries))
             ]
         return self._exact[dims, depth]
 

@@ -236,7 +236,9 @@ class SweepSession(Attempt):
         job: CellJob = cell.job
         try:
             system = None if encoder is None else encoder.system
-            check_memory(self.room.needed(job.collection, job.configurations, system, made=bench.made))
+            check_memory(
+                self.room.needed(job.collection, job.configurations, system, made=bench.parts_in_memory)
+            )
         except UsageError as error:
             self._failed(cell, str(error), 0.0)
             return False

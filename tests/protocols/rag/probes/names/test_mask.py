@@ -29,7 +29,7 @@ def test_masked_names_hold_nothing_apart(name: str, lang: Lang) -> None:
     request = NamesRequest((name,), conditions=("hard_name_mask", "gibberish_name"), queries=4, runs=2)
     texts, collections = make_collections(request, lang)
     found = margins_of(system, texts)
-    assert request.asked == ("base", "hard_name_mask", "gibberish_name")
+    assert request.wanted_conditions == ("base", "hard_name_mask", "gibberish_name")
     assert (found.name[1] == 0.0).all()
     assert found.name.shape == (3, 2, 4)
     if name != "constant":

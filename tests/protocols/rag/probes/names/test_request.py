@@ -27,8 +27,8 @@ def test_what_is_wrong_is_named(wrong: dict[str, Any], told: str) -> None:
 
 
 def test_the_base_is_always_asked_for() -> None:
-    assert NamesRequest(("bm25",)).asked == tuple(CONDITIONS)
+    assert NamesRequest(("bm25",)).wanted_conditions == tuple(CONDITIONS)
     chosen = NamesRequest(("bm25",), conditions=("remove_label", "hard_name_mask"))
-    assert chosen.asked == ("base", "hard_name_mask", "remove_label")
+    assert chosen.wanted_conditions == ("base", "hard_name_mask", "remove_label")
     assert NamesRequest(("bm25",), limit=7).size == 7
     assert NamesRequest(("bm25",), queries=5, limit=7).size == 5
