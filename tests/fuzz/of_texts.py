@@ -79,7 +79,7 @@ def wordings(content: bytes, folder: Path) -> object:
     tried: tuple[Callable[[], Any], ...] = (
         lambda: rewriting.rewriting_of(text, "What is known of foxes?"), lambda: found_json(text),
         lambda: parse_checked(found_json(text), OrderAnswer), lambda: parse_checked(text, OrderAnswer),
-        lambda: judge_answer("A fox.", text), lambda: judged(text, "A fox."), lambda: without_thinking(text),
+        lambda: judge_answer("A fox.", text), lambda: judge_answer(text, "A fox."), lambda: without_thinking(text),
         lambda: read_answer(text),
     )  # fmt: skip
     for attempt in tried:

@@ -49,8 +49,8 @@ def test_an_endless_answer_is_read_in_a_moment(answer: str) -> None:
     start = time.process_time()
     names = ["A", "B", "C"]
     for read in (
-        lambda: judge_answer("A fox.", answer), lambda: judged(answer, "A fox."), lambda: without_thinking(answer),
-        lambda: reading.grade_of(answer), lambda: reading.order_of(answer, names),
+        lambda: judge_answer("A fox.", answer), lambda: judge_answer(answer, "A fox."),
+        lambda: without_thinking(answer), lambda: reading.grade_of(answer), lambda: reading.order_of(answer, names),
         lambda: reading.mended_order(answer, names), lambda: found_json(answer),
         lambda: judge_answer(answer, f"{answer[1:]} x", meaning=True), lambda: without_blocks(answer),
         lambda: without_fence(answer), lambda: first_fenced(answer), lambda: read_answer(answer),

@@ -382,7 +382,8 @@ def _said_of_time(able: Sequence[Contender], stacks: Mapping[str, StackFacts]) -
 
 
 def _format_time(contender: Contender) -> str:
-    return f"{MILLISECONDS.text(contender.value) if contender.value < 10 else MILLISECONDS.write_value(contender.value)} ms"
+    write = MILLISECONDS.text if contender.value < 10 else MILLISECONDS.write_value
+    return f"{write(contender.value)} ms"
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def vectors(n: int = 200, d: int = 8) -> np.ndarray:
 def test_it_is_built_once_and_says_still_what_that_took(tmp_path):
     """The second time it is found, with the seconds of the first."""
     built: list[str] = []
-    first, second = load_or_build(RECIPE, tmp_path, form(built)), kept(RECIPE, tmp_path, form(built))
+    first, second = load_or_build(RECIPE, tmp_path, form(built)), load_or_build(RECIPE, tmp_path, form(built))
     assert built == ["built"]
     assert (first.found, second.found) == (False, True)
     assert (second.value, second.seconds) == (CONTENT, first.seconds)
@@ -131,7 +131,8 @@ def write(value, write):
     print("writing", flush=True)
     time.sleep(60)
 
-load_or_build(Recipe("test", {"m": 4}, "library 1.0", "abc"), Path(sys.argv[1]), Form(lambda: b"", write, lambda read: b""))
+recipe = Recipe("test", {"m": 4}, "library 1.0", "abc")
+load_or_build(recipe, Path(sys.argv[1]), Form(lambda: b"", write, lambda read: b""))
 """
 
 

@@ -126,7 +126,8 @@ def rank_weaknesses(run: ReportRun, row: Row) -> Iterator[Finding]:
         what = NO_MORE.get(task.name) or (
             f"the reference {task.trivial_system}" if task.trivial_system else task.trivial_label
         )
-        clause = f"scores {say_value(value)} on {task_word(task)}, no more than {what} ({task.printed.write_value(trivial)})"
+        as_much = task.printed.write_value(trivial)
+        clause = f"scores {say_value(value)} on {task_word(task)}, no more than {what} ({as_much})"
         yield make_finding(run, clause, weight=6 if task.trivial_system else 2)
 
 

@@ -92,8 +92,8 @@ class Labelled:
             return unasked
         if len(self.whole_queries) < FEWEST:
             return Missing(
-                f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; this measure is of "
-                f"whole queries",
+                f"people graded {self._grades_so_far()}, and {len(self.whole_queries)} queries whole; this measure is "
+                f"of whole queries",
                 f"Grade every passage of {FEWEST} or more queries drawn at random, better {TO_GRADE}: those that the "
                 f"judge graded and those among the first{_at_cutoff(cutoff)} of each run",
             )
