@@ -66,7 +66,7 @@ def test_what_is_read_and_what_is_left_out_is_counted(folder: Path) -> None:
     """Every file is a document or has a reason."""
     dataset = open_dataset(str(folder))
     source = dataset.parts["corpus"].source  # type: ignore[attr-defined]
-    assert source.found.documents == {"HTML": 1, "Markdown": 2, "text": 1}
+    assert source.contents.documents == {"HTML": 1, "Markdown": 2, "text": 1}
     assert counted(dataset) == {
         "hidden files and folders": 2, "files that are not documents": 1, "archives, which are not unpacked": 1,
         "empty files": 1, "documents without text": 1, "copies of another document": 1, "files that hold no text": 1,
