@@ -26,7 +26,7 @@ NAMED = [path for path in MODULES if path.name != "__init__.py"]
 IN_A_FOLDER = 15
 LEAST = 60
 """Lines of code below which a module is a part of another."""
-ONE_VENDOR_A_FILE = {"systems/encoders", "systems/rerankers", "systems/chat"}
+ONE_VENDOR_A_FILE = {"systems/encoders", "systems/rerankers", "systems/chat", "systems/retrievers"}
 REGISTERED = {*ONE_VENDOR_A_FILE, "systems/lexical", "search/indexes", "protocols/tasks"} | {
     "cli",
     "cli/hume",
@@ -122,7 +122,7 @@ def test_the_house_only_gets_better() -> None:
 
 
 GAUGES = {
-    "functions named by one word, %": 36.67,
+    "functions named by one word, %": 35.42,
     "functions named by a participle": 0,
     "class names in three folders": 100,
     "classes with value, low and high": 16,

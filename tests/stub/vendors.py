@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from . import cohere, control, gemini, jina, ollama, openai, voyage
+from . import cohere, control, gemini, jina, ollama, openai, retrieving, voyage
 from .server import Handler
 
 # OpenAI last: its paths end as others' do.
-MODULES = (control, cohere, gemini, jina, ollama, voyage, openai)
+MODULES = (control, cohere, gemini, jina, ollama, retrieving, voyage, openai)
 
 
 def routes() -> list[tuple[str, re.Pattern[str], Handler]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,11 @@ class Printing(Shown):
     )
     out: Path | None = option(None, "Folder of the results. Default: none.", group=OUTPUT)
     max_cost: float | None = like(Running, "max_cost")
+    dry_run: bool = like(
+        Running,
+        "dry_run",
+        help="Ask each --retriever one question, show its answer and what all will cost, and stop.",
+    )
 
 
 UntilDecided = Annotated[
@@ -61,6 +66,7 @@ def score(
     """
     asked = decision.keywords
     if until_decided:
+        _check_decidable(scoring.keywords)
         measure = _deciding_measure(scoring.keywords.get("measures", ()), scoring.keywords.get("cutoffs", ()))
         run_decision(
             decision(measure=measure), printing.out, json=printing.json, wide=printing.wide,
@@ -68,7 +74,33 @@ def score(
         )  # fmt: skip
         return
     _only_until_decided({"--bar": asked.get("bar"), "--judge": asked.get("judge")})
-    _score_runs(scoring(), printing, asked.get("price"))
+    request = scoring()
+    if printing.dry_run:
+        for line in try_retrievers(request):
+            typer.echo(line)
+        return
+    _score_runs(request, printing, asked.get("price"))
+
+
+def try_retrievers(request: ScoreRequest) -> Iterator[str]:
+    """What each retriever answers to the first question, how that is read, and how many questions there are to ask."""
+    from embassay.errors import UsageError
+    from embassay.protocols.rag.live_runs import open_for_questions, try_question
+    from embassay.protocols.rag.scoring.inputs import judged_questions, known_answers
+    from embassay.protocols.rag.scoring.protocol import retrieval_depth
+
+    if not request.retrievers:
+        raise UsageError("There is nothing to ask: --dry-run is for --retriever.", mend="Leave it out.")
+    questions, known = judged_questions(request), known_answers(request)
+    query, question = next(iter(questions.items()))
+    yield f"{query}: {question}"
+    for spec in request.retrievers:
+        with open_for_questions(spec, retrieval_depth(request)) as retriever:
+            yield f"\n{retriever.name}"
+            yield from try_question(retriever, query, question, known)
+            price = retriever.manners.price
+            cost = "not known" if price is None else f"${price * len(questions):,.4g}"
+            yield f"  all {len(questions):,} questions: cost {cost}"
 
 
 def _score_runs(request: ScoreRequest, printing: Printing, price: float | None) -> None:
@@ -76,10 +108,26 @@ def _score_runs(request: ScoreRequest, printing: Printing, price: float | None) 
 
     out, per_query = printing.out, printing.per_query
     if not printing.json:
-        run_score(request, out, per_query=bool(per_query), wide=printing.wide, report=True, price=price)
+        run_score(
+            request, out, per_query=bool(per_query), wide=printing.wide, report=True, price=price,
+            max_usd=printing.max_cost
+        )  # fmt: skip
         return
-    scored = score_request(request, out, _command_line())
+    scored = score_request(request, out, _command_line(), max_usd=printing.max_cost)
     _print_json(scored, None if out is None else _write_page(out), per_query=per_query is not False)
+
+
+def _check_decidable(asked: Mapping[str, Any]) -> None:
+    """UsageError where there are no run files to decide between."""
+    from embassay.errors import UsageError
+
+    if asked.get("retrievers"):
+        raise UsageError(
+            "--until-decided takes run files, and a --retriever is none.",
+            mend="Score it once with --out OUT, then give OUT/retrieved/NAME.jsonl as --run.",
+        )
+    if not asked.get("runs"):
+        raise UsageError("There is no run to decide between.", mend="Name each with --run FILE.")
 
 
 def _deciding_measure(measures: Sequence[str], cutoffs: Sequence[int]) -> str:
@@ -135,11 +183,19 @@ def run_score(
     wide: bool = False,
     report: bool = False,
     price: float | None = None,
+    max_usd: float | None = None,
 ) -> None:
     """Carry out a request and print it as text, with a `report` of its own where there is a folder, or without."""
+    from embassay.cli.progress import make_listener
     from embassay.protocols.rag.scoring.protocol import score_request
 
-    _show_scored(score_request(request, out, _command_line()), per_query=per_query, wide=wide, price=price)
+    heard = make_listener() if request.retrievers else None
+    try:
+        scored = score_request(request, out, _command_line(), listener=heard, max_usd=max_usd)
+    finally:
+        if heard is not None:
+            heard.over()
+    _show_scored(scored, per_query=per_query, wide=wide, price=price)
     if out is not None and report:
         typer.echo(f"\nReport: {_write_page(out)}")
 

@@ -139,13 +139,26 @@ _clients: dict[int, Turns[Any]] = {}
 
 
 async def post_json(url: str, path: str, payload: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
-    """The JSON that the server answers `payload` with. Call it inside `Calls.do`, which sets the time limit.
+    """The JSON that the server answers `payload` with, see `request_json`."""
+    where = f"{url.rstrip('/')}/{path.lstrip('/')}"
+    return await request_json("POST", where, headers, payload=dict(payload))
+
+
+async def request_json(
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    *,
+    payload: Any = None,
+    params: Mapping[str, Any] | None = None,
+) -> Any:
+    """The JSON that a request brings. Call it inside `Calls.do`, which sets the time limit.
 
     Raises what `classify` understands: Refused for an error status, Malformed for what is no JSON, httpx2's
     errors for a connection that fails. ModelError where httpx2 is not installed.
     """
-    where = f"{url.rstrip('/')}/{path.lstrip('/')}"
-    answer = await _loop_client().post(where, json=dict(payload), headers=dict(headers))
+    sent = {"params": dict(params)} if params else {}
+    answer = await _loop_client().request(method, url, json=payload, headers=dict(headers), **sent)
     try:
         body = json.loads(answer.content)
     except (ValueError, RecursionError):

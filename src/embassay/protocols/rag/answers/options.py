@@ -22,7 +22,7 @@ class AnswerRequest:
     dataset: str = option(
         MISSING, "A retrieval set with its judgements.", name="--dataset -d", value="DATA", group=DATA
     )
-    runs: tuple[str, ...] = like(ScoreRequest, "runs")
+    runs: tuple[str, ...] = like(ScoreRequest, "runs", default=MISSING)
     generator: str = option(MISSING, "The chat model that answers.", name="--generator -g", group=SYSTEMS)
     judge: str = option(MISSING, "The chat model that grades the answers.", name="--judge -j", group=SYSTEMS)
     k: int = option(10, "Passages per prompt.", name="-k", least=1)

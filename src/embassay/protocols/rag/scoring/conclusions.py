@@ -29,6 +29,7 @@ from embassay.protocols.kernel.claims import (
     state_contenders,
 )
 from embassay.protocols.kernel.tables import counted, interval, score
+from embassay.protocols.rag.live_runs import LiveRun
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
@@ -502,6 +503,13 @@ def own_notes(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
             yield Note("own document first", text, name, count)
 
 
+def live_notes(live: Mapping[str, LiveRun]) -> Iterator[Note]:
+    """What is to be said of runs for which a retriever was asked."""
+    for name, run in live.items():
+        for text in run.notes():
+            yield Note("live", f"{name}: {text}.", name, len(run.failed), len(run.failed) + len(run.seconds))
+
+
 def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:
     """What was odd about the files."""
     if judgements.dropped:
@@ -541,14 +549,14 @@ def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -
 
 
 def grade_notes(
-    board: Board, measures: Sequence[RequestedMeasure], values: Sequence[Value]
+    board: Board, measures: Sequence[RequestedMeasure], values: Sequence[Value], lost: Mapping[str, int]
 ) -> Iterator[Note]:
-    """Queries where a measure is undefined or of another kind."""
+    """Queries where a measure is undefined or of another kind; `lost` are a run's questions that failed."""
     total = len(board.queries)
     names: dict[int, dict[str, None]] = {}
     for value in values:
-        if value.n < total and not value.measure.startswith(ANSWERS):
-            names.setdefault(value.n, {})[value.measure] = None
+        if (n := value.n + lost.get(value.run, 0)) < total and not value.measure.startswith(ANSWERS):
+            names.setdefault(n, {})[value.measure] = None
     by_name = {measure.name: measure for measure in measures}
     for n, of_n in names.items():
         why = by_name[next(iter(of_n))].undefined

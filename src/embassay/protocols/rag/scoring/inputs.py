@@ -33,6 +33,8 @@ from embassay.search.fusion import rrf
 if TYPE_CHECKING:
     import polars as pl
 
+    from embassay.protocols.rag.live_runs import LiveRun
+
 
 Ints = NDArray[np.int64]
 
@@ -291,11 +293,14 @@ class Inputs:
     """The words of the questions by id, where they are known."""
     texts: Mapping[str, str] = field(default_factory=dict)
     """The passages by id, where they are known."""
+    live: Mapping[str, LiveRun] = field(default_factory=dict)
+    """By name the runs for which a retriever was asked."""
 
 
-def read_inputs(request: ScoreRequest) -> Inputs:
-    """The files of a request, each read once. UsageError for two runs of one name or a mapping that no file has."""
-    named = distinct_names([named_path(run) for run in request.runs])
+def read_inputs(request: ScoreRequest, live: Sequence[LiveRun] = ()) -> Inputs:
+    """The files of a request, each read once, with the `live` runs of its retrievers. UsageError for two runs of one
+    name or a mapping that no file has."""
+    named = distinct_names([*map(named_path, request.runs), *((run.name, run.path) for run in live)])
     qrels_path = Path(request.qrels).expanduser()
     if any(path == qrels_path for _, path in named):
         raise UsageError(
@@ -310,7 +315,25 @@ def read_inputs(request: ScoreRequest) -> Inputs:
         if path not in read:
             read[path] = read_run(path, request.mapping, known)
     pools = [read[Path(pool).expanduser()] for pool in pooled]
-    return _join_inputs(request, judged, {name: read[path] for name, path in named}, pools, library)
+    inputs = _join_inputs(request, judged, {name: read[path] for name, path in named}, pools, library)
+    return replace(inputs, live={run.name: run for run in live})
+
+
+def judged_questions(request: ScoreRequest) -> dict[str, str]:
+    """Id -> text of the questions that have a judgement; all of them where judgements are of spans of documents.
+    DataError where none has one."""
+    questions = questions_of(request.queries)
+    judged = _read_judgements(Path(request.qrels).expanduser(), request)
+    if judged.entries is None:
+        return questions
+    ids = dict.fromkeys(judged.entries.frame["query"].to_list())
+    if missing := [query for query in ids if query not in questions]:
+        raise DataError(
+            f"{len(missing):,} of {len(ids):,} judged questions have no text", path=request.queries,
+            expected=f"the question {missing[0]!r}", found=", ".join(list(questions)[:3]),
+            mend="Give the file of all judged questions with --queries."
+        )  # fmt: skip
+    return {query: questions[query] for query in ids}
 
 
 @dataclass(frozen=True)
@@ -347,13 +370,24 @@ def _known_answers(library: Library | None, judged: _Judged, request: ScoreReque
     return replace(library.known, judge=judge)
 
 
+def known_answers(request: ScoreRequest) -> Known:
+    """What the answers of engines are held against, by the files of a request."""
+    library = open_library(request.corpus, request.queries)
+    return _known_answers(library, _read_judgements(Path(request.qrels).expanduser(), request), request)
+
+
 def describe_runs(
     inputs: Inputs, task: str, n: int, source: str = ""
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """What manifests say of the runs, as systems, and of the `n` judged queries of a task, as datasets; `source` is
     where the judgements are from, if not from the file that was read."""
     systems = [
-        {"name": name, "kind": "run", "identity": hash_entries([run]), "facts": {"path": run.path}}
+        {
+            "name": name,
+            "kind": "run",
+            "identity": hash_entries([run]),
+            "facts": {"path": run.path, **_live_facts(inputs, name)},
+        }
         for name, run in inputs.runs.items()
     ]
     dataset = {
@@ -361,6 +395,10 @@ def describe_runs(
         "fingerprint": hash_entries([inputs.qrels]), "tasks": {task: {"n": n, "skipped": [], "warnings": []}}
     }  # fmt: skip
     return systems, [dataset]
+
+
+def _live_facts(inputs: Inputs, name: str) -> dict[str, Any]:
+    return {"live": inputs.live[name].facts} if name in inputs.live else {}
 
 
 def _is_union(pools: Sequence[Any]) -> bool:

@@ -38,9 +38,8 @@ class ScoreRequest:
         MISSING, "Graded judgements: TREC, BEIR, JSONL, CSV or Parquet.", value="FILE", group=DATA
     )
     runs: tuple[str, ...] = option(
-        MISSING, "A run as FILE or NAME=FILE: TREC, JSONL, CSV or Parquet.",
-        name="--run", value="FILE", group=DATA
-    )  # fmt: skip
+        (), "A run as FILE or NAME=FILE: TREC, JSONL, CSV or Parquet.", name="--run", value="FILE", group=DATA
+    )
     pools: tuple[str, ...] = option(
         (),
         "Passages that PROC may reorder: a file for all, one per run, or `union` of all. Default: the run itself.",
@@ -102,13 +101,33 @@ class ScoreRequest:
         value="FILE", group=DATA
     )  # fmt: skip
     """A file of a judge's grades of all passages, which those of people in `qrels` correct."""
+    retrievers: tuple[str, ...] = option(
+        (), "A retriever to ask now: MODULE:FUNCTION, http://..., TEMPLATE.json or mcp:COMMAND#TOOL; or NAME=SPEC.",
+        name="--retriever", value="SPEC", group=DATA
+    )  # fmt: skip
+    """Retrievers that are asked the questions of `queries`; their answers are scored as runs."""
+    depth: int | None = option(
+        None,
+        "Documents to ask a --retriever for. Default: the largest cutoff.",
+        name="--depth",
+        least=1,
+        group=DATA,
+    )
 
     def __post_init__(self) -> None:
-        if not self.runs:
-            raise UsageError("There is no run to score.", mend="Name one with --run FILE.")
-        if len(self.pools) not in (0, 1, len(self.runs)):
+        if not self.runs and not self.retrievers:
             raise UsageError(
-                f"There are {len(self.pools)} pools for {len(self.runs)} runs.",
+                "There is no run to score.", mend="Name one with --run FILE or --retriever SPEC."
+            )
+        if self.retrievers and not self.queries:
+            raise UsageError(
+                "A retriever is asked questions, and there are none.",
+                mend="Name their file with --queries FILE.",
+            )
+        lists = len(self.runs) + len(self.retrievers)
+        if len(self.pools) not in (0, 1, lists):
+            raise UsageError(
+                f"There are {len(self.pools)} pools for {lists} runs.",
                 mend="Give one --pool for all runs, or one per run in their order.",
             )
         for name, value, choices in (
@@ -136,7 +155,8 @@ class ScoreRequest:
 
     def as_dict(self) -> dict[str, Any]:
         """The arguments as the manifest has them."""
-        later = {name: getattr(self, name) for name in ("corpus", "queries", "tags", "judge_grades")}
+        added = ("corpus", "queries", "tags", "judge_grades", "retrievers", "depth")
+        later = {name: getattr(self, name) for name in added}
         return {name: value for name, value in asdict(self).items() if name not in later or later[name]}
 
 
@@ -165,7 +185,7 @@ class DecisionRequest:
     asked. `corpus` and `queries` are tables of texts. `price` is what a label costs, in US dollars."""
 
     labels: str = like(ScoreRequest, "qrels", name="--qrels")
-    runs: tuple[str, ...] = like(ScoreRequest, "runs")
+    runs: tuple[str, ...] = like(ScoreRequest, "runs", default=MISSING)
     measure: str = "Precision4+@10"
     bar: float | None = option(None, "With --until-decided: the value each run must reach.")
     alpha: float = option(0.05, "Share of studies that --until-decided may decide wrongly.", group=STATISTICS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -14,10 +15,12 @@ from numpy.typing import NDArray
 
 from embassay.data.judged_runs import Entries
 from embassay.data.rows import escape_formula
+from embassay.errors import UsageError
 from embassay.protocols.kernel.outcome import manifest_at_once
 from embassay.protocols.kernel.request import request_of
-from embassay.protocols.kernel.session import check_same_arguments
+from embassay.protocols.kernel.session import Silent, check_same_arguments
 from embassay.protocols.kernel.tables import printable, write_tables
+from embassay.protocols.rag.live_runs import MOST_FAILED, LiveRun, Questions, live_runs
 from embassay.protocols.rag.scoring import conclusions
 from embassay.protocols.rag.scoring.conclusions import make_guidance, make_readings, score_lede, score_verdict
 from embassay.protocols.rag.scoring.correction import (
@@ -38,10 +41,12 @@ from embassay.protocols.rag.scoring.inputs import (
     describe_runs,
     distinct_names,
     held_inputs,
+    judged_questions,
     map_grades,
     named_path,
     own_first,
     query_groups,
+    questions_of,
     read_answers,
     read_inputs,
     tags_of,
@@ -70,6 +75,7 @@ from embassay.protocols.rag.scoring.score import (
     per_query,
     requested_measures,
     untested_run,
+    without_failed,
     write_score,
 )
 from embassay.protocols.rag.scoring.tables import (
@@ -88,6 +94,7 @@ from embassay.protocols.rag.scoring.tables import (
 from embassay.protocols.rag.scoring.uneven import spare_unjudged
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats.resampling import Groups
+from embassay.systems.retrievers.function import FunctionRetriever
 
 if TYPE_CHECKING:
     import polars as pl
@@ -111,9 +118,21 @@ def judgement_facts(
 def run_facts(inputs: Inputs, board: Board) -> tuple[RunFacts, ...]:
     """Every run in counts."""
     return tuple(
-        _run_facts(run, entries.path, entries.format, None if pool is None else pool.path)
+        _run_facts(
+            run,
+            entries.path,
+            entries.format,
+            None if pool is None else pool.path,
+            int(_failed(inputs, run.name, board).sum()),
+        )
         for run, entries, pool in zip(board.runs, inputs.runs.values(), inputs.pools, strict=True)
     )
+
+
+def _failed(inputs: Inputs, run: str, board: Board) -> NDArray[np.bool_]:
+    """Whether the retriever of a run failed on each judged query, (q,)."""
+    failed = inputs.live[run].failed if run in inputs.live else {}
+    return np.array([query in failed for query in board.queries], dtype=bool)
 
 
 def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Settings:
@@ -124,12 +143,12 @@ def scoring_settings(request: ScoreRequest, cutoffs: Iterable[int]) -> Settings:
     )  # fmt: skip
 
 
-def _run_facts(run: Placed, path: str, format_: str, pool: str | None) -> RunFacts:
+def _run_facts(run: Placed, path: str, format_: str, pool: str | None, failed: int) -> RunFacts:
     answered = run.sizes[run.sizes > 0]
     depth = int(answered.min()), float(np.median(answered)), int(answered.max())
     listed = f"its own list of {'' if depth[0] == depth[2] else 'up to '}{depth[2]:,}"
     return RunFacts(
-        run.name, path, format_, run.lines, len(answered), int((run.sizes == 0).sum()), run.unknown,
+        run.name, path, format_, run.lines, len(answered), int((run.sizes == 0).sum()) - failed, run.unknown,
         run.repeated, run.tied, depth, listed if pool is None else f"the pool {pool}"
     )  # fmt: skip
 
@@ -182,10 +201,18 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     # Spans are held against places, which are known or not whatever the ids.
     is_of_spans = inputs.qrels.format == "spans"
     told = [] if is_of_spans else list(check_identity(inputs.runs, judgements.frame, inputs.corpus))
-    idle = idle_runs({run.name: int((run.sizes > 0).sum()) for run in board.runs}, len(board.queries))
+    # A question that failed was asked all the same.
+    asked = {run.name: int(((run.sizes > 0) | _failed(inputs, run.name, board)).sum()) for run in board.runs}
+    idle = idle_runs(asked, len(board.queries))
     right = None if answers is None else answers_of(answers, board.queries, request.answers or "answers")
     every = (measure_run(run.name, run.graded, measures, request.unjudged, right) for run in board.runs)
-    taken = tuple(untested_run(run, idle[run.run]) if run.run in idle else run for run in every)
+    taken = tuple(
+        untested_run(run, idle[run.run])
+        if run.run in idle
+        else without_failed(run, _failed(inputs, run.run, board), MOST_FAILED)
+        for run in every
+    )
+    idle |= {run.run: run.reason for run in taken if run.reason}
     tested = replace(board, runs=tuple(run for run in board.runs if run.name not in idle))
     ks = (
         tuple(sorted({measure.facts.cutoff for measure in measures if measure.facts.cutoff}))
@@ -212,7 +239,14 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     )  # fmt: skip
     read = (Note("reading", text) for text in (*inputs.notes, *told))
     own = _of_own_documents(gone, inputs, judgements)
-    notes = (*own, *read, *_scoring_notes(record, judgements, board, taken, measures, right, request))
+    lost = {name: int(_failed(inputs, name, board).sum()) for name in inputs.live}
+    live = conclusions.live_notes(inputs.live)
+    notes = (
+        *own,
+        *live,
+        *read,
+        *_scoring_notes(record, judgements, board, taken, measures, right, request, lost),
+    )
     record = replace(record, notes=notes)
     record = replace(record, verdict=score_verdict(record), lede=score_lede(record))
     by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
@@ -307,12 +341,13 @@ def _scoring_notes(
     measures: Sequence[RequestedMeasure],
     right: NDArray[np.float64] | None,
     request: ScoreRequest,
+    lost: Mapping[str, int],
 ) -> Iterable[Note]:
     total = len(board.queries)
     yield from conclusions.input_notes(judgements, record.runs, total)
     idle = {run.run for run in taken if run.reason}
     yield from conclusions.grade_notes(
-        board, measures, [value for value in record.values if value.run not in idle]
+        board, measures, [value for value in record.values if value.run not in idle], lost
     )
     yield from conclusions.run_notes(board, taken, measures, record.settings.unjudged)
     yield from conclusions.test_notes(len(taken), record.settings.resamples, request.test)
@@ -460,7 +495,8 @@ def score(
     """Score runs against graded judgements: set measures, ceilings and classic measures, with intervals and tests.
 
     `qrels` is a path, query -> document -> judgement, or a polars frame with `query_id`, `doc_id` and `relevance`;
-    `runs` one or several paths, or name -> path, query -> document -> score, query -> documents in order, or frame;
+    `runs` one or several paths, or name -> path, query -> document -> score, query -> documents in order, frame, or a
+    function of a question that gives documents, which is asked the questions of the file `queries`;
     `pools` for PROC likewise, one for all or one per run. Further arguments are those of `ScoreRequest`: measures,
     cutoffs (10, 30), grades, unjudged, sensitivity, test, resamples (10,000), seed (0), split, mapping. With `out` all
     is written to a folder as `embassay rag score --out` does.
@@ -482,8 +518,14 @@ def score(
         answers=None if answers is None else _source_text(answers),
     )
 
+    functions = {name: run for name, run in named.items() if callable(run)}
+
     def do() -> tuple[Inputs, Scored]:
-        inputs = held_inputs(qrels, named, pools, request)
+        with _ask_functions(functions, request, out) as live:
+            asked = {run.name: run.path for run in live}
+            inputs = replace(
+                held_inputs(qrels, {**named, **asked}, pools, request), live={run.name: run for run in live}
+            )
         right = read_answers(Path(answers), request.mapping) if isinstance(answers, str | Path) else answers
         return inputs, score_inputs(inputs, request, right)
 
@@ -496,15 +538,65 @@ def score(
     return Scoring(scored.record, scored.per_query(), None if out is None else Path(out))
 
 
-def score_request(request: ScoreRequest, out: Path | None = None, command: str = "") -> Scored:
-    """Score the files of a request, into the folder `out` if one is given."""
+def score_request(
+    request: ScoreRequest,
+    out: Path | None = None,
+    command: str = "",
+    *,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+) -> Scored:
+    """Score the files of a request, and what its retrievers answer now, into the folder `out` if one is given."""
 
     def do() -> tuple[Inputs, Scored]:
-        inputs = read_inputs(request)
+        with ask_retrievers(request, out, listener, max_usd) as live:
+            inputs = read_inputs(request, live)
         answers = None if request.answers is None else read_answers(Path(request.answers), request.mapping)
         return inputs, score_inputs(inputs, request, answers)
 
     return do()[1] if out is None else write_scoring(out, request, do, command)
+
+
+@contextmanager
+def ask_retrievers(
+    request: ScoreRequest, out: Path | None, listener: Silent | None, max_usd: float | None
+) -> Iterator[tuple[LiveRun, ...]]:
+    """The runs of the retrievers that a request names, asked now; see `live_runs`."""
+    if not request.retrievers:
+        yield ()
+        return
+    if out is not None:
+        check_same_arguments(RunFolder(out), request)
+    questions = Questions(judged_questions(request), retrieval_depth(request), request.seed)
+    with live_runs(request.retrievers, questions, out, listener=listener, max_usd=max_usd) as live:
+        yield live
+
+
+@contextmanager
+def _ask_functions(
+    functions: Mapping[str, Callable[..., Any]], request: ScoreRequest, out: str | Path | None
+) -> Iterator[tuple[LiveRun, ...]]:
+    """The runs of functions given as runs."""
+    if not functions:
+        yield ()
+        return
+    if not request.queries:
+        raise UsageError(
+            "A function is asked questions, and there are none.", mend="Name their file: queries=FILE."
+        )
+    depth = retrieval_depth(request)
+    retrievers = [FunctionRetriever(run, depth, name) for name, run in functions.items()]
+    questions = Questions(questions_of(request.queries), depth, request.seed)
+    with live_runs(retrievers, questions, None if out is None else Path(out)) as live:
+        yield live
+
+
+def retrieval_depth(request: ScoreRequest) -> int:
+    """How many documents a retriever is asked for: as many as the deepest measure looks at."""
+    if request.depth is not None:
+        return request.depth
+    measures = requested_measures(request.measures, request.cutoffs, answers=request.answers is not None)
+    return max(*request.cutoffs, *(measure.facts.cutoff or 0 for measure in measures))
 
 
 def _name_runs(runs: Any) -> dict[str, Any]:

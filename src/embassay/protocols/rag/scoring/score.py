@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -360,6 +360,21 @@ def untested_run(measured: Measured, reason: str) -> Measured:
         for name, column in measured.columns.items()
     }
     return Measured(measured.run, columns, reason)
+
+
+def without_failed(measured: Measured, failed: NDArray[np.bool_], most: float) -> Measured:
+    """A run without values where its retriever `failed` (q,); untested where that is a share above `most`."""
+    if failed.mean() > most:
+        reason = f"its retriever failed on {int(failed.sum()):,} of {len(failed):,} questions"
+        return untested_run(measured, reason)
+    columns = {
+        name: Columns(
+            np.where(failed, np.nan, column.value),
+            tuple(np.where(failed, np.nan, part) for part in column.parts),
+        )
+        for name, column in measured.columns.items()
+    }
+    return replace(measured, columns=columns)
 
 
 def requested_measures(

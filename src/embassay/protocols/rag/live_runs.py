@@ -1,0 +1,313 @@
+"""Runs made by asking a retriever: every judged question once, its answer kept at once, failures counted.
+
+    with live_runs(["search:find"], Questions({"q1": "How long does a refund take?"}, depth=10), Path("out")) as runs:
+        print(runs[0].path, runs[0].latency)
+
+The file is what `data.judged_runs` reads as the output of an engine. Asking again goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from embassay.data.judged_runs import Known, read_run
+from embassay.data.rows import show_value
+from embassay.data.views import draw
+from embassay.errors import BudgetExceeded, ModelError, UsageError
+from embassay.protocols.kernel.session import Silent, accounts
+from embassay.runs.folder import slugify_name, to_json, write_atomic
+from embassay.systems.remote import Ledger, as_finished, redacted, wait_for
+from embassay.systems.retrievers import LiveAnswer, Retriever, open_retriever
+
+AGAIN = 10
+"""Questions that are asked a second time, to see whether a retriever answers twice alike."""
+MOST_FAILED = 0.05
+"""Share of failed questions above which a run has no score."""
+GIVE_UP = 5
+"""Questions that fail before any is answered: then the retriever is not asked the rest."""
+
+
+@dataclass(frozen=True)
+class LiveRun:
+    """A run as it was asked for: the `path` of its answers, `failed` question -> reason, the `seconds` of each answered
+    request, and of `again` questions that were asked twice how many were answered in another way (`changed`)."""
+
+    name: str
+    path: Path
+    depth: int
+    at_once: int
+    failed: Mapping[str, str]
+    seconds: Sequence[float]
+    again: int
+    changed: int
+
+    @property
+    def latency(self) -> dict[str, float | None]:
+        """p50 and p95 in milliseconds, None where nothing was answered."""
+        if not self.seconds:
+            return {"p50_ms": None, "p95_ms": None}
+        half, most = np.percentile(np.array(self.seconds) * 1000, (50, 95))
+        return {"p50_ms": float(half), "p95_ms": float(most)}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What a manifest says of it."""
+        return {
+            "answered": len(self.seconds), "failed": len(self.failed), "depth": self.depth, "at_once": self.at_once,
+            "asked_twice": self.again, "answered_otherwise": self.changed, **self.latency
+        }  # fmt: skip
+
+    def notes(self) -> Iterator[str]:
+        """What is to be said of it: what failed and why, how long answers took, whether it answers twice alike."""
+        total = len(self.seconds) + len(self.failed)
+        if self.failed:
+            reasons = sorted(set(self.failed.values()))
+            more = f"; {len(reasons) - 1} more reasons" if len(reasons) > 1 else ""
+            yield f"{len(self.failed):,} of {total:,} questions failed and do not count: {reasons[0]}{more}"
+        if (half := self.latency["p50_ms"]) is not None:
+            most, at_once = (
+                self.latency["p95_ms"] or 0.0,
+                f", {self.at_once} at once" if self.at_once > 1 else "",
+            )
+            n = f"n = {len(self.seconds):,}{at_once}"
+            yield f"answers took {_format_ms(half)} (median), 95% of them at most {_format_ms(most)} ({n})"
+        if self.changed:
+            yield (
+                f"asked again, it gave other documents for {self.changed} of {self.again} questions: its scores change "
+                "from call to call"
+            )
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What retrievers are asked: id -> text, for `depth` documents each; `seed` draws those asked twice."""
+
+    texts: Mapping[str, str]
+    depth: int
+    seed: int = 0
+
+
+@contextmanager
+def live_runs(
+    retrievers: Sequence[str | Retriever],
+    questions: Questions,
+    out: Path | None,
+    *,
+    listener: Silent | None = None,
+    max_usd: float | None = None,
+) -> Iterator[tuple[LiveRun, ...]]:
+    """Ask the retrievers, given as `spec`, `name=spec` or themselves, one after another. Their answers are kept in the
+    run's folder `out`, where asking again goes on; without one they are gone when the context is left.
+
+    UsageError for two retrievers of one name, and otherwise as `open_retriever` and `ask_all` raise.
+    """
+    with ExitStack() as held:
+        folder = out if out is not None else Path(held.enter_context(TemporaryDirectory(prefix="embassay-")))
+        ledger = held.enter_context(accounts(folder, max_usd))
+        runs: list[LiveRun] = []
+        for given in retrievers:
+            with open_for_questions(given, questions.depth, ledger) as retriever:
+                if retriever.name in {run.name for run in runs}:
+                    raise UsageError(
+                        f"Two retrievers are called {retriever.name!r}.",
+                        mend="Name them: --retriever new=SPEC.",
+                    )
+                path = folder / "retrieved" / f"{slugify_name(retriever.name)}.jsonl"
+                runs.append(ask_all(retriever, questions, path, listener=listener))
+        yield tuple(runs)
+
+
+@contextmanager
+def open_for_questions(
+    given: str | Retriever, depth: int, ledger: Ledger | None = None
+) -> Iterator[Retriever]:
+    """A retriever, given as `spec`, `name=spec` or itself, let go of at the end."""
+    if isinstance(given, str):
+        name, spec = named_retriever(given)
+        retriever = open_retriever(spec, depth, ledger)
+        retriever.name = name or retriever.name
+    else:
+        retriever = given
+    try:
+        yield retriever
+    finally:
+        wait_for(retriever.close)
+
+
+def named_retriever(given: str) -> tuple[str, str]:
+    """The name (empty: its own) and the spec of a retriever given as `spec` or `name=spec`.
+
+    >>> named_retriever("new=search:find"), named_retriever("http://localhost/s?a=1")
+    (('new', 'search:find'), ('', 'http://localhost/s?a=1'))
+    """
+    name, equals, rest = given.partition("=")
+    return (name, rest) if equals and not set(name) & set(":/?#") else ("", given)
+
+
+def ask_all(
+    retriever: Retriever, questions: Questions, path: Path, *, listener: Silent | None = None
+) -> LiveRun:
+    """Ask all questions that `path` holds no answer to, and some of them a second time.
+
+    An answer is on the disk before the next is waited for. UsageError where `path` holds another retriever's answers,
+    ModelError where nothing is answered, BudgetExceeded where the money is used up: what was answered stays.
+    """
+    asked = _Asked(retriever, questions, path, listener or Silent())
+    asked.check_same()
+    failed = asked.ask_first()
+    again, changed = asked.ask_again()
+    seconds = [row["seconds"] for row in asked.answers.values()]
+    at_once = min(retriever.manners.concurrency, max(1, len(questions.texts)))
+    return LiveRun(retriever.name, path, questions.depth, at_once, failed, seconds, again, changed)
+
+
+def try_question(retriever: Retriever, query: str, question: str, known: Known) -> Iterator[str]:
+    """What the retriever answers to one question, and which documents that is read as, in lines."""
+    answer = wait_for(lambda: retriever.ask(question))
+    yield f"  answered in {_format_ms(answer.seconds * 1000)}: {show_value(answer.value)[:200]}"
+    with TemporaryDirectory(prefix="embassay-") as folder:
+        path = Path(folder) / "answer.jsonl"
+        path.write_text(json.dumps(make_row(query, question, answer)) + "\n", "utf-8")
+        run = read_run(path, known=known)
+    documents = run.frame["doc"].to_list()
+    ours = sum(name in known.documents for name in documents)
+    first = ", ".join(documents[:3])
+    yield f"  read as {len(documents)} documents, {ours} of them known: {first}{' ...' if len(documents) > 3 else ''}"
+
+
+def _format_ms(value: float) -> str:
+    return f"{value:.1f} ms" if value < 99.5 else f"{value:,.0f} ms"
+
+
+class _Asked:
+    """The answers of a retriever to questions, in a file and in memory. Beside the file stands whose they are, and once
+    questions were asked twice, what came of that."""
+
+    def __init__(self, retriever: Retriever, questions: Questions, path: Path, listener: Silent) -> None:
+        self.retriever, self.questions, self.path = retriever, questions.texts, path
+        self.depth, self.seed, self.listener = questions.depth, questions.seed, listener
+        self.answers = {
+            row["query_id"]: row for row in _read_rows(path) if row["query_id"] in questions.texts
+        }
+        self._kept = path.with_suffix(".asked.json")
+
+    def check_same(self) -> None:
+        """UsageError unless the answers that are there are this retriever's, to this depth."""
+        mine = {"retriever": redacted(self.retriever.identity), "depth": self.depth}
+        kept = self._read_kept()
+        if kept and {name: kept.get(name) for name in mine} != mine:
+            raise UsageError(
+                f"{self.path} holds the answers of another retriever, or to another depth.",
+                mend="Give another --out, or remove the file.",
+            )
+        self._write_kept({**mine, **kept})
+
+    def _read_kept(self) -> dict[str, Any]:
+        return json.loads(self._kept.read_text("utf-8")) if self._kept.exists() else {}
+
+    def _write_kept(self, values: Mapping[str, Any]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(self._kept, to_json(values) + "\n")
+
+    def ask_first(self) -> dict[str, str]:
+        """Ask what has no answer yet; question -> why it has none."""
+        waiting = [query for query in self.questions if query not in self.answers]
+        failed: dict[str, str] = {}
+        if not waiting:
+            return failed
+        self.listener.stage(f"asking {self.retriever.name}", len(waiting), "questions")
+        with self.path.open("ab") as file:
+            for query, answer in self._ask(waiting):
+                self.listener.advanced_by(1)
+                if isinstance(answer, ModelError):
+                    failed[query] = self._reason(answer)
+                    self._check_alive(failed, answer, least=min(GIVE_UP, len(waiting)))
+                    continue
+                row = make_row(query, self.questions[query], answer)
+                file.write((json.dumps(row, ensure_ascii=True) + "\n").encode())
+                file.flush()
+                self.answers[query] = row
+        return failed
+
+    def ask_again(self) -> tuple[int, int]:
+        """Of how many questions that were asked twice how many were answered in another way; one that fails the second
+        time counts as alike. Of answers that are all there already it is known."""
+        kept = self._read_kept()
+        if kept.get("answered") == len(self.answers):
+            return kept["asked_twice"], kept["answered_otherwise"]
+        answered = sorted(self.answers)
+        twice = [answered[place] for place in draw(answered, AGAIN, self.seed)]
+        changed = 0
+        for query, answer in self._ask(twice):
+            if not isinstance(answer, ModelError):
+                row = make_row(query, self.questions[query], answer)
+                changed += _without_time(row) != _without_time(self.answers[query])
+        outcome = {"answered": len(self.answers), "asked_twice": len(twice), "answered_otherwise": changed}
+        self._write_kept({**kept, **outcome})
+        return len(twice), changed
+
+    def _ask(self, queries: Sequence[str]) -> Iterator[tuple[str, LiveAnswer | ModelError]]:
+        jobs = [partial(self._answer, self.questions[query]) for query in queries]
+        for number, answer in as_finished(jobs, at_once=self.retriever.manners.concurrency):
+            yield queries[number], answer
+
+    async def _answer(self, question: str) -> LiveAnswer | ModelError:
+        try:
+            return await self.retriever.ask(question)
+        except BudgetExceeded:
+            raise
+        except ModelError as error:
+            return error
+
+    def _reason(self, error: ModelError) -> str:
+        return error.message.removeprefix(f"{self.retriever.name}: ").rstrip(".")
+
+    def _check_alive(self, failed: Mapping[str, str], error: ModelError, *, least: int) -> None:
+        if len(failed) >= least and not self.answers:
+            raise ModelError(
+                f"{self.retriever.name} answered none of {len(failed)} questions: {self._reason(error)}.",
+                mend=error.mend or "Try it on one question: --dry-run.",
+            ) from error
+
+
+def make_row(query: str, question: str, answer: LiveAnswer) -> dict[str, Any]:
+    """An answer as a line of the file: a list as documents, an object as what an engine gave, without what it says of
+    the question, which stands there already."""
+    head = {"query_id": query, "question": question, "seconds": round(answer.seconds, 6)}
+    if not isinstance(answer.value, dict):
+        value = answer.value if isinstance(answer.value, list) else [answer.value]
+        return {**head, "documents": value}
+    return {**head, **{key: value for key, value in answer.value.items() if key not in (*head, *_ECHOES)}}
+
+
+_ECHOES = {"id", "qid", "query-id", "user_input", "query", "input", "search_query"}
+"""Keys under which answers repeat their question."""
+
+
+def _without_time(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key not in _CHANGING}
+
+
+_CHANGING = {"seconds", "took", "time", "took_ms", "usage", "request_id", "requestId", "profile"}
+
+
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The whole lines of a file; what a kill left of the last one is cut off."""
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        os.truncate(path, len(whole))
+    for line in whole.splitlines():
+        yield json.loads(line)

@@ -1,0 +1,150 @@
+"""Retrievers as they run: a function, a server behind HTTP, a tool of an MCP server.
+
+    open_retriever("search:find", depth=30)                     find(question) or find(question, k) in search.py
+    open_retriever("http://localhost:8000/search", depth=30)    {"query": ..., "k": 30} is posted there
+    open_retriever("search.json", depth=30)                     what to send, and where in the answer the documents are
+    open_retriever("mcp:python server.py#search", depth=30)     a tool of an MCP server: a command, or an address
+
+Whatever a retriever answers is kept as it is, and read as the output of engines is (`data.judged_runs`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from embassay.contracts import Usage
+from embassay.errors import UsageError
+from embassay.systems.remote import Answer, Calls, Ledger
+from embassay.systems.remote.pace import Limits
+
+
+@dataclass(frozen=True)
+class LiveAnswer:
+    """What a retriever answered, as JSON, and the seconds that the answered request took."""
+
+    value: Any
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Manners:
+    """How a retriever is asked: at most `concurrency` questions at a time, `rpm` a minute (None: no limit), `timeout`
+    seconds for an answer, `attempts` of each, and its `price` in US dollars a question (None: not known)."""
+
+    concurrency: int = 4
+    rpm: float | None = None
+    timeout: float = 60.0
+    attempts: int = 3
+    price: float | None = None
+
+    @property
+    def limits(self) -> Limits:
+        """For `Calls`."""
+        return Limits(
+            rpm=self.rpm, concurrency=self.concurrency, timeout=self.timeout, attempts=self.attempts
+        )
+
+
+class Retriever(ABC):
+    """A retriever that answers `depth` documents to a question, if it has as many. `name` is shown; `identity` is what
+    its answers are kept under."""
+
+    def __init__(self, name: str, identity: str, manners: Manners, ledger: Ledger | None) -> None:
+        self.name, self.identity, self.manners = name, identity, manners
+        self._calls = Calls(name, ledger, manners.limits)
+
+    async def ask(self, question: str) -> LiveAnswer:
+        """The answer to a question. ModelError where it fails for good, BudgetExceeded where there is no money."""
+        price = self.manners.price
+
+        async def send() -> Answer[Any]:
+            return Answer(await self.send(question), Usage(requests=1, usd=price))
+
+        answer = await self._calls.ask(send, tokens=1, usd=price, read_usd=price)
+        return LiveAnswer(answer.value, answer.usage.seconds)
+
+    @abstractmethod
+    async def send(self, question: str) -> Any:
+        """What one request brings, as JSON; raises what `remote.calls.classify_error` understands."""
+
+    async def close(self) -> None:  # noqa: B027 - most have opened nothing
+        """Let go of what was opened for it."""
+
+
+def open_retriever(
+    spec: str, depth: int, ledger: Ledger | None = None, base: Path | None = None
+) -> Retriever:
+    """The retriever that a spec names. `base` is the folder in which functions are looked for; by default the one that
+    the command runs in. UsageError for a spec of no form, and for what it names and is not there."""
+    from embassay.systems.retrievers.function import open_function
+    from embassay.systems.retrievers.http import open_address, open_template
+
+    if spec.startswith("mcp:"):
+        from embassay.systems.retrievers.mcp import open_tool
+
+        return open_tool(spec.removeprefix("mcp:"), depth, ledger)
+    if spec.startswith(("http://", "https://")):
+        return open_address(spec, depth, ledger)
+    if spec.endswith(".json"):
+        return open_template(Path(spec).expanduser(), depth, ledger)
+    if ":" in spec:
+        return open_function(spec, depth, ledger, base or Path.cwd())
+    raise UsageError(
+        f"{spec!r} names no retriever.",
+        mend="Write MODULE:FUNCTION, an address (http://...), a template (FILE.json), or mcp:COMMAND#TOOL.",
+    )
+
+
+def depth_argument(names: Sequence[str]) -> str | None:
+    """Which of the parameters of a function or tool is how many documents it answers; None for none.
+
+    >>> depth_argument(["question", "top_k"]), depth_argument(["question"])
+    ('top_k', None)
+    """
+    return next((name for name in names if name.lower() in _DEPTHS), None)
+
+
+_DEPTHS = {
+    "k",
+    "top_k",
+    "topk",
+    "n",
+    "limit",
+    "depth",
+    "size",
+    "n_results",
+    "num_results",
+    "max_results",
+    "count",
+}
+
+
+def plain_answer(value: Any) -> Any:
+    """An answer as JSON: LangChain's and LlamaIndex' objects by what they write of themselves, arrays as lists.
+
+    TypeError for what is none, with the kind of thing that it is.
+
+    >>> plain_answer([("d7", 0.5), "d2"])
+    [['d7', 0.5], 'd2']
+    """
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    if isinstance(value, dict):
+        return {str(key): plain_answer(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_answer(inner) for inner in value]
+    for name in _WRITERS:
+        write: Callable[[], Any] | None = getattr(value, name, None)
+        if callable(write):
+            return plain_answer(write())
+    if hasattr(value, "__iter__"):
+        return [plain_answer(inner) for inner in value]
+    raise TypeError(type(value).__name__)
+
+
+_WRITERS = ("model_dump", "to_dict", "tolist", "as_dict", "_asdict")
+"""Methods by which the objects of others say what they hold: pydantic, Haystack and LlamaIndex, numpy, tuples."""

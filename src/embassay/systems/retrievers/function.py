@@ -1,0 +1,154 @@
+"""A function as a retriever: `module:function`, or `file.py:function`."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any, cast
+
+from embassay.errors import UsageError
+from embassay.registry import place_of
+from embassay.spec import QUERY
+from embassay.systems.remote import Ledger, Malformed
+from embassay.systems.retrievers import Manners, Retriever, depth_argument, plain_answer
+
+Search = Callable[..., Any]
+
+
+def open_function(spec: str, depth: int, ledger: Ledger | None, base: Path) -> Retriever:
+    """The function at `module:function`, which may end with manners (`?concurrency=8`): asked one question at a time
+    unless it is a coroutine, since nothing says that others may ask it meanwhile. UsageError where it is not there."""
+    place, _, options = spec.partition("?")
+    manners = _manners_of(options)
+    function = find_function(place, base)
+    at_once = 4 if inspect.iscoroutinefunction(function) else 1
+    return FunctionRetriever(function, depth, place, Manners(**{"concurrency": at_once, **manners}), ledger)
+
+
+def _manners_of(options: str) -> dict[str, Any]:
+    if not options:
+        return {}
+    params = dict(QUERY.parse(f"f?{options}").params)
+    if unknown := sorted(params.keys() - {"concurrency", "rpm", "timeout", "attempts", "price"}):
+        raise UsageError(
+            f"A retriever has no parameter {unknown[0]!r}.",
+            mend="There are concurrency, rpm, timeout, attempts and price.",
+        )
+    return params
+
+
+def find_function(place: str, base: Path) -> Search:
+    """The function at `module:name` or `file.py:name`, modules looked for in the folder `base` first. UsageError where
+    it cannot be had, with the line of their file that fails."""
+    module, _, name = place.rpartition(":")
+    try:
+        home = _load_file(base / module) if module.endswith(".py") else _import(module, base)
+        value: Any = home
+        for part in name.split("."):
+            value = getattr(value, part)
+    except Exception as error:  # their module runs as it is imported, and fails in its own ways
+        where = place_of(error, module.removesuffix(".py").rpartition("/")[2])
+        raise UsageError(
+            f"The retriever {place} cannot be opened: {type(error).__name__}: {error}{where}.",
+            mend=f"Check that {module} can be imported here, and that it has {name}.",
+        ) from error
+    if not callable(value):
+        raise UsageError(
+            f"{place} is no function.", mend="Name one that takes a question and gives documents."
+        )
+    return cast(Search, value)
+
+
+def _load_file(path: Path) -> Any:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path.name}")
+    spec = spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    # Dataclasses and pickles look their module up by its name.
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _import(module: str, base: Path) -> Any:
+    if str(base) not in sys.path:
+        sys.path.insert(0, str(base))
+    return import_module(module)
+
+
+class FunctionRetriever(Retriever):
+    """A function of a question, or of a question and how many documents are wanted; it may be a coroutine."""
+
+    def __init__(
+        self,
+        function: Search,
+        depth: int,
+        place: str,
+        manners: Manners | None = None,
+        ledger: Ledger | None = None,
+    ) -> None:
+        super().__init__(
+            place.rpartition(":")[2] or place, f"function:{place}", manners or Manners(1), ledger
+        )
+        self._function = function
+        self._arguments = _arguments_of(function, depth)
+
+    async def send(self, question: str) -> Any:
+        """What the function gives. Its exceptions are failures of the question, tried again as others'."""
+        try:
+            value = await self._value(question)
+        except (Malformed, TimeoutError):
+            raise
+        except Exception as error:
+            where = place_of(error, self._function.__module__)
+            raise Malformed(f"it raised {type(error).__name__}: {error}{where}") from error
+        if value is None:
+            raise Malformed("it gave None instead of a list of documents")
+        try:
+            return plain_answer(value)
+        except (TypeError, RecursionError) as error:
+            raise Malformed(f"it gave what is no list of documents ({error})") from error
+
+    async def _value(self, question: str) -> Any:
+        if inspect.iscoroutinefunction(self._function):
+            return await self._function(question, **self._arguments)
+        value = await _in_thread(lambda: self._function(question, **self._arguments))
+        return await value if inspect.isawaitable(value) else value
+
+
+def _arguments_of(function: Search, depth: int) -> dict[str, int]:
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):  # of some written in C
+        return {}
+    wanted = depth_argument(names[1:])
+    return {} if wanted is None else {wanted: depth}
+
+
+def _in_thread(work: Callable[[], Any]) -> Awaitable[Any]:
+    """The result of `work`, done in a thread that the end of the process does not wait for: a search may hang."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[Any] = loop.create_future()
+
+    def settle(set_it: Callable[[Any], None], value: Any) -> None:
+        if not future.done():
+            set_it(value)
+
+    def run() -> None:
+        try:
+            value = work()
+        except BaseException as error:
+            loop.call_soon_threadsafe(settle, future.set_exception, error)
+        else:
+            loop.call_soon_threadsafe(settle, future.set_result, value)
+
+    threading.Thread(target=run, name="embassay-retriever", daemon=True).start()
+    return future

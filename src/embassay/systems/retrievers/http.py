@@ -1,0 +1,194 @@
+"""A server as a retriever: its address alone, or a template of what to send and where its answer has the documents."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from embassay.data.rows import show_value
+from embassay.errors import DataError, UsageError
+from embassay.limits import bounded_json
+from embassay.systems.remote import Ledger, Malformed
+from embassay.systems.remote.calls import read_key
+from embassay.systems.remote.http import check_installed, check_kept, request_json
+from embassay.systems.retrievers import Manners, Retriever
+
+QUESTION, DEPTH = "{question}", "{k}"
+_BODY: Mapping[str, Any] = {"query": QUESTION, "k": DEPTH}
+
+
+@dataclass(frozen=True)
+class Template:
+    """What is sent for a question, and where in the answer the documents are.
+
+    `{question}` and `{k}` stand for the question and how many documents are wanted, in the body, the parameters and the
+    address; `$NAME` in a header for an environment variable. `answer` is the path of the list of documents, such as
+    `data.results`; empty: the answer is read as engines' output is.
+    """
+
+    url: str
+    method: str = "POST"
+    headers: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    body: Any = None
+    answer: str = ""
+    concurrency: int = 4
+    rpm: float | None = None
+    timeout: float = 60.0
+    attempts: int = 3
+    price: float | None = None
+
+    @property
+    def manners(self) -> Manners:
+        """How the server is asked."""
+        return Manners(self.concurrency, self.rpm, self.timeout, self.attempts, self.price)
+
+
+def open_address(url: str, depth: int, ledger: Ledger | None) -> Retriever:
+    """The server at an address, to which `{"query": QUESTION, "k": K}` is posted."""
+    return HttpRetriever(Template(url, body=_BODY), depth, "", ledger)
+
+
+def open_template(path: Path, depth: int, ledger: Ledger | None) -> Retriever:
+    """The server that a template describes. DataError with the file for one that is none."""
+    return HttpRetriever(read_template(path), depth, path.stem, ledger)
+
+
+def read_template(path: Path) -> Template:
+    """The template in a JSON file. DataError for a file that is not there or no object, an unknown key, a value of
+    another kind than it should be, and where neither body, parameters nor address hold the question."""
+    try:
+        read = bounded_json(path.read_bytes())
+    except OSError as error:
+        raise DataError("the template cannot be read", path=path, found=str(error.strerror)) from None
+    except ValueError as error:
+        raise DataError("the template is not valid JSON", path=path, found=str(error)) from None
+    if not isinstance(read, dict) or not isinstance(read.get("url"), str):
+        raise DataError(
+            "the template has no address", path=path, expected='{"url": "http://...", "body": {...}}',
+            found=show_value(read), mend="Write an object with the url of the server."
+        )  # fmt: skip
+    known = {entry.name: entry.type for entry in fields(Template)}
+    for name, value in read.items():
+        if name not in known:
+            raise DataError(
+                "the template has an unknown key", path=path, expected=", ".join(known), found=name,
+                mend="Correct it, or leave it out."
+            )  # fmt: skip
+        if not _fits(name, value):
+            raise DataError(
+                f"{name} in the template is not what it should be", path=path, expected=_KINDS[name][1],
+                found=show_value(value)
+            )  # fmt: skip
+    template = Template(**{"body": None if "params" in read else _BODY, **read})
+    if QUESTION not in json.dumps([template.url, template.params, template.body], ensure_ascii=False):
+        raise DataError(
+            "the template never says where the question goes", path=path, expected=QUESTION,
+            mend='Write "{question}" where the server expects it, for instance "body": {"query": "{question}"}.'
+        )  # fmt: skip
+    return template
+
+
+_NUMBER = (int, float)
+_KINDS: Mapping[str, tuple[Any, str]] = {
+    "url": (str, "an address"), "method": (str, "GET or POST"), "headers": (dict, "name -> text"),
+    "params": (dict, "name -> value"), "body": (object, "JSON"), "answer": (str, "a path such as data.results"),
+    "concurrency": (int, "a whole number from 1"), "attempts": (int, "a whole number from 1"),
+    "rpm": (_NUMBER, "a number above 0"), "timeout": (_NUMBER, "seconds above 0"),
+    "price": (_NUMBER, "US dollars a question, 0 or more"),
+}  # fmt: skip
+
+
+def _fits(name: str, value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, _KINDS[name][0]):
+        return name == "body"
+    if name == "method":
+        return value in ("GET", "POST")
+    if name == "headers":
+        return all(isinstance(text, str) for text in value.values())
+    if name == "price":
+        return bool(value >= 0)
+    return not isinstance(value, int | float) or bool(value > 0)
+
+
+class HttpRetriever(Retriever):
+    """A server that answers a question with JSON. Headers are made when it is opened, so that a key that is missing is
+    known before any work; they are in no identity."""
+
+    def __init__(self, template: Template, depth: int, name: str, ledger: Ledger | None) -> None:
+        check_installed(who="Servers")
+        address = template.url
+        host = urlsplit(address).hostname
+        if not host or urlsplit(address).scheme not in ("http", "https"):
+            raise UsageError(f"{address!r} is no address.", mend="Write it like http://localhost:8000/search")
+        check_kept(address)
+        said = {
+            "method": template.method,
+            "params": template.params,
+            "body": template.body,
+            "answer": template.answer,
+        }
+        identity = f"http:{address}:{json.dumps(said, sort_keys=True, ensure_ascii=False)}"
+        super().__init__(name or host, identity, template.manners, ledger)
+        self._template, self._depth = template, depth
+        self._headers = {key: _fill_header(key, text) for key, text in template.headers.items()}
+
+    async def send(self, question: str) -> Any:
+        """The server's answer, or the list in it that the template names."""
+        fill = _Filling(question, self._depth)
+        answer = await request_json(
+            self._template.method, fill.text(self._template.url), self._headers,
+            payload=fill.value(self._template.body), params=fill.value(self._template.params)
+        )  # fmt: skip
+        return answer if not self._template.answer else list_at(answer, self._template.answer)
+
+
+def _fill_header(name: str, text: str) -> str:
+    """A header with the variable that it names; ModelError where that is not set."""
+    before, dollar, variable = text.partition("$")
+    return text if not dollar else before + read_key(f"The header {name}", (variable,), key=variable)
+
+
+@dataclass(frozen=True)
+class _Filling:
+    question: str
+    depth: int
+
+    def value(self, template: Any) -> Any:
+        """A part of a template with what stands for the question and the depth."""
+        if template == DEPTH:
+            return self.depth
+        if isinstance(template, str):
+            return self.text(template, plain=True)
+        if isinstance(template, dict):
+            return {key: self.value(inner) for key, inner in template.items()}
+        if isinstance(template, list):
+            return [self.value(inner) for inner in template]
+        return template
+
+    def text(self, template: str, *, plain: bool = False) -> str:
+        """A text; in an address the question is written as addresses have it."""
+        from urllib.parse import quote
+
+        question = self.question if plain else quote(self.question, safe="")
+        # The depth first: a question may hold its sign.
+        return template.replace(DEPTH, str(self.depth)).replace(QUESTION, question)
+
+
+def list_at(answer: Any, path: str) -> Any:
+    """What stands at a path such as `data.results` or `hits.0.documents`; Malformed where nothing does.
+
+    >>> list_at({"data": [{"results": ["d7"]}]}, "data.0.results")
+    ['d7']
+    """
+    value = answer
+    for part in path.split("."):
+        try:
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        except (KeyError, IndexError, ValueError, TypeError):
+            raise Malformed(f"the answer has nothing at {path}: {show_value(answer)[:120]}") from None
+    return value
