@@ -132,6 +132,7 @@ PURPOSES: Mapping[str, str] = MappingProxyType({
     "documents": "PDF, Word, PowerPoint and EPUB in a folder of documents",
     "hub": "datasets of the Hugging Face hub",
     "llm": "chat models and embeddings behind a server",
+    "mcp": "a tool of an MCP server as retriever (--retriever mcp:...)",
     "ray": "runs on a cluster (--engine ray)",
     "ann": "approximate indexes",
     "pg": "indexes and studies in PostgreSQL",

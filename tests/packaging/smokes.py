@@ -87,6 +87,19 @@ tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
 vectors = np.random.default_rng(1).standard_normal((len(words), 8)).astype(np.float32)
 model2vec.StaticModel(vectors=vectors, tokenizer=tokenizer).save_pretrained("model")
 """
+_TOOL = """
+from pathlib import Path
+Path("qrels.tsv").write_text("query-id\\tcorpus-id\\tscore\\nq1\\td1\\t5\\n")
+Path("queries.jsonl").write_text('{"id": "q1", "text": "When does the bus leave?"}')
+Path("tools.py").write_text('''
+from mcp.server import MCPServer
+server = MCPServer("search")
+@server.tool()
+def search(query: str) -> list[str]:
+    return ["d1", "d2"]
+server.run("stdio")
+''')
+"""
 _SERVED = """
 import subprocess, sys, time, urllib.request
 command = ["embassay", "serve", ".", "--port", "0"]
@@ -179,6 +192,14 @@ SMOKES: Mapping[str, Smoke] = {
     "spelling": Smoke(_sage("jaccard?clean=spelling"), "jaccard?clean=spelling"),
     "torch": Smoke(_sage("st:{MINILM}"), "st:", weights=True, heavy=True),
     "mteb": Smoke(_sage("mteb:mteb/baseline-random-encoder"), "baseline-random-encoder", heavy=True),
+    "mcp": Smoke(
+        (
+            *("embassay", "rag", "score", "--qrels", "qrels.tsv", "--queries", "queries.jsonl", "-m", "RR"),
+            *("--retriever", "mcp:python tools.py#search"),
+        ),
+        "1.000",
+        before=((_script(_TOOL)),),
+    ),
     "ray": Smoke(_sage("jaccard", "--engine", "ray"), "jaccard", heavy=True),
     "documents": Smoke(
         ("embassay", "data", "check", "papers"),

@@ -234,6 +234,7 @@ class _Asked:
                     self._check_alive(failed, answer, least=min(GIVE_UP, len(waiting)))
                     continue
                 row = make_row(query, self.questions[query], answer)
+                # ASCII: half of a surrogate pair in an answer is no UTF-8, and the reader knows what to do with it.
                 file.write((json.dumps(row, ensure_ascii=True) + "\n").encode())
                 file.flush()
                 self.answers[query] = row
@@ -242,6 +243,7 @@ class _Asked:
     def ask_again(self) -> tuple[int, int]:
         """Of how many questions that were asked twice how many were answered in another way; one that fails the second
         time counts as alike. Of answers that are all there already it is known."""
+        # Kept by how many were answered: a session that adds answers looks again.
         kept = self._read_kept()
         if kept.get("answered") == len(self.answers):
             return kept["asked_twice"], kept["answered_otherwise"]

@@ -79,6 +79,7 @@ def _load_file(path: Path) -> Any:
 
 
 def _import(module: str, base: Path) -> Any:
+    # The command's own folder is not on the path of an installed script.
     if str(base) not in sys.path:
         sys.path.insert(0, str(base))
     return import_module(module)
@@ -105,6 +106,7 @@ class FunctionRetriever(Retriever):
         """What the function gives. Its exceptions are failures of the question, tried again as others'."""
         try:
             value = await self._value(question)
+        # A time limit is ours, whoever notices it.
         except (Malformed, TimeoutError):
             raise
         except Exception as error:

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from embassay.data.rows import show_value
 from embassay.errors import DataError, UsageError
 from embassay.limits import bounded_json
 from embassay.systems.remote import Ledger, Malformed
@@ -70,7 +69,7 @@ def read_template(path: Path) -> Template:
     if not isinstance(read, dict) or not isinstance(read.get("url"), str):
         raise DataError(
             "the template has no address", path=path, expected='{"url": "http://...", "body": {...}}',
-            found=show_value(read), mend="Write an object with the url of the server."
+            found=repr(read)[:80], mend="Write an object with the url of the server."
         )  # fmt: skip
     known = {entry.name: entry.type for entry in fields(Template)}
     for name, value in read.items():
@@ -82,8 +81,9 @@ def read_template(path: Path) -> Template:
         if not _fits(name, value):
             raise DataError(
                 f"{name} in the template is not what it should be", path=path, expected=_KINDS[name][1],
-                found=show_value(value)
+                found=repr(value)[:80]
             )  # fmt: skip
+    # A template with parameters and no body sends none.
     template = Template(**{"body": None if "params" in read else _BODY, **read})
     if QUESTION not in json.dumps([template.url, template.params, template.body], ensure_ascii=False):
         raise DataError(
@@ -190,5 +190,5 @@ def list_at(answer: Any, path: str) -> Any:
         try:
             value = value[int(part)] if isinstance(value, list) else value[part]
         except (KeyError, IndexError, ValueError, TypeError):
-            raise Malformed(f"the answer has nothing at {path}: {show_value(answer)[:120]}") from None
+            raise Malformed(f"the answer has nothing at {path}: {repr(answer)[:120]}") from None
     return value

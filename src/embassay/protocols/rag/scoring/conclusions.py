@@ -29,7 +29,6 @@ from embassay.protocols.kernel.claims import (
     state_contenders,
 )
 from embassay.protocols.kernel.tables import counted, interval, score
-from embassay.protocols.rag.live_runs import LiveRun
 from embassay.protocols.rag.scoring.identity import HARDLY, IDLE
 from embassay.protocols.rag.scoring.inputs import Graded1To5
 from embassay.protocols.rag.scoring.placement import (
@@ -501,13 +500,6 @@ def own_notes(first: Mapping[str, tuple[int, int]]) -> Iterator[Note]:
                 "and is not judged relevant: --exclude-self leaves it out."
             )
             yield Note("own document first", text, name, count)
-
-
-def live_notes(live: Mapping[str, LiveRun]) -> Iterator[Note]:
-    """What is to be said of runs for which a retriever was asked."""
-    for name, run in live.items():
-        for text in run.notes():
-            yield Note("live", f"{name}: {text}.", name, len(run.failed), len(run.failed) + len(run.seconds))
 
 
 def input_notes(judgements: Graded1To5, facts: Iterable[RunFacts], total: int) -> Iterator[Note]:

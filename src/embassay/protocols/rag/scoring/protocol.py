@@ -240,7 +240,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     read = (Note("reading", text) for text in (*inputs.notes, *told))
     own = _of_own_documents(gone, inputs, judgements)
     lost = {name: int(_failed(inputs, name, board).sum()) for name in inputs.live}
-    live = conclusions.live_notes(inputs.live)
+    live = _live_notes(inputs.live)
     notes = (
         *own,
         *live,
@@ -251,6 +251,13 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     record = replace(record, verdict=score_verdict(record), lede=score_lede(record))
     by_tag = _by_tag(taken, board, measures[0], request, groups) if request.tags else None
     return Scored(record, measures, taken, board, by_tag, groups=groups)
+
+
+def _live_notes(live: Mapping[str, LiveRun]) -> Iterator[Note]:
+    """What is to be said of runs for which a retriever was asked."""
+    for name, run in live.items():
+        for text in run.notes():
+            yield Note("live", f"{name}: {text}.", name, len(run.failed), len(run.failed) + len(run.seconds))
 
 
 def _by_tag(
