@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,16 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import in_words
-from embassay.protocols.run_values import PerItem, Place, RunValues, Side, check_names, read_values, wanted
+from embassay.protocols.run_values import (
+    UNEVEN,
+    PerItem,
+    Place,
+    RunValues,
+    Side,
+    check_names,
+    read_values,
+    wanted,
+)
 from embassay.runs.folder import folder_tails
 from embassay.stats import (
     Estimate,
@@ -448,13 +457,14 @@ def compare_systems(
             made = stated or contrast(sides[0], sides[1], paired=paired, most=most, seed=seed)
             if data := other_data(first, other, place):
                 made = replace(without_test(made, data), difference=None, error=_NONE, by_item=None)
-            found.append(without_test(made, f"no verdict: {why}") if why and not data else made)
+            made = without_test(made, f"no verdict: {why}") if why and not data else made
+            found.append(_name_runs(made, first, second) if second else made)
     if not found:
         raise UsageError(
             f"{a} and {b} have nothing in common to compare.",
             mend="Give two systems or runs of one protocol.",
         )
-    contrasts = adjusted(_named(found, first, other))
+    contrasts = adjusted(found)
     among = None if second else _among(first, leading(contrasts), a, b)
     return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how, among)
 
@@ -494,12 +504,30 @@ def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
     return None if here is None else Among(len(found), here.p_adjusted, here.apart())
 
 
-def _named(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Iterable[Contrast]:
-    """One system in two runs is told by the run: `minilm (june)`."""
-    before, after = folder_tails([first.path, other.path])
-    for one in found:
-        alike = one.a == one.b
-        yield replace(one, a=f"{one.a} ({before})", b=f"{one.b} ({after})") if alike else one
+def _name_runs(made: Contrast, first: RunValues, second: RunValues) -> Contrast:
+    """One system in two runs is told by the run: `minilm (june)`. Which of the two is judged less is said of these
+    names."""
+    less = less_judged(made, first, second)
+    a, b = made.a, made.b
+    if a == b:
+        before, after = folder_tails([first.path, second.path])
+        a, b = f"{a} ({before})", f"{b} ({after})"
+    return replace(made, a=a, b=b, judged_less={"first": a, "second": b}.get(less, ""))
+
+
+def less_judged(made: Contrast, first: RunValues, second: RunValues) -> Literal["", "first", "second"]:
+    """The run of which so much less is graded that the difference of the two may be due to that alone: it is the one
+    that is behind, or with harm that no grade shows the one that is ahead."""
+    ours, theirs = (
+        run.ungraded.get(made.measure, {}).get(system) for run, system in ((first, made.a), (second, made.b))
+    )
+    if ours is None or theirs is None or not made.difference:
+        return ""
+    is_behind = (made.difference < 0) == higher_is_better(made.measure)
+    handicap = ours - theirs if is_behind else theirs - ours
+    if handicap < UNEVEN:
+        return ""
+    return "first" if abs(ours) > abs(theirs) else "second"
 
 
 def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
@@ -686,6 +714,7 @@ __all__ = [
     "folder_of",
     "higher_is_better",
     "leading",
+    "less_judged",
     "one_sided",
     "pairing",
     "pairing_at",

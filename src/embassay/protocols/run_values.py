@@ -97,6 +97,9 @@ class RunValues:
     """By measure why its replicates are not of the items alone, so that no other run's can be paired with them."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """Item -> the first item of its group, where a run says so."""
+    ungraded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By measure and system the share of what it retrieved that has no grade and counts against it; below 0 where that
+    counts for it."""
 
     @property
     def protocol(self) -> str:
@@ -196,7 +199,12 @@ class RunValues:
         headlines = (
             (own, replace(own.headline, system=names.get(own.system, own.system))) for own in staying
         )
-        return replace(self, standings=tuple(replace(own, headline=new) for own, new in headlines))
+        ungraded = {
+            measure: {names.get(system, system): share for system, share in shares.items()}
+            for measure, shares in self.ungraded.items()
+        }
+        standings = tuple(replace(own, headline=new) for own, new in headlines)
+        return replace(self, standings=standings, ungraded=ungraded)
 
     def check(self, systems: Sequence[str]) -> None:
         """UsageError for a system that the run has not."""
@@ -278,8 +286,9 @@ def _scored(folder: Path, manifest: Mapping[str, Any], items: ItemValues) -> Run
 
     scored = read_scored(folder)
     return RunValues(
-        folder, manifest, scored.standings, items, tuple(contrasts_of(scored)), scored.unpaired, scored.groups
-    )
+        folder, manifest, scored.standings, items, tuple(contrasts_of(scored)), scored.unpaired, scored.groups,
+        scored.ungraded
+    )  # fmt: skip
 
 
 def wanted(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
@@ -309,6 +318,8 @@ _NEAR = 1e-9
 _RUN = "@"
 """`item@run`: the runs of an item are averaged first, for they are no items of their own."""
 PerItem = Mapping[str, float]
+UNEVEN = 0.05
+"""Share of what was retrieved by which one run may be judged less than another."""
 
 
 class ItemValues:

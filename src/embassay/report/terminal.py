@@ -311,6 +311,7 @@ def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None
     if math.isnan(contrast.p):
         return (
             f"{contrast.a} minus {contrast.b} {where}: {unit.change(contrast.difference)}; {contrast.reason}."
+            f"{_judged_less(contrast)}"
         )
     claim = contrast_claim(contrast)
     other = _other_answer(claim.relation == "beats", among)
@@ -331,6 +332,8 @@ def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None
 
 def _judged_less(contrast: Contrast) -> str:
     """Why a run that is behind is not declared worse."""
+    if not contrast.judged_less:
+        return ""
     return f" Fewer passages of {contrast.judged_less} are graded: {MISSING_LABELS}"
 
 
