@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -495,15 +495,17 @@ def _field_table(field: Field, unit: numbers.Unit) -> Table:
         "Group",
         *number_columns("n"),
     ]
-    rows = (_field_row(field, place, unit) for place in range(len(field.entrants)))
+    first = {claim.subject for claim in field_claims(field)}
+    rows = (_field_row(field, place, unit, first) for place in range(len(field.entrants)))
     return Table.of("field", heads, rows, at=1)
 
 
-def _field_row(field: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]:
+def _field_row(field: Field, place: int, unit: numbers.Unit, first: Container[str]) -> list[Said | Entry]:
+    """Bold: who may be first."""
     entrant = field.entrants[place]
     letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
-        _entrant_rank(entrant), entrant.system, Entry(_entrant_interval(entrant, unit), bold=entrant.rank_low == 1),
+        _entrant_rank(entrant), entrant.system, Entry(_entrant_interval(entrant, unit), bold=entrant.system in first),
         numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
         numbers.count(entrant.n)
     ]  # fmt: skip

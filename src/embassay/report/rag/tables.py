@@ -22,10 +22,10 @@ from embassay.document.blocks import (
 )
 from embassay.document.blocks import Text as Paragraph
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import VERBS
+from embassay.protocols.kernel.claims import LOWER, VERBS
 from embassay.protocols.rag.golden.summary import Query, read_golden
 from embassay.protocols.rag.golden.trust import judge_warnings
-from embassay.protocols.rag.scoring.conclusions import NEXT, pair_claim, upward_ends
+from embassay.protocols.rag.scoring.conclusions import NEXT, is_less_better, pair_claim, upward_ends
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
     MeasureFacts,
@@ -323,7 +323,9 @@ def _pair_sentence(score: Score, pair: Pair) -> str:
     if claim.relation == "level":
         return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
     less = f"; {pair.judged_less} is judged less, so this is no verdict" if pair.judged_less else ""
-    return f"{claim.subject} {VERBS[claim.relation]} {claim.others[0]} on {score.headline} by {gap}{less}."
+    is_lower = claim.relation == "higher" and is_less_better(score, score.headline)
+    verb = LOWER if is_lower else VERBS[claim.relation]
+    return f"{claim.subject} {verb} {claim.others[0]} on {score.headline} by {gap}{less}."
 
 
 def _likeness_sentences(score: Score, wide: bool) -> Iterator[str]:
