@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +16,12 @@ from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, betw
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import in_words
 from embassay.protocols.run_values import (
-    UNEVEN,
     PerItem,
     Place,
     RunValues,
     Side,
     check_names,
+    higher_is_better,
     read_values,
     wanted,
 )
@@ -224,28 +224,6 @@ def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem
     effect = float(np.mean(x - y)) / spread if spread > 0 else _NONE
     swaps, ranks = randomization_test(x, y, seed=seed), wilcoxon(x - y)
     return ByItem(len(shared), effect, swaps.p, ranks.p, ranks.estimate)
-
-
-LOWER = frozenset({"drop"})
-"""Headlines that no registry lists: what noise costs."""
-
-
-def higher_is_better(measure: str) -> bool:
-    """True unless the measure is known to be better when lower, as `Harm@10`.
-
-    >>> higher_is_better("overall"), higher_is_better("Harm@10"), higher_is_better("drop")
-    (True, False, False)
-    """
-    from embassay.errors import UsageError
-    from embassay.measures import MEASURES
-
-    if measure in LOWER:
-        return False
-    try:
-        facts = MEASURES.get(MEASURES.parse(measure).name).facts
-    except UsageError:
-        return True
-    return dict(facts).get("direction") != "lower"
 
 
 @dataclass(frozen=True)
@@ -458,6 +436,7 @@ def compare_systems(
             if data := other_data(first, other, place):
                 made = replace(without_test(made, data), difference=None, error=_NONE, by_item=None)
             made = without_test(made, f"no verdict: {why}") if why and not data else made
+            # Within one run the record itself says who is judged less; across two it is worked out here.
             found.append(_name_runs(made, first, second) if second else made)
     if not found:
         raise UsageError(
@@ -507,27 +486,12 @@ def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
 def _name_runs(made: Contrast, first: RunValues, second: RunValues) -> Contrast:
     """One system in two runs is told by the run: `minilm (june)`. Which of the two is judged less is said of these
     names."""
-    less = less_judged(made, first, second)
+    less = first.less_judged(second, made.measure, (made.a, made.b), made.difference)
     a, b = made.a, made.b
     if a == b:
         before, after = folder_tails([first.path, second.path])
         a, b = f"{a} ({before})", f"{b} ({after})"
     return replace(made, a=a, b=b, judged_less={"first": a, "second": b}.get(less, ""))
-
-
-def less_judged(made: Contrast, first: RunValues, second: RunValues) -> Literal["", "first", "second"]:
-    """The run of which so much less is graded that the difference of the two may be due to that alone: it is the one
-    that is behind, or with harm that no grade shows the one that is ahead."""
-    ours, theirs = (
-        run.ungraded.get(made.measure, {}).get(system) for run, system in ((first, made.a), (second, made.b))
-    )
-    if ours is None or theirs is None or not made.difference:
-        return ""
-    is_behind = (made.difference < 0) == higher_is_better(made.measure)
-    handicap = ours - theirs if is_behind else theirs - ours
-    if handicap < UNEVEN:
-        return ""
-    return "first" if abs(ours) > abs(theirs) else "second"
 
 
 def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:
@@ -714,7 +678,6 @@ __all__ = [
     "folder_of",
     "higher_is_better",
     "leading",
-    "less_judged",
     "one_sided",
     "pairing",
     "pairing_at",

@@ -19,7 +19,6 @@ from embassay.protocols.compare import (
     contrast,
     folder_of,
     higher_is_better,
-    less_judged,
     one_sided,
     other_data,
     pairing,
@@ -354,7 +353,7 @@ def _of_both(
 
 def _say_ungraded(found: Contrast, now: RunValues, base: RunValues) -> str:
     """Why a fall may be one of labels; empty where it is not."""
-    less = less_judged(found, now, base)
+    less = now.less_judged(base, found.measure, (found.a, found.b), found.difference)
     when = {"first": "are graded now than", "second": "were graded"}.get(less)
     return f"fewer of its passages {when} before: {MISSING_LABELS.removesuffix('.')}" if when else ""
 
@@ -393,6 +392,7 @@ def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> Ve
     if test.reason:
         return made
     worse = p < alpha
+    # A fall that missing labels alone may explain is no loss, and no pass either: the gate stops until they are there.
     if worse and test.ungraded:
         return replace(made, reason=test.ungraded, unpaired=test.unpaired, stops=True)
     reason = f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else ""

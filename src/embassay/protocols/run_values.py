@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,27 @@ def vector_bytes(system: str, facts: Mapping[str, Any]) -> float | None:
         return None
     quantised = QUERY.parse(system).params.get("quantize")
     return float(facts["dims"]) * _BYTES.get(str(quantised), 4.0)
+
+
+LOWER = frozenset({"drop"})
+"""Headlines that no registry lists: what noise costs."""
+
+
+def higher_is_better(measure: str) -> bool:
+    """True unless the measure is known to be better when lower, as `Harm@10`.
+
+    >>> higher_is_better("overall"), higher_is_better("Harm@10"), higher_is_better("drop")
+    (True, False, False)
+    """
+    from embassay.measures import MEASURES
+
+    if measure in LOWER:
+        return False
+    try:
+        facts = MEASURES.get(MEASURES.parse(measure).name).facts
+    except UsageError:
+        return True
+    return dict(facts).get("direction") != "lower"
 
 
 @dataclass(frozen=True)
@@ -190,6 +211,22 @@ class RunValues:
             replace(test, p_adjusted=1.0) if is_spared else test
             for test, is_spared in zip(tests, spared, strict=True)
         )
+
+    def less_judged(
+        self, other: RunValues, measure: str, systems: tuple[str, str], difference: float | None
+    ) -> Literal["", "first", "second"]:
+        """The run of which so much less is graded that the `difference` of two systems, one of each, may be due to that
+        alone: the one that is behind, or with harm that no grade shows the one that is ahead."""
+        ours, theirs = (
+            run.ungraded.get(measure, {}).get(name, math.nan)
+            for run, name in zip((self, other), systems, strict=True)
+        )
+        is_behind = ((difference or 0.0) < 0) == higher_is_better(measure)
+        # Against whoever is behind counts what it lacks more; the shares of Harm are below 0, so it turns round there.
+        # What is not known (NaN) is no more than anything.
+        if difference and (ours - theirs if is_behind else theirs - ours) >= UNEVEN:
+            return "first" if abs(ours) > abs(theirs) else "second"
+        return ""
 
     def rename(self, names: Mapping[str, str]) -> RunValues:
         """The run with other names of some systems, old -> new; what has a new name already gives way. UsageError for

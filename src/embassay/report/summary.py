@@ -241,6 +241,7 @@ def _say_trade(fast: Traded, best: Traded, measure: str) -> str:
     """What the fastest saves against the one of the highest value: nothing is tested here, so none is first."""
     if fast is best:
         return f"{fast.system.name} is the fastest, and its {measure} the highest"
+    # Two significant digits: a ratio of 1.02 would read as "1 times as fast".
     times = float(f"{best.system.value / fast.system.value:.2g}")
     pace = "hardly faster than" if times <= 1 else f"{times:,g} times as fast as"
     return f"{fast.system.name} is {pace} {best.system.name}, whose {measure} is the highest"

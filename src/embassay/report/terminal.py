@@ -495,6 +495,7 @@ def _field_table(field: Field, unit: numbers.Unit) -> Table:
         "Group",
         *number_columns("n"),
     ]
+    # The same claims as in the heading: a system under a reference is not marked there either.
     first = {claim.subject for claim in field_claims(field)}
     rows = (_field_row(field, place, unit, first) for place in range(len(field.entrants)))
     return Table.of("field", heads, rows, at=1)

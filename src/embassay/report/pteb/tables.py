@@ -500,6 +500,7 @@ def against_original(losses: Losses) -> Against | None:
 def _say_largest_loss(points: Sequence[Loss]) -> str:
     """Where most is lost; that nothing is, where paraphrases cost nobody anything."""
     most = min(points, key=lambda loss: loss.drop or 0.0)
+    # The least change is above 0 where every score rises: that is no loss to be the largest.
     drop = most.drop or 0.0
     if drop >= 0:
         return "No score falls."

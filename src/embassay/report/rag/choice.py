@@ -83,6 +83,7 @@ def _chances(record: Record, dataset: str) -> dict[str, float]:
 def _reads_alike(record: Record, dataset: str, picked: Claim) -> bool:
     """Whether another system has the same chance as the table shows it: then none is seen to be the likeliest."""
     chances = _chances(record, dataset)
+    # 50.2% and 49.8% are one number to a reader.
     shown = [numbers.percent(chances[name]) for name in picked.others]
     return numbers.percent(picked.value or 0.0) in shown
 
@@ -92,19 +93,13 @@ def _pick_claim(record: Record, dataset: str, choice: Mapping[str, Any]) -> Clai
     it is that."""
     chances = _chances(record, dataset)
     others = tuple(name for name in chances if name != choice["pick"])
+    # Who loses least in the mean need not be the likeliest best.
+    least = Claim(choice["pick"], "least", "expected_regret", others, choice["expected_regret"])
     if choice["says"] == choice["pick"]:
-        return Claim(
-            choice["pick"],
-            "least",
-            "expected_regret",
-            others,
-            choice["expected_regret"],
-            margin=choice["tolerance"],
-            kind="use",
-        )
+        return replace(least, margin=choice["tolerance"], kind="use")
     if choice["p_best"] >= max(chances.values(), default=0.0):
         return Claim(choice["pick"], "most", "p_best", others, choice["p_best"])
-    return Claim(choice["pick"], "least", "expected_regret", others, choice["expected_regret"])
+    return least
 
 
 def _chance_claims(record: Record, choice: Mapping[str, Any]) -> tuple[Claim, ...]:

@@ -76,10 +76,6 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
     )
 
 
-def _alone_pattern(secret: str) -> str:
-    return rf"(?<!\w){re.escape(secret)}(?!\w)"
-
-
 def _key_forms(secret: str) -> set[str]:
     """How a key may come back: as it is, from its end, and as headers, addresses, JSON and dumps of bytes have it."""
     if len(secret) < _SHORT:
@@ -100,6 +96,7 @@ def _key_forms(secret: str) -> set[str]:
 def _encode_behind(secret: str, before: int) -> str:
     """What base64 makes of the key behind so many bytes, as in `Basic user:key`, without the letters that also depend
     on its neighbours."""
+    # Three bytes are four letters: one byte before moves two letters of the first group, two bytes three.
     encoded = base64.b64encode(b" " * before + secret.encode()).decode()
     whole = (before + len(secret.encode())) // 3 * 4
     return encoded[before + bool(before) : whole]
@@ -109,7 +106,7 @@ def _form_pattern(form: str) -> str:
     """A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words; a
     longer one whatever its case, and with blanks between its letters."""
     if len(form) < _SHORT:
-        return _alone_pattern(form)
+        return rf"(?<!\w){re.escape(form)}(?!\w)"
     return r"(?i:" + r"\s?".join(map(re.escape, form)) + ")"
 
 

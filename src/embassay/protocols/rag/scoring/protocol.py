@@ -110,6 +110,7 @@ def judgement_facts(
 
 def run_facts(inputs: Inputs, board: Board, cutoffs: Sequence[int]) -> tuple[RunFacts, ...]:
     """Every run in counts."""
+    # Kept of a single run too: another scoring may be compared with it.
     shares = unjudged_shares(board, cutoffs)
     facts = (
         _run_facts(run, entries.path, entries.format, None if pool is None else pool.path)

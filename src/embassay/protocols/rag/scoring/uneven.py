@@ -20,6 +20,7 @@ from embassay.protocols.rag.scoring.score import (
     MeasureFacts,
     Pair,
     RequestedMeasure,
+    RunFacts,
     Score,
     measure_run,
 )
@@ -66,26 +67,23 @@ def spare_unjudged(
 def weigh_ungraded(score: Score) -> dict[str, dict[str, float]]:
     """By measure and run the share of the passages before the cutoff that have no grade and count against the run,
     below 0 where they count for it. Empty where they are left out."""
-    if score.settings.unjudged not in LACKING:
+    treated = score.settings.unjudged
+    if treated not in LACKING:
         return {}
-    weights: dict[str, dict[str, float]] = {}
-    for measure in score.measures:
-        if measure.base == JUDGED:
-            continue
-        sign = -1.0 if _is_helped(measure, score.settings.unjudged) else 1.0
-        for run in score.runs:
-            share = _share_before(measure.cutoff, run.ungraded)
-            if share is not None:
-                weights.setdefault(measure.name, {})[run.name] = sign * share
-    return weights
+    runs = [run for run in score.runs if run.ungraded]
+    return {
+        measure.name: _weigh_measure(measure, runs, treated)
+        for measure in score.measures
+        if measure.base != JUDGED
+    }
 
 
-def _share_before(cutoff: int | None, ungraded: Mapping[str, float]) -> float | None:
-    """At the cutoff of a measure; of the whole list at the largest that is known."""
-    if not ungraded:
-        return None
-    largest = max(ungraded, key=int)
-    return ungraded.get(str(cutoff), ungraded[largest])
+def _weigh_measure(measure: MeasureFacts, runs: Sequence[RunFacts], treated: str) -> dict[str, float]:
+    sign = -1.0 if _is_helped(measure, treated) else 1.0
+    # A measure of the whole list goes by the largest cutoff, which stands last.
+    return {
+        run.name: sign * run.ungraded.get(str(measure.cutoff), [*run.ungraded.values()][-1]) for run in runs
+    }
 
 
 def _is_helped(measure: MeasureFacts, treated: str) -> bool:
