@@ -128,8 +128,8 @@ GAUGES = {
     "classes with value, low and high": 16,
     "tokens in the median statement": 14,
     "statements with two loops inside, %": 3.29,
-    "puzzles in 1,000 statements": 6.76,
-    "lines of code to a comment": 46.31,
+    "puzzles in 1,000 statements": 6.75,
+    "lines of code to a comment": 46.29,
     "tokens, in thousands": 1105.2,
 }
 """What `gauges.py` counts, as it is today. The goals: 45, 0, 0, 6, 10, 1.2, 2, 33, 1000."""

@@ -98,42 +98,27 @@ _COUNT, _POSITIVE, _SIZE, _SHARE, _ANY = (
     Range(),
 )
 
-RANGES: Mapping[str, Range] = {
-    **dict.fromkeys(
-        (
-            "at_once", "attempts", "batch", "batch_size", "concurrency", "confirmations", "dims", "dimensions", "draws",
-            "ef", "ef_construction", "longest", "max_length", "max_tokens", "max_tokens_per_doc", "memory", "num_ctx",
-            "passage_tokens", "recenter_every", "sample", "stability_turns", "truncate_dim", "tokens", "max_active",
-        ),
-        _COUNT,
-    ),
-    **dict.fromkeys(("window",), Range(2, 2**31 - 1)),
-    **dict.fromkeys(("step",), _POSITIVE),
-    **dict.fromkeys(("rpm", "tpm", "gamma"), _POSITIVE),
+_RANGES: Mapping[str, Range] = {
+    """
+        at_once attempts batch batch_size concurrency confirmations dims dimensions draws ef ef_construction longest
+        max_length max_tokens max_tokens_per_doc memory num_ctx passage_tokens recenter_every sample stability_turns
+        truncate_dim tokens max_active cutoff
+    """: _COUNT,
+    "window": Range(2, 2**31 - 1),
+    "step rpm tpm gamma": _POSITIVE,
     "timeout": Range(0, 86_400, above=True),  # seconds
     "m": Range(1, 2**16),
     "nbits": Range(1, 12),
     # US dollars per million tokens; the dearest list price so far is 600
-    **dict.fromkeys(("price", "price_output"), Range(0, 1e6)),
-    **dict.fromkeys(("k1", "delta", "max_turns", "latency", "jitter", "margin_z", "beta", "cap"), _SIZE),
-    **dict.fromkeys(
-        ("b", "q", "surely", "overlap", "tau", "random", "malformed", "failing", "step_min", "clip", "top_p"),
-        _SHARE,
-    ),
-    **dict.fromkeys(("grade_noise", "order_noise"), _SIZE),
+    "price price_output": Range(0, 1e6),
+    "k1 delta max_turns latency jitter margin_z beta cap grade_noise order_noise unjudged": _SIZE,
+    "b q surely overlap tau random malformed failing step_min clip top_p": _SHARE,
     "temperature": Range(0, 100),
-    "unjudged": _SIZE,
     # Weights of measures, and what their own code and the code of perturbations checks more closely.
-    **dict.fromkeys(
-        (
-            "alpha", "b1", "b2", "b3", "b4", "bias", "border", "cap3", "cap4", "fallback_w3", "p",
-            "position", "positive", "rel", "second", "third",
-        ),
-        _ANY,
-    ),
+    "alpha b1 b2 b3 b4 bias border cap3 cap4 fallback_w3 p position positive rel second third": _ANY,
     "seed": Range(0, 2**63 - 1),
-    "cutoff": _COUNT
-}  # fmt: skip
+}
+RANGES: Mapping[str, Range] = {name: allowed for names, allowed in _RANGES.items() for name in names.split()}
 """What every numeric parameter of a spec string may be, whatever it is of: one name has one meaning. Any other number
 need only be finite; a factory may ask for more."""
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from claims import Tables, walk
+from embassay.document.blocks import plain_text
 from embassay.protocols.kernel.tables import SCORE
 from embassay.records import Result
 from embassay.report.answers import (
@@ -169,7 +170,7 @@ def choice(path: Path, **more: Any) -> Record:
         "regret_with_labels": {"40": 0.02}, "judged": 0, "written": 0, "questions": 60, "missing": [],
         "trained_on": ["x"], **more,
     }  # fmt: skip
-    shares = {"a": 0.57, "b": told["p_best"], "c": 0.03}
+    shares = {"a": told.pop("p_other", 0.57), "b": told["p_best"], "c": 0.03}
     rows = [row("choice", name, "p_best", value) for name, value in shares.items()]
     return record("choose", rows, path, compared={"choice": {"d": told}})
 
@@ -200,6 +201,10 @@ def test_the_pick_of_a_choice_is_the_likeliest_only_where_it_is(tmp_path: Path) 
     said = str(choice_verdict(made, make_board(made)).heading)
     assert "likeliest" not in said
     assert "least expected loss" in said
+    ahead, alike = (choice(tmp_path, p_best=0.503, p_other=other) for other in (0.467, 0.497))
+    assert "is the likeliest" in plain_text(choice_verdict(ahead, make_board(ahead)).heading)
+    # The table shows 50% for both.
+    assert plain_text(choice_verdict(alike, make_board(alike)).heading) == "Cannot say which is best"
 
 
 @pytest.mark.slow

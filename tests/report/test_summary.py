@@ -82,7 +82,21 @@ def test_a_run_that_answers_nothing_says_its_verdict(runs: list[ReportRun]) -> N
     found = summary_of_runs(alone)
     assert found.answers == ()
     assert found.use[0] == f"{plain_text(run_verdict(alone[0]).heading)}."
-    assert len(parts(found, Figure)) == 1
+    [figure] = parts(found, Figure)
+    # The title holds against the values that the drawing shows.
+    shown = re.findall(r"([\w:-]+): ([\d.]+), ([\d.]+) ms", figure.summary)
+    values = {name: (float(quality), float(time)) for name, quality, time in shown}
+    fastest = min(values, key=lambda name: values[name][1])
+    highest = max(values, key=lambda name: values[name][0])
+    assert figure.title.startswith(f"{fastest} is ")
+    if fastest == highest:
+        assert figure.title.endswith("the highest")
+        return
+    told = re.search(r"([\d,.]+) times as fast", figure.title)
+    ratio = values[highest][1] / values[fastest][1]
+    assert told is None or float(told[1].replace(",", "")) == pytest.approx(ratio, rel=0.1)
+    assert told is not None or ratio < 1.06
+    assert f"{highest}, whose" in figure.title
 
 
 def test_a_single_run_shows_every_task_on_the_second_page(tmp_path: Path, runs: list[ReportRun]) -> None:

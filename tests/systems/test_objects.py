@@ -278,6 +278,8 @@ def test_what_is_no_array_is_told_for_what_it_is() -> None:
         GivenEncoder(later, "later").encode(["a"])
     with pytest.raises(ModelError, match="dense_vecs"):
         GivenEncoder(lambda texts: {"dense_vecs": [[1.0]]}, "keyed").encode(["a"])
+    with pytest.raises(ModelError, match="complex numbers"):
+        GivenEncoder(lambda texts: [[1 + 2j]], "waves").encode(["a"])
     for wrong, mend in ((Mine, "Mine("), (Embedder(), "model.embed_documents")):
         with pytest.raises(UsageError) as told:
             register_objects([wrong])

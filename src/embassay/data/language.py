@@ -28,14 +28,12 @@ _ONE_SCRIPT = {
     **dict.fromkeys(("MODIFIER", "MASCULINE", "FEMININE", "MICRO"), ""),
 }
 """Chinese and Japanese count as one: a short Japanese text may have no kana, and the identifier knows them apart."""
-_SCRIPTS_OF = {
-    **dict.fromkeys(("zh", "ja", "yue", "wuu"), "CJK"),
-    **dict.fromkeys(("ar", "fa", "ur", "ps", "arz", "ary"), "ARABIC"),
-    **dict.fromkeys(("ru", "uk", "bg", "be", "mk", "kk", "ky", "mn", "tg"), "CYRILLIC"),
-    **dict.fromkeys(("am", "ti"), "ETHIOPIC"),
-    **{"ko": "HANGUL", "he": "HEBREW", "el": "GREEK", "hi": "DEVANAGARI", "th": "THAI", "ta": "TAMIL"},
-    **{"te": "TELUGU", "bn": "BENGALI", "ka": "GEORGIAN", "hy": "ARMENIAN", "mr": "DEVANAGARI"},
-}
+_LANGUAGES = {
+    "CJK": "zh ja yue wuu", "ARABIC": "ar fa ur ps arz ary", "CYRILLIC": "ru uk bg be mk kk ky mn tg",
+    "ETHIOPIC": "am ti", "HANGUL": "ko", "HEBREW": "he", "GREEK": "el", "DEVANAGARI": "hi mr", "THAI": "th",
+    "TAMIL": "ta", "TELUGU": "te", "BENGALI": "bn", "GEORGIAN": "ka", "ARMENIAN": "hy"
+}  # fmt: skip
+_SCRIPTS_OF = {lang: script for script, langs in _LANGUAGES.items() for lang in langs.split()}
 """The script of languages that are not written in Latin letters."""
 _LABELS = {"bik": "bcl", "fil": "tl", "gn": "gug", "ki": "kik", "nb": "no"}
 """Codes that the identifier has others for."""

@@ -62,38 +62,36 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 }
 """What a table may be besides a shape of its own -> the columns it needs then."""
 
-CALLED: Mapping[str, tuple[str, ...]] = {
-    "text": (
-        *("body", "content", "contents", "sentence", "sentence1", "sentence_1", "sent1", "document", "article"),
-        *("passage", "review", "comment", "message", "post", "tweet", "utterance", "abstract", "question1"),
-        *("premise", "desired_answer", "reference_answer", "correct_answer", "target_answer", "atext"),
-        *("answer_text", "passage_text", "candidate", "answer", "description", "texts", "sentences", "title"),
-        *("question", "question_text", "summary"),
-    ),
-    "text2": (
-        *("sentence2", "sentence_2", "sent2", "question2", "hypothesis", "text_2", "student_answer", "other"),
-    ),
-    "label": (
-        *("topic", "category", "class", "intent", "tag", "target", "labels", "queue", "sentiment", "emotion"),
-        *("group", "cluster", "is_duplicate", "duplicate", "gold_label", "label_text", "relevance"),
-        *("categories", "primary_category", "subject", "genre", "section", "is_relevant", "relevant"),
-    ),
-    "score": (
-        *("similarity", "similarity_score", "relatedness_score", "relatedness", "rating", "gold", "score_avg"),
-        *("avg_score", "mean_score", "average_score", "score_me", "grade"),
-    ),
-    "summary": ("highlights", "teaser", "headline", "tldr", "abstract", "short"),
-    "summary_1": ("summary_a", "response_a", "first"),
-    "summary_2": ("summary_b", "response_b", "second"),
-    "choice": ("preference", "preferred", "winner"),
-    "query": ("question", "qtext", "question_text", "query_text", "anchor", "claim"),
-    "positive": ("positives", "pos"),
-    "negative": ("negatives", "neg"),
-    "split": ("fold", "partition", "subset"),
-    "references": ("human_summaries", "reference", "gold_summary"),
-    "summaries": ("machine_summaries", "system_summaries"),
-    "relevance": ("rating", "ratings", "scores", "score")
-}  # fmt: skip
+_OTHERS = {
+    "text": """
+        body content contents sentence sentence1 sentence_1 sent1 document article passage review comment
+        message post tweet utterance abstract question1 premise desired_answer reference_answer
+        correct_answer target_answer atext answer_text passage_text candidate answer description texts
+        sentences title question question_text summary
+    """,
+    "text2": "sentence2 sentence_2 sent2 question2 hypothesis text_2 student_answer other",
+    "label": """
+        topic category class intent tag target labels queue sentiment emotion group cluster is_duplicate
+        duplicate gold_label label_text relevance categories primary_category subject genre section
+        is_relevant relevant
+    """,
+    "score": """
+        similarity similarity_score relatedness_score relatedness rating gold score_avg avg_score mean_score
+        average_score score_me grade
+    """,
+    "summary": "highlights teaser headline tldr abstract short",
+    "summary_1": "summary_a response_a first",
+    "summary_2": "summary_b response_b second",
+    "choice": "preference preferred winner",
+    "query": "question qtext question_text query_text anchor claim",
+    "positive": "positives pos",
+    "negative": "negatives neg",
+    "split": "fold partition subset",
+    "references": "human_summaries reference gold_summary",
+    "summaries": "machine_summaries system_summaries",
+    "relevance": "rating ratings scores score",
+}
+CALLED: Mapping[str, tuple[str, ...]] = {column: tuple(names.split()) for column, names in _OTHERS.items()}
 """Column -> names that others give it, the likeliest first."""
 
 PAIRS = (
@@ -102,14 +100,17 @@ PAIRS = (
     *(("text1", "text2"), ("text_1", "text_2"), ("text_a", "text_b")),
 )
 """What the two texts of a pair are called elsewhere."""
-RATED = (
-    *("score", "similarity", "similarity_score", "relatedness_score", "relatedness", "rating", "gold", "sim"),
-    "gold_score",
-)
+_RATED_IN_WORDS = """
+    score similarity similarity_score relatedness_score relatedness rating gold sim gold_score
+"""
+RATED = tuple(_RATED_IN_WORDS.split())
 ALIKE = ("label", "is_duplicate", "duplicate", "gold_label")
 """What their score, and the label of 0 or 1, are called beside them."""
 
-_OPTIONAL = ("id", "title", "lang", "split", "set", "doc_ids", "text2", "paraphrases2")
+_OPTIONAL_IN_WORDS = """
+    id title lang split set doc_ids text2 paraphrases2
+"""
+_OPTIONAL = tuple(_OPTIONAL_IN_WORDS.split())
 
 
 def usual_pairs(columns: Iterable[str], mapping: Mapping[str, str]) -> dict[str, str]:

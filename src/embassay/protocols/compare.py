@@ -15,7 +15,16 @@ from embassay.errors import UsageError
 from embassay.protocols.kernel.comparisons import ALPHA, OVERALL, Standing, between_bounds
 from embassay.protocols.kernel.estimates import DEFINED
 from embassay.protocols.kernel.outcome import in_words
-from embassay.protocols.run_values import PerItem, Place, RunValues, Side, check_names, read_values, wanted
+from embassay.protocols.run_values import (
+    PerItem,
+    Place,
+    RunValues,
+    Side,
+    check_names,
+    higher_is_better,
+    read_values,
+    wanted,
+)
 from embassay.runs.folder import folder_tails
 from embassay.stats import (
     Estimate,
@@ -215,28 +224,6 @@ def _by_item(first: PerItem | None, second: PerItem | None, seed: int) -> ByItem
     effect = float(np.mean(x - y)) / spread if spread > 0 else _NONE
     swaps, ranks = randomization_test(x, y, seed=seed), wilcoxon(x - y)
     return ByItem(len(shared), effect, swaps.p, ranks.p, ranks.estimate)
-
-
-LOWER = frozenset({"drop"})
-"""Headlines that no registry lists: what noise costs."""
-
-
-def higher_is_better(measure: str) -> bool:
-    """True unless the measure is known to be better when lower, as `Harm@10`.
-
-    >>> higher_is_better("overall"), higher_is_better("Harm@10"), higher_is_better("drop")
-    (True, False, False)
-    """
-    from embassay.errors import UsageError
-    from embassay.measures import MEASURES
-
-    if measure in LOWER:
-        return False
-    try:
-        facts = MEASURES.get(MEASURES.parse(measure).name).facts
-    except UsageError:
-        return True
-    return dict(facts).get("direction") != "lower"
 
 
 @dataclass(frozen=True)
@@ -448,13 +435,15 @@ def compare_systems(
             made = stated or contrast(sides[0], sides[1], paired=paired, most=most, seed=seed)
             if data := other_data(first, other, place):
                 made = replace(without_test(made, data), difference=None, error=_NONE, by_item=None)
-            found.append(without_test(made, f"no verdict: {why}") if why and not data else made)
+            made = without_test(made, f"no verdict: {why}") if why and not data else made
+            # Within one run the record itself says who is judged less; across two it is worked out here.
+            found.append(_name_runs(made, first, second) if second else made)
     if not found:
         raise UsageError(
             f"{a} and {b} have nothing in common to compare.",
             mend="Give two systems or runs of one protocol.",
         )
-    contrasts = adjusted(_tell_runs_apart(found, first, other))
+    contrasts = adjusted(found)
     among = None if second else _among(first, leading(contrasts), a, b)
     return PairOfSystems(contrasts, tuple(_across(contrasts, seed)), how, among)
 
@@ -494,12 +483,15 @@ def _among(run: RunValues, one: Contrast, a: str, b: str) -> Among | None:
     return None if here is None else Among(len(found), here.p_adjusted, here.apart())
 
 
-def _tell_runs_apart(found: Sequence[Contrast], first: RunValues, other: RunValues) -> Iterable[Contrast]:
-    """One system in two runs is told by the run: `minilm (june)`."""
-    before, after = folder_tails([first.path, other.path])
-    for one in found:
-        alike = one.a == one.b
-        yield replace(one, a=f"{one.a} ({before})", b=f"{one.b} ({after})") if alike else one
+def _name_runs(made: Contrast, first: RunValues, second: RunValues) -> Contrast:
+    """One system in two runs is told by the run: `minilm (june)`. Which of the two is judged less is said of these
+    names."""
+    less = first.less_judged(second, made.measure, (made.a, made.b), made.difference)
+    a, b = made.a, made.b
+    if a == b:
+        before, after = folder_tails([first.path, second.path])
+        a, b = f"{a} ({before})", f"{b} ({after})"
+    return replace(made, a=a, b=b, judged_less={"first": a, "second": b}.get(less, ""))
 
 
 def adjusted(contrasts: Iterable[Contrast]) -> tuple[Contrast, ...]:

@@ -26,7 +26,7 @@ from embassay.protocols.compare import (
     read_values,
 )
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import Claim, select_kind, state_count
+from embassay.protocols.kernel.claims import MISSING_LABELS, Claim, select_kind, state_count
 from embassay.protocols.kernel.comparisons import OVERALL
 from embassay.protocols.kernel.outcome import in_words
 from embassay.protocols.kernel.quantities import REACH, found_at
@@ -252,6 +252,8 @@ class _Test:
     """How far it fell beyond the margin."""
     unpaired: str = ""
     """Why the items of the two runs are not paired; empty where they are."""
+    ungraded: str = ""
+    """Why a fall is no verdict: less is graded of the one that may be behind for that alone."""
 
 
 def judged_against(
@@ -270,8 +272,8 @@ def judged_against(
     over all tests of the call, below `alpha`: with nothing changed, the chance of any false alarm is at most about
     alpha. Runs whose items differ are tested unpaired, which every verdict says: such a test needs a larger fall. What
     has no value in one of the runs, no interval, or did not change on any item is not tested; the gate stops for a
-    value that is gone, and for a fall without an interval. Raises UsageError for runs of two protocols, or where
-    nothing is left to compare.
+    value that is gone, for a fall without an interval, and for one that may be due to missing labels alone, as
+    `compare` says of the two. Raises UsageError for runs of two protocols, or where nothing is left to compare.
     """
     if now.protocol != base.protocol:
         raise UsageError(
@@ -343,7 +345,17 @@ def _of_both(
         fell = (shifted.difference or 0.0) < 0
         why = f"it fell, and it cannot be said whether by chance: {found.reason}" if fell else found.reason
         return _Test(place, system, found, reason=why, stops=fell)
-    return _Test(place, system, found, one_sided(shifted), fall=max(0.0, -(shifted.difference or 0.0)))
+    fall = max(0.0, -(shifted.difference or 0.0))
+    return _Test(
+        place, system, found, one_sided(shifted), fall=fall, ungraded=_say_ungraded(found, now, base)
+    )
+
+
+def _say_ungraded(found: Contrast, now: RunValues, base: RunValues) -> str:
+    """Why a fall may be one of labels; empty where it is not."""
+    less = now.less_judged(base, found.measure, (found.a, found.b), found.difference)
+    when = {"first": "are graded now than", "second": "were graded"}.get(less)
+    return f"fewer of its passages {when} before: {MISSING_LABELS.removesuffix('.')}" if when else ""
 
 
 def _verdicts(tests: Sequence[_Test], alpha: float, margin: float, protocol: str) -> Iterator[Verdict]:
@@ -380,6 +392,9 @@ def _verdict(test: _Test, bar: str, p: float, alpha: float, protocol: str) -> Ve
     if test.reason:
         return made
     worse = p < alpha
+    # A fall that missing labels alone may explain is no loss, and no pass either: the gate stops until they are there.
+    if worse and test.ungraded:
+        return replace(made, reason=test.ungraded, unpaired=test.unpaired, stops=True)
     reason = f"p {p:.3g} (one-sided, Holm) is below {alpha:g}" if worse else ""
     return replace(made, met=not worse, reason=reason, unpaired=test.unpaired, stops=worse)
 

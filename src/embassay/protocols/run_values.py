@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +70,27 @@ def vector_bytes(system: str, facts: Mapping[str, Any]) -> float | None:
     return float(facts["dims"]) * _BYTES.get(str(quantised), 4.0)
 
 
+LOWER = frozenset({"drop"})
+"""Headlines that no registry lists: what noise costs."""
+
+
+def higher_is_better(measure: str) -> bool:
+    """True unless the measure is known to be better when lower, as `Harm@10`.
+
+    >>> higher_is_better("overall"), higher_is_better("Harm@10"), higher_is_better("drop")
+    (True, False, False)
+    """
+    from embassay.measures import MEASURES
+
+    if measure in LOWER:
+        return False
+    try:
+        facts = MEASURES.get(MEASURES.parse(measure).name).facts
+    except UsageError:
+        return True
+    return dict(facts).get("direction") != "lower"
+
+
 @dataclass(frozen=True)
 class Side:
     """A system at a place, and the values of its items where the headline is their mean."""
@@ -97,6 +118,9 @@ class RunValues:
     """By measure why its replicates are not of the items alone, so that no other run's can be paired with them."""
     groups: Mapping[str, str] = field(default_factory=dict)
     """Item -> the first item of its group, where a run says so."""
+    ungraded: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By measure and system the share of what it retrieved that has no grade and counts against it; below 0 where that
+    counts for it."""
 
     @property
     def protocol(self) -> str:
@@ -188,6 +212,22 @@ class RunValues:
             for test, is_spared in zip(tests, spared, strict=True)
         )
 
+    def less_judged(
+        self, other: RunValues, measure: str, systems: tuple[str, str], difference: float | None
+    ) -> Literal["", "first", "second"]:
+        """The run of which so much less is graded that the `difference` of two systems, one of each, may be due to that
+        alone: the one that is behind, or with harm that no grade shows the one that is ahead."""
+        ours, theirs = (
+            run.ungraded.get(measure, {}).get(name, math.nan)
+            for run, name in zip((self, other), systems, strict=True)
+        )
+        is_behind = ((difference or 0.0) < 0) == higher_is_better(measure)
+        # Against whoever is behind counts what it lacks more; the shares of Harm are below 0, so it turns round there.
+        # What is not known (NaN) is no more than anything.
+        if difference and (ours - theirs if is_behind else theirs - ours) >= UNEVEN:
+            return "first" if abs(ours) > abs(theirs) else "second"
+        return ""
+
     def rename(self, names: Mapping[str, str]) -> RunValues:
         """The run with other names of some systems, old -> new; what has a new name already gives way. UsageError for
         an old one that it has not."""
@@ -196,7 +236,12 @@ class RunValues:
         headlines = (
             (own, replace(own.headline, system=names.get(own.system, own.system))) for own in staying
         )
-        return replace(self, standings=tuple(replace(own, headline=new) for own, new in headlines))
+        ungraded = {
+            measure: {names.get(system, system): share for system, share in shares.items()}
+            for measure, shares in self.ungraded.items()
+        }
+        standings = tuple(replace(own, headline=new) for own, new in headlines)
+        return replace(self, standings=standings, ungraded=ungraded)
 
     def check(self, systems: Sequence[str]) -> None:
         """UsageError for a system that the run has not."""
@@ -278,8 +323,9 @@ def _scoring_values(folder: Path, manifest: Mapping[str, Any], items: ItemValues
 
     scored = read_scored(folder)
     return RunValues(
-        folder, manifest, scored.standings, items, tuple(contrasts_of(scored)), scored.unpaired, scored.groups
-    )
+        folder, manifest, scored.standings, items, tuple(contrasts_of(scored)), scored.unpaired, scored.groups,
+        scored.ungraded
+    )  # fmt: skip
 
 
 def wanted(place: Place, tasks: Sequence[str], measures: Sequence[str]) -> bool:
@@ -309,6 +355,8 @@ _NEAR = 1e-9
 _RUN = "@"
 """`item@run`: the runs of an item are averaged first, for they are no items of their own."""
 PerItem = Mapping[str, float]
+UNEVEN = 0.05
+"""Share of what was retrieved by which one run may be judged less than another."""
 
 
 class ItemValues:

@@ -16,10 +16,11 @@ from embassay.records import Result
 from embassay.runs.folder import RunFolder, folder_tails
 
 OVERALL = "overall"
-KINDS = (
-    "sage", "pteb", "hteb", "original", "judge", "paraphrasers", "validation", "golden", "questions", "score",
-    "sweep", "names", "noise", "hume", "mteb", "calibration", "choose"
-)  # fmt: skip
+_KINDS_IN_WORDS = """
+    sage pteb hteb original judge paraphrasers validation golden questions score sweep names noise hume mteb
+    calibration choose
+"""
+KINDS = tuple(_KINDS_IN_WORDS.split())
 """What a run can be, in the order of a report: a protocol, or one of the commands of PTEB and RAG."""
 APART = ":classical"
 """Ends the name of a scope of systems that were compared by another method than those of the scope itself."""

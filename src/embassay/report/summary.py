@@ -237,16 +237,21 @@ def _fastest_stacks(runs: Sequence[ReportRun], price: Answer) -> tuple[Traded, .
     return tuple(traded)
 
 
+def _say_trade(fast: Traded, best: Traded, measure: str) -> str:
+    """What the fastest saves against the one of the highest value: nothing is tested here, so none is first."""
+    if fast is best:
+        return f"{fast.system.name} is the fastest, and its {measure} the highest"
+    # Two significant digits: a ratio of 1.02 would read as "1 times as fast".
+    times = float(f"{best.system.value / fast.system.value:.2g}")
+    pace = "hardly faster than" if times <= 1 else f"{times:,g} times as fast as"
+    return f"{fast.system.name} is {pace} {best.system.name}, whose {measure} is the highest"
+
+
 def _trade_figure(runs: Sequence[ReportRun], traded: Sequence[Traded]) -> Figure:
     findings = next(swept for run in runs if (swept := sweep_of(run)) is not None)
     asked = findings.asked
     fast, best = traded[0], max(traded, key=lambda row: row.quality)
-    times = f"{float(f'{best.system.value / fast.system.value:.2g}'):,g}"
-    title = (
-        f"{fast.system.name} is the fastest and first by {asked.measure}"
-        if fast is best
-        else f"{fast.system.name} is {times} times as fast as {best.system.name}, the first by {asked.measure}"
-    )
+    title = _say_trade(fast, best, asked.measure)
     words = "; ".join(
         f"{row.system.name}: {numbers.score(row.quality)}, {row.system.value:.3g} ms" for row in traded
     )

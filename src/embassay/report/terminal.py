@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -311,6 +311,7 @@ def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None
     if math.isnan(contrast.p):
         return (
             f"{contrast.a} minus {contrast.b} {where}: {unit.change(contrast.difference)}; {contrast.reason}."
+            f"{_judged_less(contrast)}"
         )
     claim = contrast_claim(contrast)
     other = _other_answer(claim.relation == "beats", among)
@@ -331,6 +332,8 @@ def contrast_verdict(contrast: Contrast, unit: numbers.Unit, among: Among | None
 
 def _judged_less(contrast: Contrast) -> str:
     """Why a run that is behind is not declared worse."""
+    if not contrast.judged_less:
+        return ""
     return f" Fewer passages of {contrast.judged_less} are graded: {MISSING_LABELS}"
 
 
@@ -492,15 +495,18 @@ def _field_table(field: Field, unit: numbers.Unit) -> Table:
         "Group",
         *number_columns("n"),
     ]
-    rows = (_field_row(field, place, unit) for place in range(len(field.entrants)))
+    # The same claims as in the heading: a system under a reference is not marked there either.
+    first = {claim.subject for claim in field_claims(field)}
+    rows = (_field_row(field, place, unit, first) for place in range(len(field.entrants)))
     return Table.of("field", heads, rows, at=1)
 
 
-def _field_row(field: Field, place: int, unit: numbers.Unit) -> list[Said | Entry]:
+def _field_row(field: Field, place: int, unit: numbers.Unit, first: Container[str]) -> list[Said | Entry]:
+    """Bold: who may be first."""
     entrant = field.entrants[place]
     letters = [chr(ord("a") + i % 26) for i, (low, high) in enumerate(field.groups) if low <= place <= high]
     return [
-        _entrant_rank(entrant), entrant.system, Entry(_entrant_interval(entrant, unit), bold=entrant.rank_low == 1),
+        _entrant_rank(entrant), entrant.system, Entry(_entrant_interval(entrant, unit), bold=entrant.system in first),
         numbers.NONE if entrant.best is None else numbers.percent(entrant.best), "".join(letters),
         numbers.count(entrant.n)
     ]  # fmt: skip

@@ -127,7 +127,10 @@ def _as_vectors(made: Any) -> NDArray[np.float32]:
     if hasattr(made, "detach"):
         made = made.detach().cpu().float()  # numpy has no bfloat16, in which many models are loaded
     # A copy: some write the next call's vectors into the same array.
-    return np.array(list(made) if inspect.isgenerator(made) else made, dtype=np.float32)
+    vectors = np.array(list(made) if inspect.isgenerator(made) else made)
+    if np.iscomplexobj(vectors):
+        raise TypeError("it gave complex numbers: return their real and imaginary parts side by side")
+    return vectors.astype(np.float32)
 
 
 def register_objects(systems: Any, *, workers: Any = 1) -> tuple[str, ...]:

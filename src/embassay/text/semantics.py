@@ -15,10 +15,10 @@ from functools import cache, cached_property
 
 RULES_VERSION = 2
 
-AUXILIARIES = (
-    "is", "are", "was", "were", "has", "have", "had", "does", "do", "did",
-    "will", "would", "should", "could", "must", "may", "might"
-)  # fmt: skip
+_AUXILIARIES_IN_WORDS = """
+    is are was were has have had does do did will would should could must may might
+"""
+AUXILIARIES = tuple(_AUXILIARIES_IN_WORDS.split())
 """Each takes ` not` and loses ` not`, `n't` and ` n't`; `can` has rules of its own."""
 
 
@@ -396,25 +396,18 @@ def _apply_edits(text: str, edits: list[tuple[int, int, str]]) -> str:
     return "".join([*parts, text[at:]])
 
 
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December"
-)  # fmt: skip
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_COUNTS = (
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "twenty",
-)
+_MONTHS_IN_WORDS = """
+    January February March April May June July August September October November December
+"""
+_MONTHS = tuple(_MONTHS_IN_WORDS.split())
+_DAYS_IN_WORDS = """
+    Monday Tuesday Wednesday Thursday Friday Saturday Sunday
+"""
+_DAYS = tuple(_DAYS_IN_WORDS.split())
+_COUNTS_IN_WORDS = """
+    two three four five six seven eight nine ten eleven twelve twenty
+"""
+_COUNTS = tuple(_COUNTS_IN_WORDS.split())
 _SCALES = ("hundred", "thousand", "million", "billion")
 _LISTS = (_MONTHS, _DAYS, _COUNTS, _SCALES)
 _NAMES = (

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 import embassay as eb
-from embassay.protocols.compare import compare_systems, fields, read_values
+from embassay.protocols.compare import RunValues, compare_systems, fields, read_values
 from embassay.protocols.compare_claims import contrast_claim, field_claims
+from embassay.protocols.gate import Verdict, judged_against
 from embassay.protocols.kernel.tables import SCORE
 from embassay.report.terminal import contrast_verdict
 
@@ -39,3 +43,76 @@ def test_a_run_that_is_judged_less_is_not_worse_in_a_comparison(tmp_path: Path) 
     )
     fair = compare_systems(read_values(tmp_path / "fair"), "good", "poor")
     assert contrast_claim(fair.contrasts[0]).relation == "beats"
+
+
+QUERIES = range(40)
+GRADED = {f"q{i}": {f"q{i}-{j}": 1 + (i + j) % 5 for j in range(10)} for i in QUERIES}
+BEST_FIRST = {query: sorted(grades, key=grades.__getitem__, reverse=True) for query, grades in GRADED.items()}
+"""What a system retrieved; others in the same places were never graded."""
+
+
+def _replace_passages(places: int) -> dict[str, list[str]]:
+    """The last of so many places in every other query, and one place less in the others, hold what nobody graded."""
+    return {
+        query: [*ranked[: 10 - places + i % 2], *(f"new{j}" for j in range(places - i % 2))]
+        for i, (query, ranked) in enumerate(BEST_FIRST.items())
+    }
+
+
+def _score_alone(folder: Path, ranked: Any, **options: Any) -> RunValues:
+    eb.rag.score(GRADED, {"bm25": ranked}, resamples=300, out=folder, **options)
+    return read_values(folder)
+
+
+def _gate(now: RunValues, base: RunValues, measure: str) -> Verdict:
+    [verdict] = judged_against(now, base, measures=[measure])
+    return verdict
+
+
+def test_a_run_that_is_judged_less_than_in_an_earlier_folder_is_not_worse(tmp_path: Path) -> None:
+    """Seven of ten passages lost their grades, in half of the queries six: 65% have none, where all had one."""
+    measures = {"measures": ["nDCG@10"]}
+    now = _score_alone(tmp_path / "now", _replace_passages(7), **measures)
+    base = _score_alone(tmp_path / "base", BEST_FIRST, **measures)
+    assert now.ungraded["nDCG@10"]["bm25"] == pytest.approx(0.65)
+    assert base.ungraded["nDCG@10"]["bm25"] == 0
+    [one] = compare_systems(now, "bm25", "bm25", base).contrasts
+    assert one.p < 0.001
+    assert one.judged_less == "bm25 (now)"
+    assert contrast_claim(one).relation == "higher"
+    assert "missing labels" in contrast_verdict(one, SCORE)
+    verdict = _gate(now, base, "nDCG@10")
+    assert (verdict.met, verdict.stops) == (None, True)
+    assert "fewer of its passages are graded now" in verdict.reason
+    assert verdict.value == pytest.approx(one.difference)
+    # A better run is better, whatever is judged of it.
+    assert _gate(base, now, "nDCG@10").met
+
+
+def test_what_is_judged_alike_is_worse_in_two_folders(tmp_path: Path) -> None:
+    """And so is what is left out before the cut, or differs by less than 5%."""
+    worst_first = {query: [*ranked[1:], ranked[0]][::-1] for query, ranked in BEST_FIRST.items()}
+    worst_first |= {query: worst_first[query][1:] for query in list(worst_first)[:20]}
+    base = _score_alone(tmp_path / "base", BEST_FIRST, measures=["nDCG@10"])
+    now = _score_alone(tmp_path / "now", worst_first, measures=["nDCG@10"])
+    [one] = compare_systems(now, "bm25", "bm25", base).contrasts
+    assert (one.judged_less, contrast_claim(one).relation) == ("", "beats")
+    assert _gate(now, base, "nDCG@10").met is False
+
+
+def test_harm_that_no_grade_shows_is_no_gain(tmp_path: Path) -> None:
+    """Of Harm the one that is ahead may be so for its missing grades."""
+    measures = {"measures": ["Harm@10"]}
+    now = _score_alone(tmp_path / "now", BEST_FIRST, **measures)
+    base = _score_alone(tmp_path / "base", _replace_passages(4), **measures)
+    assert base.ungraded["Harm@10"]["bm25"] == pytest.approx(-0.35)
+    [one] = compare_systems(now, "bm25", "bm25", base).contrasts
+    assert one.judged_less == "bm25 (base)"
+    verdict = _gate(now, base, "Harm@10")
+    assert (verdict.met, verdict.stops) == (None, True)
+
+
+def test_a_new_name_keeps_what_is_judged(tmp_path: Path) -> None:
+    """`gate --as`: the shares are those of the system, whatever it is called."""
+    base = _score_alone(tmp_path / "base", BEST_FIRST, measures=["nDCG@10"])
+    assert base.rename({"bm25": "bm25s"}).ungraded == {"nDCG@10": {"bm25s": 0.0}}

@@ -96,12 +96,28 @@ def test_a_plan_needs_no_key(monkeypatch):
 
 
 def test_a_key_that_comes_back_in_another_form(monkeypatch) -> None:
-    """From its end, in base64, and as addresses have it."""
+    """From its end, in base64, as addresses have it, in capitals, as bytes, and letter by letter."""
     secret = "Zq7/secret+value=99"
     monkeypatch.setenv("MY_KEY", secret)
     read_key("x", ["MY_KEY"])
-    for form in (secret, secret[::-1], base64.b64encode(secret.encode()).decode(), quote(secret, safe="")):
+    forms = (
+        secret, secret[::-1], base64.b64encode(secret.encode()).decode(), quote(secret, safe=""), secret.upper(),
+        secret.swapcase(), secret.encode().hex(), " ".join(secret), " ".join(secret[::-1]),
+    )  # fmt: skip
+    for form in forms:
         assert redacted(f"wrong: {form}!") == "wrong: [key]!"
+
+
+@pytest.mark.parametrize("before", ["", "u:", "me:", "user:"])
+@pytest.mark.parametrize("behind", ["", "x", "xy"])
+def test_a_key_in_base64_among_others(before, behind, monkeypatch) -> None:
+    """As `Basic` has it: of the bytes that what is left stands for, at most two are of the key."""
+    secret = "Zq7/secret+value=99"
+    monkeypatch.setenv("MY_KEY", secret)
+    read_key("x", ["MY_KEY"])
+    left = redacted(base64.b64encode(f"{before}{secret}{behind}".encode()).decode())
+    assert "[key]" in left
+    assert len(left.replace("[key]", "").rstrip("=")) <= len(f"{before}{behind}") * 4 / 3 + 5
 
 
 @pytest.mark.parametrize(

@@ -353,10 +353,10 @@ def _split_order(side: str) -> int:
     return -1 if side.lower() in _TRAINED else int(side.lower() in _TESTED)
 
 
-COLUMNS = (
-    *("query", "text", "text2", "summary", "summary_1", "summary_2"),
-    *("positive", "negative", "references", "summaries"),
-)
+_COLUMNS_IN_WORDS = """
+    query text text2 summary summary_1 summary_2 positive negative references summaries
+"""
+COLUMNS = tuple(_COLUMNS_IN_WORDS.split())
 """Columns that hold texts, or lists of them."""
 HELD = 2**27
 """Characters of a table that are looked at for lengths and repeats: its first rows, where it is larger."""

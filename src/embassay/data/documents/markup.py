@@ -180,55 +180,15 @@ def _find_field(about: Mapping[str, Any], *names: str) -> str:
 
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_BLOCKS = frozenset(
-    (
-        *(
-            "address",
-            "article",
-            "aside",
-            "blockquote",
-            "body",
-            "caption",
-            "center",
-            "dd",
-            "details",
-            "dialog",
-            "div",
-        ),
-        *(
-            "dl",
-            "dt",
-            "fieldset",
-            "figcaption",
-            "figure",
-            "footer",
-            "form",
-            "header",
-            "hgroup",
-            "hr",
-            "legend",
-        ),
-        *("main", "ol", "p", "section", "summary", "table", "tbody", "tfoot", "thead", "ul"),
-    )
-)
-_UNREAD = frozenset(
-    (
-        *(
-            "script",
-            "style",
-            "template",
-            "svg",
-            "math",
-            "noscript",
-            "iframe",
-            "object",
-            "canvas",
-            "button",
-            "select",
-        ),
-        *("textarea", "nav", "audio", "video", "head"),
-    )
-)
+_BLOCKS_IN_WORDS = """
+    address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure
+    footer form header hgroup hr legend main ol p section summary table tbody tfoot thead ul
+"""
+_BLOCKS = frozenset(_BLOCKS_IN_WORDS.split())
+_UNREAD_IN_WORDS = """
+    script style template svg math noscript iframe object canvas button select textarea nav audio video head
+"""
+_UNREAD = frozenset(_UNREAD_IN_WORDS.split())
 _BOUNDARIES = frozenset({"nav", "head"})
 """Those of the unread whose end is often forgotten: where one never ends, it is read after all."""
 _CELLS = frozenset({"td", "th"})

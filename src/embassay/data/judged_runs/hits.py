@@ -14,37 +14,34 @@ from typing import Any
 
 _DEEPEST = 4
 """Objects within objects that are looked at."""
-_WRAPPERS = ("node", "document", "doc", "kwargs", "__data__", "segment", "datapoint", "chunk")
+_WRAPPERS_IN_WORDS = """
+    node document doc kwargs __data__ segment datapoint chunk
+"""
+_WRAPPERS = tuple(_WRAPPERS_IN_WORDS.split())
 """What frameworks put the document itself into."""
-_PASSED_OVER = frozenset({
-    "relationships", "inner_hits", "highlight", "_highlightResult", "_snippetResult", "_nested", "_ignored",
-    "embedding", "embeddings", "vector", "vectors", "_explanation", "explanation", "explain"
-})  # fmt: skip
+_PASSED_OVER_IN_WORDS = """
+    relationships inner_hits highlight _highlightResult _snippetResult _nested _ignored embedding embeddings vector
+    vectors _explanation explanation explain
+"""
+_PASSED_OVER = frozenset(_PASSED_OVER_IN_WORDS.split())
 """Objects that speak of other documents, or of none."""
-_IDS = (
-    "id", "docid", "documentid", "chunkid", "nodeid", "passageid", "pid", "docno", "corpusid", "objectid", "uuid",
-    "datapointid", "refdocid", "recordid", "itemid", "fileid", "sourceid", "pk"
-)  # fmt: skip
+_IDS_IN_WORDS = """
+    id docid documentid chunkid nodeid passageid pid docno corpusid objectid uuid datapointid refdocid recordid
+    itemid fileid sourceid pk
+"""
+_IDS = tuple(_IDS_IN_WORDS.split())
 """What an id is called, without its signs between words, the likeliest first."""
 _SUFFIXED = re.compile(r"(?:[_\-. ]id_?|[a-z]I[dD])$")
-_NAMES_OF_SOURCES = (
-    "source",
-    "url",
-    "uri",
-    "link",
-    "path",
-    "filepath",
-    "filename",
-    "file",
-    "name",
-    "title",
-    "key",
-)
+_NAMES_OF_SOURCES_IN_WORDS = """
+    source url uri link path filepath filename file name title key
+"""
+_NAMES_OF_SOURCES = tuple(_NAMES_OF_SOURCES_IN_WORDS.split())
 """What may be an id where the judgements or the corpus say so."""
-_TEXTS = (
-    "pagecontent", "text", "content", "body", "passage", "chunk", "document", "contents", "chunktext", "pagetext",
-    "passagetext", "rawtext", "snippet", "excerpt", "context"
-)  # fmt: skip
+_TEXTS_IN_WORDS = """
+    pagecontent text content body passage chunk document contents chunktext pagetext passagetext rawtext snippet
+    excerpt context
+"""
+_TEXTS = tuple(_TEXTS_IN_WORDS.split())
 _SCORES = ("score", "relevancescore", "similarity", "relevance", "certainty")
 _SCORED = re.compile(r"score$|similarity$|certainty$|textmatch$")
 _DISTANCE = re.compile(r"dist(?:ance)?s?$")

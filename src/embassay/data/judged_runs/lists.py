@@ -12,11 +12,12 @@ from typing import Any
 from embassay.data.judged_runs.hits import is_hit, is_pair
 from embassay.data.rows import plain_number
 
-LISTS = (
-    "source_nodes", "nodes", "documents", "source_documents", "docs", "context", "retrieved_contexts", "contexts",
-    "hits", "response", "results", "artifact", "body", "matches", "result", "points", "passages", "chunks", "data",
-    "value", "items", "objects", "records", "rows", "sources", "candidates", "retrieved_documents", "neighbors"
-)  # fmt: skip
+_LISTS_IN_WORDS = """
+    source_nodes nodes documents source_documents docs context retrieved_contexts contexts hits response results
+    artifact body matches result points passages chunks data value items objects records rows sources candidates
+    retrieved_documents neighbors
+"""
+LISTS = tuple(_LISTS_IN_WORDS.split())
 """Keys under which an answer stands."""
 _LISTED = re.compile(
     r"node|doc|context|hit|respon|result|artifact|body|match|point|passage|chunk|data|value|item|object|record|row|"

@@ -31,10 +31,11 @@ PAIR = tuple(text(name) for name in ("family", "dataset", "lang"))
 OF_PAIR = tuple(text(name, f"pair.{name}") for name in ("family", "dataset", "lang"))
 """The same of an item that has a `pair`."""
 ONE_ANNOTATOR = "one annotator"
-_EXTRAS = (
-    "fleiss_kappa", "cohen_kappa", "percent_agreement", "alpha", "ari", "v_measure", "spearman", "kendall", "pearson",
-    "absolute_difference", "spearman_sd", "comparisons", "skipped", "dropped"
-)  # fmt: skip
+_EXTRAS_IN_WORDS = """
+    fleiss_kappa cohen_kappa percent_agreement alpha ari v_measure spearman kendall pearson absolute_difference
+    spearman_sd comparisons skipped dropped
+"""
+_EXTRAS = tuple(_EXTRAS_IN_WORDS.split())
 _CONVENTIONS = ("paper", "pooled", "mean", "first", "tie_aware", "display_order", "expected")
 """The order of columns; what the record has besides comes after, by name."""
 _WHOLE = frozenset({"comparisons", "skipped", "dropped"})

@@ -20,10 +20,14 @@ MINUS = "−"
 NONE = "–"
 """Printed where a value does not exist (a parameter count of bm25); a missing one has a word and a reason."""
 
-_WORDS = (
-    "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"
-)  # fmt: skip
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_NUMBERS_IN_WORDS = """
+    no one two three four five six seven eight nine ten eleven twelve
+"""
+_WORDS = tuple(_NUMBERS_IN_WORDS.split())
+_MONTHS_IN_WORDS = """
+    Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec
+"""
+_MONTHS = tuple(_MONTHS_IN_WORDS.split())
 
 
 def score(value: float, decimals: int = 3) -> str:

@@ -255,10 +255,11 @@ def files_below(source: Path) -> Iterator[Path]:
 
 
 OWNER = "embassay"
-_UNKNOWN = (
-    "release_date", "n_parameters", "memory_usage_mb", "max_tokens", "embed_dim", "license", "open_weights",
-    "public_training_code", "public_training_data", "similarity_fn_name", "use_instructions", "training_datasets"
-)  # fmt: skip
+_UNKNOWN_IN_WORDS = """
+    release_date n_parameters memory_usage_mb max_tokens embed_dim license open_weights public_training_code
+    public_training_data similarity_fn_name use_instructions training_datasets
+"""
+_UNKNOWN = tuple(_UNKNOWN_IN_WORDS.split())
 """Fields that MTEB wants to be there, null where nobody knows."""
 
 

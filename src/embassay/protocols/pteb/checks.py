@@ -155,10 +155,11 @@ def numbers(text: str) -> Counter[str]:
 
 
 _NAME = re.compile(r"[^\W\d_][\w'’.-]*", re.UNICODE)
-_MONTHS = {
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday", "i", "i'm", "i'd", "i'll"
-}  # fmt: skip
+_MONTHS_IN_WORDS = """
+    january february march april may june july august september october november december monday tuesday wednesday
+    thursday friday saturday sunday i i'm i'd i'll
+"""
+_MONTHS = frozenset(_MONTHS_IN_WORDS.split())
 
 
 def names(text: str) -> frozenset[str]:

@@ -493,13 +493,21 @@ def against_original(losses: Losses) -> Against | None:
         Axis(x, "original score, points"),
         Axis(y, "change, points", 0.0),
     )
+    across = f"{len(points)} points: original score across, change by paraphrasing upwards."
+    return Against(svg, f"{across} {_say_largest_loss(points)}", len(points))
+
+
+def _say_largest_loss(points: Sequence[Loss]) -> str:
+    """Where most is lost; that nothing is, where paraphrases cost nobody anything."""
     most = min(points, key=lambda loss: loss.drop or 0.0)
-    summary = (
-        f"{len(points)} points: original score across, change by paraphrasing upwards. The largest loss, "
-        f"{POINTS.write_value(-(most.drop or 0.0))} points, is that of {most.row.label} on {most.dataset}, from "
+    # The least change is above 0 where every score rises: that is no loss to be the largest.
+    drop = most.drop or 0.0
+    if drop >= 0:
+        return "No score falls."
+    return (
+        f"The largest loss, {POINTS.write_value(-drop)} points, is that of {most.row.label} on {most.dataset}, from "
         f"{POINTS.write_value(most.before.value or 0.0)}."
     )
-    return Against(svg, summary, len(points))
 
 
 def _loss_point(loss: Loss) -> Point:

@@ -61,6 +61,8 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     labels_needed = _label_claims(choice)
     if picked.kind == "use":
         heading: Sentence = ("Use ", pick)
+    elif picked.relation == "most" and _reads_alike(record, dataset, picked):
+        heading = ("Cannot say which is best",)
     else:
         leads = {"most": "is the likeliest", "least": "has the least expected loss"}[picked.relation]
         heading = ("Cannot say which is best; ", pick, f" {leads}")
@@ -68,29 +70,36 @@ def choice_verdict(record: Record, board: Board) -> Verdict:
     return Verdict(heading, lede, (picked, *chances, *alike, *labels_needed))
 
 
-def _pick_claim(record: Record, dataset: str, choice: Mapping[str, Any]) -> Claim:
-    """What the pick is: of least expected loss, and the one to use where that is little; else the likeliest best where
-    it is that."""
-    chances = {
+def _chances(record: Record, dataset: str) -> dict[str, float]:
+    """How likely each system is the best."""
+    return {
         system.name: row.value
         for system in record.ranked_systems
         if (row := record.find(TASK, system.name, "p_best", dataset=dataset)) is not None
         and row.value is not None
     }
+
+
+def _reads_alike(record: Record, dataset: str, picked: Claim) -> bool:
+    """Whether another system has the same chance as the table shows it: then none is seen to be the likeliest."""
+    chances = _chances(record, dataset)
+    # 50.2% and 49.8% are one number to a reader.
+    shown = [numbers.percent(chances[name]) for name in picked.others]
+    return numbers.percent(picked.value or 0.0) in shown
+
+
+def _pick_claim(record: Record, dataset: str, choice: Mapping[str, Any]) -> Claim:
+    """What the pick is: of least expected loss, and the one to use where that is little; else the likeliest best where
+    it is that."""
+    chances = _chances(record, dataset)
     others = tuple(name for name in chances if name != choice["pick"])
+    # Who loses least in the mean need not be the likeliest best.
+    least = Claim(choice["pick"], "least", "expected_regret", others, choice["expected_regret"])
     if choice["says"] == choice["pick"]:
-        return Claim(
-            choice["pick"],
-            "least",
-            "expected_regret",
-            others,
-            choice["expected_regret"],
-            margin=choice["tolerance"],
-            kind="use",
-        )
+        return replace(least, margin=choice["tolerance"], kind="use")
     if choice["p_best"] >= max(chances.values(), default=0.0):
         return Claim(choice["pick"], "most", "p_best", others, choice["p_best"])
-    return Claim(choice["pick"], "least", "expected_regret", others, choice["expected_regret"])
+    return least
 
 
 def _chance_claims(record: Record, choice: Mapping[str, Any]) -> tuple[Claim, ...]:

@@ -22,10 +22,10 @@ from embassay.document.blocks import (
 )
 from embassay.document.blocks import Text as Paragraph
 from embassay.protocols.kernel import tables as numbers
-from embassay.protocols.kernel.claims import VERBS
+from embassay.protocols.kernel.claims import LOWER, VERBS
 from embassay.protocols.rag.golden.summary import Query, read_golden
 from embassay.protocols.rag.golden.trust import judge_warnings
-from embassay.protocols.rag.scoring.conclusions import NEXT, pair_claim, upward_ends
+from embassay.protocols.rag.scoring.conclusions import NEXT, is_less_better, pair_claim, upward_ends
 from embassay.protocols.rag.scoring.score import (
     BOOTSTRAP,
     MeasureFacts,
@@ -216,7 +216,7 @@ def _side_by_side(score: Score) -> Table:
     titles = (run.name + (", 95%" if i == 0 else "") for i, run in enumerate(score.runs))
     rows: list[list[Said | Entry]] = []
     for measure in score.measures:
-        first = _possible_firsts(score, measure.name)
+        first = first_of(score, measure.name)
         cells = [
             Entry(value_text(score.value(run.name, measure.name)), bold=run.name in first)
             for run in score.runs
@@ -255,15 +255,6 @@ def _bare_value(value: Value | None) -> str:
 def _measure_label(measure: MeasureFacts, name: str) -> str:
     """The measure with a mark where lower is better."""
     return f"{name} (lower)" if measure.direction == "lower" else name
-
-
-def _possible_firsts(score: Score, measure: str) -> set[str]:
-    """Who may be first; nobody where all may."""
-    comparison = score.comparison(measure)
-    if comparison is None:
-        return set()
-    firsts = {run for run, low in zip(comparison.runs, comparison.rank_low, strict=False) if low == 1}
-    return firsts if len(firsts) < len(score.runs) else set()
 
 
 def _sensitivity_table(score: Score) -> Table:
@@ -323,7 +314,10 @@ def _pair_sentence(score: Score, pair: Pair) -> str:
     if claim.relation == "level":
         return f"{pair.a} and {pair.b} cannot be told apart on {score.headline}: {gap}."
     less = f"; {pair.judged_less} is judged less, so this is no verdict" if pair.judged_less else ""
-    return f"{claim.subject} {VERBS[claim.relation]} {claim.others[0]} on {score.headline} by {gap}{less}."
+    # Of Harm and its like the better run has less.
+    is_lower = claim.relation == "higher" and is_less_better(score, score.headline)
+    verb = LOWER if is_lower else VERBS[claim.relation]
+    return f"{claim.subject} {verb} {claim.others[0]} on {score.headline} by {gap}{less}."
 
 
 def _likeness_sentences(score: Score, wide: bool) -> Iterator[str]:

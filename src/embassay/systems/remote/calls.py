@@ -76,12 +76,8 @@ def read_key(vendor: str, names: Sequence[str], *, key: str | None = None, local
     )
 
 
-def _alone_pattern(secret: str) -> str:
-    return rf"(?<!\w){re.escape(secret)}(?!\w)"
-
-
 def _key_forms(secret: str) -> set[str]:
-    """How a key may come back: as it is, from its end, and as headers, addresses and JSON have it."""
+    """How a key may come back: as it is, from its end, and as headers, addresses, JSON and dumps of bytes have it."""
     if len(secret) < _SHORT:
         return {secret}
     encoded = base64.b64encode(secret.encode()).decode()
@@ -91,8 +87,27 @@ def _key_forms(secret: str) -> set[str]:
         quote(secret, safe=""),
         encoded,
         encoded.rstrip("="),
+        *(_encode_behind(secret, before) for before in range(3)),
+        secret.encode().hex(),
         json.dumps(secret)[1:-1],
     }
+
+
+def _encode_behind(secret: str, before: int) -> str:
+    """What base64 makes of the key behind so many bytes, as in `Basic user:key`, without the letters that also depend
+    on its neighbours."""
+    # Three bytes are four letters: one byte before moves two letters of the first group, two bytes three.
+    encoded = base64.b64encode(b" " * before + secret.encode()).decode()
+    whole = (before + len(secret.encode())) // 3 * 4
+    return encoded[before + bool(before) : whole]
+
+
+def _form_pattern(form: str) -> str:
+    """A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words; a
+    longer one whatever its case, and with blanks between its letters."""
+    if len(form) < _SHORT:
+        return rf"(?<!\w){re.escape(form)}(?!\w)"
+    return r"(?i:" + r"\s?".join(map(re.escape, form)) + ")"
 
 
 def redacted(text: str) -> str:
@@ -103,8 +118,7 @@ def redacted(text: str) -> str:
     """
     # The longest first: one key may be the beginning of another.
     for secret in sorted(set().union(*map(_key_forms, _read)), key=len, reverse=True):
-        # A short one (what a local server is told for a key) is taken out where it stands alone, not inside of words.
-        text = re.sub(_alone_pattern(secret) if len(secret) < _SHORT else re.escape(secret), "[key]", text)
+        text = re.sub(_form_pattern(secret), "[key]", text)
     return _LIKE_A_KEY.sub("[key]", text)
 
 

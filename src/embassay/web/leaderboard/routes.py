@@ -32,10 +32,10 @@ from embassay.web.leaderboard.page import page_files, render_board, render_card,
 from embassay.web.leaderboard.table import Member, cell_of
 from embassay.web.server import HEADERS, Guard, RateLimit, Receive, Send, address_key
 
-FIELDS = (
-    "system", "kind", "group", "run", "task", "dataset", "lang", "measure", "value", "ci_low", "ci_high", "n",
-    "rank_low", "rank_high", "state", "reason"
-)  # fmt: skip
+_FIELDS_IN_WORDS = """
+    system kind group run task dataset lang measure value ci_low ci_high n rank_low rank_high state reason
+"""
+FIELDS = tuple(_FIELDS_IN_WORDS.split())
 
 
 def as_csv(made: Made) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ import scipy.stats
 
 import embassay as eb
 from embassay.errors import DataError
+from embassay.protocols.compare import compare_systems
+from embassay.protocols.gate import judged_against
 from embassay.protocols.rag.scoring.correction import Correction, _labels_ahead, read_corrections
 from embassay.protocols.rag.scoring.score import read_score
 from embassay.protocols.rag.scoring.tables import score_tables
@@ -379,3 +382,22 @@ def test_a_gate_of_corrected_runs_tests_the_corrected_values(tmp_path) -> None:
     )
     half = scipy.stats.t.ppf(0.975, 2 * value.df) * value.error * 2**0.5
     assert verdict.high == pytest.approx(half, rel=0.1)
+
+
+def test_two_corrected_scorings_are_compared_and_gated_alike(tmp_path) -> None:
+    """People graded 20 queries of one and 40 of the other: the errors of both add up, in `compare` as at the gate."""
+    few, _ = scored(tmp_path, noisy(0.6), people(), measures=["nDCG@5"], name="few")
+    more = people([f"q{i}" for i in range(60) if i % 3])
+    many, _ = scored(
+        tmp_path, noisy(0.6), more, measures=["nDCG@5"], name="many", runs={"good": RUNS["poor"]}
+    )
+    now, base = (read_values(tmp_path / name) for name in ("many", "few"))
+    assert not now.ungraded
+    [one] = compare_systems(now, "good", "good", base).contrasts
+    first, second = many.record.value("good", "nDCG@5"), few.record.value("good", "nDCG@5")
+    assert one.difference == pytest.approx(first.value - second.value)
+    assert one.error == pytest.approx(math.hypot(first.error, second.error), rel=0.02)
+    [verdict] = judged_against(now, base, systems=["good"])
+    assert (verdict.value, verdict.low, verdict.high) == (one.difference, one.low, one.high)
+    assert verdict.unpaired
+    assert verdict.met == (scipy.stats.t.cdf(one.difference / one.error, one.df) >= 0.05)

@@ -570,10 +570,10 @@ def _decide(row: Row, decided: dict[str, dict[str, str]]) -> None:
 
 
 FILE = "inspect.csv"
-INSPECTION_COLUMNS = (
-    "pair_id", "rater_id", "lang", "text", "text2", "translation", "translation2", "rating", "why", "estimates",
-    "inspection", "decision", "reason"
-)  # fmt: skip
+_INSPECTION_COLUMNS_IN_WORDS = """
+    pair_id rater_id lang text text2 translation translation2 rating why estimates inspection decision reason
+"""
+INSPECTION_COLUMNS = tuple(_INSPECTION_COLUMNS_IN_WORDS.split())
 """The inspector fills in `inspection` (a rating of their own); translations are for the inspector; `decision` (clear or
 reject) and `reason` are about the rater."""
 

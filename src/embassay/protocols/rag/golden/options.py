@@ -82,15 +82,14 @@ class GoldenOptions:
 FIXED = ("corpus", "queries", "dataset", "mapping", "split", "limit", "seed")
 """What makes it another golden set."""
 RANKING_KNOBS = ("batch", "stability_turns", "confirmations")
+_OF_STAGES = {
+    "S1": "encoder rewriter nfc", "S2": "chunk overlap tokenizer depth bm25_k1 bm25_b", "S3": "rrf_c",
+    "S4": "judge judge_question failed", "S5": "minimum", "S6": "ranking top", None: "repeat human"
+}  # fmt: skip
 _STAGE_OF: Mapping[str, str | None] = {
     **dict.fromkeys(FIXED, "S1"),
-    **dict.fromkeys(("encoder", "rewriter", "nfc"), "S1"),
-    **dict.fromkeys(("chunk", "overlap", "tokenizer", "depth", "bm25_k1", "bm25_b"), "S2"),
-    "rrf_c": "S3",
-    **dict.fromkeys(("judge", "judge_question", "failed"), "S4"),
-    "minimum": "S5",
-    **dict.fromkeys(("ranking", "top", *RANKING_KNOBS), "S6"),
-    **dict.fromkeys(("repeat", "human"), None),
+    **{argument: stage for stage, arguments in _OF_STAGES.items() for argument in arguments.split()},
+    **dict.fromkeys(RANKING_KNOBS, "S6"),
 }
 """Argument -> the first stage whose artefacts depend on it; None for what only the summary does."""
 

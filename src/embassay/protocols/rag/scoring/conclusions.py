@@ -260,7 +260,11 @@ def _made_of(union: Union) -> str:
 
 
 def _gain_words(gain: Evidence) -> str:
-    """A gain as a number with more or less."""
+    """A gain as a number with more or less; neither where it is none."""
+    # What the table rounds to 0 is neither more nor less.
+    if score(abs(gain.value)) == score(0.0):
+        ends = "" if gain.low is None or gain.high is None else f" ({interval(gain.low, gain.high)})"
+        return f"no more{ends}"
     if gain.value >= 0:
         return f"{format_evidence(gain)} more"
     turned = [None if end is None else -end for end in (gain.high, gain.low)]

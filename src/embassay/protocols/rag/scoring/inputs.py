@@ -116,9 +116,10 @@ def file_stem(name: str) -> str:
     return left
 
 
-_ENDINGS = {
-    "gz", "trec", "run", "runs", "qrels", "qrel", "res", "txt", "tsv", "csv", "json", "jsonl", "ndjson", "parquet"
-}  # fmt: skip
+_ENDINGS_IN_WORDS = """
+    gz trec run runs qrels qrel res txt tsv csv json jsonl ndjson parquet
+"""
+_ENDINGS = frozenset(_ENDINGS_IN_WORDS.split())
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,7 @@ from embassay.protocols.rag.scoring.tables import (
     score_tables,
     tag_table,
 )
-from embassay.protocols.rag.scoring.uneven import spare_unjudged
+from embassay.protocols.rag.scoring.uneven import spare_unjudged, unjudged_shares
 from embassay.runs.folder import RunFolder, to_json, write_atomic
 from embassay.stats.resampling import Groups
 from embassay.systems.retrievers.function import FunctionRetriever
@@ -115,9 +115,11 @@ def judgement_facts(
     )  # fmt: skip
 
 
-def run_facts(inputs: Inputs, board: Board) -> tuple[RunFacts, ...]:
+def run_facts(inputs: Inputs, board: Board, cutoffs: Sequence[int]) -> tuple[RunFacts, ...]:
     """Every run in counts."""
-    return tuple(
+    # Kept of a single run too: another scoring may be compared with it.
+    shares = unjudged_shares(board, cutoffs)
+    facts = (
         _run_facts(
             run,
             entries.path,
@@ -126,6 +128,12 @@ def run_facts(inputs: Inputs, board: Board) -> tuple[RunFacts, ...]:
             int(_failed(inputs, run.name, board).sum()),
         )
         for run, entries, pool in zip(board.runs, inputs.runs.values(), inputs.pools, strict=True)
+    )
+    return tuple(
+        replace(
+            run, ungraded={str(k): of_runs[run.name] for k, of_runs in shares.items() if run.name in of_runs}
+        )
+        for run in facts
     )
 
 
@@ -221,7 +229,7 @@ def score_inputs(inputs: Inputs, request: ScoreRequest, answers: Mapping[str, fl
     extra = reading_columns(tested, ks, request.unjudged)
     groups = query_groups(judgements, board.queries, inputs.questions)
     resampled = _resample_scoring(taken, measures, extra, request, groups)
-    facts = run_facts(inputs, board)
+    facts = run_facts(inputs, board, ks)
     record = Score(
         scoring_settings(request, ks),
         judgement_facts(inputs, judgements, board, groups),

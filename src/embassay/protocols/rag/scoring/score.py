@@ -49,7 +49,8 @@ class RunFacts:
     """A run as it was read. `missing`: judged queries without a line, which count as having retrieved nothing.
     `unknown`: queries without judgements, left out. `repeated`: lines that repeat a query and document, left out.
     `tied`: documents whose score another one of their query has. `depth`: the fewest, median and most documents of a
-    query that it answers. `pool`: what PROC is about, in words."""
+    query that it answers. `pool`: what PROC is about, in words. `ungraded`: the share of the passages before each
+    cutoff that have no grade."""
 
     name: str
     path: str
@@ -62,6 +63,7 @@ class RunFacts:
     tied: int
     depth: tuple[int, float, int]
     pool: str
+    ungraded: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

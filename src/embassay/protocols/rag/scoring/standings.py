@@ -17,6 +17,7 @@ from embassay.protocols.kernel.comparisons import Headline, Standing
 from embassay.protocols.rag.scoring.quantities import bounds_of
 from embassay.protocols.rag.scoring.score import PERCENT, Pair, Score, Value, read_score
 from embassay.protocols.rag.scoring.tables import TASK
+from embassay.protocols.rag.scoring.uneven import weigh_ungraded
 from embassay.protocols.run_values import KnownContrast
 from embassay.randomness import generator
 from embassay.records import Stratum
@@ -35,13 +36,15 @@ OF_PEOPLE = "judge corrected by people"
 @dataclass(frozen=True)
 class ScoredRuns:
     """The `standings` of a scoring, the `pairs` of its record by measure, and by measure why two scorings cannot be
-    paired at it; `groups` are the queries that are drawn together, by their names."""
+    paired at it; `groups` are the queries that are drawn together, by their names, and `ungraded` what counts against a
+    run for its missing grades (`uneven.weigh_ungraded`)."""
 
     dataset: str
     standings: tuple[Standing, ...]
     pairs: Mapping[str, tuple[Pair, ...]]
     unpaired: Mapping[str, str]
     groups: Mapping[str, str]
+    ungraded: Mapping[str, Mapping[str, float]]
     method: str
     """Of its tests."""
 
@@ -63,7 +66,12 @@ def read_scored(folder: Path) -> ScoredRuns:
         standings += [_make_standing(score, value, draws[value.run]) for value in values]
     pairs = {comparison.measure: comparison.pairs for comparison in score.comparisons}
     name = score.judgements.name
-    return ScoredRuns(name, tuple(standings), pairs, unpaired, table.groups, score.settings.test)
+    # What the judge refused is a part of what people graded: it counts against nobody in a corrected value.
+    is_corrected = {value.measure for value in score.values if value.method.startswith(OF_PEOPLE)}
+    ungraded = {
+        measure: shares for measure, shares in weigh_ungraded(score).items() if measure not in is_corrected
+    }
+    return ScoredRuns(name, tuple(standings), pairs, unpaired, table.groups, ungraded, score.settings.test)
 
 
 def _no_items(score: Score, measure: str) -> str:

@@ -20,12 +20,13 @@ from embassay.protocols.rag.scoring.score import (
     MeasureFacts,
     Pair,
     RequestedMeasure,
+    RunFacts,
+    Score,
     measure_run,
 )
+from embassay.protocols.run_values import UNEVEN
 from embassay.stats.intervals import t_quantile
 
-UNEVEN = 0.05
-"""Share of the passages before the cutoff by which one run may be judged less than another."""
 LACKING = ("zero", "grade1")
 """How documents without a grade are treated where they count for or against a run."""
 HARMLESS = "zero"
@@ -61,6 +62,33 @@ def spare_unjudged(
         _spare_comparison(comparison, facts[comparison.measure], treated, shares, condensed, full)
         for comparison in comparisons
     )
+
+
+def weigh_ungraded(score: Score) -> dict[str, dict[str, float]]:
+    """By measure and run the share of the passages before the cutoff that have no grade and count against the run,
+    below 0 where they count for it. Empty where they are left out."""
+    treated = score.settings.unjudged
+    if treated not in LACKING:
+        return {}
+    runs = [run for run in score.runs if run.ungraded]
+    return {
+        measure.name: _weigh_measure(measure, runs, treated)
+        for measure in score.measures
+        if measure.base != JUDGED
+    }
+
+
+def _weigh_measure(measure: MeasureFacts, runs: Sequence[RunFacts], treated: str) -> dict[str, float]:
+    sign = -1.0 if _is_helped(measure, treated) else 1.0
+    # A measure of the whole list goes by the largest cutoff, which stands last.
+    return {
+        run.name: sign * run.ungraded.get(str(measure.cutoff), [*run.ungraded.values()][-1]) for run in runs
+    }
+
+
+def _is_helped(measure: MeasureFacts, treated: str) -> bool:
+    """Harm that no grade shows helps a run; all else that no grade shows counts against it."""
+    return measure.direction == "lower" and treated == HARMLESS
 
 
 def _is_long_enough(grades: NDArray[np.int8], k: int) -> NDArray[np.bool_]:
@@ -99,8 +127,7 @@ def _spare_comparison(
         first, second = (condensed[run].columns[measure.name].value for run in (winner, loser))
         return _is_above(sign * (first - second), full[k][winner] & full[k][loser])
 
-    # Harm that no grade shows helps a run; all else that no grade shows counts against it.
-    is_helped = measure.direction == "lower" and treated == HARMLESS
+    is_helped = _is_helped(measure, treated)
     pairs = tuple(_without_verdict(pair, lacking, is_ahead, is_helped=is_helped) for pair in comparison.pairs)
     low = [
         1 + sum(pair.better not in ("", run) and run in (pair.a, pair.b) for pair in pairs)

@@ -262,8 +262,10 @@ def sweep_notes(part: Part, asked: Terms, left: Sequence[Left]) -> Iterator[str]
     )
     yield _machine_note(asked)
     if part.recommendation.near:
-        n = numbers.counted(len(part.recommendation.near), "feasible stack")
-        yield f"{n} lie within {jitter_words(asked)} of the recommended one."
+        near = len(part.recommendation.near)
+        lie = "lies" if near == 1 else "lie"
+        stacks = numbers.counted(near, "feasible stack")
+        yield f"{stacks} {lie} within {jitter_words(asked)} of the recommended one."
     undefined = {
         quality.value.n
         for stack in part.stacks
