@@ -197,10 +197,10 @@ class Dataset:
             name_language(intake.langs, self.declared_lang),
             self.fingerprint if limit is None else self._drawn_fingerprint(shape, limit, seed),
             self.skipped + intake.tally.skipped(),
-            self.notes + self.notes_on(shape) + intake.tally.warnings(),
+            self.notes + self._notes_on(shape) + intake.tally.warnings(),
         )
 
-    def notes_on(self, shape: str) -> tuple[str, ...]:
+    def _notes_on(self, shape: str) -> tuple[str, ...]:
         """What is to be said of how its files are read."""
         parts = (*RETRIEVAL_PARTS, "top_ranked") if shape == "retrieval" else (shape,)
         origins = (o for part in parts if part in self.parts for o in self.parts[part].origins())
