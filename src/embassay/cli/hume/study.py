@@ -10,7 +10,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -435,6 +435,9 @@ class Splitting(Shown):
     """Whose answers are taken, and where it is written what people are to answer."""
 
     llm: str = option("", "The model whose answers to check. Default: the only one.", group=SYSTEMS)
+    by: Literal["draws", "agreement"] = option(
+        "draws", "Divide items by the model's draws, or whole tasks by how far people agree.", name="--by"
+    )
     out: Path | None = option(None, "File of the items. Default: hybrid.jsonl in the study.", group=OUTPUT)
     options: HybridOptions = field(default_factory=HybridOptions)
 
@@ -444,6 +447,7 @@ def hybrid(study: Study, asked: Splitting) -> None:
     """Decide which items people must answer, and which a model may.
 
     Keeps a language model's answer if its draws agree and people, who answer a sample too, do not contradict it.
+    With --by agreement whole tasks are divided: people keep those on which they agree, the model gets the others.
     Repeat the command to count people's newer answers.
 
     Example: embassay hume hybrid study --check 0.3
@@ -454,6 +458,9 @@ def hybrid(study: Study, asked: Splitting) -> None:
     from embassay.protocols.hume.study import read_study
     from embassay.report.hume.conclusions import divided_view
 
+    if asked.by == "agreement":
+        _show_owners(study, asked)
+        return
     splits = study_hybrid(read_study(study), asked.llm, asked.options)
     path = asked.out or study / "hybrid.jsonl"
     write_hybrid(path, splits)
@@ -468,6 +475,26 @@ def hybrid(study: Study, asked: Splitting) -> None:
     show_blocks(divided_view(rows), asked.wide)
     typer.echo(f"Items: {path}")
     typer.echo(f"Show it in the report: embassay hume score {shlex.quote(str(study))} --out RUN")
+
+
+def _show_owners(study: Path, asked: Splitting) -> None:
+    from dataclasses import asdict
+
+    from embassay.cli.terminal import show_blocks
+    from embassay.protocols.hume.llms.protocol import own_tasks
+    from embassay.protocols.hume.study import read_study
+    from embassay.report.hume.conclusions import owners_view
+    from embassay.runs.folder import to_json, write_atomic
+
+    tasks = own_tasks(read_study(study), asked.llm)
+    lines = [to_json(asdict(task)) for task in tasks]
+    path = asked.out or study / "hybrid_tasks.jsonl"
+    write_atomic(path, "".join(f"{line}\n" for line in lines))
+    if asked.json:
+        typer.echo(f"[{', '.join(lines)}]")
+        return
+    show_blocks(owners_view(tasks), asked.wide)
+    typer.echo(f"Tasks: {path}")
 
 
 @dataclass(frozen=True)

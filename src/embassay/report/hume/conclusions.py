@@ -18,6 +18,7 @@ from embassay.document.blocks import (
     number_columns,
     plain_text,
 )
+from embassay.protocols.hume.llms.protocol import OwnedTask
 from embassay.protocols.hume.record import Bar, Divided, PairRecord, Summary, read_divided, read_summary
 from embassay.protocols.hume.results.markdown import POINTS, name_answerers
 from embassay.protocols.kernel import tables as numbers
@@ -471,6 +472,37 @@ def divided_view(tasks: Sequence[Divided]) -> Iterator[Block]:
     if biased := [task.task for task in tasks if task.biased]:
         named = plain_text(join_names(biased))
         yield Text(f"{named}: people contradict the sample, so the model’s answers are not used there.")
+
+
+def owners_view(tasks: Sequence[OwnedTask]) -> Iterator[Block]:
+    """What `hume hybrid --by agreement` found: whose each task is, and how sure that is."""
+    heads: list[str | Column] = [
+        "Task",
+        "Whose",
+        *number_columns("Agreement, 95%", "n", "People", "Model"),
+        "Why",
+    ]
+    rows = [
+        [
+            task.task, task.owner, _agreement_words(task), numbers.count(task.n),
+            f"{numbers.count(task.answered)} of {numbers.count(task.items)}", numbers.count(task.by_model), task.reason
+        ]
+        for task in tasks
+    ]  # fmt: skip
+    yield Table.of("owners", heads, rows)
+    theirs = sum(task.owner == "people" for task in tasks)
+    yield Text(f"People keep {theirs} of {numbers.counted(len(tasks), 'task')}.")
+    if unsure := [task.task for task in tasks if task.agreement is not None and not task.is_sure]:
+        named = plain_text(join_names(unsure))
+        crosses = "its interval crosses" if len(unsure) == 1 else "their intervals cross"
+        yield Text(f"{named}: {crosses} the limit of high agreement, so more answers may change this.")
+
+
+def _agreement_words(task: OwnedTask) -> str:
+    if task.agreement is None:
+        return numbers.NONE
+    ends = "" if task.low is None or task.high is None else f" {numbers.interval(task.low, task.high)}"
+    return f"{numbers.score(task.agreement)}{ends}"
 
 
 def _contradiction_words(bar: Bar) -> str:

@@ -16,13 +16,14 @@ from embassay.protocols.hume.llms.protocol import (
     decide_task,
     divided_record,
     join_answers,
+    own_tasks,
     study_hybrid,
     write_hybrid,
 )
 from embassay.protocols.hume.options import HybridOptions
 from embassay.protocols.hume.record import read_divided, write_divided
 from embassay.protocols.hume.study import read_study
-from embassay.report.hume.conclusions import divided_view
+from embassay.report.hume.conclusions import divided_view, owners_view
 from hume_scored import PEOPLE, scored_study
 
 ALL = HybridOptions(check=0.0)
@@ -179,3 +180,44 @@ def test_a_study_of_people_and_a_model(tmp_path: Path) -> None:
     assert row.contradicted.value == found.contradicted.estimate
     run = score(path, out=tmp_path / "run", tokenizer="words", resamples=20)
     assert read_divided(run.path) == (row,)
+
+
+def _let_answer(path: Path, task: str) -> None:
+    """A model that answers a task with its gold."""
+    folder = read_study(path)
+    gold = folder.gold(task)
+    file = answer_file(path, "stub", "ranking")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    rows = [
+        LlmRow(model="stub", item_id=item, task=task, run=0, mode="ranking", status="ok", value=value)
+        for item, value in gold.items()
+    ]
+    file.write_text("".join(row.model_dump_json() + "\n" for row in rows))
+
+
+def test_people_keep_the_tasks_on_which_they_agree(tmp_path: Path) -> None:
+    """Of every family; where they don't agree the model has the task, if it answered."""
+    agreed = own_tasks(read_study(scored_study(tmp_path / "alike", people={"ann": 0.0, "bob": 0.0})))
+    assert {task.family for task in agreed} == {"classification", "clustering", "reranking", "sts"}
+    assert {(task.owner, task.trust) for task in agreed} == {("people", "high")}
+    assert [task.agreement for task in agreed] == pytest.approx([1.0] * 4)
+    path = scored_study(tmp_path / "apart", people={"ann": 0.9, "bob": 0.9})
+    _let_answer(path, "topic")
+    apart = {task.task: task for task in own_tasks(read_study(path))}
+    assert {name for name, task in apart.items() if task.owner == "model"} == {"topic"}
+    assert all(task.trust != "high" for task in apart.values())
+    assert apart["pairs"].reason.endswith("no model has answered")
+    told = " ".join(str(block) for block in owners_view(list(apart.values())))
+    assert f"People keep {len(apart) - 1} of {len(apart)} tasks" in told
+
+
+def test_agreement_that_nobody_knows_gives_nothing_away(tmp_path: Path) -> None:
+    """One person cannot agree, scripts are no people, and a model alone decides nothing."""
+    path = scored_study(tmp_path / "alone", families=("classification",), people={"ann": 0.9})
+    _let_answer(path, "topic")
+    (task,) = own_tasks(read_study(path))
+    assert (task.owner, task.trust, task.agreement) == ("people", None, None)
+    assert task.reason == "agreement is not known: one person has answered"
+    scripts = scored_study(tmp_path / "scripts", families=("classification",), kind="simulated")
+    with pytest.raises(UsageError, match="Nobody has answered"):
+        own_tasks(read_study(scripts))

@@ -29,9 +29,12 @@ from embassay.protocols.hume.llms.answers import (
     read_llm_answers,
 )
 from embassay.protocols.hume.options import AnnotateRequest, HybridOptions
-from embassay.protocols.hume.record import Bar, Divided
+from embassay.protocols.hume.published.standings import trust_level
+from embassay.protocols.hume.record import Bar, Divided, Trust
+from embassay.protocols.hume.resampling import agreement_intervals
 from embassay.protocols.hume.results.contestants import Answered, read_answered
 from embassay.protocols.hume.sampling.pools import seeded_order
+from embassay.protocols.hume.scoring import people_agreement
 from embassay.protocols.hume.study import Family, StudyFolder, Task, read_study
 from embassay.protocols.kernel.outcome import moment, spent
 from embassay.protocols.kernel.session import Silent, unknown_price
@@ -156,6 +159,86 @@ def study_hybrid(
             mend="Other families have no single answer per item.",
         )
     return tuple(tasks)
+
+
+Owner = Literal["people", "model"]
+
+
+@dataclass(frozen=True)
+class OwnedTask:
+    """Whose a whole task is, by how far people agree on it: theirs where agreement is high, as their answers then are
+    reliable; else the model's, where one answered. `agreement` is the headline coefficient of the family with its 95%
+    interval over items (None where fewer than two people share an item), `n` the items behind it; `reason` says why.
+    """
+
+    task: str
+    family: Family
+    owner: Owner
+    trust: Trust | None
+    agreement: float | None
+    low: float | None
+    high: float | None
+    n: int
+    people: int
+    items: int
+    answered: int
+    by_model: int
+    reason: str
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval lies on one side of where agreement becomes high."""
+        if self.low is None or self.high is None:
+            return False
+        return trust_level(self.family, self.low) == "high" or trust_level(self.family, self.high) != "high"
+
+
+def own_tasks(folder: StudyFolder, llm: str = "") -> tuple[OwnedTask, ...]:
+    """Whose each task of a study is by the agreement of people, reranking and clustering among them: the second rule of
+    HUME's discussion. Scripts are no people. UsageError where nobody has answered any task."""
+    answered = read_answered(folder, folder.study.tasks, anyone=False)
+    models = [answer for answer in read_llm_answers(folder) if not llm or answer.model == llm]
+    owned = tuple(_own_task(task, models) for task in answered)
+    if not any(task.people for task in owned):
+        raise UsageError("Nobody has answered this study.", mend="embassay hume serve STUDY.")
+    return owned
+
+
+def _own_task(task: Answered, models: Sequence[LlmAnswers]) -> OwnedTask:
+    persons = {worker.id for worker in task.workers if worker.kind == "person"}
+    answers = {name: given for name, given in task.answers.items() if name in persons and given}
+    family, name = task.task.family, task.task.name
+    agreement = people_agreement(family, answers)
+    value = None if math.isnan(agreement.value) or agreement.annotators < 2 else float(agreement.value)
+    interval = None if value is None else agreement_intervals(family, answers).get(agreement.coefficient)
+    trust = trust_level(family, value)
+    read = {row.item_id for of in models for row in of.of(name) if row.status == "ok"}
+    owner: Owner = "people" if trust in (None, "high") or not read else "model"
+    return OwnedTask(
+        name, family, owner, trust, value, None if interval is None else _defined(interval.low),
+        None if interval is None else _defined(interval.high), 0 if value is None else agreement.items,
+        len(answers), len(task.items), len({item for given in answers.values() for item in given}), len(read),
+        _why_owned(trust, len(answers), bool(read))
+    )  # fmt: skip
+
+
+def _defined(end: float | None) -> float | None:
+    return None if end is None or math.isnan(end) else float(end)
+
+
+def _why_owned(trust: Trust | None, people: int, has_model: bool) -> str:
+    if trust is None:
+        few = (
+            "nobody has answered"
+            if not people
+            else "one person has answered"
+            if people == 1
+            else "no item is shared"
+        )
+        return f"agreement is not known: {few}"
+    if trust == "high":
+        return "people agree"
+    return f"agreement is {trust}" + ("" if has_model else ", and no model has answered")
 
 
 def divided_record(tasks: Sequence[Hybrid]) -> tuple[Divided, ...]:
