@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,6 +67,8 @@ class SageOptions:
         "Edits of robustness beside the paper's: synonyms,typos,ocr,speech,facts. They do not count in the score.",
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
+    attack_budget: int = option(5, "Most words that an attack changes.", least=1)
+    attack_beam: int = option(1, "Drafts of each size that an attack goes on with.", least=1)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -88,6 +90,7 @@ class SageOptions:
             ("further_edits", ""),
             ("document_cap", None),
             ("exclude_self", False),
+            *((name, default) for name, default in _BEYOND.items()),
         )
         if self.needle:
             from embassay.text import text_digest
@@ -105,6 +108,12 @@ class SageOptions:
             cap for cap in (limit, self.document_cap if task in OF_DOCUMENTS else None) if cap is not None
         ]
         return min(caps, default=None)
+
+
+_BEYOND = {
+    field.name: field.default for field in fields(SageOptions) if field.name.startswith("attack_")
+}
+"""Options of tasks beyond the paper's, by default left out of manifests and keys."""
 
 
 def further_edits(names: str) -> tuple[str, ...]:

@@ -266,8 +266,21 @@ def retrieval() -> Task:
     )  # fmt: skip
 
 
+def attack() -> Task:
+    """How many small errors flip an order that the system has right?"""
+    from embassay.protocols.sage.attack import HEADLINE, SHAPES, evaluate, load_orders
+
+    return Task(
+        "attack", "Attack", SHAPES, HEADLINE, 4, evaluate, load_orders,
+        lambda data: {
+            "text": (data.ids, data.first), "text2": (data.ids, data.second),
+            "lower": (data.ids, data.lower_first), "lower2": (data.ids, data.lower_second),
+        }
+    )  # fmt: skip
+
+
 TASKS: Registry[Task] = Registry("task", advice="embassay.protocols.kernel.evaluation:advice")
-for _factory in (preference, robustness, sensitivity, clustering, retrieval):
+for _factory in (preference, robustness, sensitivity, clustering, retrieval, attack):
     TASKS.register(_factory.__name__)(_factory)
 TASK_NAMES = ("preference", "robustness", "sensitivity", "clustering", "retrieval")
 PAIR_CORPUS = "reference"
