@@ -129,8 +129,17 @@ TASKS = (
         "A system that has few orders right is attacked on the easy ones alone: read it with that share.",
         None, "random", "random",
     ),
+    Task(
+        "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept unguarded",
+        "queries",
+        "keeps most of its retrieval unguarded",
+        "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 that the "
+        "system keeps alone, over the edits. What it keeps behind each guard is in the table sage_guards.",
+        "It is a share of the system's own clean result: a poor retriever can keep all of little.",
+        None, "random", "random",
+    )
 )  # fmt: skip
-ASKED_FOR = frozenset({"attack"})
+ASKED_FOR = frozenset({"attack", "guards"})
 """Tasks beyond the paper's, which a run does where it is asked to."""
 _MANY = 4
 """Edits that are named one by one."""
