@@ -171,6 +171,10 @@ class Cleanup:
         """Each of the texts, cleaned."""
         return [self(text) for text in texts]
 
+    def afresh(self, texts: Sequence[str]) -> list[str]:
+        """The same without a look at what was cleaned before, for whoever takes the time."""
+        return [_clean_text.__wrapped__(self.steps, text) for text in texts]
+
     @property
     def _step_names(self) -> list[str]:
         return [name.strip() for name in self.clean.split(",") if name.strip()]

@@ -40,6 +40,17 @@ def test_names(embassay, tmp_path):
     assert "edit distance near miss" in page
 
 
+def test_names_on_the_sample(embassay, tmp_path):
+    """What damaged names cost in each language of the sample, on the terminal, in tables and on the page."""
+    done = embassay(*ONE, "-d", "sample", "--limit", "5", "--out", "run", "--wide", width=200)
+    assert "N-Recall4+@10 in sample-fr, and its change by ablation:" in done.stdout
+    tables = {path.name for path in (tmp_path / "run" / "tables").iterdir()}
+    assert {"name_losses.csv", "name_forecasts.md"} <= tables
+    assert "What damaged names cost in your collections" in (tmp_path / "run" / "report.html").read_text(
+        "utf-8"
+    )
+
+
 def test_noise_on_the_sample(embassay, tmp_path):
     """Level 0 to 4, drop, recovery, and what retrieval loses, in both languages of the sample."""
     done = embassay(*NOISE, "-d", "sample", "--limit", "4", "--out", "run", "--wide", width=200)

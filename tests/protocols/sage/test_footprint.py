@@ -42,6 +42,15 @@ def test_a_corpus_of_many_shards_takes_what_one_takes(name):
     assert large == pytest.approx(whole, rel=0.02)
 
 
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_guards_hold_the_whole_corpus(name):
+    """They search it in one piece, so what they need grows with it."""
+    small, large = (
+        needed("guards", SYSTEMS[name], corpus(n), {}, SageOptions()).bytes for n in (SHARD, 4 * SHARD)
+    )
+    assert large > 3 * small
+
+
 def test_clustering_takes_its_distances_up_to_the_cap():
     """n (n - 1) / 2 numbers of 4 bytes; the cap of the kind of system limits n, and is the mend."""
     for name, cap in (("bm25", "string_cap"), ("wordllama", "embedding_cap")):

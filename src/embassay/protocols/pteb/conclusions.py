@@ -531,7 +531,7 @@ def drops_by_length(
     """(task, dataset, system) -> the bins, for systems whose cells are all done; references are left out."""
     done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
     by_place: dict[tuple[str, str, str], Sequence[LengthBin]] = {}
-    for name, dataset in _cells(plan):
+    for name, dataset in scored_cells(plan):
         variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
         words = _words(plan, name, dataset)
         for system in plan.systems:
@@ -545,7 +545,8 @@ def drops_by_length(
     return by_place
 
 
-def _cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:
+def scored_cells(plan: PtebPlan) -> Iterator[tuple[str, PlannedDataset]]:
+    """Every task with a score per text, and its datasets."""
     for dataset in plan.datasets:
         for task in dataset.tasks:
             if task.task in SCORES:
@@ -559,12 +560,12 @@ def _words(plan: PtebPlan, name: str, dataset: PlannedDataset) -> dict[tuple[str
     for part in parts:
         lang = part.lang if len(parts) > 1 else ""
         for place, written in task_named(name).texts(part.data):
-            for item in _items_of(place):
+            for item in items_of(place):
                 texts.setdefault((lang, item), []).append(written)
     return dict(zip(texts, item_words(list(texts.values())).tolist(), strict=True))
 
 
-def _items_of(place: str) -> tuple[str, ...]:
+def items_of(place: str) -> tuple[str, ...]:
     """The items whose score a text may be part of: `summary:D:3` is the item `D:3`, `query:Q:0` the item `Q`."""
     item = place.partition(":")[2]
     # An id may hold a colon itself: both readings are tried, and only the true one is an item.
@@ -575,25 +576,26 @@ def _bins(
     folder: RunFolder, where: tuple[str, str, str], variants: Sequence[str], words: Any
 ) -> tuple[LengthBin, ...] | None:
     measure, gold = VALUES[where[0]]
-    original = _values(folder, where, ORIGINAL, measure)
+    original = item_values(folder, where, ORIGINAL, measure)
     # Items that the data no longer have the words of cannot be put into a bin.
     keys = [key for key in original if key in words]
     if not keys:
         return None
-    runs = [_values(folder, where, variant, measure) for variant in variants]
-    golds = _values(folder, where, ORIGINAL, gold) if gold else None
+    runs = [item_values(folder, where, variant, measure) for variant in variants]
+    golds = item_values(folder, where, ORIGINAL, gold) if gold else None
     return by_length(
         SCORES[where[0]],
         np.array([words[key] for key in keys]),
-        _column(original, keys),
-        [_column(run, keys) for run in runs],
-        _column(golds, keys) if golds is not None else None,
+        value_column(original, keys),
+        [value_column(run, keys) for run in runs],
+        value_column(golds, keys) if golds is not None else None,
     )
 
 
-def _values(
+def item_values(
     folder: RunFolder, where: tuple[str, str, str], variant: str, measure: str
 ) -> dict[tuple[str, str], float]:
+    """(language or "", item) -> its value of a measure, NaN where there is none."""
     import polars as pl
 
     table = read_parquet(folder.items_path(*where, variant=variant)).filter(pl.col("measure") == measure)
@@ -603,5 +605,6 @@ def _values(
     }
 
 
-def _column(values: dict[tuple[str, str], float], keys: Sequence[tuple[str, str]]) -> Floats:
+def value_column(values: Mapping[tuple[str, str], float], keys: Sequence[tuple[str, str]]) -> Floats:
+    """The values of these items, (n,), NaN where there is none."""
     return np.array([values.get(key, np.nan) for key in keys], dtype=np.float64)

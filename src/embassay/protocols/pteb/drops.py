@@ -437,7 +437,7 @@ def by_length(
     return tuple(
         _bin(
             part.label,
-            partial(_score, score, gold if gold is None else gold[part.members]),
+            partial(score_counts, score, gold if gold is None else gold[part.members]),
             original[part.members],
             [run[part.members] for run in runs],
             seed,
@@ -463,7 +463,7 @@ def _bin(
     except _Missing as reason:
         return LengthBin(label, n, None, None, None, lost, str(reason))
     value = float(np.mean(after) - np.mean(before))
-    interval = percentile_interval(_replicates(score, original, runs, kept, seed))
+    interval = percentile_interval(resample_deltas(score, original, runs, kept, seed))
     method = f"95% percentile bootstrap over items, {RESAMPLES} resamples"
     return LengthBin(label, n, everything, float(np.mean(after)), Estimate(value, *interval, n, method), lost)
 
@@ -477,7 +477,7 @@ def _value(score: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> f
     return value
 
 
-def _replicates(
+def resample_deltas(
     score: partial[Floats],
     original: Floats,
     runs: Sequence[Floats],
@@ -501,7 +501,7 @@ def _replicates(
     return np.concatenate(parts)
 
 
-def _score(score: Score, gold: Floats | None, values: Floats, counts: NDArray[np.int64]) -> Floats:
+def score_counts(score: Score, gold: Floats | None, values: Floats, counts: NDArray[np.int64]) -> Floats:
     """The score on resamples (b, n) of the items -> (b,); what is not drawn may be NaN."""
     if score == "mean":
         totals = counts.sum(axis=1)

@@ -167,11 +167,17 @@ class Request(request.Request):
     options: PtebOptions = field(default_factory=PtebOptions)
     original_only: bool = option(False, "Score the texts without paraphrasing.", name="--original-only")
     """Whether the texts are scored as they are, and nothing is paraphrased."""
+    fresh: tuple[str, ...] = option(
+        (), "A dataset whose texts no model can have seen: do the others lose more by paraphrase?",
+        name="--fresh", value="NAME", group=DATA
+    )  # fmt: skip
+    """Datasets of the run whose texts are younger than the models."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The arguments as saved in the manifest and compared on resume."""
+        """The arguments as saved in the manifest and compared on resume; some only where they are given."""
         plain = super().as_dict()
-        return plain if self.original_only else {key: plain[key] for key in plain if key != "original_only"}
+        unsaid = [name for name in ("original_only", "fresh") if not plain[name]]
+        return {key: value for key, value in plain.items() if key not in unsaid}
 
     def __post_init__(self) -> None:
         if self.original_only:

@@ -12,6 +12,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.request import data_beside, new_folder, request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.pteb.conclusions import conclusion, conclusion_of_originals, describe_paraphrases
+from embassay.protocols.pteb.freshness import fresh_names, fresh_tables
 from embassay.protocols.pteb.options import Request
 from embassay.protocols.pteb.paraphrasing import LLMParaphraser
 from embassay.protocols.pteb.plan import PtebPlan, Source, make_plan, open_sources, with_runs
@@ -71,6 +72,7 @@ class Pteb(Worded):
     def plan(self, request: Request, cache: Path | None = None, ledger: Ledger | None = None) -> PtebPlan:
         """The cells of the texts as they are, and the sources of their wordings, opened."""
         plan = make_plan(request, cache, ledger)
+        fresh_names(plan)  # a wrong one is told before any work
         if not request.original_only:
             texts = (text.text for data in plan.datasets for text in plan.texts_to_rewrite(data))
             longest = max((len(text.encode()) for text in texts), default=0)
@@ -138,7 +140,9 @@ class Pteb(Worded):
         """Scores, drops, ranks and tables; of the texts as they are, their scores."""
         if self.growth is None:
             return conclusion_of_originals(plan, records)
-        return conclusion(plan, self.folder, self.sources, self.seeds, records, rows)
+        concluded = conclusion(plan, self.folder, self.sources, self.seeds, records, rows)
+        fresh = tuple(fresh_tables(plan, self.folder, self.sources, self.seeds, records))
+        return replace(concluded, tables=(*concluded.tables, *fresh))
 
 
 def forecast(plan: PtebPlan, sources: Sequence[Source], seeds: Seeds, *, measure: bool = True) -> Forecasts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -67,6 +67,16 @@ class SageOptions:
         "Edits of robustness beside the paper's: synonyms,typos,ocr,speech,facts. They do not count in the score.",
     )
     document_cap: int | None = option(None, "Most documents of robustness and sensitivity.")
+    guard_edits: str = option(
+        "capitalize,delete10,numerize,typos", "Damages that guards are tried against: typos,ocr."
+    )
+    guard_side: Literal["queries", "documents"] = option("queries", "What is damaged.")
+    guard_keep: float = option(0.95, "Share of the clean nDCG@10 that a guard has to keep.", least=0, most=1)
+    guard_clean: str = option("unicode,whitespace,spelling,case", "Steps of the guard that cleans.")
+    guard_hybrid: str = option("bm25", "System of the guard that searches twice.")
+    guard_rerank: str = option("overlap", "Reranker of the guard that reranks.")
+    attack_budget: int = option(5, "Most words that an attack changes.", least=1)
+    attack_beam: int = option(1, "Drafts of each size that an attack goes on with.", least=1)
 
     def __post_init__(self) -> None:
         check_options(self)
@@ -88,6 +98,7 @@ class SageOptions:
             ("further_edits", ""),
             ("document_cap", None),
             ("exclude_self", False),
+            *((name, default) for name, default in _BEYOND.items()),
         )
         if self.needle:
             from embassay.text import text_digest
@@ -105,6 +116,12 @@ class SageOptions:
             cap for cap in (limit, self.document_cap if task in OF_DOCUMENTS else None) if cap is not None
         ]
         return min(caps, default=None)
+
+
+_BEYOND = {
+    field.name: field.default for field in fields(SageOptions) if field.name.startswith(("guard_", "attack_"))
+}
+"""Options of tasks beyond the paper's, by default left out of manifests and keys."""
 
 
 def further_edits(names: str) -> tuple[str, ...]:

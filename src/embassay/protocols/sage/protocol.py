@@ -20,6 +20,7 @@ from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import Plan, PlannedSystem, PlannedTask
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, kinds
 from embassay.protocols.kernel.tables import RunTable
+from embassay.protocols.sage.guards import guard_table
 from embassay.protocols.sage.options import ALL, VERSION, Request, SageOptions
 from embassay.protocols.sage.tables import best_table, group_table, tables
 from embassay.protocols.sage.tasks import (
@@ -138,7 +139,9 @@ class Sage(TaskProtocol):
         conclusion = super().conclude(plan, records, rows)
         of_system = kinds(plan)
         groups = (*group_table(conclusion.standings, of_system), *best_table(conclusion.standings, of_system))
-        return replace(conclusion, tables=(*conclusion.tables, *groups))
+        ranked = [record for record in records if of_system.get(record.system) != "reference"]
+        guarded = guard_table(ranked, rows, plan.request.options.guard_keep)
+        return replace(conclusion, tables=(*conclusion.tables, *groups, *guarded))
 
 
 Columns = dict[str, list[str]]

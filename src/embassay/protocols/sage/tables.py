@@ -22,6 +22,8 @@ from embassay.protocols.kernel.tables import (
     number,
     text,
 )
+from embassay.protocols.sage.attack import BY_CHANCE, FLIPPED
+from embassay.protocols.sage.attack import HEADLINE as WITHSTOOD
 from embassay.protocols.sage.preference import CHOICES
 from embassay.protocols.sage.robustness import JOINT, RELATIONS
 from embassay.protocols.sage.tasks import EDITS, INSERTIONS, REMOVALS, RETRIEVAL_EDITS
@@ -90,6 +92,7 @@ class _Rows:
         self.axes = list(
             dict.fromkeys(row.variant for row in rows if row.task == "preference" and row.measure == "score")
         )
+        self.variants = tuple(dict.fromkeys(row.variant for row in rows))
         self.side_of_summary = {
             row.variant: row.measure for row in rows if row.measure in ("above_summary", "below_summary")
         }
@@ -151,6 +154,8 @@ def tables(rows: Sequence[Result], kinds: dict[str, Kind]) -> Iterator[Table]:
         yield replace(table("clustering_by_dataset", "V-measure by dataset", columns), task="clustering")
     if "retrieval" in tasks:
         yield from _of("retrieval", _retrieval(look, table))
+    if "attack" in tasks:
+        yield from _of("attack", _attack(look, table))
 
 
 def _of(task: str, made: Iterator[Table]) -> Iterator[Table]:
@@ -238,6 +243,14 @@ def _retrieval(look: _Rows, table: Make) -> Iterator[Table]:
     )
     columns = [(edit, _mean(look, "retrieval", "retention", f"replaced:{edit}")) for edit in edits]
     yield table("retrieval_by_perturbation", "Share of nDCG@10 kept on each replaced corpus", columns)
+
+
+def _attack(look: _Rows, table: Make) -> Iterator[Table]:
+    sizes = [name for name in look.variants if name.startswith("changes=")]
+    columns = [(name, _mean(look, "attack", name)) for name in ("right", WITHSTOOD, "median changes")]
+    columns += [(f"{FLIPPED}, {size}", _mean(look, "attack", FLIPPED, size)) for size in sizes]
+    columns += [(f"{BY_CHANCE}, {size}", _mean(look, "attack", BY_CHANCE, size)) for size in sizes[-1:]]
+    yield table("sage_attack", "Orders that so many changed words flip", columns)
 
 
 def _headline(look: _Rows, task: str, measure: str) -> Cell:

@@ -266,8 +266,35 @@ def retrieval() -> Task:
     )  # fmt: skip
 
 
+def attack() -> Task:
+    """How many small errors flip an order that the system has right?"""
+    from embassay.protocols.sage.attack import HEADLINE, SHAPES, evaluate, load_orders
+
+    return Task(
+        "attack", "Attack", SHAPES, HEADLINE, 4, evaluate, load_orders,
+        lambda data: {
+            "text": (data.ids, data.first), "text2": (data.ids, data.second),
+            "lower": (data.ids, data.lower_first), "lower2": (data.ids, data.lower_second),
+        }
+    )  # fmt: skip
+
+
+def guards() -> Task:
+    """Which guard restores a search of damaged text?"""
+    from embassay.protocols.sage.guards import HEADLINE, evaluate
+
+    return Task(
+        "guards", "Guards", ("retrieval",), HEADLINE, 2, evaluate, loader("retrieval"),
+        lambda data: {
+            "query": (data.queries.ids, data.queries.texts),
+            "document": (data.corpus.ids, data.corpus.texts),
+        },
+        lambda data: len(data.corpus)
+    )  # fmt: skip
+
+
 TASKS: Registry[Task] = Registry("task", advice="embassay.protocols.kernel.evaluation:advice")
-for _factory in (preference, robustness, sensitivity, clustering, retrieval):
+for _factory in (preference, robustness, sensitivity, clustering, retrieval, attack, guards):
     TASKS.register(_factory.__name__)(_factory)
 TASK_NAMES = ("preference", "robustness", "sensitivity", "clustering", "retrieval")
 PAIR_CORPUS = "reference"
@@ -281,7 +308,7 @@ _BATCHES = {"preference": 3, "robustness": 2, "sensitivity": 2}
 def needed(task: str, system: Similarity, data: Any, fields: Any, options: SageOptions) -> Footprint:
     """The estimate for one system on one dataset; `fields` are the task's texts (`Task.fields`)."""
     if isinstance(data, RetrievalSet):
-        return _retrieval(system, data, options)
+        return _guarded(system, data, options) if task == "guards" else _retrieval(system, data, options)
     if isinstance(data, LabelledTexts):
         return _clustering(system, data, options)
     texts = max((column for _, column in fields.values()), key=len)
@@ -305,6 +332,20 @@ def _clustering(system: Similarity, data: LabelledTexts, options: SageOptions) -
     dim = dimensions(system)
     parts |= {"vectors": vectors(n, dim)} if dim else {"tokens": token_bytes(data.texts, n)}
     return footprint(parts, f"Cluster fewer texts (--{'embedding' if embedding else 'string'}-cap, --limit).")
+
+
+def _guarded(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:
+    """The whole corpus at once, and once more as it is damaged or cleaned; its words for the second search."""
+    edits = len(chosen_edits(options.guard_edits))
+    texts, queries, dim = data.corpus.texts, len(data), dimensions(system)
+    n = len(texts)
+    parts = {
+        "texts": 3 * text_bytes(texts, n), "tokens": token_bytes(texts, n),
+        "replicates": replicates(queries, 6 * (1 + edits), options.resamples),
+    }  # fmt: skip
+    if dim:
+        parts["vectors"] = vectors(n, dim) + vectors(queries, dim)
+    return footprint(parts, "Search a smaller corpus (--limit)")
 
 
 def _retrieval(system: Similarity, data: RetrievalSet, options: SageOptions) -> Footprint:

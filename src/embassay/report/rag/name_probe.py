@@ -45,7 +45,7 @@ from embassay.protocols.rag.probes.names import (
 )
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.report.board import Board
-from embassay.report.rag.probes import Where, links_table
+from embassay.report.rag.probes import Where, links_table, loss_tables
 from embassay.report.record import Record, System
 from embassay.report.runs import ReportRun
 
@@ -78,6 +78,13 @@ def names_page(run: ReportRun, alone: bool) -> Iterator[Block]:
             "author; 2: right topic; 1: neither. Filled: identity destroyed; hollow: writing or layout changed."
         )
         yield drawn
+    if losses := tuple(loss_tables(run.record)):
+        yield Heading("What damaged names cost in your collections", "names-losses")
+        yield Text(
+            "Passages are signed by the authors, those that answer a question by one author, and questions ask for "
+            "theirs. Ablations rewrite both. Change: against the base, with its 95% interval over questions."
+        )
+        yield from losses if alone else losses[:1]
     if alone:
         yield Panes("Measure", tuple((table.title, (table,)) for table in _retrieval_tables(where)))
     measured = (*((name, f"queries, {name}") for name in IDENTITY), (ACROSS, "all conditions"))

@@ -33,10 +33,12 @@ from embassay.protocols.kernel.claims import Claim, state_change, state_count
 from embassay.protocols.kernel.tables import SCORE, Unit
 from embassay.protocols.rag.probes import names as names
 from embassay.protocols.rag.probes import noise as noise
+from embassay.protocols.rag.probes import signatures
 from embassay.protocols.rag.probes.bundles import CONDITIONS
 from embassay.protocols.rag.probes.names import HEADLINE, PERCENT
 from embassay.protocols.rag.probes.noise import ACROSS, COSINE, OVERLAP, RECOVERED, SHARE, TAU
 from embassay.protocols.rag.probes.noise import HEADLINE as LOSS
+from embassay.protocols.rag.probes.options import BASE
 from embassay.protocols.rag.probes.questions import LEVELS, NOISIEST, level_name
 from embassay.protocols.rag.probes.resampling import MEASURES, RECALL
 from embassay.records import Result
@@ -131,6 +133,27 @@ def links_table(where: Where, of: str, variants: tuple[tuple[str, str], ...]) ->
     return Table(f"{where.task}-links", f"Correlation with the change of {of}", "Over", columns, tuple(lines))
 
 
+def loss_tables(record: Record) -> Iterator[Table]:
+    """For each collection that a name probe signed: the recall of every system, and its change under each ablation."""
+    task = signatures.TASK
+    called = label_names([system.name for system in record.systems])
+    for place, dataset in enumerate(record.datasets(task)):
+        lines = []
+        for name in CONDITIONS:
+            is_base = name == BASE
+            measure, variant = (RECALL, "") if is_base else (f"{RECALL} change", name)
+            rows = [
+                record.find(task, system.name, measure, dataset=dataset, variant=variant)
+                for system in record.systems
+            ]
+            if any(row is not None for row in rows):
+                cells = tuple(entry_for(row, SCORE, signed=not is_base) for row in rows)
+                lines.append(Line(name.replace("_", " "), cells, title=CONDITIONS[name].summary))
+        columns = tuple(called[system.name] for system in record.systems)
+        title = f"{RECALL} in {dataset}, and its change by ablation"
+        yield Table(f"name-losses-{place}", title, "Condition", columns, tuple(lines), digits=3)
+
+
 PERCENTS = Unit(1.0, 1, 1)
 
 
@@ -140,6 +163,9 @@ def probe_view(run: Path) -> Iterator[Block]:
     here = Where(shown.record)
     yield run_verdict(shown)
     yield _names_table(here) if here.task == names.TASK else _noise_table(here)
+    for table in loss_tables(here.record):
+        yield Text(f"{table.title}:")
+        yield table
     yield Care(tuple(note.plain for note in notes_of(shown.record)))
     yield Text(("Tables: ", Command(str(run / "tables"))))
     yield from report_place(run)

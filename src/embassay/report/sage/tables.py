@@ -118,8 +118,29 @@ TASKS = (
         "when the corpus is replaced by one perturbed version, and the harmonic mean of these.",
         "It is a share of the system's own clean result: a poor retriever can keep all of little.",
         None, "random", "random",
+    ),
+    Task(
+        "attack", "Attack", "Attack", "withstood", "share of orders that withstand",
+        "orders",
+        "withstands most attacks",
+        "An order is two pairs of texts of which people say that the first is more alike. A search makes small "
+        "errors in words of the first pair until the system prefers the second, or the budget is spent. The score is "
+        "the share that it does not flip, of the orders that the system has right unedited.",
+        "A system that has few orders right is attacked on the easy ones alone: read it with that share.",
+        None, "random", "random",
+    ),
+    Task(
+        "guards", "Guards", "Guards", "kept", "share of nDCG@10 kept unguarded",
+        "queries",
+        "keeps most of its retrieval unguarded",
+        "Questions, or documents, are damaged by each edit. The score is the share of the clean nDCG@10 that the "
+        "system keeps alone, over the edits. What it keeps behind each guard is in the table sage_guards.",
+        "It is a share of the system's own clean result: a poor retriever can keep all of little.",
+        None, "random", "random",
     )
 )  # fmt: skip
+ASKED_FOR = frozenset({"attack", "guards"})
+"""Tasks beyond the paper's, which a run does where it is asked to."""
 _MANY = 4
 """Edits that are named one by one."""
 
@@ -127,7 +148,8 @@ _MANY = 4
 def tasks_of(record: Record) -> tuple[Task, ...]:
     """The tasks in the words of a run: it may have searched some of the perturbed versions only."""
     edits = count_copies(record)
-    return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in TASKS)
+    shown = (task for task in TASKS if task.name not in ASKED_FOR or record.datasets(task.name))
+    return tuple(replace(task, how=task.how.replace("{copies}", edits)) for task in shown)
 
 
 def count_copies(record: Record) -> str:

@@ -23,13 +23,10 @@ from embassay.protocols.rag.answers.answerer import (
     is_void,
     right_of,
 )
-from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.answers.protocol import (
-    _mean_estimate,
-    collection_of,
-    prompt_questions,
-    with_distractors,
-)
+from embassay.protocols.rag.answers.figures import AnswerFigure, _estimate_figure
+from embassay.protocols.rag.answers.options import AnswerRequest, Planting
+from embassay.protocols.rag.answers.prompts import Planter, prompt_questions
+from embassay.protocols.rag.answers.protocol import collection_of
 from embassay.protocols.rag.judges import Question
 from embassay.search.bm25 import BM25Index
 from stub import StubServer
@@ -186,7 +183,7 @@ def test_distractors_stand_first_and_change_answers(data, tmp_path):
     collection = collection_of(request)
     index = BM25Index.of(collection.ids, collection.texts)
     asked = {one.question.id: one for one in prompt_questions(collection, RUN, 2, {})}
-    places = with_distractors(asked["q1"], collection, index, 1).places
+    places = Planter(collection, index, 1).plant_in(asked["q1"], Planting(1, "near")).places
     assert [collection.ids[place] for place in places] == ["d3", "d1"]
 
 
@@ -340,7 +337,9 @@ def test_questions_on_one_passage_are_drawn_together():
     object.__setattr__(request, "seed", 1)
     values = np.array([1.0] * 30 + [0.0] * 10)
     groups = np.repeat(np.arange(10), 4)
-    alone, grouped = (_mean_estimate(values, request, "accuracy", of) for of in (None, groups))
+    alone, grouped = (
+        _estimate_figure(AnswerFigure("accuracy", "", values), request, of) for of in (None, groups)
+    )
     assert "10 groups" in grouped.method
     assert (grouped.units, grouped.is_share, alone.is_share) == (10, False, True)
     assert grouped.replicates.std() == pytest.approx(2 * alone.replicates.std(), rel=0.15)

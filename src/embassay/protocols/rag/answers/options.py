@@ -3,35 +3,71 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, asdict, dataclass
-from typing import Any
+from itertools import product
+from typing import Any, Literal, get_args
 
 from embassay.errors import UsageError
-from embassay.protocols.kernel.request import DATA, SYSTEMS, Request, as_lists, column_pairs, like, option
+from embassay.protocols.kernel.request import (
+    DATA,
+    SYSTEMS,
+    Request,
+    as_lists,
+    column_pairs,
+    like,
+    option,
+)
 from embassay.protocols.rag.scoring.options import ScoreRequest
+
+Nearness = Literal["near", "middle", "random"]
+"""How much distractors share with the question: most words, fewer than those, or what chance brings."""
+
+
+@dataclass(frozen=True)
+class Planting:
+    """So many distractors of one nearness in the prompt."""
+
+    number: int
+    nearness: Nearness
+
+    @property
+    def name(self) -> str:
+        """How rows of results call it.
+
+        >>> Planting(3, "random").name
+        '3 random'
+        """
+        return f"{self.number} {self.nearness}"
 
 
 @dataclass(frozen=True)
 class AnswerRequest:
-    """What is to be answered: the questions of a retrieval set, from the first `k` passages of each run (`NAME=FILE`).
+    """What is to be answered: the questions of a retrieval set, from the first `k` passages of each run (`NAME=FILE`),
+    by each `generator`.
 
     `references` is a file of answers that people wrote (`query_id`, `answer`), None for the useful passages of the set.
-    `distractors` are so many passages that are of no use and share the question's words, put before the run's own in
-    the place of its last, in a second answer to each question.
+    `distractors` are numbers of passages that are of no use, put before the run's own in the place of its last, in a
+    further answer to each question; each number is planted of each `nearness`.
     """
 
     dataset: str = option(
         MISSING, "A retrieval set with its judgements.", name="--dataset -d", value="DATA", group=DATA
     )
     runs: tuple[str, ...] = like(ScoreRequest, "runs", default=MISSING)
-    generator: str = option(MISSING, "The chat model that answers.", name="--generator -g", group=SYSTEMS)
-    judge: str = option(MISSING, "The chat model that grades the answers.", name="--judge -j", group=SYSTEMS)
+    generator: tuple[str, ...] = option(
+        MISSING, "A chat model that answers, or extract:SYSTEM: the nearest sentence, without a model.",
+        name="--generator -g", group=SYSTEMS
+    )  # fmt: skip
+    judge: str = option(
+        MISSING, "The chat model that grades the answers, or extract: right is what the reference says.",
+        name="--judge -j", group=SYSTEMS
+    )  # fmt: skip
     k: int = option(10, "Passages per prompt.", name="-k", least=1)
     references: str | None = option(
         None, "People's answers: `query_id`, `answer`. Default: the passages of grade 4 and 5.",
         value="FILE", group=DATA
     )  # fmt: skip
-    distractors: int = option(
-        0, "Useless passages to put first, for a second answer to each question.", least=0
+    distractors: tuple[int, ...] = option(
+        (), "So many useless passages first, for a further answer to each question.", least=0
     )
     timed: int = option(
         0, "Questions first asked alone, to time the first token and tokens per second.", least=0
@@ -45,13 +81,41 @@ class AnswerRequest:
     seed: int = like(Request, "seed")
     resamples: int = 10_000
     tokenizer: str = ""
+    nearness: tuple[Nearness, ...] = option(
+        ("near",),
+        "Distractors that share most words with the question (near, default), fewer, or drawn at random.",
+    )
 
     def __post_init__(self) -> None:
-        if not 0 <= self.distractors < self.k or self.resamples < 1:
-            raise UsageError(
-                f"{self.distractors} distractors do not fit among {self.k} passages.",
-                mend="Plant fewer than k, or none (0).",
-            )
+        generator: Any = self.generator
+        numbers: Any = self.distractors
+        if isinstance(generator, str):
+            object.__setattr__(self, "generator", (generator,))
+        numbers = (numbers,) if isinstance(numbers, int) else numbers
+        object.__setattr__(self, "distractors", tuple(number for number in numbers if number))
+        for number in self.distractors:
+            if not 0 < number < self.k:
+                raise UsageError(
+                    f"{number} distractors do not fit among {self.k} passages.", mend="Plant fewer than k."
+                )
+        for nearness in self.nearness:
+            if nearness not in get_args(Nearness):
+                raise UsageError(
+                    f"Distractors cannot be {nearness!r}.", mend=f"Use {', '.join(get_args(Nearness))}."
+                )
+        if self.resamples < 1:
+            raise UsageError(f"resamples is {self.resamples}.", mend="Use a positive whole number.")
+
+    @property
+    def plantings(self) -> tuple[Planting, ...]:
+        """What is planted: each number of each nearness."""
+        pairs = product(dict.fromkeys(sorted(self.distractors)), dict.fromkeys(self.nearness))
+        return tuple(Planting(number, nearness) for number, nearness in pairs)
+
+    @property
+    def plants_once(self) -> bool:
+        """Whether there is one planting, of the usual nearness."""
+        return [planting.nearness for planting in self.plantings] == ["near"]
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -64,5 +128,14 @@ class AnswerRequest:
         return (self.dataset,)
 
     def as_dict(self) -> dict[str, Any]:
-        """The arguments as saved in the manifest and compared on resume."""
-        return as_lists({**asdict(self), "mapping": dict(self.mapping)})
+        """The arguments as saved in the manifest and compared on resume; what can be several, as itself where it is
+        one."""
+        plain = {**asdict(self), "mapping": dict(self.mapping)}
+        nearness = plain.pop("nearness")
+        if len(self.generator) == 1:
+            plain["generator"] = self.generator[0]
+        if self.plants_once or not self.plantings:
+            plain["distractors"] = sum(self.distractors)
+        else:
+            plain["nearness"] = list(nearness)
+        return as_lists(plain)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -21,8 +22,6 @@ from embassay.data.tables import open_table
 from embassay.errors import Unanswered
 from embassay.protocols.kernel import plan as planning
 from embassay.protocols.kernel.comparisons import ALPHA, CORRECTION, METHOD, Headline, compared
-from embassay.protocols.kernel.estimates import Estimate, Items
-from embassay.protocols.kernel.groups import Labels, words
 from embassay.protocols.kernel.inputs import charged
 from embassay.protocols.kernel.outcome import Run
 from embassay.protocols.kernel.plan import PlannedDataset, PlannedSystem, PlannedTask, check_names
@@ -31,46 +30,50 @@ from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Silent, unknown_price
 from embassay.protocols.kernel.tables import ColumnTable, csv_text, number, text, whole
 from embassay.protocols.rag.answers.answerer import (
-    Answer,
     Answerer,
     answer_messages,
     correct_messages,
     open_answerer,
 )
+from embassay.protocols.rag.answers.extraction import Extractor, is_extractor
+from embassay.protocols.rag.answers.figures import (
+    DISTRACTED,
+    HEADLINE,
+    TASK,
+    UNKNOWN,
+    Graded,
+    cell_outcome,
+)
 from embassay.protocols.rag.answers.options import AnswerRequest
-from embassay.protocols.rag.judges import Question
+from embassay.protocols.rag.answers.prompts import Planter, Prompted, prompt_questions
 from embassay.protocols.rag.scoring.inputs import hash_entries, named_path
 from embassay.protocols.rag.sweep.collection import Collection, read_collection
 from embassay.protocols.rag.sweep.config import DatasetEntry, SweepRequest
-from embassay.randomness import generator
-from embassay.records import Result, RetrievalSet, Score, Skipped, TaskOutcome
+from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import HERE, Failure, all_of
 from embassay.runs.folder import Cell, CellRecord, digest_json, slugify_name, write_atomic
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
 from embassay.search.bm25 import BM25Index
-from embassay.stats.resampling import effective_units, resample_defined_means
 from embassay.systems.remote import Ledger
 from embassay.systems.remote.calls import wait_for
 from embassay.systems.remote.ledger import likely_tokens
 
 Floats = NDArray[np.float64]
-TASK = "answer"
-HEADLINE = "accuracy"
-USEFUL, HARMFUL = 4, 2
-REFERENCES = 5
-"""So many useful passages are shown to the grader where people wrote no answer."""
-UNKNOWN = "no answer is known"
-"""Why a question is not asked: no passage of grade 4 or 5, and no answer by people."""
-VERSION = 2
+Reader = Answerer | Extractor
+"""Who answers, or grades."""
+VERSION = 3
 """Raised when the same request would give other numbers; part of every cell's key."""
 
 
 @dataclass(frozen=True)
 class AnswerJob:
-    """All that is needed to do a cell: a run of the request, and the folder that answers are written to."""
+    """All that is needed to do a cell, called `name`: a run of the request, who answers from it, and the folder that
+    answers are written to."""
 
     request: AnswerRequest
     run: str
+    generator: str
+    name: str
     folder: str
     cache: Path | None
 
@@ -98,46 +101,6 @@ def references_of(request: AnswerRequest) -> dict[str, list[str]]:
     return answers
 
 
-@dataclass(frozen=True)
-class Prompted:
-    """A question with the positions of the passages that the generator gets, and what is known to be right."""
-
-    row: int
-    question: Question
-    places: tuple[int, ...]
-    reference: tuple[str, ...]
-
-
-def prompt_questions(
-    collection: Collection, run: Mapping[str, Sequence[str]], k: int, references: Mapping[str, Sequence[str]]
-) -> Iterator[Prompted]:
-    """The questions with passages of the run that the corpus has, and a reference; others are left to be counted."""
-    place = {key: position for position, key in enumerate(collection.ids)}
-    for row, (key, question) in enumerate(zip(collection.query_ids, collection.queries, strict=True)):
-        useful = sorted(
-            (p for p, grade in collection.grades[row].items() if grade >= USEFUL),
-            key=lambda p: (-collection.grades[row][p], p),
-        )
-        reference = references.get(key) or [collection.texts[p] for p in useful[:REFERENCES]]
-        places = tuple(dict.fromkeys(place[doc] for doc in run.get(key, ()) if doc in place))[:k]
-        if reference:
-            yield Prompted(row, Question(key, question), places, tuple(reference))
-
-
-def with_distractors(one: Prompted, collection: Collection, index: BM25Index, n: int) -> Prompted:
-    """The prompt with `n` passages before the run's, in the place of its last: those that share most with the question
-    in words of what was judged of no use, then of what nobody judged; none of them is among the run's first."""
-    grades = collection.grades[one.row]
-    hits = [
-        index.place(hit.id) for hit in index.search(one.question.text, 10 * n + len(one.places) + len(grades))
-    ]
-    free = [p for p in hits if p not in one.places and grades.get(p, 0) <= HARMFUL]
-    # Stable: what was judged of no use first, in each part by words in common.
-    planted = sorted(free, key=lambda p: p not in grades)[:n]
-    own_places = one.places[: max(0, len(one.places) - len(planted))]
-    return Prompted(one.row, one.question, (*planted, *own_places), one.reference)
-
-
 def read_ranking(given: str, collection: Collection) -> dict[str, list[str]]:
     """Documents of the collection by question, best first: highest score first, equal scores by document id, last first
     (trec_eval)."""
@@ -153,14 +116,6 @@ def read_ranking(given: str, collection: Collection) -> dict[str, list[str]]:
     return ranking
 
 
-@dataclass(frozen=True)
-class Graded:
-    """An answer and whether it is right."""
-
-    answer: Answer
-    right: bool
-
-
 def evaluate(
     job: AnswerJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
 ) -> TaskOutcome:
@@ -170,37 +125,52 @@ def evaluate(
     questions = list(
         prompt_questions(collection, read_ranking(job.run, collection), request.k, references_of(request))
     )
-    kinds = {"": questions}
-    if request.distractors:
-        index = BM25Index.of(collection.ids, collection.texts, asked=collection.queries)
-        kinds["distracted"] = [
-            with_distractors(question, collection, index, request.distractors) for question in questions
-        ]
+    kinds = all_prompts(request, collection, questions)
     outcomes: dict[str, list[Graded | Failure]] = {}
     with (
-        open_models(request, job.cache, ledger) as answerers,
-        charged(ledger, named_path(job.run)[0]) as calls,
+        open_readers(request, job.generator, job.cache, ledger) as readers,
+        charged(ledger, job.name) as calls,
     ):
         # First, while nothing else is in flight; the answers are then kept.
-        times = wait_for(partial(_time_generator, answerers[0], collection, questions[: request.timed]))
+        times = wait_for(partial(_time_generator, readers[0], collection, questions[: request.timed]))
         for kind, prompts in kinds.items():
-            outcomes[kind] = wait_for(partial(_grade_answers, answerers, collection, prompts, advance))
+            outcomes[kind] = wait_for(partial(_grade_answers, readers, collection, prompts, advance))
     _write_answers(job, collection, kinds, outcomes)
-    return _cell_outcome(request, collection, kinds, outcomes, {**calls, **times})
+    return cell_outcome(request, collection, kinds, outcomes, {**calls, **times})
+
+
+def all_prompts(
+    request: AnswerRequest, collection: Collection, questions: Sequence[Prompted]
+) -> dict[str, Sequence[Prompted]]:
+    """The questions as the run has them, under no name, and with each planting of distractors, under its own; one
+    planting alone is called `distracted`."""
+    kinds: dict[str, Sequence[Prompted]] = {"": questions}
+    if request.plantings:
+        index = BM25Index.of(collection.ids, collection.texts, asked=collection.queries)
+        planter = Planter(collection, index, request.seed)
+        for planting in request.plantings:
+            name = DISTRACTED if request.plants_once else planting.name
+            kinds[name] = [planter.plant_in(question, planting) for question in questions]
+    return kinds
 
 
 @contextmanager
-def open_models(
-    request: AnswerRequest, cache: Path | None = None, ledger: Ledger | None = None
-) -> Iterator[tuple[Answerer, Answerer]]:
-    """The generator and the grader, closed at the end."""
-    opened = partial(open_answerer, ledger=ledger, cache=cache, seed=request.seed)
-    pair = opened(request.generator), opened(request.judge)
+def open_readers(
+    request: AnswerRequest, generator: str, cache: Path | None = None, ledger: Ledger | None = None
+) -> Iterator[tuple[Reader, Reader]]:
+    """One of the generators and the grader, closed at the end."""
+    pair = tuple(_open_reader(target, request, cache, ledger) for target in (generator, request.judge))
     try:
-        yield pair
+        yield pair[0], pair[1]
     finally:
-        for answerer in pair:
-            answerer.close()
+        for reader in pair:
+            reader.close()
+
+
+def _open_reader(target: str, request: AnswerRequest, cache: Path | None, ledger: Ledger | None) -> Reader:
+    if is_extractor(target):
+        return Extractor(target, seed=request.seed)
+    return open_answerer(target, ledger=ledger, cache=cache, seed=request.seed)
 
 
 FIRST_MS, RATE, TIMED = "first_token_ms", "tokens_per_second", "timed"
@@ -209,7 +179,7 @@ questions."""
 
 
 async def _time_generator(
-    generating: Answerer, collection: Collection, asked: Sequence[Prompted]
+    generating: Reader, collection: Collection, asked: Sequence[Prompted]
 ) -> dict[str, int]:
     """The time of a first token, and the tokens a second after it, of questions that are answered one after another;
     nothing where none is timed or the server says too little."""
@@ -231,12 +201,12 @@ async def _time_generator(
 
 
 async def _grade_answers(
-    answerers: tuple[Answerer, Answerer],
+    readers: tuple[Reader, Reader],
     collection: Collection,
     asked: Sequence[Prompted],
     advance: Callable[[int], None],
 ) -> list[Graded | Failure]:
-    generating, judging = answerers
+    generating, judging = readers
 
     async def one(prompt: Prompted) -> Graded:
         texts = [collection.texts[place] for place in prompt.places]
@@ -252,9 +222,9 @@ async def _grade_answers(
     return [outcomes[position] for position in range(len(asked))]
 
 
-def answers_path(folder: str | Path, run: str) -> Path:
-    """Where the answers to the questions of a run are, a line of JSON each."""
-    return Path(folder) / "answers" / f"{slugify_name(named_path(run)[0])}.jsonl"
+def answers_path(folder: str | Path, name: str) -> Path:
+    """Where the answers of a cell are, a line of JSON each."""
+    return Path(folder) / "answers" / f"{slugify_name(name)}.jsonl"
 
 
 def _write_answers(
@@ -274,96 +244,9 @@ def _write_answers(
         for kind, prompts in kinds.items()
         for prompt, outcome in zip(prompts, outcomes[kind], strict=True)
     ]  # fmt: skip
-    path = answers_path(job.folder, job.run)
+    path = answers_path(job.folder, job.name)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, "\n".join(lines) + "\n")
-
-
-def _cell_outcome(
-    request: AnswerRequest,
-    collection: Collection,
-    kinds: Mapping[str, Sequence[Prompted]],
-    outcomes: Mapping[str, Sequence[Graded | Failure]],
-    calls: Mapping[str, int],
-) -> TaskOutcome:
-    n = len(collection.query_ids)
-    columns: dict[str, Floats] = {}
-    for kind, prompts in kinds.items():
-        mark = f" {kind}" if kind else ""
-        named = {
-            name: np.full(n, np.nan)
-            for name in (HEADLINE, "abstained", f"Hit@{request.k}", f"Harm@{request.k}")
-        }
-        for prompt, outcome in zip(prompts, outcomes[kind], strict=True):
-            grades = collection.grades[prompt.row]
-            useful = {place for place, grade in grades.items() if grade >= USEFUL}
-            named[f"Hit@{request.k}"][prompt.row] = float(useful <= set(prompt.places)) if useful else np.nan
-            harmful = sum(grades.get(place, 0) in (1, HARMFUL) for place in prompt.places)
-            named[f"Harm@{request.k}"][prompt.row] = harmful / request.k
-            if not isinstance(outcome, Failure):
-                named[HEADLINE][prompt.row] = outcome.right
-                named["abstained"][prompt.row] = outcome.answer.abstained
-        hit = named[f"Hit@{request.k}"]
-        named[f"Acc|Hit@{request.k}"] = np.where(hit == 1, named[HEADLINE], np.nan)
-        columns |= {f"{name}{mark}": values for name, values in named.items()}
-    if request.distractors:
-        columns["change by distractors"] = columns[f"{HEADLINE} distracted"] - columns[HEADLINE]
-    groups = collection.groups
-    estimates = {name: _mean_estimate(values, request, name, groups) for name, values in columns.items()}
-    items = Items()
-    for name, values in columns.items():
-        items.add(list(collection.query_ids), values, name)
-    return TaskOutcome(
-        tuple(_figure_score(name, estimate) for name, estimate in estimates.items()),
-        {HEADLINE: estimates[HEADLINE].component()}, items.columns, _skipped_questions(collection, kinds[""], outcomes),
-        counts={**calls, "questions": len(kinds[""]), **_count_abstentions(outcomes)}
-    )  # fmt: skip
-
-
-def _count_abstentions(outcomes: Mapping[str, Sequence[Graded | Failure]]) -> dict[str, int]:
-    """How many answers speak of an answer and give none; nothing where all give one."""
-    void = sum(
-        not isinstance(graded, Failure) and graded.answer.is_void
-        for every in outcomes.values()
-        for graded in every
-    )
-    return {"void": void} if void else {}
-
-
-def _mean_estimate(values: Floats, request: AnswerRequest, name: str, groups: Labels | None) -> Estimate:
-    has_value = ~np.isnan(values)
-    defined = values[has_value]
-    if not len(defined):
-        return Estimate(float("nan"), 0, np.empty(0), "")
-    drawn = resample_defined_means(
-        values[:, None],
-        n_resamples=request.resamples,
-        rng=generator(request.seed, TASK, "questions"),
-        groups=groups,
-    )[:, 0]
-    is_share = groups is None and not name.startswith(("Harm", "change"))
-    units = None if groups is None else effective_units(groups[has_value])
-    method = words("questions", RetrievalSet, groups)
-    return Estimate(float(defined.mean()), len(defined), drawn, method, is_share, units)
-
-
-def _figure_score(name: str, estimate: Estimate) -> Score:
-    measure, _, variant = name.partition(" ") if name.endswith(" distracted") else (name, "", "")
-    return estimate.score(measure, variant=variant)
-
-
-def _skipped_questions(
-    collection: Collection, asked: Sequence[Prompted], by_kind: Mapping[str, Sequence[Graded | Failure]]
-) -> tuple[Skipped, ...]:
-    """Questions without a reference, and those that a model failed, by reason."""
-    rows = {prompt.row for prompt in asked}
-    without = [key for row, key in enumerate(collection.query_ids) if row not in rows]
-    reasons: dict[str, list[str]] = {UNKNOWN: without} if without else {}
-    for kind, outcomes in by_kind.items():
-        for prompt, outcome in zip(asked, outcomes, strict=True):
-            if isinstance(outcome, Failure):
-                reasons.setdefault(f"{kind or 'plain'}: {outcome.reason}", []).append(prompt.question.id)
-    return tuple(Skipped(reason, len(ids), tuple(ids[:3])) for reason, ids in reasons.items())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -377,29 +260,29 @@ class AnswerPlan(planning.Plan):
 def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: Ledger | None) -> AnswerPlan:
     """Read the data and the runs, and open the models. UsageError and DataError for what is wrong in them."""
     collection, references = collection_of(request), references_of(request)
-    names = [named_path(run)[0] for run in request.runs]
+    pairs = list(product(request.runs, dict.fromkeys(request.generator)))
+    names = [_cell_name(request, run, generator) for run, generator in pairs]
     check_names(names)
-    with open_models(request, cache, ledger) as (generating, judging):
-        identity = [generating.identity("answer"), judging.identity("correct")]
-        settings = {"generator": dict(generating.about()), "judge": dict(judging.about())}
-        prices = {answerer.name: getattr(answerer.model, "price", None) for answerer in (generating, judging)}
+    identities, settings, prices = _describe_readers(request, cache, ledger)
     asked = list(
         prompt_questions(collection, read_ranking(request.runs[0], collection), request.k, references)
     )
     people = {"references": fingerprint_of(references)} if references else {}
     drawn = {} if collection.groups is None else {"drawn": "groups"}
+    planted = request.as_dict()
+    nearness = {"nearness": planted["nearness"]} if "nearness" in planted else {}
     systems, cells = [], []
-    for name, run in zip(names, request.runs, strict=True):
+    for name, (run, generator) in zip(names, pairs, strict=True):
         print_ = hash_entries([read_run(named_path(run)[1])])
         systems.append(PlannedSystem(run, name, print_, "classical", {"summary": "a run of passages"}))
         key = digest_json({
-            "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_], "models": identity,
-            "dataset": [collection.name, collection.fingerprint], "k": request.k, "distractors": request.distractors,
-            "limit": request.limit, "seed": request.seed, "resamples": request.resamples, **people,
-            **drawn
+            "protocol": "rag", "step": TASK, "version": VERSION, "run": [name, print_],
+            "models": identities[generator], "dataset": [collection.name, collection.fingerprint], "k": request.k,
+            "distractors": planted["distractors"], "limit": request.limit, "seed": request.seed,
+            "resamples": request.resamples, **people, **drawn, **nearness
         })  # fmt: skip
-        job = AnswerJob(request, run, str(folder), cache)
-        units = len(asked) * (2 if request.distractors else 1)
+        job = AnswerJob(request, run, generator, name, str(folder), cache)
+        units = len(asked) * (1 + len(request.plantings))
         cells.append(Cell(TASK, collection.name, name, key, units, job, remote=True))
     task = PlannedTask(TASK, len(asked), len(asked), collection.skipped, collection.warnings)
     dataset = PlannedDataset(
@@ -411,6 +294,30 @@ def make_plan(request: AnswerRequest, folder: Path, cache: Path | None, ledger: 
     )  # fmt: skip
 
 
+def _cell_name(request: AnswerRequest, run: str, generator: str) -> str:
+    """The run, and who answers where there are several."""
+    name = named_path(run)[0]
+    return name if len(set(request.generator)) == 1 else f"{name}, {generator}"
+
+
+def _describe_readers(
+    request: AnswerRequest, cache: Path | None, ledger: Ledger | None
+) -> tuple[Mapping[str, list[str]], Mapping[str, Any], Mapping[str, Any]]:
+    """By generator what its answers and their grades depend on; what the manifest says of all; and their prices."""
+    identities: dict[str, list[str]] = {}
+    about: list[dict[str, Any]] = []
+    prices: dict[str, Any] = {}
+    judge: dict[str, Any] = {}
+    for generator in dict.fromkeys(request.generator):
+        with open_readers(request, generator, cache, ledger) as (generating, judging):
+            identities[generator] = [generating.identity("answer"), judging.identity("correct")]
+            about.append(dict(generating.about()))
+            judge = dict(judging.about())
+            prices |= {reader.name: getattr(reader.model, "price", None) for reader in (generating, judging)}
+    several = {"generators": about} if len(about) > 1 else {"generator": about[0]}
+    return identities, {**several, "judge": judge}, prices
+
+
 def fingerprint_of(references: Mapping[str, Sequence[str]]) -> str:
     """A digest of people's answers."""
     return digest_json({key: list(answers) for key, answers in references.items()})
@@ -418,8 +325,12 @@ def fingerprint_of(references: Mapping[str, Sequence[str]]) -> str:
 
 def _judged_by_itself(plan: AnswerPlan) -> Iterator[str]:
     """A warning where one model answers and grades."""
-    generator, judge = (plan.settings[role].get("model") for role in ("generator", "judge"))
-    if generator is not None and generator == judge:
+    judge = plan.settings["judge"].get("model")
+    generators = plan.settings.get("generators") or [plan.settings["generator"]]
+    for generator in (about.get("model") for about in generators):
+        # What is quoted from a passage, or is not, no grader can favour.
+        if generator != judge or is_extractor(str(judge)):
+            continue
         yield f"{generator} grades its own answers: models tend to favour them. Let another one grade (-j)."
 
 
@@ -517,25 +428,34 @@ class Answering(Protocol):
 def _forecast_cell(
     cell: Cell, asked: Sequence[Prompted], texts: Sequence[str], request: AnswerRequest
 ) -> Forecast:
-    times, sample = (2 if request.distractors else 1), asked[:50]
-    with open_models(request) as (generating, judging):
-        lengths = []
-        for ask in sample:
-            shown = answer_messages(ask.question, [texts[place] for place in ask.places])
-            graded = correct_messages(ask.question, ask.reference, "x" * 4 * generating.options.output_tokens)
-            lengths.append([likely_tokens([m.content for m in messages]) for messages in (shown, graded)])
-        read = np.mean(lengths, axis=0) if lengths else np.zeros(2)
-        n, written = times * len(asked), generating.options.output_tokens
-        usd: float | None = 0.0
-        seconds = 0.0
-        for who, tokens, out in ((generating, read[0], written), (judging, read[1], 8)):
-            price = getattr(who.model, "price", None)
-            usd = None if price is None or usd is None else usd + price.usd(round(n * tokens), n * out)
-            seconds += remote_seconds(who.model, n, round(n * (tokens + out)), n * out)  # type: ignore[arg-type]
-    head = Forecast(
-        cell.task, cell.dataset, cell.system, len(asked), 0, round(n * (float(read.sum()) + written + 8))
-    )
-    return replace(head, requests=2 * n, usd=usd, seconds=seconds, assumed=True)
+    """The calls of the language models among generator and grader."""
+    n = (1 + len(request.plantings)) * len(asked)
+    usd: float | None = 0.0
+    seconds, tokens, requests = 0.0, 0, 0
+    with open_readers(request, cell.job.generator) as (generating, judging):
+        written = generating.options.output_tokens
+        read = _mean_tokens(asked[:50], texts, written)
+        for reader, size, out in ((generating, read[0], written), (judging, read[1], 8)):
+            if isinstance(reader, Extractor):
+                continue
+            price = getattr(reader.model, "price", None)
+            usd = None if price is None or usd is None else usd + price.usd(round(n * size), n * out)
+            seconds += remote_seconds(reader.model, n, round(n * (size + out)), n * out)  # type: ignore[arg-type]
+            tokens += round(n * (size + out))
+            requests += n
+    head = Forecast(cell.task, cell.dataset, cell.system, len(asked), 0, tokens)
+    return replace(head, requests=requests, usd=usd, seconds=seconds, assumed=True)
+
+
+def _mean_tokens(asked: Sequence[Prompted], texts: Sequence[str], written: int) -> tuple[float, float]:
+    """What a generator and a grader read for a question, about, where answers have so many tokens."""
+    lengths = []
+    for ask in asked:
+        shown = answer_messages(ask.question, [texts[place] for place in ask.places])
+        graded = correct_messages(ask.question, ask.reference, "x" * 4 * written)
+        lengths.append([likely_tokens([m.content for m in messages]) for messages in (shown, graded)])
+    means = np.mean(lengths, axis=0) if lengths else np.zeros(2)
+    return float(means[0]), float(means[1])
 
 
 def _timing_words(records: Sequence[CellRecord]) -> str:
@@ -553,17 +473,21 @@ def _answer_tables(rows: Sequence[Result], records: Sequence[CellRecord]) -> Ite
     """`rag_answers`: every figure of every run, and how fast the generator was."""
     yield ColumnTable.of(
         "rag_answers", "Answers from the passages of each run", rows, text("Run", "system"), text("Measure", "measure"),
-        text("Prompt", lambda row: row.variant or "the run's passages"), number("Value", "value", 3),
+        text("Prompt", _prompt_words), number("Value", "value", 3),
         number("95% low", "ci_low", 3), number("95% high", "ci_high", 3), whole("n"),
         note="An abstention is not right. Acc|Hit is accuracy where all useful passages were shown. "
         + _timing_words(records)
     )  # fmt: skip
 
 
+def _prompt_words(row: Result) -> str:
+    return row.variant or "the run's passages"
+
+
 def answer(
     dataset: str | Path,
     runs: Sequence[str | Path],
-    generator: str,
+    generator: str | Sequence[str],
     judge: str,
     *,
     out: str | Path,
@@ -572,13 +496,18 @@ def answer(
     max_usd: float | None = None,
     **arguments: Any,
 ) -> Run:
-    """Have a model answer the questions of a retrieval set from the passages of runs, and another one grade the
-    answers, resuming what is unfinished in `out`.
+    """Have one model or several answer the questions of a retrieval set from the passages of runs, and another one
+    grade the answers, resuming what is unfinished in `out`.
 
-    Further arguments are those of `AnswerRequest`: k (10), references, distractors (0), grades, mapping, split, limit,
-    seed (1337), resamples. Errors as for other runs.
+    Further arguments are those of `AnswerRequest`: k (10), references, distractors (0, a number or several), nearness
+    (("near",)), grades, mapping, split, limit, seed (1337), resamples. Errors as for other runs.
     """
     mapping = arguments.pop("mapping", None) or {}
+    if not isinstance(generator, str):
+        generator = tuple(generator)
+    for name in ("distractors", "nearness"):
+        if isinstance(arguments.get(name), list):
+            arguments[name] = tuple(arguments[name])
     request = request_of(
         AnswerRequest, answer, arguments, str(dataset), tuple(map(str, runs)), generator, judge,
         mapping=tuple(sorted(dict(mapping).items()))

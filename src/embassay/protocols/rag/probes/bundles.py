@@ -145,7 +145,8 @@ class Bundle:
     """One query with its five passages, not yet written out.
 
     `impostors` sign C2a, C2b and C4; C3 and C4 are on the `other` topic. `query` is a form with {A} and {T}, `title`
-    one with {T}; the author stands after it, behind a label. All five passages have one form.
+    one with {T}; the author stands after it, behind a label, and the `body` of the passage, if any, comes last. All
+    five passages have one form.
     """
 
     index: int
@@ -156,6 +157,7 @@ class Bundle:
     other: str
     query: str
     title: str
+    body: str = ""
 
     @property
     def signers(self) -> tuple[Person, ...]:
@@ -203,7 +205,8 @@ def make_texts(
     passages = []
     for person, topic in zip(bundle.signers, bundle.topics, strict=True):
         parts = [bundle.title.replace("{T}", topic), f"{bundle.label} {_end_sentence(named(person))}"]
-        passages.append(" ".join(reversed(parts) if author_first else parts))
+        head = " ".join(reversed(parts) if author_first else parts)
+        passages.append(f"{head} {bundle.body}" if bundle.body else head)
     return Written(_fill_form(bundle.query, in_query(bundle.author), bundle.topic), tuple(passages))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -25,6 +25,7 @@ Lang = Literal["en", "fr"]
 """A language that the probes have texts in."""
 LANGS: tuple[Lang, ...] = get_args(Lang)
 BASE = "base"
+OF_DATASETS = ("datasets", "mapping", "split", "grades")
 
 
 def _known_conditions() -> Mapping[str, Any]:
@@ -38,7 +39,8 @@ class NamesRequest:
     """The arguments of a name probe; two runs with equal requests give equal bytes.
 
     `langs` are the languages of the texts, `conditions` the ablations (empty: all ten; the base is always there),
-    `people` and `topics` files of the user's own. `limit` is the most queries, whatever `queries` says.
+    `people` and `topics` files of the user's own. `limit` is the most queries, whatever `queries` says. `datasets` are
+    retrieval data that are signed by the authors, to measure the recall that damaged names cost there.
     """
 
     systems: tuple[str, ...] = like(Request, "systems")
@@ -64,7 +66,13 @@ class NamesRequest:
     resamples: int = option(
         10_000, "Bootstrap resamples per interval.", least=1, most=MOST_RESAMPLES, group=STATISTICS
     )
-    datasets: tuple[str, ...] = field(default=(), init=False)
+    datasets: tuple[str, ...] = like(
+        Request, "datasets", default=(),
+        help="Retrieval data to sign with the authors, and to measure the recall that damaged names cost."
+    )  # fmt: skip
+    mapping: tuple[tuple[str, str], ...] = like(Request, "mapping", default=(), read=column_pairs)
+    split: str | None = like(Request, "split")
+    grades: str | None = like(Request, "grades")
 
     def __post_init__(self) -> None:
         for lang in self.langs:
@@ -97,10 +105,19 @@ class NamesRequest:
         """The user's lists, as `material` takes them."""
         return _list_files(self.people, self.topics)
 
+    def of_collections(self) -> NoiseRequest:
+        """How the questions of the datasets are read."""
+        langs = self.langs if len(self.langs) == 1 else ()
+        return NoiseRequest(
+            (), self.datasets, langs, reference="passage", mapping=self.mapping, split=self.split,
+            grades=self.grades, limit=self.limit, seed=self.seed
+        )  # fmt: skip
+
     def as_dict(self) -> dict[str, Any]:
-        """The arguments as saved in the manifest and compared on resume."""
-        plain = asdict(self)
-        plain.pop("datasets")
+        """The arguments as saved in the manifest and compared on resume; those of datasets only where there are any."""
+        plain = {**asdict(self), "mapping": dict(self.mapping)}
+        if not self.datasets:
+            plain = {name: value for name, value in plain.items() if name not in OF_DATASETS}
         return as_lists(plain)
 
 

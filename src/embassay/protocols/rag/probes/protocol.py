@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from embassay.protocols.kernel.forecast import Forecaster
 from embassay.protocols.kernel.outcome import Run
@@ -12,14 +12,15 @@ from embassay.protocols.kernel.protocol import Protocol
 from embassay.protocols.kernel.request import request_of
 from embassay.protocols.kernel.session import Conclusion, Session, Silent, unknown_price
 from embassay.protocols.rag.golden.protocol import ANSWER_TOKENS
-from embassay.protocols.rag.probes import names, noise
-from embassay.protocols.rag.probes.names import plan_names
+from embassay.protocols.rag.probes import names, noise, signatures
+from embassay.protocols.rag.probes.names import NamesJob, plan_names
 from embassay.protocols.rag.probes.noise import plan_noise
 from embassay.protocols.rag.probes.options import NamesRequest, NoiseRequest
 from embassay.protocols.rag.probes.plan import ProbePlan
 from embassay.protocols.rag.probes.questions import Rewritings, questions, small_talk
-from embassay.protocols.rag.probes.resampling import Rows
-from embassay.records import Result
+from embassay.protocols.rag.probes.resampling import RECALL, Rows
+from embassay.protocols.rag.probes.signatures import SignedJob, plan_collections, signature_tables
+from embassay.records import Result, TaskOutcome
 from embassay.runs.execution import Workers
 from embassay.runs.folder import CellRecord
 from embassay.runs.forecast import Forecast, Forecasts, remote_seconds
@@ -83,11 +84,12 @@ def probe_names(
 ) -> Run:
     """Does similarity tell authors apart, and by what? Resumes what is unfinished in `out`, and returns the run.
 
-    Further arguments are those of `NamesRequest`: langs (("en", "fr")), conditions (all), people, topics, queries
-    (100), runs (15), limit, seed (1337), tokenizer ("cl100k"), resamples (10,000). UsageError when `out` holds a run of
-    other arguments, BudgetExceeded at `max_usd`: what is finished is kept.
+    Further arguments are those of `NamesRequest`: datasets (none), langs (("en", "fr")), conditions (all), mapping,
+    split, grades, people, topics, queries (100), runs (15), limit, seed (1337), tokenizer ("cl100k"), resamples
+    (10,000). UsageError when `out` holds a run of other arguments, BudgetExceeded at `max_usd`: what is finished is
+    kept.
     """
-    request = request_of(NamesRequest, probe_names, _as_tuples(arguments), tuple(systems))
+    request = _probe_request(NamesRequest, probe_names, arguments, systems)
     return Probe().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
@@ -109,14 +111,7 @@ def probe_noise(
     mapping, split, grades, people, topics, queries (100), runs (3), limit, seed, tokenizer, resamples. Errors as for
     `probe_names`.
     """
-    mapping = arguments.pop("mapping", None) or {}
-    request = request_of(
-        NoiseRequest,
-        probe_noise,
-        _as_tuples(arguments),
-        tuple(systems),
-        mapping=tuple(sorted(dict(mapping).items())),
-    )
+    request = _probe_request(NoiseRequest, probe_noise, arguments, systems)
     return Probe().carry_out(
         request, Path(out), workers=workers, cache=cache, listener=listener, max_usd=max_usd
     )
@@ -133,8 +128,8 @@ class Probe(Protocol):
     ) -> ProbePlan:
         """Either probe's."""
         if isinstance(request, NamesRequest):
-            self.evaluate = names.evaluate_cell
-            return plan_names(request, cache, ledger)
+            self.evaluate = _evaluate_names
+            return plan_collections(plan_names(request, cache, ledger))
         self.evaluate = noise.evaluate_cell
         return plan_noise(request, self.folder.path, cache, ledger)
 
@@ -145,8 +140,9 @@ class Probe(Protocol):
         return Forecasts((*_forecast_rewriting(plan), *_forecast_cells(plan, measure=timed)))
 
     def headline(self, plan: ProbePlan, record: CellRecord) -> str:
-        """A margin, or a drop."""
-        del record
+        """A margin, a drop, or the recall of a collection."""
+        if record.task == signatures.TASK:
+            return RECALL
         return names.HEADLINE if plan.task == names.TASK else noise.HEADLINE
 
     def call(self, request: NamesRequest | NoiseRequest, out: Path) -> str:
@@ -177,11 +173,13 @@ class Probe(Protocol):
     def conclude(self, plan: ProbePlan, records: Sequence[CellRecord], rows: Sequence[Result]) -> Conclusion:
         """The tables of either probe."""
         del records  # their rows say all
-        table_rows, systems = Rows(rows), [system.name for system in plan.systems]
+        systems = [system.name for system in plan.systems]
+        signed = Rows(row for row in rows if row.task == signatures.TASK)
+        probed = Rows(row for row in rows if row.task != signatures.TASK)
         tables = (
-            names.name_tables(table_rows, systems, plan.request)
+            [*names.name_tables(probed, systems, plan.request), *signature_tables(signed, probed, systems)]
             if plan.task == names.TASK
-            else noise.noise_tables(table_rows, systems)
+            else noise.noise_tables(probed, systems)
         )
         return Conclusion(tables=tuple(table for table in tables if table.rows))
 
@@ -211,6 +209,25 @@ class Probe(Protocol):
             if record is not None and record.counts.get(MISSING, 0) > missing:
                 self.folder.cell_path(cell).unlink(missing_ok=True)
                 del session.records[cell.key]
+
+
+def _evaluate_names(job: NamesJob | SignedJob, advance: Callable[[int], None], **how: Any) -> TaskOutcome:
+    """The outcome of a cell of bundles, or of a collection."""
+    if isinstance(job, SignedJob):
+        return signatures.evaluate_cell(job, advance, **how)
+    return names.evaluate_cell(job, advance, **how)
+
+
+T = TypeVar("T", NamesRequest, NoiseRequest)
+
+
+def _probe_request(
+    kind: type[T], call: Callable[..., Any], arguments: Mapping[str, Any], systems: Sequence[str]
+) -> T:
+    """The request of a Python call, whose mapping is a dictionary."""
+    mapping = dict(arguments.get("mapping") or {})
+    other = {name: value for name, value in arguments.items() if name != "mapping"}
+    return request_of(kind, call, _as_tuples(other), tuple(systems), mapping=tuple(sorted(mapping.items())))
 
 
 def _as_tuples(arguments: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,320 @@
+"""Do old texts lose more by paraphrase than fresh ones reworded as much? What a model may have learnt by heart.
+
+PTEB suspects that scores on public texts are too high because models were trained on them. A text is *fresh* where its
+owner says that no model can have seen it. Both kinds are compared in bins of the same edit distance, so that it isn't
+the paraphraser that made the difference. What else tells old from fresh (topic, style, difficulty, people) is in it
+still: a difference is a suspicion and no proof, and none is no acquittal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.errors import UsageError
+from embassay.measures import edit_distances
+from embassay.protocols.kernel.tables import ColumnTable, text, whole
+from embassay.protocols.pteb.conclusions import VALUES, item_values, items_of, scored_cells, value_column
+from embassay.protocols.pteb.drops import (
+    FEWEST_TEXTS,
+    SCORES,
+    Score,
+    resample_deltas,
+    score_counts,
+)
+from embassay.protocols.pteb.plan import PtebPlan, Source
+from embassay.protocols.wordings.protocol import PARAPHRASES, PlannedDataset, Seeds
+from embassay.protocols.wordings.scores import ORIGINAL
+from embassay.protocols.wordings.sets import ParaphraseSet
+from embassay.protocols.wordings.tables import signed_points, where_known
+from embassay.protocols.wordings.work import task as task_named
+from embassay.randomness import random_bytes
+from embassay.runs.folder import CellRecord, RunFolder
+from embassay.stats import Estimate, percentile_interval
+
+Floats = NDArray[np.float64]
+EDGES = (0.2, 0.4, 0.6, 0.8)
+"""Where one bin of edit distances ends and the next begins."""
+METHOD = "95% percentile bootstrap over items within bins"
+EXCESS = (("excess", "estimate"), ("low", "low"), ("high", "high"))
+LIMITS = (
+    "Old and fresh differ in more than age (topic, style, difficulty, people): a positive difference is a suspicion of "
+    "memory, not a proof, and 0 no acquittal."
+)
+
+
+@dataclass(frozen=True)
+class Texts:
+    """The items of one dataset: how far each is reworded, the mean over its texts and runs (0 to 1), its value as it is
+    and in every run, and its gold where the score needs one; each (n,), NaN where there is none."""
+
+    name: str
+    distance: Floats
+    original: Floats
+    runs: tuple[Floats, ...]
+    gold: Floats | None = None
+
+
+@dataclass(frozen=True)
+class DistanceBin:
+    """What both kinds lose at one distance, as fractions, from `old` and `fresh` items; None with a `reason` where
+    either is too few."""
+
+    label: str
+    old: int
+    fresh: int
+    old_loss: float | None = None
+    fresh_loss: float | None = None
+    replicates: Floats | None = None
+    """Of the loss of old texts minus that of fresh ones."""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Excess:
+    """How much more old texts lose than fresh ones at equal distance: the mean over the bins that have both, each
+    weighed by how many items it rests on, with its 95% interval (NaN where nothing varies); None with a `reason` where
+    no bin has both."""
+
+    bins: tuple[DistanceBin, ...]
+    difference: Estimate | None
+    reason: str = ""
+
+
+def excess_loss(
+    score: Score,
+    old: Sequence[Texts],
+    fresh: Sequence[Texts],
+    *,
+    edges: Sequence[float] = EDGES,
+    seed: int = 1337,
+) -> Excess:
+    """What old texts lose beyond fresh ones that are reworded as much.
+
+    Each dataset is scored by itself in each bin, so that scales of different data are not mixed; a kind's loss is the
+    mean over its datasets by their items. Bins with under 10 items of a dataset leave that out. Items are resampled
+    within bins. UsageError without a dataset of either kind.
+    """
+    if not old or not fresh:
+        raise UsageError("Old and fresh texts are compared.", mend="Name some of the datasets with --fresh.")
+    bins = tuple(_compare_bin(score, old, fresh, ends, seed) for ends in pairwise((-np.inf, *edges, np.inf)))
+    usable = [part for part in bins if part.replicates is not None]
+    if not usable:
+        return Excess(bins, None, f"no distance has {FEWEST_TEXTS} items of both kinds")
+    # Of two means the smaller side decides how well their difference is known.
+    weights = np.array([part.old * part.fresh / (part.old + part.fresh) for part in usable])
+    weights /= weights.sum()
+    values = np.array([(part.old_loss or 0.0) - (part.fresh_loss or 0.0) for part in usable])
+    replicates = weights @ np.stack([part.replicates for part in usable if part.replicates is not None])
+    n = sum(part.old + part.fresh for part in usable)
+    difference = Estimate(float(weights @ values), *percentile_interval(replicates), n, METHOD)
+    return Excess(bins, difference)
+
+
+def _compare_bin(
+    score: Score, old: Sequence[Texts], fresh: Sequence[Texts], ends: tuple[float, float], seed: int
+) -> DistanceBin:
+    label = f"{max(ends[0], 0):g} to {min(ends[1], 1):g}"
+    first, second = (_side_loss(score, texts, ends, seed) for texts in (old, fresh))
+    if first.replicates is None or second.replicates is None:
+        reason = f"under {FEWEST_TEXTS} items, or no score, of either kind"
+        return DistanceBin(label, first.n, second.n, reason=reason)
+    replicates = first.replicates - second.replicates
+    return DistanceBin(label, first.n, second.n, first.loss, second.loss, replicates)
+
+
+class SideLoss(NamedTuple):
+    """What the datasets of one kind lose in a bin, with replicates; None where no dataset has a score."""
+
+    n: int
+    loss: float = 0.0
+    replicates: Floats | None = None
+
+
+def _side_loss(score: Score, texts: Sequence[Texts], ends: tuple[float, float], seed: int) -> SideLoss:
+    parts = [part for dataset in texts if (part := _dataset_loss(score, dataset, ends, seed)) is not None]
+    n = sum(part.n for part in parts)
+    if not n:
+        return SideLoss(0)
+    weights = np.array([part.n / n for part in parts])
+    losses = np.array([part.loss for part in parts])
+    replicates = weights @ np.stack([part.replicates for part in parts if part.replicates is not None])
+    return SideLoss(n, float(weights @ losses), replicates)
+
+
+def _dataset_loss(score: Score, texts: Texts, ends: tuple[float, float], seed: int) -> SideLoss | None:
+    members = (texts.distance > ends[0]) & (texts.distance <= ends[1]) & ~np.isnan(texts.original)
+    original = texts.original[members]
+    runs = [run[members] for run in texts.runs]
+    kept = [~np.isnan(run) for run in runs]
+    if min((int(mask.sum()) for mask in kept), default=0) < FEWEST_TEXTS:
+        return None
+    gold = None if texts.gold is None else texts.gold[members]
+    scored = partial(score_counts, score, gold)
+    after = [_score_once(scored, run, mask) for run, mask in zip(runs, kept, strict=True)]
+    before = [_score_once(scored, original, mask) for mask in kept]
+    loss = float(np.mean(before) - np.mean(after))
+    if np.isnan(loss):
+        return None
+    # A stream of its own, so that bins and datasets vary independently.
+    stream = int.from_bytes(random_bytes(4, seed, "freshness", texts.name, f"{ends[0]:g}"))
+    replicates = -resample_deltas(scored, original, runs, kept, stream)
+    return SideLoss(int(members.sum()), loss, replicates)
+
+
+def _score_once(scored: partial[Floats], values: Floats, kept: NDArray[np.bool_]) -> float:
+    return float(scored(values, kept[None, :].astype(np.int64))[0])
+
+
+def item_distances(
+    plan: PtebPlan, task: str, dataset: PlannedDataset, wordings: Sequence[Mapping[str, str]]
+) -> dict[tuple[str, str], float]:
+    """(language or "", item) -> how far its texts are reworded, the mean over texts and runs; `wordings` are those of
+    each run by text. An item of which no text is reworded has none."""
+    parts = plan.parts(dataset, task)
+    pairs: dict[tuple[str, str], list[tuple[str, str]]] = {}
+    for part in parts:
+        lang = part.lang if len(parts) > 1 else ""
+        for place, written in task_named(task).texts(part.data):
+            known = [(written, run[written]) for run in wordings if written in run]
+            for item in items_of(place):
+                pairs.setdefault((lang, item), []).extend(known)
+    return {key: _mean_distance(own) for key, own in pairs.items() if own}
+
+
+def _mean_distance(pairs: Sequence[tuple[str, str]]) -> float:
+    return float(edit_distances([pair[0] for pair in pairs], [pair[1] for pair in pairs]).mean())
+
+
+class FreshLine(NamedTuple):
+    """The losses of a system on a task at one distance, or over all distances that both kinds have."""
+
+    task: str
+    system: str
+    distance: str
+    old: int
+    fresh: int
+    old_loss: float | None
+    fresh_loss: float | None
+    excess: Estimate | None
+    reason: str
+
+
+def fresh_tables(
+    plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds, records: Sequence[CellRecord]
+) -> Iterator[ColumnTable]:
+    """`pteb_fresh`: for every system and task that has datasets of both kinds, what each loses at equal distance."""
+    names = fresh_names(plan)
+    if not names:
+        return
+    lines = list(_fresh_lines(plan, folder, sources, seeds, records, names))
+    yield ColumnTable.of(
+        "pteb_fresh", "Loss in points on old and on fresh texts at equal distance of paraphrase", lines, text("task"),
+        text("system"), text("edit distance", "distance"), whole("old"), whole("fresh"),
+        signed_points("old_loss"), signed_points("fresh_loss"),
+        *(where_known(signed_points(name, f"excess.{end}")) for name, end in EXCESS), text("reason"),
+        note=f"Loss: original minus paraphrased. Excess: that of old minus that of fresh texts. {LIMITS}",
+    )  # fmt: skip
+
+
+def fresh_names(plan: PtebPlan) -> frozenset[str]:
+    """The datasets of the run that are said to be fresh. UsageError for one that is none of the run."""
+    by_name = {dataset.name: dataset.name for dataset in plan.datasets}
+    by_name |= {dataset.source: dataset.name for dataset in plan.datasets}
+    for name in plan.request.fresh:
+        if name not in by_name:
+            raise UsageError(
+                f"--fresh names {name!r}, which is no dataset of this run.",
+                mend=f"There is {', '.join(dataset.name for dataset in plan.datasets)}.",
+            )
+    return frozenset(by_name[name] for name in plan.request.fresh)
+
+
+class Reworded(NamedTuple):
+    """A dataset of a task: how far each of its items is reworded, and the variants of its runs."""
+
+    dataset: str
+    distances: Mapping[tuple[str, str], float]
+    variants: Sequence[str]
+
+
+def _fresh_lines(
+    plan: PtebPlan,
+    folder: RunFolder,
+    sources: Sequence[Source],
+    seeds: Seeds,
+    records: Sequence[CellRecord],
+    names: frozenset[str],
+) -> Iterator[FreshLine]:
+    done = {(record.task, record.dataset, record.system, record.variant) for record in records if record.done}
+    systems = [system.name for system in plan.systems if system.kind != "reference"]
+    for task, datasets in _reworded_datasets(plan, folder, sources, seeds).items():
+        for system in systems:
+            kinds: dict[bool, list[Texts]] = {False: [], True: []}
+            for reworded in datasets:
+                where = (task, reworded.dataset, system)
+                if all((*where, variant) in done for variant in (ORIGINAL, *reworded.variants)):
+                    kinds[reworded.dataset in names].append(_read_texts(folder, where, reworded))
+            old, fresh = kinds[False], kinds[True]
+            if old and fresh:
+                excess = excess_loss(SCORES[task], old, fresh, seed=plan.request.seed)
+                yield from _lines_of(task, system, excess)
+
+
+def _reworded_datasets(
+    plan: PtebPlan, folder: RunFolder, sources: Sequence[Source], seeds: Seeds
+) -> dict[str, list[Reworded]]:
+    """The datasets of each task that has a score per text."""
+    by_task: dict[str, list[Reworded]] = {}
+    for task, dataset in scored_cells(plan):
+        distances = item_distances(plan, task, dataset, _wordings_of(folder, sources, seeds, dataset.name))
+        variants = [source.variant(seed) for source in sources for seed in seeds[source.name, dataset.name]]
+        by_task.setdefault(task, []).append(Reworded(dataset.name, distances, variants))
+    return by_task
+
+
+def _wordings_of(
+    folder: RunFolder, sources: Sequence[Source], seeds: Seeds, dataset: str
+) -> list[dict[str, str]]:
+    """The usable wordings of each run, by text."""
+    paraphrases = ParaphraseSet.create(folder.path / PARAPHRASES)
+    runs = []
+    for source in sources:
+        for seed in seeds[source.name, dataset]:
+            if paraphrases.has(source.name, dataset, seed):
+                rows = paraphrases.rows(source.name, dataset, seed)
+                runs.append({row.text: row.wording for row in rows if row.usable})
+    return runs
+
+
+def _read_texts(folder: RunFolder, where: tuple[str, str, str], reworded: Reworded) -> Texts:
+    """The items of a cell that are reworded, with their values."""
+    measure, gold = VALUES[where[0]]
+    original = item_values(folder, where, ORIGINAL, measure)
+    # An item without any usable wording has no distance, and stands in no bin.
+    keys = [key for key in original if key in reworded.distances]
+    golds = item_values(folder, where, ORIGINAL, gold) if gold else None
+    runs = (item_values(folder, where, variant, measure) for variant in reworded.variants)
+    return Texts(
+        reworded.dataset, value_column(reworded.distances, keys), value_column(original, keys),
+        tuple(value_column(run, keys) for run in runs), None if golds is None else value_column(golds, keys)
+    )  # fmt: skip
+
+
+def _lines_of(task: str, system: str, excess: Excess) -> Iterator[FreshLine]:
+    for part in excess.bins:
+        difference = None
+        if part.replicates is not None and part.old_loss is not None and part.fresh_loss is not None:
+            ends = percentile_interval(part.replicates)
+            difference = Estimate(part.old_loss - part.fresh_loss, *ends, part.old + part.fresh, METHOD)
+        yield FreshLine(
+            task, system, part.label, part.old, part.fresh, part.old_loss, part.fresh_loss, difference, part.reason
+        )  # fmt: skip
+    old, fresh = (sum(getattr(part, side) for part in excess.bins) for side in ("old", "fresh"))
+    yield FreshLine(task, system, "all", old, fresh, None, None, excess.difference, excess.reason)

@@ -1,0 +1,380 @@
+"""What damaged names cost in recall: the passages of a collection are signed, its questions ask for the author, and
+names are damaged there as in the bundles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Similarity, Spread
+from embassay.data.shapes import check_targets
+from embassay.measures.judgements import RELEVANT
+from embassay.protocols.kernel import inputs
+from embassay.protocols.kernel.estimates import Items
+from embassay.protocols.kernel.forecast import Work
+from embassay.protocols.kernel.inputs import charged
+from embassay.protocols.kernel.plan import PlannedDataset, PlannedTask, check_names
+from embassay.protocols.kernel.tables import ColumnTable, number
+from embassay.protocols.rag.probes import plan
+from embassay.protocols.rag.probes.bundles import (
+    CONDITIONS,
+    Bundle,
+    Person,
+    near_miss,
+    open_material,
+)
+from embassay.protocols.rag.probes.names import (
+    ABSOLUTE,
+    ACROSS,
+    CONDITION,
+    NEAR_MISS,
+    PERCENT,
+    make_collections,
+    margins_of,
+)
+from embassay.protocols.rag.probes.options import BASE, Lang, NamesRequest
+from embassay.protocols.rag.probes.plan import NAMES_VERSION, ProbePlan, cell_key, cell_of
+from embassay.protocols.rag.probes.questions import Questions, langs_of, questions
+from embassay.protocols.rag.probes.resampling import (
+    DATASET,
+    INTERVALS,
+    MEASURES,
+    RECALL,
+    SYSTEM,
+    ProbeContext,
+    ProbeLine,
+    Rows,
+    change_fields,
+    first_passages,
+    link_table,
+    lost_queries,
+    measure_values,
+)
+from embassay.randomness import random_bytes
+from embassay.records import Component, Result, Score, TaskOutcome
+from embassay.runs.execution import HERE
+from embassay.runs.forecast import Hear
+from embassay.runs.memory import Footprint, room_for
+from embassay.systems import open_system
+from embassay.systems.remote import Ledger
+from embassay.text import open_tokenizer, split_sentences
+
+Floats = NDArray[np.float64]
+TASK = "signatures"
+ASKED: Mapping[Lang, str] = {"en": "Works by {A}: {T}", "fr": "Travaux de {A} : {T}"}
+"""How a question of a collection asks for its author (ours)."""
+RIVALS = 50
+"""So many passages compete with the right ones of a question: those that BM25 finds first."""
+
+
+@dataclass(frozen=True)
+class Signatures:
+    """The author that each question asks for, who signed each passage, and who signs it where impostors have nearly
+    the author's name."""
+
+    authors: tuple[Person, ...]
+    signers: tuple[Person, ...]
+    near_signers: tuple[Person, ...]
+
+
+def draw_signatures(posed: Questions, people: Sequence[Person], seed: int) -> Signatures:
+    """Questions that share a relevant passage ask for one author, who signed what is relevant to them; all other
+    passages have signers drawn from `seed`, so that an author has works on other topics too.
+
+    As near misses, the passages that come first for a question but are relevant to none are signed by its author's
+    name with 1, 2 or 3 letters changed. Where a passage is relevant to questions of two authors, the last signed it.
+    """
+    distinct = tuple(dict.fromkeys(people))
+    together = posed.together()
+    groups = range(len(posed)) if together is None else together.tolist()
+    authors = tuple(distinct[group % len(distinct)] for group in groups)
+    signers = [_draw_person(distinct, seed, place) for place in range(len(posed.corpus))]
+    own = dict[int, Person]()
+    for author, grades in zip(authors, posed.grades, strict=True):
+        own |= {place: author for place, grade in grades.items() if grade >= RELEVANT}
+    for place, author in own.items():
+        signers[place] = author
+    # Who answers a question keeps the name that it asks for.
+    near_signers = list(signers)
+    for place, question in _find_rivals(posed).items():
+        if place not in own:
+            near_signers[place] = _miss_name(authors[question], 1 + place % 3)
+    return Signatures(authors, tuple(signers), tuple(near_signers))
+
+
+def _draw_person(people: Sequence[Person], seed: int, place: int) -> Person:
+    drawn = int.from_bytes(random_bytes(8, seed, "signer", str(place)), "big")
+    return people[drawn % len(people)]
+
+
+def _find_rivals(posed: Questions) -> Mapping[int, int]:
+    """Passage -> the question that it comes first for, by words alone; passages that come first for none are left
+    out."""
+    ranked = open_system("bm25", tokenizer=open_tokenizer("words")).search(
+        list(posed.texts), posed.corpus, RIVALS
+    )
+    rivals = dict[int, int]()
+    # Rank by rank, so that a passage goes to the question that it comes first for.
+    for of_rank in ranked.indices.T.tolist():
+        for question, place in enumerate(of_rank):
+            if place >= 0:
+                rivals.setdefault(place, question)
+    return rivals
+
+
+def _miss_name(person: Person, distance: int) -> Person:
+    given, _, family = near_miss(person.name, distance).rpartition(" ")
+    return Person(given, family)
+
+
+@dataclass(frozen=True)
+class Signed:
+    """A collection under one condition: its questions (q,) and passages (n,) as they are written."""
+
+    queries: tuple[str, ...]
+    passages: tuple[str, ...]
+
+
+def sign_collection(posed: Questions, signatures: Signatures, condition: str, seed: int) -> Signed:
+    """The collection as a condition writes it: the author stands behind the first sentence of a passage, and before
+    the question. A passage without text stays so."""
+    is_near = condition == NEAR_MISS
+    signers = signatures.near_signers if is_near else signatures.signers
+    # A near miss is in who signs; how texts are written is that of the base.
+    write = CONDITIONS[BASE if is_near else condition].write
+    asked = zip(signatures.authors, posed.texts, strict=True)
+    stored = zip(signers, posed.corpus, strict=True)
+    queries = (write(_bundle_of(posed.lang, author, text), seed).query for author, text in asked)
+    passages = (
+        write(_bundle_of(posed.lang, signer, *_split_title(text)), seed).passages[0] if text.strip() else text
+        for signer, text in stored
+    )
+    return Signed(tuple(queries), tuple(passages))
+
+
+def _bundle_of(lang: Lang, author: Person, title: str, body: str = "") -> Bundle:
+    """A question, or a passage, as a bundle of its own, in which it stands first."""
+    return Bundle(0, lang, author, (author, author, author), title, title, ASKED[lang], "{T}", body)
+
+
+def _split_title(text: str) -> tuple[str, str]:
+    """The first sentence of a text that has one, and the rest."""
+    title = split_sentences(text)[0]
+    return title, text.strip().removeprefix(title).strip()
+
+
+@dataclass(frozen=True)
+class Damages:
+    """The conditions that change a collection, `base` first, and how each writes it."""
+
+    posed: Questions
+    signatures: Signatures
+    names: tuple[str, ...]
+    seed: int
+
+    def write_under(self, condition: str) -> Signed:
+        """The collection under one of the conditions."""
+        return sign_collection(self.posed, self.signatures, condition, self.seed)
+
+
+@lru_cache(maxsize=2)
+def damages_of(request: NamesRequest, source: str, lang: Lang) -> Damages:
+    """The damages to a dataset in a language. An ablation that changes no text of it is left out: it can cost
+    nothing."""
+    posed = questions(request.of_collections(), source, lang)
+    people = open_material(lang, **request.files).people
+    signatures = draw_signatures(posed, people, request.seed)
+    plain = sign_collection(posed, signatures, BASE, request.seed)
+    names = [
+        name
+        for name in request.wanted_conditions
+        if name == BASE or sign_collection(posed, signatures, name, request.seed) != plain
+    ]
+    return Damages(posed, signatures, tuple(names), request.seed)
+
+
+def rehearse_calls(damages: Damages, hear: Hear) -> bool:
+    """Tell of the calls that an encoder gets: a search under each condition."""
+    for name in damages.names:
+        signed = damages.write_under(name)
+        hear(list(dict.fromkeys(signed.queries)), "query")
+        hear(signed.passages, "document")
+    return True
+
+
+def search_signed(system: Similarity, damages: Damages) -> Mapping[str, Mapping[str, Floats]]:
+    """Condition -> measure -> its value for every question, (q,), NaN where it is undefined."""
+    counts = damages.posed.counts()
+    by_condition = {}
+    for name in damages.names:
+        signed = damages.write_under(name)
+        indices = first_passages(system, signed.queries, signed.passages)
+        by_condition[name] = measure_values(counts, damages.posed.top(indices))
+    return by_condition
+
+
+@dataclass(frozen=True)
+class SignedJob(inputs.Job):
+    """All that a worker needs to do a cell of a collection."""
+
+    source: str
+    lang: Lang
+    request: NamesRequest
+
+
+def evaluate_cell(
+    job: SignedJob, advance: Callable[[int], None], *, ledger: Ledger | None = None, spread: Spread = HERE
+) -> TaskOutcome:
+    """The outcome of one cell, with how many texts were encoded and taken from the cache."""
+    request = job.request
+    damages = damages_of(request, job.source, job.lang)
+    posed = damages.posed
+    opened = job.opened(advance, ledger=ledger, spread=spread)
+    context = ProbeContext(
+        posed.dataset, open_tokenizer(request.tokenizer), request.seed, request.resamples,
+        together=posed.together()
+    )  # fmt: skip
+    need = memory_of(request, job.source, job.lang, opened.system)
+    with room_for(need), charged(ledger, opened.system.name) as requests:
+        opened.prefetch(partial(rehearse_calls, damages))
+        values = search_signed(opened.system, damages)
+        lost = lost_queries(opened.system, posed.ids, lambda query: _texts_of(damages, query))
+        if lost.too_many:
+            result = lost.without_score(RECALL, Items(), posed.skipped)
+        else:
+            for of_queries in chain.from_iterable(by_measure.values() for by_measure in values.values()):
+                of_queries[lost.mask] = np.nan
+            margins = _probe_changes(opened.system, request, job.lang, damages.names)
+            result = cell_outcome(posed.ids, values, margins, context)
+            skipped = (*posed.skipped, *lost.skipped)
+            result = replace(result, skipped=skipped, warnings=posed.warnings)
+    return opened.add_conduct(result, requests, compares=True)
+
+
+def _texts_of(damages: Damages, query: int) -> Iterator[str]:
+    author, text = damages.signatures.authors[query], damages.posed.texts[query]
+    for name in damages.names:
+        condition = CONDITIONS[BASE if name == NEAR_MISS else name]
+        yield condition.write(_bundle_of(damages.posed.lang, author, text), damages.seed).query
+
+
+def _probe_changes(
+    system: Similarity, request: NamesRequest, lang: Lang, conditions: Sequence[str]
+) -> Floats:
+    """What each ablation among the conditions does to the name margin of the bundles: (conditions - 1,)."""
+    texts, _ = make_collections(request, lang)
+    means = margins_of(system, texts).name.mean(axis=(1, 2))
+    places = [texts.conditions.index(name) for name in conditions]
+    return np.asarray(means[places[1:]] - means[places[0]])
+
+
+def cell_outcome(
+    ids: Sequence[str],
+    values: Mapping[str, Mapping[str, Floats]],
+    margins: Floats,
+    context: ProbeContext,
+) -> TaskOutcome:
+    """The outcome of a cell: each measure under each condition, its change against the base, which stands first, and
+    over conditions the correlation with what the probe's margin loses, `margins` (conditions - 1,)."""
+    items = Items()
+    scores = []
+    for name, by_measure in values.items():
+        variant = "" if name == BASE else name
+        for measure, of_queries in by_measure.items():
+            scores.append(context.over_queries(measure, of_queries, variant=variant))
+            items.add(list(ids), of_queries, measure, variant)
+    scores += _change_scores(values, margins, context)
+    headline = next(score for score in scores if score.measure == RECALL)
+    components = {RECALL: Component(headline.value, headline.n, np.empty(0), headline.reason)}
+    return TaskOutcome(tuple(scores), components, items.columns)
+
+
+def _change_scores(
+    values: Mapping[str, Mapping[str, Floats]], margins: Floats, context: ProbeContext
+) -> Iterator[Score]:
+    for measure in MEASURES:
+        plain = values[BASE][measure]
+        changes = {name: by_measure[measure] - plain for name, by_measure in values.items() if name != BASE}
+        for name, of_queries in changes.items():
+            yield context.over_queries(f"{measure} change", of_queries, variant=name)
+        if changes:
+            # The probe is a forecast made before: what varies between resamples is the loss alone.
+            known = np.repeat(margins[:, None], len(plain), axis=1)
+            names = ABSOLUTE, f"{measure} change"
+            yield from context.links_of_means(known, np.stack(list(changes.values())), names, ACROSS)
+
+
+def memory_of(request: NamesRequest, source: str, lang: Lang, system: Similarity) -> Footprint:
+    """What a cell will hold: the collection under one condition at a time, and the texts of the probe."""
+    damages, (texts, _) = damages_of(request, source, lang), make_collections(request, lang)
+    signed = damages.write_under(BASE)
+    places = len(signed.queries) * len(damages.names)
+    sizes = plan.Sizes(texts.right.size, places, len(signed.queries), request.resamples)
+    return plan.memory_needed(
+        system, [*texts.queries, *signed.queries], [*texts.passages, *signed.passages], sizes,
+        "Sign a smaller collection, or ask fewer questions (--limit)"
+    )  # fmt: skip
+
+
+def plan_collections(bundled: ProbePlan) -> ProbePlan:
+    """The plan of a name probe with the cells of its datasets. UsageError for a dataset in neither language."""
+    check_targets(dict(bundled.request.mapping))
+    request = bundled.request
+    tokenizer = open_tokenizer(request.tokenizer)
+    datasets, cells, efforts = list(bundled.datasets), list(bundled.cells), list(bundled.efforts)
+    for source in dict.fromkeys(request.datasets):
+        for lang in langs_of(request.of_collections(), source):
+            damages = damages_of(request, source, lang)
+            posed = damages.posed
+            units = (len(posed) + len(posed.corpus)) * len(damages.names)
+            planned = PlannedTask(TASK, len(posed), units, posed.skipped, posed.warnings)
+            datasets.append(PlannedDataset(source, posed.dataset, lang, posed.fingerprint, (planned,)))
+            in_groups = posed.together() is not None
+            for system in bundled.systems:
+                key = cell_key(
+                    TASK, NAMES_VERSION, system, posed.fingerprint, tokenizer, request, in_groups=in_groups
+                )
+                job = SignedJob(
+                    system.spec, request.seed, request.tokenizer, bundled.cache, source, lang, request
+                )
+                cells.append(cell_of(TASK, posed.dataset, system, key, units, job))
+            efforts.append(partial(_cell_effort, request, source, lang, units))
+    check_names(dataset.name for dataset in datasets)
+    return replace(bundled, datasets=tuple(datasets), cells=tuple(cells), efforts=tuple(efforts))
+
+
+def _cell_effort(request: NamesRequest, source: str, lang: Lang, units: int) -> Work:
+    damages = damages_of(request, source, lang)
+    posed = damages.posed
+    tokens = sum(map(len, posed.corpus)) * len(damages.names) // 4
+    return Work(
+        TASK, posed.dataset, len(posed), units, tokens, partial(rehearse_calls, damages), posed.corpus,
+        posed.texts, "search", footprint=partial(memory_of, request, source, lang)
+    )  # fmt: skip
+
+
+def signature_tables(rows: Rows, probed: Rows, systems: Sequence[str]) -> Iterator[ColumnTable]:
+    """The tables of the collections, beside the rows of the probe."""
+
+    def find_margin(line: ProbeLine) -> Result | None:
+        """What the ablation does to the margin of bundles in the same language, in percent."""
+        dataset = next(name for name, lang in probed.langs.items() if lang == line.lang)
+        return probed.find(dataset, line.system, line.variant, PERCENT)
+
+    lines = rows.lines(systems, ("", *CONDITIONS))
+    yield ColumnTable.of(
+        "name_losses", "What damaged names cost in a collection",
+        [line for line in lines if line.find(RECALL) is not None], DATASET, SYSTEM, CONDITION,
+        number("margin %", "value", 1, "signed").within(find_margin),
+        *chain.from_iterable(map(change_fields, MEASURES)),
+        note="Passages are signed and questions ask for an author. Change is against the base; margin % is what the "
+        f"ablation does to the name margin of the probe. {INTERVALS}"
+    )  # fmt: skip
+    yield link_table(
+        rows, systems, "name_forecasts", "The probe's margin and what is lost, over conditions", ACROSS
+    )

@@ -1,0 +1,372 @@
+"""What guards a search against damaged text: cleaning, a second search by words, reranking, or refusing to answer?
+(asked for in SAGE's conclusion as defensive architectures; measures and rule are ours)
+
+Questions, or documents, are damaged by an edit. For the system alone and behind each guard it is measured how much of
+the clean nDCG@10 of the system alone is kept; what a guard takes is timed. The cheapest that keeps enough is named by
+the table.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from embassay.contracts import Ranked, Similarity
+from embassay.errors import ModelError
+from embassay.protocols.kernel.estimates import Estimate, Items, Lost, undefined
+from embassay.protocols.kernel.groups import Labels, groups_of, words
+from embassay.protocols.kernel.tables import ColumnTable, number, text
+from embassay.protocols.sage.retrieval import K, gains_of, ideal_gains, ndcg
+from embassay.protocols.sage.tasks import Context, chosen_edits, with_options
+from embassay.randomness import generator, random_bytes
+from embassay.records import Result, RetrievalSet, Score, TaskOutcome
+from embassay.runs.folder import CellRecord
+from embassay.search.fusion import rrf
+from embassay.stats.resampling import effective_units, resample_defined_means
+from embassay.systems import open_system
+from embassay.systems.cleanup import Cleanup
+from embassay.systems.rerankers import open_reranker
+
+T = TypeVar("T")
+Floats = NDArray[np.float64]
+HEADLINE = "kept"
+RESTORED, ANSWERED, PRICE = "restored", "answered", "change of clean"
+CLEAN, ALONE = "clean", "alone"
+DEPTH = 50
+"""Documents of each ranking that are fused, and that a reranker sees."""
+LEAST_ANSWERED = 0.8
+"""Share of the questions that a threshold has to leave answered to be a guard."""
+TASK = "guards"
+TIME = "us_per_query "
+"""Counts of a cell begin so: the microseconds that a guard takes for a question, by its name."""
+
+
+@dataclass(frozen=True)
+class AskedSearch:
+    """Questions and the documents that they search, under one edit or none."""
+
+    name: str
+    queries: Sequence[str]
+    corpus: Sequence[str]
+
+
+@dataclass(frozen=True)
+class JudgedRanking:
+    """What was found for every question, best first, and its nDCG@10, (q,), NaN where the question is not answered."""
+
+    ranked: Ranked
+    ndcg: Floats
+
+
+class GuardBench:
+    """A system on a retrieval set, with what its guards are made of; each search is done once, and what a guard takes
+    beside it is timed."""
+
+    def __init__(self, system: Similarity, data: RetrievalSet, context: Context) -> None:
+        self.system, self.data, self.context = system, data, context
+        self.options = context.options
+        self.seconds: dict[str, list[float]] = {}
+        self._gains, self._ideal = gains_of(data), ideal_gains(data)
+        self._alone: dict[str, JudgedRanking] = {}
+
+    def search_alone(self, asked: AskedSearch) -> JudgedRanking:
+        """What the system finds."""
+        if asked.name not in self._alone:
+            self._alone[asked.name] = self.judge_ranking(
+                self.system.search(asked.queries, asked.corpus, DEPTH)
+            )
+        return self._alone[asked.name]
+
+    def judge_ranking(self, ranked: Ranked) -> JudgedRanking:
+        """With its nDCG."""
+        return JudgedRanking(ranked, ndcg(self._gains, ranked.indices[:, :K], self._ideal, self.context))
+
+    def take_time(self, guard: str, work: Callable[[], T]) -> T:
+        """What the work gives; its time counts for the guard."""
+        begun = time.perf_counter()
+        result = work()
+        self.seconds.setdefault(guard, []).append(time.perf_counter() - begun)
+        return result
+
+    def count_times(self) -> dict[str, int]:
+        """Microseconds for a question, by guard."""
+        per_search = {guard: sum(spent) / len(spent) for guard, spent in self.seconds.items()}
+        return {f"{TIME}{guard}": round(1e6 * spent / len(self.data)) for guard, spent in per_search.items()}
+
+
+def clean_texts(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+    """What comes in is cleaned: the questions, or the documents."""
+    cleanup = Cleanup(bench.options.guard_clean)
+    queries, corpus = asked.queries, asked.corpus
+    cleanup("Lists are read before the time is taken.")
+    if bench.options.guard_side == "queries":
+        queries = bench.take_time("cleaning", lambda: cleanup.afresh(asked.queries))
+    else:
+        corpus = bench.take_time("cleaning", lambda: cleanup.afresh(asked.corpus))
+    return bench.judge_ranking(bench.system.search(queries, corpus, DEPTH))
+
+
+def fuse_searches(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+    """A second system searches too, and both rankings are one by reciprocal ranks."""
+    other = open_system(
+        bench.options.guard_hybrid, tokenizer=bench.context.tokenizer, seed=bench.context.seed
+    )
+    own = bench.search_alone(asked).ranked
+
+    def fuse() -> Ranked:
+        found = other.search(asked.queries, asked.corpus, DEPTH)
+        indices, scores = np.full_like(own.indices, -1), np.full_like(own.scores, -np.inf)
+        for row, both in enumerate(zip(own.indices.tolist(), found.indices.tolist(), strict=True)):
+            lists = [[str(place) for place in ranking if place >= 0] for ranking in both]
+            fused = rrf(lists)[: indices.shape[1]]
+            indices[row, : len(fused)] = [int(hit.id) for hit in fused]
+            scores[row, : len(fused)] = [hit.score for hit in fused]
+        return Ranked(indices, scores)
+
+    return bench.judge_ranking(bench.take_time("hybrid", fuse))
+
+
+def rerank_first(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+    """A reranker orders the first documents anew; equal ones stay in the system's order."""
+    reranker = open_reranker(
+        bench.options.guard_rerank, tokenizer=bench.context.tokenizer, seed=bench.context.seed
+    )
+    own = bench.search_alone(asked).ranked
+
+    def rerank() -> Ranked:
+        indices, scores = own.indices.copy(), own.scores.copy()
+        for row, query in enumerate(asked.queries):
+            places = own.indices[row][own.indices[row] >= 0]
+            values = reranker.score(query, [asked.corpus[place] for place in places.tolist()])
+            order = np.argsort(-values, kind="stable")
+            indices[row, : len(places)], scores[row, : len(places)] = places[order], values[order]
+        return Ranked(indices, scores)
+
+    return bench.judge_ranking(bench.take_time("rerank", rerank))
+
+
+def refuse_unsure(bench: GuardBench, asked: AskedSearch) -> JudgedRanking:
+    """Questions whose first document is less similar than a threshold are not answered: the lowest with which those
+    that are keep enough, and that leaves `LEAST_ANSWERED` of them; found on one half of the questions for the other."""
+    own = bench.search_alone(asked)
+    clean = bench.search_alone(clean_search(bench.data)).ndcg
+    # A question is refused by a threshold that it had no part in.
+    values, sure = own.ndcg.copy(), own.ranked.scores[:, 0]
+    halves = _halves(bench.data, bench.context.seed)
+    for half in (False, True):
+        here, there = halves == half, halves != half
+        wanted = bench.options.guard_keep * float(np.mean(clean[there])) if there.any() else 0.0
+        values[here & (sure < lowest_threshold(sure[there], own.ndcg[there], wanted))] = np.nan
+    return JudgedRanking(own.ranked, values)
+
+
+def lowest_threshold(sure: Floats, values: Floats, wanted: float) -> float:
+    """The lowest of the similarities (n,) from which on the mean of the values is at least `wanted`, of those that
+    leave `LEAST_ANSWERED` of them; where none does, that with the highest mean.
+
+    >>> lowest_threshold(np.array([0.1, 0.2, 0.3, 0.4, 0.5]), np.array([0.0, 1.0, 1.0, 1.0, 1.0]), 0.9)
+    0.2
+    """
+    order = np.argsort(sure, kind="stable")
+    most = int((1 - LEAST_ANSWERED) * len(order) + 1e-9)
+    means = [float(values[order[start:]].mean()) for start in range(min(most + 1, len(order)))]
+    if not means:
+        return -np.inf
+    # Where no threshold keeps enough, the one that keeps most does as well as can be.
+    start = next((place for place, mean in enumerate(means) if mean >= wanted), int(np.argmax(means)))
+    return float(sure[order[start]]) if start else -np.inf
+
+
+def _halves(data: RetrievalSet, seed: int) -> NDArray[np.bool_]:
+    """To which half each question belongs, (q,); questions that share a relevant document to one."""
+    groups = groups_of(data)
+    names = data.queries.ids if groups is None else [str(label) for label in groups.tolist()]
+    return np.array([random_bytes(1, seed, "half", name)[0] % 2 == 1 for name in names])
+
+
+GUARDS: Mapping[str, Callable[[GuardBench, AskedSearch], JudgedRanking]] = {
+    "cleaning": clean_texts, "hybrid": fuse_searches, "rerank": rerank_first, "threshold": refuse_unsure
+}  # fmt: skip
+"""By name; the last is named where no other does."""
+
+
+def clean_search(data: RetrievalSet) -> AskedSearch:
+    """The questions and documents as they are."""
+    return AskedSearch(CLEAN, data.queries.texts, data.corpus.texts)
+
+
+def damaged_search(data: RetrievalSet, edit: str, context: Context) -> AskedSearch:
+    """The same with one side under an edit."""
+    damage = with_options(edit, context)
+    if context.options.guard_side == "queries":
+        return AskedSearch(edit, damage(data.queries.texts, data.queries.ids), data.corpus.texts)
+    return AskedSearch(edit, data.queries.texts, damage(data.corpus.texts, data.corpus.ids))
+
+
+def evaluate(system: Similarity, data: RetrievalSet, context: Context) -> TaskOutcome:
+    """Measure what a system keeps under every edit, alone and behind every guard."""
+    bench = GuardBench(system, data, context)
+    edits = chosen_edits(context.options.guard_edits)
+    searches = [clean_search(data), *(damaged_search(data, edit, context) for edit in edits)]
+    columns, reasons = dict[str, Floats](), dict[str, str]()
+    for asked in searches:
+        columns[asked.name] = bench.search_alone(asked).ndcg
+        for name, guard in GUARDS.items():
+            try:
+                columns[f"{asked.name}:{name}"] = guard(bench, asked).ndcg
+            except ModelError as error:
+                reasons[name] = str(error)
+    lost = Lost(system, data.queries.ids, "queries")
+    for asked in searches:
+        lost.see_texts(asked.queries)
+    if lost.too_many:
+        return lost.without_score(HEADLINE, Items())
+    for column in columns.values():
+        column[lost.mask] = np.nan
+    return _outcome(columns, reasons, edits, bench, lost)
+
+
+def _outcome(
+    columns: Mapping[str, Floats],
+    reasons: Mapping[str, str],
+    edits: Sequence[str],
+    bench: GuardBench,
+    lost: Lost,
+) -> TaskOutcome:
+    over = Shares(bench.context, groups_of(bench.data))
+    whole = over.share_kept(columns[CLEAN], np.mean([columns[edit] for edit in edits], axis=0), most=1.0)
+    items, scores = Items(), [whole.score(HEADLINE)]
+    for variant, column in columns.items():
+        scores.append(over.mean_value(column).score(f"ndcg@{K}", variant=variant))
+        items.add(bench.data.queries.ids, column, f"ndcg@{K}", variant)
+    for name in GUARDS:
+        if name in reasons:
+            scores += [
+                undefined(HEADLINE, 0, reasons[name], variant=f"{edit}:{name}") for edit in edits
+            ]  # fmt: skip
+            continue
+        change = columns[f"{CLEAN}:{name}"] - columns[CLEAN]
+        scores.append(over.mean_value(change).score(PRICE, variant=name))
+    for edit in edits:
+        scores.append(over.share_kept(columns[CLEAN], columns[edit]).score(HEADLINE, variant=edit))
+        known = [name for name in GUARDS if name not in reasons]
+        scores += [score for name in known for score in _guard_scores(columns, edit, name, over)]
+    return TaskOutcome(
+        tuple(scores), {HEADLINE: whole.component()}, items.columns, lost.skipped, counts=bench.count_times()
+    )
+
+
+def _guard_scores(columns: Mapping[str, Floats], edit: str, name: str, over: Shares) -> Iterator[Score]:
+    variant = f"{edit}:{name}"
+    clean, damaged, guarded = columns[CLEAN], columns[edit], columns[variant]
+    yield over.share_kept(clean, guarded).score(HEADLINE, variant=variant)
+    restored = over.share_restored(clean, damaged, guarded)
+    if restored.value > 0 or restored.value <= 0:
+        yield restored.score(RESTORED, variant=variant)
+    else:
+        yield undefined(RESTORED, restored.n, "the edit costs nothing", variant=variant)
+    if name == "threshold":
+        yield over.mean_value((~np.isnan(guarded)).astype(float), is_share=True).score(
+            ANSWERED, variant=variant
+        )
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Estimates over questions, of means that are each over the questions that have a value."""
+
+    context: Context
+    groups: Labels | None
+
+    def mean_value(self, column: Floats, *, is_share: bool = False) -> Estimate:
+        """The mean of the questions' values."""
+        return self._estimate([column], lambda means: means[..., 0], is_share=is_share)
+
+    def share_kept(self, clean: Floats, kept: Floats, *, most: float = np.inf) -> Estimate:
+        """How much of the clean mean is kept."""
+        return self._estimate([clean, kept], lambda means: np.minimum(means[..., 1] / means[..., 0], most))
+
+    def share_restored(self, clean: Floats, damaged: Floats, guarded: Floats) -> Estimate:
+        """How much of what the damage took comes back; NaN where it took nothing."""
+
+        def back(means: Floats) -> Floats:
+            loss = np.where(means[..., 0] > means[..., 1], means[..., 0] - means[..., 1], np.nan)
+            return np.asarray((means[..., 2] - means[..., 1]) / loss)
+
+        return self._estimate([clean, damaged, guarded], back)
+
+    def _estimate(
+        self, columns: Sequence[Floats], statistic: Callable[[Floats], Floats], *, is_share: bool = False
+    ) -> Estimate:
+        table = np.column_stack(columns)
+        has_value = ~np.isnan(table[:, 0])
+        n, method = int(has_value.sum()), words("queries", RetrievalSet, self.groups)
+        if not n or np.isnan(table).all(axis=0).any():
+            return Estimate(float("nan"), 0, np.empty(0), method)
+        rng = generator(self.context.seed, "guards", self.context.dataset)
+        drawn = resample_defined_means(table, n_resamples=self.context.resamples, rng=rng, groups=self.groups)
+        units = None if self.groups is None else effective_units(self.groups[has_value])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value, values = float(statistic(np.nanmean(table, axis=0))), np.asarray(statistic(drawn))
+        return Estimate(value, n, values, method, is_share and self.groups is None, units)
+
+
+def guard_table(records: Sequence[CellRecord], rows: Sequence[Result], keep: float) -> Iterator[ColumnTable]:
+    """For every system and damage what is kept alone and behind each guard, and the cheapest that keeps enough."""
+    lines = [line for record in records if record.task == TASK for line in _guard_lines(record, rows, keep)]
+    if not lines:
+        return
+    yield ColumnTable.of(
+        "sage_guards", f"Guards that keep {keep:.0%} of the clean nDCG@{K}", lines, text("dataset"), text("system"),
+        text("damage"), text("guard"), number(HEADLINE, "kept.value", 3), number("low", "kept.ci_low", 3),
+        number("high", "kept.ci_high", 3), number("ms per question", "milliseconds", 3), text("cheapest"),
+        note="kept: share of the clean nDCG of the system alone. cheapest: of the guards that answer every question "
+        "and keep enough the fastest, else a threshold that does; sure where the whole interval is enough."
+    )  # fmt: skip
+
+
+class GuardLine(NamedTuple):
+    """What one guard keeps (`guard` empty: the system alone), and whether it is the cheapest that keeps enough."""
+
+    dataset: str
+    system: str
+    damage: str
+    guard: str
+    kept: Result
+    milliseconds: float | None
+    cheapest: str
+
+
+def _guard_lines(record: CellRecord, rows: Sequence[Result], keep: float) -> Iterator[GuardLine]:
+    own = {
+        row.variant: row
+        for row in rows
+        if (row.task, row.dataset, row.system, row.measure) == (TASK, record.dataset, record.system, HEADLINE)
+    }
+    for edit in (variant for variant in own if variant and variant.rpartition(":")[2] not in GUARDS):
+        chosen = cheapest_guard(own, edit, record.counts, keep)
+        for name in (ALONE, *GUARDS):
+            kept = own.get(edit if name == ALONE else f"{edit}:{name}")
+            if kept is not None:
+                spent = record.counts.get(f"{TIME}{name}")
+                mark = "" if name != chosen else "sure" if (kept.ci_low or 0.0) >= keep else "likely"
+                time_of = None if spent is None else spent / 1000
+                yield GuardLine(record.dataset, record.system, edit, name, kept, time_of, mark)
+
+
+def cheapest_guard(
+    kept: Mapping[str, Result], edit: str, counts: Mapping[str, int], keep: float
+) -> str | None:
+    """The system alone where it keeps enough, else the fastest guard that answers all and does, else a threshold that
+    does; None where nothing does."""
+    names = [ALONE, *sorted(GUARDS, key=lambda name: counts.get(f"{TIME}{name}", np.inf))]
+    for name in names:
+        row = kept.get(edit if name == ALONE else f"{edit}:{name}")
+        if row is not None and row.value is not None and row.value >= keep:
+            return name
+    return None

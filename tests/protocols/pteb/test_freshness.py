@@ -1,0 +1,124 @@
+"""Old against fresh texts at equal distance: what is told apart, what is not, and a run that names what is fresh."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import embassay as eb
+from embassay.data import open_dataset
+from embassay.errors import UsageError
+from embassay.protocols.pteb.freshness import Texts, excess_loss
+
+
+def texts(name: str, distances: list[float], losses: list[float], each: int = 200) -> Texts:
+    """At each distance as many items, all right as they are, of which a paraphrase loses this share."""
+    wrong = [np.arange(each) < round(share * each) for share in losses]
+    run = 1.0 - np.concatenate(wrong)
+    return Texts(name, np.repeat(distances, each), np.ones(len(run)), (run,))
+
+
+def test_what_old_texts_lose_more() -> None:
+    result = excess_loss(
+        "mean", [texts("old", [0.3, 0.5], [0.3, 0.4])], [texts("new", [0.3, 0.5], [0.1, 0.2])]
+    )
+    assert result.difference is not None
+    assert result.difference.estimate == pytest.approx(0.2)
+    assert 0.1 < result.difference.low < 0.2 < result.difference.high < 0.3
+    assert result.difference.n == 800
+    known = {part.label: (part.old, part.fresh, part.old_loss, part.fresh_loss) for part in result.bins}
+    assert known["0.2 to 0.4"] == (200, 200, pytest.approx(0.3), pytest.approx(0.1))
+    assert known["0 to 0.2"] == (0, 0, None, None)
+
+
+def test_texts_that_are_only_reworded_more_are_not_taken_for_learnt() -> None:
+    """Old texts lose more in all, and the same as fresh ones at each distance."""
+    old = Texts("old", *_mixed(30, 90))
+    fresh = Texts("new", *_mixed(90, 30))
+    raw = [1 - side.runs[0].mean() for side in (old, fresh)]
+    assert raw[0] - raw[1] > 0.1
+    result = excess_loss("mean", [old], [fresh])
+    assert result.difference is not None
+    assert result.difference.estimate == pytest.approx(0.0)
+    assert result.difference.low < 0 < result.difference.high
+
+
+def _mixed(near: int, far: int) -> tuple[Any, ...]:
+    """So many items at a distance where a tenth is lost, and at one where a half is."""
+    distance = np.repeat([0.1, 0.7], [near, far])
+    lost = np.concatenate([np.arange(near) < near // 10, np.arange(far) < far // 2])
+    return distance, np.ones(near + far), (1.0 - lost,)
+
+
+def test_a_distance_that_only_one_kind_has_is_left_out() -> None:
+    result = excess_loss("mean", [texts("old", [0.3], [0.3])], [texts("new", [0.7], [0.1])])
+    assert result.difference is None
+    assert "both kinds" in result.reason
+    with pytest.raises(UsageError, match="--fresh"):
+        excess_loss("mean", [texts("old", [0.3], [0.3])], [])
+
+
+def test_correlations_are_of_each_dataset_by_itself() -> None:
+    """Two fresh datasets whose scales differ are not mixed into one correlation."""
+    gold = np.linspace(0, 1, 40)
+    kept, turned = gold.copy(), gold[::-1].copy()
+    near = np.full(40, 0.3)
+    old = Texts("old", near, kept, (turned,), gold)
+    fresh = [Texts("a", near, kept, (kept,), gold), Texts("b", near, 10 + kept, (10 + kept,), 5 + gold)]
+    result = excess_loss("spearman", [old], fresh)
+    [part] = [part for part in result.bins if part.fresh_loss is not None]
+    assert (part.old_loss, part.fresh_loss) == (pytest.approx(2.0), pytest.approx(0.0))
+    assert result.difference is not None
+    assert result.difference.estimate == pytest.approx(2.0)
+
+
+def pairs(path: Path, rows: slice) -> Path:
+    """Some pairs of the sample as a file of their own."""
+    data = open_dataset("sample").load("pairs").data
+    with path.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["text", "text2", "score"])
+        writer.writerows(list(zip(data.first, data.second, data.scores.tolist(), strict=True))[rows])
+    return path
+
+
+def test_a_run_says_which_of_its_datasets_are_fresh(tmp_path: Path) -> None:
+    """On the sample, with its words permuted in place of paraphrases."""
+    old, new = pairs(tmp_path / "old.csv", slice(0, None, 2)), pairs(tmp_path / "new.csv", slice(1, None, 2))
+
+    def run(**more: Any) -> Any:
+        return eb.pteb.run(
+            ["jaccard", "levenshtein"], paraphraser="permuted", datasets=[old, new], tasks=["sts"], runs=2,
+            tokenizer="words", out=tmp_path / "run", **more
+        )  # fmt: skip
+
+    table = run(fresh=("new",)).table("pteb_fresh")
+    assert set(table["system"]) == {"jaccard", "levenshtein"}
+    whole = table.filter(table["edit distance"] == "all")
+    assert whole.height == 2
+    defined = table.filter(table["excess"].is_not_null())
+    for row in defined.filter(defined["edit distance"] != "all").iter_rows(named=True):
+        assert row["excess"] == pytest.approx(row["old_loss"] - row["fresh_loss"])
+        # Words in another order are the same to jaccard: nothing varies, and there is no interval.
+        assert row["system"] == "jaccard" or float(row["low"]) < row["excess"] < float(row["high"])
+    assert "a suspicion" in (tmp_path / "run" / "tables" / "pteb_fresh.md").read_text()
+    assert "fresh" not in eb.pteb.run(
+        ["jaccard"], paraphraser="permuted", datasets=[old], tasks=["sts"], runs=1, tokenizer="words",
+        out=tmp_path / "alone"
+    ).manifest["arguments"]  # fmt: skip
+
+
+def test_what_is_no_dataset_of_the_run_cannot_be_fresh(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="which is no dataset"):
+        eb.pteb.run(
+            ["jaccard"],
+            paraphraser="permuted",
+            tasks=["sts"],
+            tokenizer="words",
+            fresh=("other",),
+            out=tmp_path / "r",
+        )
